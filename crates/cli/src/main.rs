@@ -1,0 +1,2 @@
+//! tiermark
+fn main() {}

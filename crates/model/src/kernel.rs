@@ -1,0 +1,117 @@
+//! Timed loops as data: what each one does, declared beside its instructions.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Name of a kernel: operation, slash, variant (`read/avx512`, `write.nt/sse2`, `fill.rep/stosb`).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct KernelId(pub String);
+
+impl KernelId {
+    /// The operation: what comes before the slash.
+    pub fn op(&self) -> &str {
+        self.0.split_once('/').map_or(&self.0, |(op, _)| op)
+    }
+
+    /// The variant: what comes after the slash.
+    pub fn variant(&self) -> &str {
+        self.0.split_once('/').map_or("", |(_, variant)| variant)
+    }
+}
+
+impl fmt::Display for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl From<&str> for KernelId {
+    fn from(id: &str) -> Self {
+        Self(id.to_owned())
+    }
+}
+
+/// Instruction set a kernel is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Isa {
+    /// Rust, compiled for the baseline; the oracle of the others.
+    Portable,
+    /// x86-64 general registers and string instructions.
+    X86,
+    /// x86-64 128-bit vectors.
+    Sse2,
+    /// x86-64 256-bit vectors.
+    Avx2,
+    /// x86-64 512-bit vectors.
+    Avx512,
+    /// aarch64 general registers and `dc zva`.
+    Arm64,
+    /// aarch64 128-bit vectors.
+    Neon,
+    /// aarch64 scalable vectors.
+    Sve,
+}
+
+/// How a kernel's stores reach memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StoreKind {
+    /// No stores.
+    None,
+    /// Ordinary stores: a line not owned is read before it is written, unless the core elides that.
+    Cached,
+    /// Non-temporal stores: lines go out whole, not read first.
+    NonTemporal,
+    /// String or zeroing instructions (`rep stosb`, `rep movsb`, `dc zva`, `clzero`): the core chooses the protocol.
+    Block,
+}
+
+/// How a kernel walks memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Rising addresses.
+    Sequential,
+    /// Lines in the order of a proven permutation.
+    Random,
+}
+
+/// What a kernel does, as declared; tests hold the instructions against it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelInfo {
+    /// Its name.
+    pub id: KernelId,
+    /// Instruction set.
+    pub isa: Isa,
+    /// How it walks memory.
+    pub pattern: Pattern,
+    /// Arrays it walks at once (read 1, copy 2, triad 3).
+    pub streams: u8,
+    /// Load instructions of the measured memory in one iteration of the loop.
+    pub loads: u16,
+    /// Store instructions in one iteration of the loop.
+    pub stores: u16,
+    /// Bytes of each stream that one iteration covers.
+    pub unroll_bytes: u32,
+    /// How stores reach memory.
+    pub store_kind: StoreKind,
+    /// Useful bytes read for every 64-byte line of span (0, 8, 64, 128).
+    pub read_per_line: u16,
+    /// Useful bytes written for every 64-byte line of span.
+    pub write_per_line: u16,
+    /// Whether it is the plain form of its operation (one stream, no software prefetch) for its ISA.
+    pub plain: bool,
+    /// One line for people.
+    pub doc: String,
+}
+
+impl KernelInfo {
+    /// Useful bytes (read + written) for every byte of span.
+    pub fn useful_per_byte(&self) -> f64 {
+        f64::from(self.read_per_line + self.write_per_line) / 64.0
+    }
+}

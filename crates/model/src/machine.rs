@@ -1,0 +1,416 @@
+//! What a machine is, as data: cpus, caches, nodes, DIMMs and the system's settings.
+//!
+//! `None` means "the system does not say", never zero.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::idset::{CpuId, IdSet, NodeId};
+use crate::refusal::Refusal;
+
+/// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// The processor model and its identity.
+    pub cpu_model: CpuModel,
+    /// Every online logical cpu, in rising id order.
+    pub cpus: Vec<Cpu>,
+    /// Cpus that exist but are offline.
+    pub offline_cpus: IdSet,
+    /// The cpus this process may run on: affinity ∩ cgroup cpuset ∩ online.
+    pub allowed_cpus: IdSet,
+    /// The nodes this process may take memory from.
+    pub allowed_nodes: IdSet,
+    /// Every cache instance with who shares it; ordered by level, kind, first cpu.
+    pub caches: Vec<Cache>,
+    /// NUMA nodes in rising id order; one synthetic node 0 where the kernel has no NUMA.
+    pub nodes: Vec<Node>,
+    /// Base page size in bytes.
+    pub page_bytes: u64,
+    /// Memory modules, empty where SMBIOS cannot be read.
+    pub dimms: Vec<Dimm>,
+    /// The theoretical peak of the memory channels, where it can be computed.
+    pub theoretical_peak: Option<TheoreticalPeak>,
+    /// Kernel, tuning and virtualisation state.
+    pub system: System,
+    /// What could not be seen, why, and how to see it.
+    pub unseen: Vec<Refusal>,
+}
+
+/// Processor identity, from `/proc/cpuinfo` and CPUID where they say.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuModel {
+    /// Instruction set architecture as in `uname -m` (`x86_64`, `aarch64`, …).
+    pub arch: Option<String>,
+    /// Vendor string (`AuthenticAMD`) or the Arm implementer's name.
+    pub vendor: Option<String>,
+    /// Marketing name.
+    pub name: Option<String>,
+    /// Family number.
+    pub family: Option<u32>,
+    /// Model number (x86) or part number (Arm).
+    pub model: Option<u32>,
+    /// Stepping (x86) or variant/revision (Arm: variant × 16 + revision).
+    pub stepping: Option<u32>,
+    /// Microcode revision as the kernel prints it.
+    pub microcode: Option<String>,
+    /// Feature flags in the kernel's spelling.
+    pub flags: Vec<String>,
+}
+
+/// The kind of a core on a hybrid machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CoreKind {
+    /// Large, fast cores (Intel P, Arm big).
+    Performance,
+    /// Small cores (Intel E, Arm LITTLE).
+    Efficiency,
+    /// The smallest of three kinds.
+    LowPower,
+}
+
+/// One online logical cpu.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Cpu {
+    /// The kernel's id.
+    pub id: CpuId,
+    /// Machine-wide core number, counted from 0 in order of (socket, die, core id): SMT siblings share it.
+    pub core: u32,
+    /// Rank among the siblings of its core: 0 for the first.
+    pub smt_rank: u32,
+    /// Physical package id as the kernel says.
+    pub socket: u32,
+    /// Die id within the package, where the kernel says.
+    pub die: Option<u32>,
+    /// Cluster id within the package, where the kernel says.
+    pub cluster: Option<u32>,
+    /// The node the cpu belongs to; `None` on kernels without NUMA.
+    pub node: Option<NodeId>,
+    /// Index of its last-level-cache group (see [`Machine::llc_groups`]).
+    pub llc: Option<u32>,
+    /// The kind of core on hybrids; `None` where all are alike.
+    pub kind: Option<CoreKind>,
+}
+
+/// What a cache holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cache {
+    /// 1, 2, 3, …
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Capacity in bytes, where declared and not 0.
+    pub bytes: Option<u64>,
+    /// Line size in bytes.
+    pub line_bytes: Option<u32>,
+    /// Ways of associativity.
+    pub ways: Option<u32>,
+    /// Number of sets.
+    pub sets: Option<u32>,
+    /// The online cpus that share this instance.
+    pub cpus: IdSet,
+}
+
+/// One NUMA node.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Node {
+    /// The kernel's id.
+    pub id: NodeId,
+    /// Its online cpus; empty for memory-only nodes (CXL, HBM, persistent memory).
+    pub cpus: IdSet,
+    /// Bytes of memory; `Some(0)` for memory-less nodes, `None` where the tree does not say.
+    pub memory_bytes: Option<u64>,
+    /// Bytes free at discovery.
+    pub free_bytes: Option<u64>,
+    /// Distance to each node, by node id, from the SLIT; empty where the kernel does not say.
+    pub distances: BTreeMap<NodeId, u32>,
+    /// Firmware's performance figures for access from initiators (HMAT, through sysfs).
+    pub hmat: Vec<HmatAccess>,
+    /// The kernel's memory tier number, where it has tiers.
+    pub memory_tier: Option<u32>,
+    /// Huge page pools, by page size.
+    pub huge_pages: Vec<HugePool>,
+}
+
+/// HMAT figures for access to a node: class 0 is the best initiators of any kind, class 1 the best cpus.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HmatAccess {
+    /// The access class.
+    pub class: u32,
+    /// Nodes of the initiators these figures hold for.
+    pub initiators: IdSet,
+    /// Read latency in ns; `None` where firmware says 0 or nothing.
+    pub read_latency_ns: Option<f64>,
+    /// Write latency in ns.
+    pub write_latency_ns: Option<f64>,
+    /// Read bandwidth in bytes per second.
+    pub read_bandwidth: Option<f64>,
+    /// Write bandwidth in bytes per second.
+    pub write_bandwidth: Option<f64>,
+}
+
+/// A pool of reserved huge pages of one size.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HugePool {
+    /// Bytes a page.
+    pub page_bytes: u64,
+    /// Pages reserved.
+    pub total: u64,
+    /// Pages free.
+    pub free: u64,
+}
+
+/// One memory module, or an empty slot, from SMBIOS type 17.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Dimm {
+    /// Slot as the board names it (`DIMM_A1`).
+    pub locator: Option<String>,
+    /// Bank as the board names it.
+    pub bank: Option<String>,
+    /// Capacity in bytes; `None` for an empty slot or an unknown size (see `populated`).
+    pub bytes: Option<u64>,
+    /// Whether a module sits in the slot.
+    pub populated: bool,
+    /// Technology (`DDR5`, `DDR4`, `HBM2`, …).
+    pub kind: Option<String>,
+    /// Form factor (`DIMM`, `SODIMM`, …).
+    pub form: Option<String>,
+    /// Rated speed in transfers per second.
+    pub rated_transfers: Option<f64>,
+    /// Configured speed in transfers per second: what it runs at.
+    pub configured_transfers: Option<f64>,
+    /// Data width in bits, without ECC.
+    pub data_width: Option<u32>,
+    /// Ranks.
+    pub ranks: Option<u32>,
+    /// Manufacturer.
+    pub manufacturer: Option<String>,
+    /// Part number. Serial numbers are never read.
+    pub part: Option<String>,
+    /// EDAC label of the same slot, where the kernel has one.
+    pub edac_label: Option<String>,
+}
+
+/// The theoretical peak of the memory channels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TheoreticalPeak {
+    /// Bytes per second, the whole machine.
+    pub bytes_per_second: f64,
+    /// How it was computed, in one line (`8 channels x 4800 MT/s x 8 bytes (one channel per populated …)`).
+    pub how: String,
+}
+
+/// The state of the system that decides what a measurement means.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct System {
+    /// Host name; redacted on request.
+    pub hostname: Option<String>,
+    /// Distribution (`PRETTY_NAME` of os-release).
+    pub distribution: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Product name and vendor from DMI, where readable.
+    pub product: Option<String>,
+    /// BIOS version from DMI.
+    pub bios: Option<String>,
+    /// Hypervisor the machine is a guest of (`KVM`, …); `None` on bare metal or where unknown.
+    pub hypervisor: Option<String>,
+    /// Container runtime this process is in.
+    pub container: Option<String>,
+    /// cgroup version this process's limits come from (1, 2), and its path.
+    pub cgroup: Option<Cgroup>,
+    /// Total memory in bytes (`MemTotal`).
+    pub memory_bytes: Option<u64>,
+    /// Available memory in bytes (`MemAvailable`) at discovery.
+    pub available_bytes: Option<u64>,
+    /// Transparent huge page mode: the selected word (`always`, `madvise`, `never`).
+    pub thp: Option<String>,
+    /// THP defrag mode.
+    pub thp_defrag: Option<String>,
+    /// Bytes of a PMD-sized huge page, from `hpage_pmd_size`.
+    pub thp_bytes: Option<u64>,
+    /// Mode of each multi-size THP, by bytes (`inherit`, `always`, `never`, `madvise`).
+    pub mthp: BTreeMap<u64, String>,
+    /// Automatic NUMA balancing (0 off, 1 on, 2 tiering).
+    pub numa_balancing: Option<u32>,
+    /// KSM run state (0 stopped, 1 running, 2 unmerging).
+    pub ksm: Option<u32>,
+    /// DAMON kernel threads running.
+    pub damon_running: Option<bool>,
+    /// Swap areas.
+    pub swaps: Vec<Swap>,
+    /// Whether zswap is enabled.
+    pub zswap: Option<bool>,
+    /// cpufreq governor, when the same on all cpus, else the list of those in use.
+    pub governor: Option<String>,
+    /// SMT control (`on`, `off`, `forceoff`, `notsupported`, `notimplemented`).
+    pub smt_control: Option<String>,
+    /// Current clocksource.
+    pub clocksource: Option<String>,
+    /// Clock sources available.
+    pub clocksources: Vec<String>,
+    /// One-minute load average at discovery.
+    pub load1: Option<f64>,
+    /// `perf_event_paranoid`.
+    pub perf_event_paranoid: Option<i32>,
+    /// CPU vulnerability mitigations, by name.
+    pub mitigations: BTreeMap<String, String>,
+}
+
+/// Control group limits that apply to this process.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Cgroup {
+    /// 1 or 2.
+    pub version: u32,
+    /// Path of the process in the (memory) hierarchy.
+    pub path: String,
+    /// The smallest memory limit along the path, in bytes; `None` means no limit.
+    pub memory_limit: Option<u64>,
+    /// Memory used in the group that carries the limit.
+    pub memory_used: Option<u64>,
+    /// Cpu quota in whole cpus (1.5 = 150 ms every 100 ms); `None` means no quota.
+    pub cpu_quota: Option<f64>,
+}
+
+/// A swap area.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Swap {
+    /// Device or file.
+    pub path: String,
+    /// `partition`, `file`, …
+    pub kind: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Bytes in use.
+    pub used_bytes: u64,
+    /// Priority.
+    pub priority: i32,
+}
+
+/// Cpus that share one last-level cache.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LlcGroup {
+    /// The index that [`Cpu::llc`] refers to.
+    pub index: u32,
+    /// The online cpus of the group.
+    pub cpus: IdSet,
+    /// Bytes of the shared cache, where declared.
+    pub bytes: Option<u64>,
+}
+
+impl Machine {
+    /// The cpu with this id.
+    pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
+        self.cpus.binary_search_by_key(&id, |c| c.id).ok().map(|i| &self.cpus[i])
+    }
+
+    /// The node with this id.
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.iter().find(|n| n.id == id)
+    }
+
+    /// All online cpus.
+    pub fn online(&self) -> IdSet {
+        self.cpus.iter().map(|c| c.id).collect()
+    }
+
+    /// Distinct physical packages.
+    pub fn sockets(&self) -> IdSet {
+        self.cpus.iter().map(|c| c.socket).collect()
+    }
+
+    /// How many physical cores are online.
+    pub fn core_count(&self) -> usize {
+        self.cpus.iter().map(|c| c.core).collect::<IdSet>().len()
+    }
+
+    /// The node a cpu allocates from by default: its own, or the first node where the kernel has no NUMA.
+    pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
+        self.cpu(cpu).and_then(|c| c.node).or_else(|| self.nodes.first().map(|n| n.id))
+    }
+
+    /// The data (or unified) cache of a level that a cpu uses.
+    pub fn cache_of(&self, cpu: CpuId, level: u8) -> Option<&Cache> {
+        self.data_caches().find(|c| c.level == level && c.cpus.contains(cpu))
+    }
+
+    /// All data and unified caches.
+    pub fn data_caches(&self) -> impl Iterator<Item = &Cache> {
+        self.caches.iter().filter(|c| c.kind != CacheKind::Instruction)
+    }
+
+    /// The last-level-cache groups in index order.
+    pub fn llc_groups(&self) -> Vec<LlcGroup> {
+        let mut groups: BTreeMap<u32, IdSet> = BTreeMap::new();
+        for cpu in &self.cpus {
+            if let Some(llc) = cpu.llc {
+                groups.entry(llc).or_default().insert(cpu.id);
+            }
+        }
+        groups
+            .into_iter()
+            .map(|(index, cpus)| {
+                let last = cpus
+                    .first()
+                    .and_then(|cpu| self.data_caches().filter(|c| c.cpus.contains(cpu)).max_by_key(|c| c.level));
+                LlcGroup { index, bytes: last.and_then(|c| c.bytes), cpus }
+            })
+            .collect()
+    }
+
+    /// The sum of all caches that the given cpus can reach, last level and the private ones above it, in bytes.
+    ///
+    /// Private levels count too: victim and exclusive last-level caches hold lines beside them.
+    pub fn reachable_cache_bytes(&self, cpus: &IdSet) -> u64 {
+        self.data_caches()
+            .filter(|c| c.level >= 2 && !c.cpus.intersection(cpus).is_empty())
+            .filter_map(|c| c.bytes)
+            .sum()
+    }
+
+    /// The given cpus ordered so that every physical core comes before any SMT sibling; cores in machine order.
+    pub fn cores_first(&self, cpus: &IdSet) -> Vec<CpuId> {
+        // The rank is taken among the given cpus: if only the second sibling of a core is allowed, it is that core's first.
+        let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut ranked: Vec<(u32, u32, CpuId)> = cpus
+            .iter()
+            .filter_map(|id| self.cpu(id))
+            .map(|cpu| {
+                let rank = seen.entry(cpu.core).or_default();
+                *rank += 1;
+                (*rank, cpu.core, cpu.id)
+            })
+            .collect();
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, _, id)| id).collect()
+    }
+
+    /// One cpu per physical core out of the given ones.
+    pub fn one_per_core(&self, cpus: &IdSet) -> IdSet {
+        let mut seen = IdSet::new();
+        cpus.iter()
+            .filter_map(|id| self.cpu(id))
+            .filter(|cpu| {
+                let new = !seen.contains(cpu.core);
+                seen.insert(cpu.core);
+                new
+            })
+            .map(|cpu| cpu.id)
+            .collect()
+    }
+}

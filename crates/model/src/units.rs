@@ -1,0 +1,206 @@
+//! Sizes and rates: parsing what people type and printing what they expect.
+//!
+//! Sizes are IEC (KiB = 2¹⁰ bytes) because caches and pages are powers of two; bandwidth is
+//! decimal (GB/s = 10⁹ bytes a second) because data sheets, STREAM and every peer use it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A number of bytes. Prints as an exact IEC size (`32 KiB`, `1.25 MiB`, `37 B`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// One KiB in bytes.
+pub const KIB: u64 = 1 << 10;
+/// One MiB in bytes.
+pub const MIB: u64 = 1 << 20;
+/// One GiB in bytes.
+pub const GIB: u64 = 1 << 30;
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            n if n >= 1 << 40 => (1u64 << 40, "TiB"),
+            n if n >= GIB => (GIB, "GiB"),
+            n if n >= MIB => (MIB, "MiB"),
+            n if n >= KIB => (KIB, "KiB"),
+            _ => return f.pad(&format!("{} B", self.0)),
+        };
+        let value = self.0 as f64 / scale as f64;
+        // Two decimals show 1.25 and 1.75 MiB caches exactly; whole sizes stay short.
+        let text = format!("{value:.2}");
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        f.pad(&format!("{text} {unit}"))
+    }
+}
+
+/// Why a size was refused: the text and what would be accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SizeError {
+    /// What was typed.
+    pub text: String,
+    /// What is wrong with it, and what to type instead.
+    pub why: String,
+}
+
+impl fmt::Display for SizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "size '{}': {}", self.text, self.why)
+    }
+}
+
+impl std::error::Error for SizeError {}
+
+/// Parses a size: `64` (bytes), `64K` = `64KiB` = 2¹⁰ × 64, `64kB` = 10³ × 64, likewise M, G, T.
+///
+/// Fractions are accepted where they come out as whole bytes (`1.25M`), and refused otherwise.
+///
+/// # Errors
+/// A [`SizeError`] for an unknown unit, a negative, non-finite or too large number, or a fraction
+/// of a byte.
+pub fn parse_size(text: &str) -> Result<Bytes, SizeError> {
+    let fail = |why: &str| SizeError { text: text.to_owned(), why: why.to_owned() };
+    let trimmed = text.trim();
+    let split = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(split);
+    let scale: u64 = match unit.trim() {
+        "" | "B" | "b" => 1,
+        "K" | "k" | "KiB" | "kib" | "Ki" => KIB,
+        "M" | "m" | "MiB" | "mib" | "Mi" => MIB,
+        "G" | "g" | "GiB" | "gib" | "Gi" => GIB,
+        "T" | "t" | "TiB" | "tib" | "Ti" => 1 << 40,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => {
+            return Err(fail(
+                "unknown unit; use K, M, G (powers of 1024), KiB, MiB, GiB, or kB, MB, GB (powers of 1000)",
+            ));
+        }
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    // 18 digits of fraction keep fraction × scale inside u128.
+    if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || fraction.len() > 18 {
+        return Err(fail("not a number; use for example 64, 32K, 1.25M or 1G"));
+    }
+    let too_large = || fail("too large: the limit is 2^63 bytes");
+    let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
+    let denominator = 10u128.pow(fraction.len() as u32);
+    let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| too_large())? };
+    let numerator = fraction * u128::from(scale);
+    if numerator % denominator != 0 {
+        return Err(fail("is not a whole number of bytes"));
+    }
+    let bytes = whole
+        .checked_mul(u128::from(scale))
+        .and_then(|b| b.checked_add(numerator / denominator))
+        .filter(|b| *b < 1 << 63)
+        .ok_or_else(too_large)?;
+    Ok(Bytes(bytes as u64))
+}
+
+/// The unit of a number in a document. Numbers are always in the base unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Bytes.
+    Bytes,
+    /// Cycles per second.
+    Hz,
+    /// A plain ratio: 0.01 is one percent.
+    Ratio,
+    /// A count of things.
+    Count,
+}
+
+/// Formats a latency in ns: one decimal below 100, none above.
+pub fn format_ns(ns: f64) -> String {
+    if ns.abs() < 10.0 {
+        format!("{ns:.2}")
+    } else if ns.abs() < 100.0 {
+        format!("{ns:.1}")
+    } else {
+        format!("{ns:.0}")
+    }
+}
+
+/// Formats a rate in bytes per second as decimal GB/s without the unit: three significant digits or so.
+pub fn format_gbs(bytes_per_second: f64) -> String {
+    let gbs = bytes_per_second / 1e9;
+    if gbs.abs() < 10.0 {
+        format!("{gbs:.2}")
+    } else if gbs.abs() < 1000.0 {
+        format!("{gbs:.1}")
+    } else {
+        format!("{gbs:.0}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn accepts_what_people_type() {
+        for (text, bytes) in [
+            ("64", 64),
+            ("32K", 32 << 10),
+            ("32KiB", 32 << 10),
+            ("32kB", 32_000),
+            ("1.25M", 1_310_720),
+            ("1G", 1 << 30),
+            (" 2 MiB", 2 << 20),
+            ("0", 0),
+            ("2GB", 2_000_000_000),
+        ] {
+            assert_eq!(parse_size(text), Ok(Bytes(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_makes_no_sense() {
+        for text in
+            ["", "K", ".", "1.2.3M", "-1", "1.3", "0.3K", "12Q", "99999999999999999999", "9999999T", "1e3", "NaN"]
+        {
+            let error = parse_size(text).expect_err(text);
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn prints_iec_sizes() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (37, "37 B"),
+            (32 << 10, "32 KiB"),
+            (1_310_720, "1.25 MiB"),
+            (1 << 30, "1 GiB"),
+            (3 << 40, "3 TiB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "\\PC{0,24}") {
+            let _ = parse_size(&text);
+        }
+
+        #[test]
+        fn whole_units_round_trip(n in 1u64..1023, unit in 0usize..4) {
+            let bytes = n << (10 * unit);
+            let printed = Bytes(bytes).to_string();
+            prop_assert_eq!(parse_size(&printed), Ok(Bytes(bytes)));
+        }
+    }
+}

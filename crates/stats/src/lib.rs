@@ -1,0 +1,1 @@
+//! tiermark-stats
