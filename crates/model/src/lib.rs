@@ -5,14 +5,31 @@
 
 #![forbid(unsafe_code)]
 
+pub mod exit;
 pub mod idset;
 pub mod kernel;
+pub mod labels;
 pub mod machine;
+pub mod observation;
+pub mod plan;
 pub mod refusal;
+pub mod run;
+pub mod selector;
+pub mod setup;
+mod text_serde;
 pub mod units;
+pub mod verdict;
 
+pub use exit::Exit;
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
+pub use labels::{Label, Labels};
 pub use machine::*;
+pub use observation::*;
+pub use plan::{Effort, Metric, Plan, Request, Scope, Step, StopRule};
 pub use refusal::Refusal;
+pub use run::*;
+pub use selector::resolve_cpus;
+pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
+pub use verdict::{Grade, Reason, ReasonCode, Verdict};

@@ -92,7 +92,7 @@ pub fn parse_size(text: &str) -> Result<Bytes, SizeError> {
     let denominator = 10u128.pow(fraction.len() as u32);
     let fraction: u128 = if fraction.is_empty() { 0 } else { fraction.parse().map_err(|_| too_large())? };
     let numerator = fraction * u128::from(scale);
-    if numerator % denominator != 0 {
+    if !numerator.is_multiple_of(denominator) {
         return Err(fail("is not a whole number of bytes"));
     }
     let bytes = whole

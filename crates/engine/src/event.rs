@@ -1,0 +1,58 @@
+//! What happens during a run, told to whoever listens. Nothing prints inside a measurement.
+
+use tiermark_model::{Observation, Plan, Request, Step};
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub enum Event<'a> {
+    /// A probe's plan is about to run.
+    ExperimentStarted {
+        /// What was asked.
+        request: &'a Request,
+        /// The probe's method version.
+        method: u32,
+        /// The plan.
+        plan: &'a Plan,
+    },
+    /// The probe added steps.
+    StepsAdded {
+        /// The new steps.
+        steps: &'a [Step],
+    },
+    /// A step is about to get another allocation.
+    StepStarted {
+        /// The step.
+        step: &'a Step,
+        /// Number of the allocation, from 0.
+        allocation: u32,
+    },
+    /// All that is known of a step so far; a later event of the same step replaces it.
+    Observed {
+        /// The observation.
+        observation: &'a Observation,
+        /// Seconds the rest of the plan is expected to take.
+        remaining_seconds: f64,
+        /// Share of the plan that is done, 0 to 1.
+        done: f64,
+    },
+    /// The probe is done; drift is the relative change of its first step measured again.
+    ExperimentDone {
+        /// Drift.
+        drift: Option<f64>,
+    },
+}
+
+/// A listener.
+pub trait Sink {
+    /// Takes an event. Must be quick: it is called between shots.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+/// Passes every event on to several listeners.
+impl Sink for Vec<Box<dyn Sink + '_>> {
+    fn event(&mut self, event: &Event<'_>) {
+        for sink in self {
+            sink.event(event);
+        }
+    }
+}

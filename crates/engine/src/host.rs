@@ -1,0 +1,98 @@
+//! The one door to the machine, and the raw observations that come through it.
+
+use std::fmt;
+use std::time::Duration;
+
+use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Setup};
+
+/// A machine that experiments can be carried out on: the real one, or a simulated one.
+pub trait Host {
+    /// The machine as discovered.
+    fn machine(&self) -> &Machine;
+
+    /// The measuring instruments: kernels that run here, the clock, what measuring costs.
+    fn bench(&self) -> &Bench;
+
+    /// Allocates, places, fills and proves the memory of a setup, and starts its pinned workers.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when the setup cannot be had here: no such cpu or node, not enough memory, no huge pages, unknown kernel.
+    fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal>;
+
+    /// Seconds since the host was made, by the host's own clock (simulated hosts have a simulated one).
+    fn now(&self) -> f64;
+
+    /// Whether the user asked to stop; checked between shots.
+    fn stopped(&self) -> bool;
+}
+
+/// A prepared setup: memory in place, workers waiting at the gate. Dropping it gives everything back.
+pub trait Rig {
+    /// Proves where the pages are now and what size they have. Called before the first shot and after the last.
+    fn placement(&mut self) -> PlacementProof;
+
+    /// Switches every stream worker to another kernel of the setup's rivals.
+    ///
+    /// # Errors
+    /// A [`Fault`] when the kernel does not exist here.
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Fault>;
+
+    /// Opens the gate: every worker runs its role for about `budget` and stamps the clock after each block.
+    ///
+    /// # Errors
+    /// A [`Fault`] when a worker failed.
+    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault>;
+}
+
+/// Something broke inside a rig; the step ends with what it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// One timed run of all workers of a rig.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Shot {
+    /// One entry a worker, in setup order.
+    pub threads: Vec<ThreadShot>,
+}
+
+/// What one worker noted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ThreadShot {
+    /// Work between two stamps: accesses (all chains together) of a chase, useful bytes of a stream.
+    pub per_block: f64,
+    /// Clock stamps in ns since an origin common to all workers: the start, then the end of each block. Rising.
+    pub stamps_ns: Vec<f64>,
+    /// What the system saw of the worker meanwhile.
+    pub guard: Guard,
+}
+
+/// The worker's own account of a shot, taken outside the stamped part.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Guard {
+    /// The cpu it was told to run on.
+    pub cpu: CpuId,
+    /// The cpus it was on at the start and at the end.
+    pub seen_on: [CpuId; 2],
+    /// Thread cpu time, ns.
+    pub cpu_ns: f64,
+    /// Wall time over the same span, ns.
+    pub wall_ns: f64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// Minor page faults.
+    pub minor_faults: u64,
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Time runnable but waiting, ns, where schedstat is readable.
+    pub run_delay_ns: Option<f64>,
+    /// Core clock just before and just after, by a dependent chain, cycles per second; `None` when a preempted chain told nothing.
+    pub core_hz: [Option<f64>; 2],
+}

@@ -1,0 +1,49 @@
+//! What a contributor writes to add a question.
+
+use tiermark_model::{Bench, Finding, Machine, Observation, Plan, Refusal, Request, Step};
+
+/// What a probe sees of the host when it plans: data only.
+#[derive(Debug, Clone, Copy)]
+pub struct Lab<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Kernels, clock, overheads.
+    pub bench: &'a Bench,
+}
+
+/// What a probe says of itself.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Id, also the subcommand.
+    pub id: &'static str,
+    /// Version of the method: raised whenever the same request would give numbers that are not comparable.
+    pub method: u32,
+    /// One line.
+    pub summary: &'static str,
+    /// What is measured and how, for people; a few paragraphs.
+    pub text: &'static str,
+    /// What it is not.
+    pub not: &'static str,
+    /// Sources.
+    pub citations: &'static [&'static str],
+}
+
+/// A question: plans steps, and derives findings from what was seen. Pure.
+pub trait Probe: Sync {
+    /// What it is.
+    fn about(&self) -> &'static About;
+
+    /// The first steps that answer a request.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when nothing of it can be measured here, or the request makes no sense.
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal>;
+
+    /// Further steps, now that these observations are known (denser points where a curve moves). Called until it has none.
+    fn refine(&self, _request: &Request, _lab: Lab<'_>, _observations: &[Observation]) -> Vec<Step> {
+        Vec::new()
+    }
+
+    /// What follows from the observations.
+    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding>;
+}

@@ -1,0 +1,74 @@
+//! Exit codes: stable for ever.
+
+/// Why the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done, all measured; warnings allowed.
+    Done,
+    /// Failure inside the tool or the run.
+    Failure,
+    /// Bad usage.
+    Usage,
+    /// A comparison found a regression or an outlier beyond the threshold.
+    Regression,
+    /// Nothing asked for can be measured here.
+    Refused,
+    /// Some steps were refused or failed; the rest is in the report.
+    Partial,
+    /// The target precision was not reached (`--strict` only).
+    Noisy,
+    /// Some hosts of a fleet failed.
+    Fleet,
+    /// SIGINT, after writing what was measured.
+    Interrupted,
+    /// SIGTERM, after writing what was measured.
+    Terminated,
+}
+
+impl Exit {
+    /// Every exit, for documentation.
+    pub const ALL: [Self; 10] = [
+        Self::Done,
+        Self::Failure,
+        Self::Usage,
+        Self::Regression,
+        Self::Refused,
+        Self::Partial,
+        Self::Noisy,
+        Self::Fleet,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// The process's exit code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::Regression => 3,
+            Self::Refused => 4,
+            Self::Partial => 5,
+            Self::Noisy => 6,
+            Self::Fleet => 7,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
+
+    /// What it means, in a few words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Done => "done, all measured (warnings allowed)",
+            Self::Failure => "failure inside the tool or the run",
+            Self::Usage => "bad usage",
+            Self::Regression => "a regression or an outlier beyond the threshold",
+            Self::Refused => "nothing asked for can be measured here",
+            Self::Partial => "partial: some steps were refused, the rest is in the report",
+            Self::Noisy => "the target precision was not reached (with --strict)",
+            Self::Fleet => "some hosts failed or were unreachable",
+            Self::Interrupted => "interrupted (SIGINT), after writing what was measured",
+            Self::Terminated => "terminated (SIGTERM), after writing what was measured",
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What tells one measurement from another, as named values.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// One label: a word or a number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Label {
+    /// A whole number (sizes in bytes, counts).
+    Whole(u64),
+    /// A word.
+    Text(String),
+}
+
+/// Named labels of a step, an observation or a finding. The keys in use are the constants of this type.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Labels(pub BTreeMap<String, Label>);
+
+impl Labels {
+    /// Why the step is in the plan: `curve`, `ladder`, `scaling`, `table`.
+    pub const PURPOSE: &'static str = "purpose";
+    /// The tier it stands for: `L1`, `L2`, `L3`, `DRAM`.
+    pub const TIER: &'static str = "tier";
+    /// Footprint of one thread in bytes.
+    pub const SIZE: &'static str = "size";
+    /// The operation: `read`, `write`, `copy`, … (for the ladder: the job, whatever kernel does it).
+    pub const OP: &'static str = "op";
+    /// The chain layout.
+    pub const LAYOUT: &'static str = "layout";
+    /// The page size asked for.
+    pub const PAGE: &'static str = "page";
+    /// How many threads.
+    pub const THREADS: &'static str = "threads";
+    /// `one` or `all`: the role of the thread count in the ladder.
+    pub const SPAN: &'static str = "span";
+    /// The cpus, in list format.
+    pub const CPUS: &'static str = "cpus";
+    /// The memory node.
+    pub const NODE: &'static str = "node";
+    /// Chains followed at once.
+    pub const CHAINS: &'static str = "chains";
+    /// The kernel that did it.
+    pub const KERNEL: &'static str = "kernel";
+    /// Which statistic a finding is (`p99`, `plateau`, …).
+    pub const STATISTIC: &'static str = "statistic";
+
+    /// An empty set of labels.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a word.
+    #[must_use]
+    pub fn text(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.0.insert(key.to_owned(), Label::Text(value.to_string()));
+        self
+    }
+
+    /// Adds a whole number.
+    #[must_use]
+    pub fn whole(mut self, key: &str, value: u64) -> Self {
+        self.0.insert(key.to_owned(), Label::Whole(value));
+        self
+    }
+
+    /// The word under a key.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        match self.0.get(key)? {
+            Label::Text(text) => Some(text),
+            Label::Whole(_) => None,
+        }
+    }
+
+    /// The number under a key.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        match self.0.get(key)? {
+            Label::Whole(n) => Some(*n),
+            Label::Text(_) => None,
+        }
+    }
+
+    /// The footprint, where labelled.
+    pub fn size(&self) -> Option<Bytes> {
+        self.number(Self::SIZE).map(Bytes)
+    }
+
+    /// Whether the word under a key is this one.
+    pub fn is(&self, key: &str, value: &str) -> bool {
+        self.get(key) == Some(value)
+    }
+}
+
+impl fmt::Display for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (key, label)) in self.0.iter().enumerate() {
+            let space = if i == 0 { "" } else { " " };
+            match label {
+                Label::Text(text) => write!(f, "{space}{key}={text}")?,
+                Label::Whole(n) if key == Self::SIZE => write!(f, "{space}{key}={}", Bytes(*n))?,
+                Label::Whole(n) => write!(f, "{space}{key}={n}")?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! What was seen: one observation a step, with its proof.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::idset::NodeId;
+use crate::kernel::KernelId;
+use crate::labels::Labels;
+use crate::plan::Metric;
+use crate::refusal::Refusal;
+use crate::units::Unit;
+use crate::verdict::Verdict;
+
+/// An interval around a median.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Confidence level (0.95).
+    pub level: f64,
+}
+
+/// All that was seen of one step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observation {
+    /// Id of the step.
+    pub step: String,
+    /// The step's labels, and those learnt (the kernel that won).
+    pub labels: Labels,
+    /// What was measured.
+    pub metric: Metric,
+    /// Unit of `value` and of every number beside it: ns, or bytes per second.
+    pub unit: Unit,
+    /// The median over undisturbed shots; `None` when invalid or not measured.
+    pub value: Option<f64>,
+    /// Interval of the median, bootstrapped over allocations and shots.
+    pub interval: Option<Interval>,
+    /// Smallest sample.
+    pub min: Option<f64>,
+    /// Largest sample.
+    pub max: Option<f64>,
+    /// Relative spread between shots on the same memory (scaled MAD over median).
+    pub spread_within: Option<f64>,
+    /// Relative spread between the medians of fresh allocations (scaled MAD over median).
+    pub spread_between: Option<f64>,
+    /// One sample a shot, in time order.
+    pub samples: Vec<Sample>,
+    /// Fresh allocations measured.
+    pub allocations: u32,
+    /// What disturbed the shots.
+    pub disturbance: Disturbance,
+    /// Tail of the block durations, for latency.
+    pub tail: Option<Tail>,
+    /// Where the pages were.
+    pub placement: Option<PlacementProof>,
+    /// Core clock before and after, by a chain of dependent single-cycle operations, median over shots.
+    pub core_hz: Option<f64>,
+    /// Largest relative move of the core clock between the two ends of a shot, or between shots.
+    pub core_hz_spread: Option<f64>,
+    /// The tournament between kernels, where one was held: useful bytes per second of each.
+    pub rivals: Vec<Rival>,
+    /// What the tool's own stamps cost, as a share of the value before it was subtracted.
+    pub overhead_share: Option<f64>,
+    /// Seconds from the start of the run at which the step was first measured.
+    pub started_seconds: f64,
+    /// Seconds spent on the step.
+    pub seconds: f64,
+    /// How far the number can be trusted.
+    pub verdict: Verdict,
+    /// Why there is no number, when the host refused the step.
+    pub refusal: Option<Refusal>,
+}
+
+/// The value of one shot.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// Number of the allocation, from 0.
+    pub allocation: u32,
+    /// Value in the observation's unit.
+    pub value: f64,
+}
+
+/// What disturbed the shots of a step. Windows are pieces of a shot common to all its threads.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Disturbance {
+    /// Windows looked at.
+    pub windows: u64,
+    /// Windows in which every thread ran without a gap: the ones that count.
+    pub clean_windows: u64,
+    /// Shots taken.
+    pub shots: u64,
+    /// Shots set aside whole (migrated, major fault, no clean window).
+    pub shots_set_aside: u64,
+    /// Share of thread time inside gaps.
+    pub gap_share: f64,
+    /// The longest gap in ns.
+    pub longest_gap_ns: f64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// Minor faults inside shots.
+    pub minor_faults: u64,
+    /// Major faults inside shots.
+    pub major_faults: u64,
+    /// Shots in which a worker was seen on another cpu.
+    pub migrations: u64,
+    /// Thread cpu time over wall time (1.0 = never off the cpu).
+    pub cpu_share: Option<f64>,
+    /// Time runnable but waiting for a cpu, in ns, where the kernel says.
+    pub run_delay_ns: Option<f64>,
+}
+
+/// Quantiles of the time of one access, averaged over blocks, disturbed blocks included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tail {
+    /// Accesses averaged in one block.
+    pub block_accesses: u64,
+    /// Blocks counted.
+    pub blocks: u64,
+    /// Quantiles in ns per access, by name: `p50`, `p90`, `p99`, `p99.9`, `p99.99`, `max`.
+    pub quantiles: BTreeMap<String, f64>,
+}
+
+/// Where the pages of a setup were, and of what size: the worst of all proofs of a step.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PlacementProof {
+    /// How it was proven (`move_pages, 1024 pages of 3 regions, before and after`).
+    pub how: String,
+    /// Pages looked at.
+    pub pages: u64,
+    /// Pages by node.
+    pub by_node: BTreeMap<NodeId, u64>,
+    /// Share of the pages on the nodes asked for; `None` where it could not be seen.
+    pub on_target: Option<f64>,
+    /// Share of the memory backed by pages of the size asked for; `None` where it could not be seen.
+    pub page_share: Option<f64>,
+    /// The page size asked for, in words.
+    pub page: String,
+    /// What fell short and what was done instead (`mbind refused (seccomp): first touch by pinned threads`).
+    pub notes: Vec<String>,
+}
+
+/// One kernel of a tournament.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rival {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// Its useful bytes per second in short shots; `None` if no shot was undisturbed.
+    pub value: Option<f64>,
+}
+
+/// What a probe concludes from its observations: one number with its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// What the number is, as a stable dotted name (`latency`, `bandwidth`, `tier.size`, `latency.tail`).
+    pub metric: String,
+    /// What it is about.
+    pub labels: Labels,
+    /// The number in the base unit; `None` when invalid or not measured.
+    pub value: Option<f64>,
+    /// Its unit.
+    pub unit: Unit,
+    /// Its interval, where it has one.
+    pub interval: Option<Interval>,
+    /// Samples behind it.
+    pub samples: u64,
+    /// How far it can be trusted.
+    pub verdict: Verdict,
+    /// Ids of the steps it rests on.
+    pub evidence: Vec<String>,
+    /// A remark for people.
+    pub note: Option<String>,
+}

@@ -1,0 +1,136 @@
+//! Requests and plans: what was asked, and the steps that answer it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::idset::{IdSet, NodeId};
+use crate::labels::Labels;
+use crate::refusal::Refusal;
+use crate::setup::{PageKind, Setup};
+use crate::units::Bytes;
+
+/// What a user asked of one probe.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Request {
+    /// Id of the probe (`latency`, `bandwidth`).
+    pub probe: String,
+    /// Where it may run.
+    pub scope: Scope,
+    /// How far to go.
+    pub effort: Effort,
+    /// When a number is good enough; `None` takes the probe's own.
+    pub precision: Option<f64>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// The probe's own parameters; each probe documents them.
+    pub params: serde_json::Value,
+}
+
+/// Where a probe may run and what it may use.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Scope {
+    /// Cpus to use; `None` means all allowed ones.
+    pub cpus: Option<IdSet>,
+    /// Node to take memory from; `None` means the node of each thread's cpu.
+    pub mem_node: Option<NodeId>,
+    /// Page size to ask for; `None` means transparent huge pages where the system has them.
+    pub page: Option<PageKind>,
+    /// Most memory to use; `None` means half of what is free on the node and in the cgroup.
+    pub max_mem: Option<Bytes>,
+    /// Most seconds to take; `None` means the effort's own.
+    pub max_seconds: Option<f64>,
+}
+
+/// How far a probe goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// The points of the ladder, few shots.
+    Quick,
+    /// The default.
+    Standard,
+    /// Dense curves, every kernel.
+    Full,
+}
+
+/// A probe's answer to a request on a machine: steps, in the order of the plan (the engine interleaves them).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Plan {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// Rules applied and their inputs, for people (`buffer 128 MiB = 4 x (32 MiB L3), …`).
+    pub rules: Vec<String>,
+    /// What was asked and cannot be measured here.
+    pub refused: Vec<Refusal>,
+    /// Most seconds the whole plan may take.
+    pub max_seconds: f64,
+}
+
+/// One measurement of a plan: a cell of a matrix, a point of a curve.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Step {
+    /// Unique within the plan, and stable between runs of the same request.
+    pub id: String,
+    /// What it stands for.
+    pub labels: Labels,
+    /// What is measured.
+    pub metric: Metric,
+    /// Memory, threads, work.
+    pub setup: Setup,
+    /// When it is measured well enough.
+    pub stop: StopRule,
+}
+
+/// What a step measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Time of one access of a chase, ns: the median block.
+    Latency,
+    /// Useful bytes a second over the window common to all threads.
+    Bandwidth,
+}
+
+/// When a step is measured well enough.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StopRule {
+    /// Wanted relative half-width of the 95 % interval of the median (0.01 = ±1 %).
+    pub precision: f64,
+    /// Shots on each allocation.
+    pub shots: u32,
+    /// Fewest fresh allocations.
+    pub min_allocations: u32,
+    /// Most fresh allocations.
+    pub max_allocations: u32,
+    /// Length of one shot in seconds.
+    pub shot_seconds: f64,
+}
+
+impl Plan {
+    /// The most memory any step holds at once.
+    pub fn peak_bytes(&self) -> Bytes {
+        self.steps.iter().map(|s| s.setup.total_bytes()).max().unwrap_or_default()
+    }
+
+    /// The cpus used by any step.
+    pub fn cpus(&self) -> IdSet {
+        self.steps.iter().fold(IdSet::new(), |set, step| set.union(&step.setup.cpus()))
+    }
+
+    /// Seconds the plan is expected to take, and at most takes.
+    pub fn expected_seconds(&self) -> f64 {
+        self.steps.iter().map(Step::expected_seconds).sum::<f64>().min(self.max_seconds)
+    }
+}
+
+impl Step {
+    /// Seconds the step is expected to take: shots, and preparing fresh memory.
+    pub fn expected_seconds(&self) -> f64 {
+        // Faulting in, filling, permuting and proving a region runs at about 1 GB/s and worker start takes about 1 ms (measured).
+        const PREPARE_BYTES_PER_SECOND: f64 = 1e9;
+        const START_SECONDS: f64 = 1e-3;
+        let prepare = START_SECONDS
+            + self.setup.total_bytes().0 as f64 / PREPARE_BYTES_PER_SECOND / self.setup.threads.len().max(1) as f64;
+        f64::from(self.stop.min_allocations) * (prepare + f64::from(self.stop.shots) * self.stop.shot_seconds)
+    }
+}

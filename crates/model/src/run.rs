@@ -1,0 +1,148 @@
+//! The run document: everything about one run, in one versioned file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::KernelInfo;
+use crate::machine::Machine;
+use crate::observation::{Finding, Observation};
+use crate::plan::{Plan, Request};
+use crate::verdict::Grade;
+
+/// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
+pub const RUN_SCHEMA: &str = "tiermark/run/1";
+
+/// One run of the program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// [`RUN_SCHEMA`].
+    pub schema: String,
+    /// Unique id: time and a random part.
+    pub id: String,
+    /// What was run (`survey`, `latency`, `bandwidth`).
+    pub title: String,
+    /// The program.
+    pub tool: Tool,
+    /// The command line.
+    pub command: Vec<String>,
+    /// Start, RFC 3339 in UTC.
+    pub started: String,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// Whether everything planned was done; `false` after a signal or a crash.
+    pub complete: bool,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Name of the simulated machine; `None` on a real one.
+    pub simulated: Option<String>,
+    /// The machine.
+    pub machine: Machine,
+    /// What the measuring itself stands on.
+    pub bench: Bench,
+    /// One experiment a probe.
+    pub experiments: Vec<Experiment>,
+    /// What a reader should know, with cures.
+    pub warnings: Vec<Warning>,
+}
+
+/// The program that wrote a document.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// Version.
+    pub version: String,
+    /// Git revision it was built from, where known.
+    pub git: Option<String>,
+    /// Target triple.
+    pub target: String,
+    /// Compiler version.
+    pub rustc: Option<String>,
+    /// C library it is linked with.
+    pub libc: String,
+}
+
+/// The measuring instruments of a host: kernels, clock, own cost.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Bench {
+    /// Kernels that can run here.
+    pub kernels: Vec<KernelInfo>,
+    /// The clock.
+    pub clock: ClockInfo,
+    /// What measuring costs.
+    pub overheads: Overheads,
+}
+
+/// The clock that stamps blocks.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ClockInfo {
+    /// `tsc`, `cntvct`, `clock_monotonic_raw` or `simulated`.
+    pub source: String,
+    /// Ticks per second.
+    pub hz: f64,
+    /// Smallest step seen between two stamps, ns.
+    pub resolution_ns: f64,
+    /// How the rate was found, and how far it agrees with the system's raw clock.
+    pub how: String,
+}
+
+/// What the measuring itself costs, measured at the start of the run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Overheads {
+    /// One clock stamp with its store, ns: subtracted from every block.
+    pub stamp_ns: f64,
+    /// From the gate's opening to the last worker's first stamp, ns; outside every window.
+    pub gate_ns: f64,
+    /// Calling a kernel for one block without work, ns.
+    pub loop_ns: f64,
+    /// Core clock by a dependent chain, cycles per second.
+    pub core_hz: Option<f64>,
+}
+
+/// One probe's part of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Experiment {
+    /// What was asked.
+    pub request: Request,
+    /// Version of the probe's method: numbers of different versions are not compared silently.
+    pub method: u32,
+    /// The plan, with the steps that were added while it ran.
+    pub plan: Plan,
+    /// What was seen, in plan order.
+    pub observations: Vec<Observation>,
+    /// The first step measured again last: the relative change of its median.
+    pub drift: Option<f64>,
+    /// What follows.
+    pub findings: Vec<Finding>,
+}
+
+/// Something a reader should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Warning {
+    /// Stable name (`cpu_quota`, `numa_balancing`, …).
+    pub code: String,
+    /// What is so, and what it does to the numbers.
+    pub text: String,
+    /// What to do about it.
+    pub cure: Option<String>,
+}
+
+impl Run {
+    /// All findings of all experiments.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.experiments.iter().flat_map(|e| &e.findings)
+    }
+
+    /// All observations of all experiments.
+    pub fn observations(&self) -> impl Iterator<Item = &Observation> {
+        self.experiments.iter().flat_map(|e| &e.observations)
+    }
+
+    /// The worst grade of any finding, `None` without findings.
+    pub fn worst_grade(&self) -> Option<Grade> {
+        self.findings().map(|f| f.verdict.grade).max()
+    }
+
+    /// The JSON Schema of the run document.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(Run)
+    }
+}

@@ -1,0 +1,122 @@
+//! Cpu selectors: `0-3,8`, `all`, `node:1`, `socket:0`, `core:5`, `llc:2`, and `!` to exclude.
+
+use crate::idset::IdSet;
+use crate::machine::Machine;
+use crate::refusal::Refusal;
+
+/// Resolves a selector to allowed cpus of a machine. Parts are joined by `,` and added; parts behind `!` are taken away.
+///
+/// # Errors
+/// A [`Refusal`] for a malformed selector, an id the machine does not have, or a cpu this process may not use.
+pub fn resolve_cpus(text: &str, machine: &Machine) -> Result<IdSet, Refusal> {
+    let what = || format!("cpus '{text}'");
+    let mut chosen = IdSet::new();
+    let mut excluded = IdSet::new();
+    let mut any_included = false;
+    for part in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+        match part.strip_prefix('!') {
+            Some(part) => {
+                excluded = excluded.union(&part_cpus(part, machine).map_err(|why| refuse(&what(), &why, machine))?);
+            }
+            None => {
+                any_included = true;
+                chosen = chosen.union(&part_cpus(part, machine).map_err(|why| refuse(&what(), &why, machine))?);
+            }
+        }
+    }
+    if !any_included {
+        chosen = machine.allowed_cpus.clone();
+    }
+    let chosen = chosen.difference(&excluded);
+    let forbidden = chosen.difference(&machine.allowed_cpus);
+    if !forbidden.is_empty() {
+        let why = format!("cpu {forbidden} is outside this process's affinity or cpuset");
+        return Err(refuse(&what(), &why, machine));
+    }
+    if chosen.is_empty() {
+        return Err(refuse(&what(), "no cpu is left", machine));
+    }
+    Ok(chosen)
+}
+
+fn refuse(what: &str, why: &str, machine: &Machine) -> Refusal {
+    Refusal::new(
+        what,
+        why,
+        format!("choose among the allowed cpus {}; `tiermark machine` shows them", machine.allowed_cpus),
+    )
+}
+
+/// The online cpus one part of a selector names. Whole groups (`all`, `node:` …) are cut to the allowed cpus.
+fn part_cpus(part: &str, machine: &Machine) -> Result<IdSet, String> {
+    if part == "all" {
+        return Ok(machine.allowed_cpus.clone());
+    }
+    let Some((kind, ids)) = part.split_once(':').filter(|(kind, _)| kind.chars().all(char::is_alphabetic)) else {
+        let set: IdSet = part.parse().map_err(|e: crate::idset::ListError| e.to_string())?;
+        let absent = set.difference(&machine.online());
+        return if absent.is_empty() { Ok(set) } else { Err(format!("cpu {absent} is not online on this machine")) };
+    };
+    let id: u32 = ids.parse().map_err(|_| format!("'{ids}' is not an id"))?;
+    let of = |name: fn(&crate::machine::Cpu) -> Option<u32>| -> IdSet {
+        machine.cpus.iter().filter(|cpu| name(cpu) == Some(id)).map(|cpu| cpu.id).collect()
+    };
+    let set = match kind {
+        "node" => of(|cpu| cpu.node),
+        "socket" => of(|cpu| Some(cpu.socket)),
+        "core" => of(|cpu| Some(cpu.core)),
+        "llc" => of(|cpu| cpu.llc),
+        _ => return Err(format!("'{kind}' is not a group; use node, socket, core or llc")),
+    };
+    if set.is_empty() {
+        return Err(format!("this machine has no {kind} {id} with cpus"));
+    }
+    let allowed = set.intersection(&machine.allowed_cpus);
+    if allowed.is_empty() { Err(format!("no cpu of {kind} {id} is allowed")) } else { Ok(allowed) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Cpu;
+
+    fn machine() -> Machine {
+        let cpus: Vec<Cpu> = (0..8)
+            .map(|id| Cpu {
+                id,
+                core: id / 2,
+                smt_rank: id % 2,
+                socket: id / 4,
+                node: Some(id / 4),
+                llc: Some(id / 4),
+                ..Cpu::default()
+            })
+            .collect();
+        Machine { cpus, allowed_cpus: "0-6".parse().unwrap(), ..Machine::default() }
+    }
+
+    #[test]
+    fn selects() {
+        for (text, cpus) in [
+            ("all", "0-6"),
+            ("0-2,5", "0-2,5"),
+            ("node:1", "4-6"),
+            ("socket:0", "0-3"),
+            ("core:1", "2-3"),
+            ("llc:1,!5", "4,6"),
+            ("!0-3", "4-6"),
+            ("0-5:1/2", "0,2,4"),
+        ] {
+            assert_eq!(resolve_cpus(text, &machine()).unwrap().to_string(), cpus, "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_with_a_cure() {
+        for text in ["7", "9", "node:7", "rack:0", "node:x", "3-1", "0,!0"] {
+            let refusal = resolve_cpus(text, &machine()).expect_err(text);
+            assert!(refusal.cure.contains("0-6"), "{refusal}");
+            assert!(refusal.what.contains(text), "{refusal}");
+        }
+    }
+}
