@@ -1,1 +1,18 @@
-//! tiermark-history
+//! Keeps run documents.
+//!
+//! A [`Store`] saves finished runs and finds them again, [`parse`] reads every released version of the document, and a
+//! [`Journal`] keeps what a run under way has seen, so that a signal, a crash or SIGKILL loses at most the step under way.
+
+#![forbid(unsafe_code)]
+
+mod document;
+mod journal;
+mod recover;
+mod save;
+mod store;
+
+pub use document::{DocumentError, MAX_DOCUMENT_BYTES, SCHEMAS, Source, parse};
+pub use journal::{Journal, Record};
+pub use recover::recover;
+pub use save::{Attempt, SaveError, Saved};
+pub use store::{Entry, LoadError, Places, Store};

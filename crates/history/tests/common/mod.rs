@@ -1,0 +1,314 @@
+//! A complete run made by hand, with a value in every field, so that the fixture shows every field of its version.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::*;
+
+fn machine() -> Machine {
+    let cpus = (0..2)
+        .map(|id| Cpu {
+            id,
+            core: id,
+            smt_rank: 0,
+            socket: 0,
+            die: Some(0),
+            cluster: Some(id),
+            node: Some(0),
+            llc: Some(0),
+            kind: Some(CoreKind::Performance),
+        })
+        .collect();
+    let cache = |level, kind, bytes, cpus: &str| Cache {
+        level,
+        kind,
+        bytes: Some(bytes),
+        line_bytes: Some(64),
+        ways: Some(8),
+        sets: Some((bytes / 512) as u32),
+        cpus: cpus.parse().unwrap(),
+    };
+    Machine {
+        cpu_model: CpuModel {
+            arch: Some("x86_64".into()),
+            vendor: Some("GenuineIntel".into()),
+            name: Some("Example Processor 8500".into()),
+            family: Some(6),
+            model: Some(143),
+            stepping: Some(8),
+            microcode: Some("0x2b000590".into()),
+            flags: vec!["sse2".into(), "avx2".into()],
+        },
+        cpus,
+        offline_cpus: "2-3".parse().unwrap(),
+        allowed_cpus: "0-1".parse().unwrap(),
+        allowed_nodes: "0".parse().unwrap(),
+        caches: vec![
+            cache(1, CacheKind::Data, 32 * KIB, "0"),
+            cache(1, CacheKind::Data, 32 * KIB, "1"),
+            cache(1, CacheKind::Instruction, 32 * KIB, "0"),
+            cache(2, CacheKind::Unified, MIB, "0"),
+            cache(3, CacheKind::Unified, 32 * MIB, "0-1"),
+        ],
+        nodes: vec![Node {
+            id: 0,
+            cpus: "0-1".parse().unwrap(),
+            memory_bytes: Some(16 * GIB),
+            free_bytes: Some(12 * GIB),
+            distances: BTreeMap::from([(0, 10)]),
+            hmat: vec![HmatAccess {
+                class: 0,
+                initiators: "0".parse().unwrap(),
+                read_latency_ns: Some(80.0),
+                write_latency_ns: None,
+                read_bandwidth: Some(200e9),
+                write_bandwidth: Some(150e9),
+            }],
+            memory_tier: Some(4),
+            huge_pages: vec![HugePool { page_bytes: 2 * MIB, total: 16, free: 8 }],
+        }],
+        page_bytes: 4096,
+        dimms: vec![Dimm {
+            locator: Some("DIMM_A1".into()),
+            bank: Some("NODE 0".into()),
+            bytes: Some(16 * GIB),
+            populated: true,
+            kind: Some("DDR5".into()),
+            form: Some("DIMM".into()),
+            rated_transfers: Some(5600e6),
+            configured_transfers: Some(4800e6),
+            data_width: Some(64),
+            ranks: Some(2),
+            manufacturer: Some("Samsung".into()),
+            part: Some("M321R2GA3BB6".into()),
+            edac_label: Some("CPU_SrcID#0_MC#0_Chan#0_DIMM#0".into()),
+        }],
+        theoretical_peak: Some(TheoreticalPeak {
+            bytes_per_second: 38.4e9,
+            how: "1 channel x 4800 MT/s x 8 bytes".into(),
+        }),
+        system: system(),
+        unseen: vec![Refusal::new("DIMM details", "EDAC has no driver here", "load the EDAC driver of this chipset")],
+    }
+}
+
+fn system() -> System {
+    System {
+        hostname: Some("example".into()),
+        distribution: Some("Debian GNU/Linux 13".into()),
+        kernel: Some("6.12.0-1-amd64".into()),
+        product: Some("Example Server".into()),
+        bios: Some("1.2.3".into()),
+        hypervisor: Some("KVM".into()),
+        container: Some("docker".into()),
+        cgroup: Some(Cgroup {
+            version: 2,
+            path: "/system.slice/example.service".into(),
+            memory_limit: Some(8 * GIB),
+            memory_used: Some(GIB),
+            cpu_quota: Some(1.5),
+        }),
+        memory_bytes: Some(16 * GIB),
+        available_bytes: Some(13 * GIB),
+        thp: Some("madvise".into()),
+        thp_defrag: Some("madvise".into()),
+        thp_bytes: Some(2 * MIB),
+        mthp: BTreeMap::from([(64 * KIB, "inherit".into())]),
+        numa_balancing: Some(0),
+        ksm: Some(0),
+        damon_running: Some(false),
+        swaps: vec![Swap {
+            path: "/dev/vda2".into(),
+            kind: "partition".into(),
+            bytes: 2 * GIB,
+            used_bytes: 0,
+            priority: -2,
+        }],
+        zswap: Some(false),
+        governor: Some("performance".into()),
+        smt_control: Some("off".into()),
+        clocksource: Some("tsc".into()),
+        clocksources: vec!["tsc".into(), "acpi_pm".into()],
+        load1: Some(0.05),
+        perf_event_paranoid: Some(2),
+        mitigations: BTreeMap::from([("meltdown".into(), "Not affected".into())]),
+    }
+}
+
+fn bench() -> Bench {
+    Bench {
+        kernels: vec![KernelInfo {
+            id: "read/avx2".into(),
+            isa: Isa::Avx2,
+            pattern: Pattern::Sequential,
+            streams: 1,
+            loads: 8,
+            stores: 0,
+            unroll_bytes: 256,
+            store_kind: StoreKind::None,
+            read_per_line: 64,
+            write_per_line: 0,
+            plain: true,
+            doc: "256-bit loads".into(),
+        }],
+        clock: ClockInfo {
+            source: "tsc".into(),
+            hz: 2.1e9,
+            resolution_ns: 9.5,
+            how: "against CLOCK_MONOTONIC_RAW over 50 ms".into(),
+        },
+        overheads: Overheads { stamp_ns: 11.9, gate_ns: 900.0, loop_ns: 3.2, core_hz: Some(3.5e9) },
+    }
+}
+
+/// A step of the example's plan.
+fn step(id: &str, role: Role, layout: Layout, metric: Metric) -> Step {
+    Step {
+        id: id.into(),
+        labels: Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, "L1").whole(Labels::SIZE, 24 * KIB),
+        metric,
+        setup: Setup {
+            regions: vec![RegionSetup {
+                bytes: Bytes(24 * KIB),
+                policy: MemPolicy::Bind,
+                nodes: "0".parse().unwrap(),
+                page: PageKind::Thp,
+                layout,
+            }],
+            threads: vec![ThreadSetup { cpu: 0, role, region: 0 }],
+            seed: 7,
+        },
+        stop: StopRule { precision: 0.01, shots: 5, min_allocations: 3, max_allocations: 9, shot_seconds: 0.01 },
+    }
+}
+
+/// An observation of a step, with every field filled.
+fn observation(step: &Step, value: f64) -> Observation {
+    let unit = if step.metric == Metric::Latency { Unit::Ns } else { Unit::BytesPerSecond };
+    let mut verdict = Verdict::trusted();
+    verdict.suspect(ReasonCode::Disturbed, "12 % of the windows were disturbed");
+    Observation {
+        step: step.id.clone(),
+        labels: step.labels.clone().text(Labels::KERNEL, "read/avx2"),
+        metric: step.metric,
+        unit,
+        value: Some(value),
+        interval: Some(Interval { low: value * 0.99, high: value * 1.01, level: 0.95 }),
+        min: Some(value * 0.98),
+        max: Some(value * 1.05),
+        spread_within: Some(0.004),
+        spread_between: Some(0.006),
+        samples: vec![Sample { allocation: 0, value }, Sample { allocation: 1, value: value * 1.01 }],
+        allocations: 2,
+        disturbance: Disturbance {
+            windows: 100,
+            clean_windows: 88,
+            shots: 10,
+            shots_set_aside: 1,
+            gap_share: 0.01,
+            longest_gap_ns: 52_000.0,
+            involuntary_switches: 3,
+            minor_faults: 0,
+            major_faults: 0,
+            migrations: 0,
+            cpu_share: Some(0.99),
+            run_delay_ns: Some(40_000.0),
+        },
+        tail: Some(Tail {
+            block_accesses: 1024,
+            blocks: 5000,
+            quantiles: BTreeMap::from([("p99".into(), value * 1.2)]),
+        }),
+        placement: Some(PlacementProof {
+            how: "move_pages, 6 pages of 1 region, before and after".into(),
+            pages: 6,
+            by_node: BTreeMap::from([(0, 6)]),
+            on_target: Some(1.0),
+            page_share: Some(1.0),
+            page: "thp".into(),
+            notes: vec!["mbind refused (seccomp): first touch by pinned threads".into()],
+        }),
+        core_hz: Some(3.5e9),
+        core_hz_spread: Some(0.001),
+        rivals: vec![Rival { kernel: "read/sse2".into(), value: Some(value * 0.8) }],
+        overhead_share: Some(0.0005),
+        started_seconds: 1.5,
+        seconds: 0.25,
+        verdict,
+        refusal: Some(Refusal::new("an example of a refusal", "fixtures show every field", "nothing to do")),
+    }
+}
+
+/// A complete run: one experiment of two steps, everything filled in.
+pub(crate) fn example_run() -> Run {
+    let read = Role::Stream { kernel: "read/avx2".into(), rivals: vec!["read/sse2".into()] };
+    let steps = vec![
+        step("latency/L1", Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random), Metric::Latency),
+        step("read/L1/one", read, Layout::Data, Metric::Bandwidth),
+    ];
+    let observations = vec![observation(&steps[0], 1.43), observation(&steps[1], 180e9)];
+    let findings = observations
+        .iter()
+        .map(|o| Finding {
+            metric: if o.metric == Metric::Latency { "latency".into() } else { "bandwidth".into() },
+            labels: o.labels.clone(),
+            value: o.value,
+            unit: o.unit,
+            interval: o.interval,
+            samples: 2,
+            verdict: o.verdict.clone(),
+            evidence: vec![o.step.clone()],
+            note: Some("an example".into()),
+        })
+        .collect();
+    Run {
+        schema: RUN_SCHEMA.into(),
+        id: "20260102T030405Z-0a1b2c".into(),
+        title: "survey".into(),
+        tool: Tool {
+            version: "0.1.0".into(),
+            git: Some("0123456789ab".into()),
+            target: "x86_64-unknown-linux-musl".into(),
+            rustc: Some("1.95.0".into()),
+            libc: "musl".into(),
+        },
+        command: vec!["tiermark".into(), "survey".into(), "--quick".into()],
+        started: "2026-01-02T03:04:05Z".into(),
+        seconds: 12.5,
+        complete: true,
+        seed: 42,
+        simulated: Some("example".into()),
+        machine: machine(),
+        bench: bench(),
+        experiments: vec![Experiment {
+            request: Request {
+                probe: "survey".into(),
+                scope: Scope {
+                    cpus: Some("0-1".parse().unwrap()),
+                    mem_node: Some(0),
+                    page: Some(PageKind::Huge(2 * MIB)),
+                    max_mem: Some(Bytes(GIB)),
+                    max_seconds: Some(60.0),
+                },
+                effort: Effort::Quick,
+                precision: Some(0.01),
+                seed: 42,
+                params: serde_json::json!({ "sizes": [24576] }),
+            },
+            method: 1,
+            plan: Plan {
+                steps,
+                rules: vec!["buffer 128 MiB = 4 x (32 MiB L3)".into()],
+                refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],
+                max_seconds: 15.0,
+            },
+            observations,
+            drift: Some(0.004),
+            findings,
+        }],
+        warnings: vec![Warning {
+            code: "cpu_quota".into(),
+            text: "this process may use 1.5 cpus of time".into(),
+            cure: Some("run it without a cpu quota".into()),
+        }],
+    }
+}

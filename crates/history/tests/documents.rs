@@ -1,0 +1,135 @@
+//! Released documents stay readable, the schema does not drift unseen, and garbage gets an error.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use tiermark_history::{DocumentError, Store, parse};
+use tiermark_model::{Run, Unit};
+
+fn here(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Compares a generated file with the committed one, or rewrites it when TIERMARK_BLESS is set.
+fn committed(path: &str, generated: &str) {
+    let path = here(path);
+    if std::env::var_os("TIERMARK_BLESS").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, generated).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        found == generated,
+        "{} is not what the model says; if the change is meant (adding fields only!), regenerate it with:\n  \
+         TIERMARK_BLESS=1 cargo test -p tiermark-history",
+        path.display()
+    );
+}
+
+#[test]
+fn the_schema_file_is_the_models() {
+    let schema = serde_json::to_string_pretty(&Run::json_schema()).unwrap() + "\n";
+    committed("../../schema/run-1.json", &schema);
+}
+
+#[test]
+fn the_first_released_version_stays_readable() {
+    let path = here("tests/fixtures/run-1.json");
+    // Once released a fixture is never rewritten, not even by TIERMARK_BLESS: that would be the very drift it guards against.
+    if std::env::var_os("TIERMARK_BLESS").is_some() && !path.exists() {
+        fs::write(&path, serde_json::to_string_pretty(&common::example_run()).unwrap() + "\n").unwrap();
+    }
+    let run = parse(&fs::read(path).unwrap()).unwrap();
+    assert_eq!(run.schema, "tiermark/run/1");
+    assert!(run.complete);
+    assert!(run.findings().count() >= 2);
+    assert!(run.findings().any(|f| f.metric == "latency" && f.unit == Unit::Ns && f.value.is_some()));
+    assert!(run.observations().all(|o| !o.samples.is_empty()));
+    assert!(!run.machine.cpus.is_empty());
+}
+
+#[test]
+fn documents_read_back_what_was_written() {
+    let run = common::example_run();
+    assert_eq!(parse(&serde_json::to_vec(&run).unwrap()).unwrap(), run);
+}
+
+#[test]
+fn unknown_fields_are_ignored() {
+    let mut document = serde_json::to_value(common::example_run()).unwrap();
+    document["colour"] = "blue".into();
+    document["machine"]["moons"] = 2.into();
+    document["experiments"][0]["observations"][0]["mood"] = serde_json::json!({ "good": true });
+    assert_eq!(parse(document.to_string().as_bytes()).unwrap(), common::example_run());
+}
+
+#[test]
+fn other_schemas_are_refused_by_name() {
+    for (schema, says) in [
+        (r#"{"schema":"tiermark/run/2","id":7}"#, "newer tiermark"),
+        (r#"{"schema":"fio/3"}"#, "not a tiermark run"),
+        (r#"{"schema":1}"#, "names no schema"),
+        (r#"{}"#, "names no schema"),
+    ] {
+        let error = parse(schema.as_bytes()).unwrap_err();
+        assert!(matches!(error, DocumentError::OtherSchema { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(says) && text.contains("reads tiermark/run/1"), "{text}");
+    }
+}
+
+#[test]
+fn errors_carry_path_and_position() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.json");
+    let text = serde_json::to_string_pretty(&common::example_run()).unwrap();
+    fs::write(&path, text.replacen("\"seed\": 42", "\"seed\": \"many\"", 1)).unwrap();
+    let line = text.lines().position(|l| l.contains("\"seed\": 42")).unwrap() + 1;
+    let error = Store::at(dir.path()).load(path.to_str().unwrap()).unwrap_err().to_string();
+    assert!(error.contains("x.json") && error.contains(&format!("line {line}")) && error.contains("many"), "{error}");
+}
+
+#[test]
+fn endless_files_are_refused() {
+    let error = Store::at("/nonexistent").load("/dev/zero").unwrap_err().to_string();
+    assert!(error.contains("larger than 256 MiB"), "{error}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn mutated_documents_never_panic(edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0u8..4), 1..6)) {
+        let mut bytes = serde_json::to_vec(&common::example_run()).unwrap();
+        for (at, byte, kind) in edits {
+            let at = at.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes.truncate(at.max(1)),
+                2 => bytes.insert(at, byte),
+                _ => {
+                    let end = (at + usize::from(byte)).min(bytes.len());
+                    let piece = bytes[at..end].to_vec();
+                    bytes.splice(at..at, piece);
+                }
+            }
+        }
+        // A changed digit may still be a document; anything else must be an error that says where.
+        if let Err(error) = parse(&bytes) {
+            prop_assert!(!error.to_string().chars().any(char::is_control), "{error}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_any_kind_never_panic(digits in "-?[0-9]{1,30}(\\.[0-9]{1,9})?(e[+-]?[0-9]{1,5})?", at in 0usize..200) {
+        let text = serde_json::to_string(&common::example_run()).unwrap();
+        let numbers: Vec<usize> = text.match_indices(':').map(|(i, _)| i + 1)
+            .filter(|&i| text.as_bytes()[i].is_ascii_digit()).collect();
+        let start = numbers[at % numbers.len()];
+        let end = start + text[start..].find([',', '}', ']']).unwrap();
+        let _ = parse(format!("{}{digits}{}", &text[..start], &text[end..]).as_bytes());
+    }
+}

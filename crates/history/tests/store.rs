@@ -1,0 +1,204 @@
+//! Saving, finding and the journal, on a real filesystem.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tiermark_history::{Journal, LoadError, Places, Record, Store, recover};
+use tiermark_model::{Plan, Run};
+
+fn run(id: &str) -> Run {
+    Run { id: id.into(), ..common::example_run() }
+}
+
+#[test]
+fn the_environment_chooses_the_directory() {
+    let path = |p: &str| Some(PathBuf::from(p));
+    let mut places = Places { home: path("/home/u"), ..Places::default() };
+    assert_eq!(Store::new(&places).directory(), Some(Path::new("/home/u/.local/share/tiermark/runs")));
+    places.xdg_data_home = path("data");
+    assert_eq!(Store::new(&places).directory(), Some(Path::new("/home/u/.local/share/tiermark/runs")), "relative");
+    places.xdg_data_home = path("/data");
+    assert_eq!(Store::new(&places).directory(), Some(Path::new("/data/tiermark/runs")));
+    places.tiermark_home = path("/t");
+    assert_eq!(Store::new(&places).directory(), Some(Path::new("/t/runs")));
+    places.tiermark_home = path("");
+    assert_eq!(Store::new(&places).directory(), Some(Path::new("/data/tiermark/runs")));
+    assert_eq!(Store::new(&Places::default()).directory(), None);
+}
+
+#[test]
+fn saved_runs_are_found_by_path_id_prefix_and_last() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path().join("deep/runs"));
+    assert!(matches!(store.load("last"), Err(LoadError::Empty { .. })));
+    let first = store.save(&run("20260101T000000Z-aa")).unwrap();
+    assert_eq!(first.notice, None);
+    store.save(&run("20260102T000000Z-bb")).unwrap();
+    assert_eq!(store.list().unwrap().len(), 2);
+    assert_eq!(store.load("last").unwrap().id, "20260102T000000Z-bb");
+    assert_eq!(store.load("20260101T000000Z-aa").unwrap(), run("20260101T000000Z-aa"));
+    assert_eq!(store.load("20260101").unwrap().id, "20260101T000000Z-aa");
+    assert_eq!(store.load(first.path.to_str().unwrap()).unwrap().id, "20260101T000000Z-aa");
+    let error = store.load("2026").unwrap_err().to_string();
+    assert!(error.contains("several") && error.contains("-aa") && error.contains("-bb"), "{error}");
+    let error = store.load("1999").unwrap_err().to_string();
+    assert!(error.contains("1999") && error.contains("20260102T000000Z-bb"), "{error}");
+    assert!(matches!(store.load(""), Err(LoadError::NotFound { .. })));
+    let error = store.load("./none.json").unwrap_err().to_string();
+    assert!(error.contains("none.json") && error.contains("No such file"), "{error}");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_falls_back_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let blocked = dir.path().join("file");
+    fs::write(&blocked, "in the way").unwrap();
+    let mut places = Places { tiermark_home: Some(blocked.clone()), ..Places::default() };
+    let error = Store::new(&places).save(&run("a")).unwrap_err().to_string();
+    assert!(error.contains("Not a directory") && error.contains("TIERMARK_HOME"), "{error}");
+
+    places.current = Some("/proc/self".into());
+    places.temporary = Some(dir.path().join("tmp"));
+    let saved = Store::new(&places).save(&run("a")).unwrap();
+    assert_eq!(saved.path, dir.path().join("tmp/tiermark-a.json"));
+    let notice = saved.notice.unwrap();
+    assert!(notice.what.contains("file/runs") && notice.why.contains("tiermark-a.json"), "{notice}");
+    assert_eq!(Store::at("/nonexistent").load(saved.path.to_str().unwrap()).unwrap().id, "a");
+    let left: Vec<_> = fs::read_dir(dir.path().join("tmp")).unwrap().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
+
+#[test]
+fn an_id_cannot_leave_the_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let saved = Store::at(dir.path()).save(&run("../../etc/passwd")).unwrap();
+    assert_eq!(saved.path, dir.path().join("------etc-passwd.json"));
+}
+
+#[test]
+fn numbers_that_json_cannot_hold_are_noticed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut broken = run("nan");
+    broken.bench.clock.hz = f64::NAN;
+    let saved = Store::at(dir.path()).save(&broken).unwrap();
+    assert!(saved.path.exists());
+    assert!(saved.notice.unwrap().why.contains("line 1"));
+}
+
+fn records(run: &Run) -> Vec<Record> {
+    let experiment = &run.experiments[0];
+    let (first, rest) = experiment.plan.steps.split_at(1);
+    let mut rough = experiment.observations[1].clone();
+    rough.value = None;
+    vec![
+        Record::Experiment {
+            request: Box::new(experiment.request.clone()),
+            method: experiment.method,
+            plan: Plan { steps: first.to_vec(), ..experiment.plan.clone() },
+        },
+        Record::Steps(rest.to_vec()),
+        Record::Observation(Box::new(rough)),
+        Record::Observation(Box::new(experiment.observations[0].clone())),
+        Record::Observation(Box::new(experiment.observations[1].clone())),
+        Record::Drift(experiment.drift),
+    ]
+}
+
+/// What a journal of the whole run gives back: everything but the findings.
+fn without_findings(mut run: Run) -> Run {
+    run.complete = false;
+    run.experiments[0].findings.clear();
+    run
+}
+
+#[test]
+fn a_journal_gives_back_everything_but_the_findings() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    let run = run("a");
+    let mut journal = Journal::create(&store, &run).unwrap();
+    for record in records(&run) {
+        assert_eq!(journal.append(&record), None);
+    }
+    assert_eq!(recover(journal.path()).unwrap(), without_findings(run.clone()));
+    assert_eq!(store.orphans(), Vec::<PathBuf>::new(), "its writer lives");
+    assert_eq!(store.load("a").unwrap(), without_findings(run), "a run that has only a journal is shown from it");
+    journal.finish();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_dead_writers_journal_is_an_orphan() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    let journal = Journal::create(&store, &run("a")).unwrap();
+    let path = journal.path().to_owned();
+    // Dropping closes the file and with it the lock, as the kernel does for a killed process; the file stays.
+    drop(journal);
+    assert_eq!(store.orphans(), [path]);
+}
+
+#[test]
+fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = run("a");
+    let mut journal = Journal::create(&Store::at(dir.path()), &run).unwrap();
+    let header = fs::metadata(journal.path()).unwrap().len() as usize;
+    let mut ends = Vec::new();
+    for record in records(&run) {
+        journal.append(&record);
+        ends.push(fs::metadata(journal.path()).unwrap().len() as usize);
+    }
+    let bytes = fs::read(journal.path()).unwrap();
+    let cut = dir.path().join("cut.journal");
+    for length in 0..=bytes.len() {
+        fs::write(&cut, &bytes[..length]).unwrap();
+        let recovered = recover(&cut);
+        if length < header {
+            assert!(recovered.is_err(), "{length}");
+            continue;
+        }
+        let recovered = recovered.unwrap();
+        let whole = ends.iter().filter(|end| **end <= length).count();
+        assert!(!recovered.complete && recovered.warnings == run.warnings);
+        assert_eq!(recovered.experiments.len(), usize::from(whole >= 1), "{length}");
+        let seen: Vec<_> = recovered.observations().map(|o| (o.step.as_str(), o.value.is_some())).collect();
+        let expected: &[(&str, bool)] = match whole {
+            0..=2 => &[],
+            3 => &[("read/L1/one", false)],
+            4 => &[("latency/L1", true), ("read/L1/one", false)],
+            _ => &[("latency/L1", true), ("read/L1/one", true)],
+        };
+        assert_eq!(seen, expected, "{length}");
+    }
+}
+
+#[test]
+fn a_damaged_line_keeps_what_came_before_and_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = run("a");
+    let mut journal = Journal::create(&Store::at(dir.path()), &run).unwrap();
+    for record in records(&run) {
+        journal.append(&record);
+    }
+    let text = fs::read_to_string(journal.path()).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[4] = "{\"observation\":garbage";
+    let path = dir.path().join("damaged.journal");
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let recovered = recover(&path).unwrap();
+    assert_eq!(recovered.observations().count(), 1);
+    let warning = recovered.warnings.last().unwrap();
+    assert_eq!(warning.code, "journal_damaged");
+    assert!(warning.text.contains("line 5"), "{}", warning.text);
+}
+
+#[test]
+fn a_journal_without_a_place_is_refused_with_a_cure() {
+    let refusal = Journal::create(&Store::new(&Places::default()), &run("a")).unwrap_err();
+    assert!(refusal.cure.contains("TIERMARK_HOME"), "{refusal}");
+    let refusal = Journal::create(&Store::at("/proc/self/x"), &run("a")).unwrap_err();
+    assert!(refusal.what.contains("/proc/self/x"), "{refusal}");
+}
