@@ -1,1 +1,43 @@
-//! tiermark-stats
+//! Statistics of a measurement: medians and their intervals, spread, stop rule, drift, changes, tiers, and the tests
+//! that refuse a number (quantised clock, wrong distribution).
+//!
+//! Every function is pure: no I/O, no clock, no dependency; randomness comes from a seed. All take finite values: an
+//! empty input or one with a NaN or an infinity gives `None`, never a number computed from the rest.
+//! Each statistic names its source in its doc comment.
+#![forbid(unsafe_code)]
+
+mod bootstrap;
+mod change;
+mod drift;
+mod interval;
+mod knee;
+mod ks;
+mod order;
+mod plateau;
+mod quantum;
+mod rank;
+mod rng;
+mod special;
+mod spread;
+mod stop;
+mod tail;
+
+pub use bootstrap::bootstrap_median;
+pub use change::{ChangePoint, change_point};
+pub use drift::{relative_drift, theil_sen};
+pub use interval::{Interval, median_interval_order};
+pub use knee::{Curve, Knee, XScale, knee};
+pub use ks::{Ks, ks_two_sample, ks_uniform};
+pub use order::{mad, max, median, min, quantile, quantiles};
+pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
+pub use quantum::{Quantum, quantum};
+pub use rank::{MannWhitney, mann_whitney};
+pub use rng::Rng;
+pub use spread::{Spread, spread};
+pub use stop::{StopRule, StopState};
+pub use tail::TailSummary;
+
+/// Whether `values` is non-empty and every one is finite: the entry condition of this crate.
+fn usable(values: &[f64]) -> bool {
+    !values.is_empty() && values.iter().all(|v| v.is_finite())
+}

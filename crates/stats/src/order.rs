@@ -1,0 +1,100 @@
+//! Order statistics: median, quantiles, median absolute deviation, extremes.
+
+use crate::usable;
+
+/// The median: the middle value, or the mean of the two middle ones. `None` for empty or non-finite input.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    if !usable(values) {
+        return None;
+    }
+    let mut copy = values.to_vec();
+    Some(median_in_place(&mut copy))
+}
+
+/// Median of finite, non-empty values by selection; reorders them.
+pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
+    let n = values.len();
+    let (below, middle, _) = values.select_nth_unstable_by(n / 2, f64::total_cmp);
+    let upper = *middle;
+    if n % 2 == 1 {
+        return upper;
+    }
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    midpoint(lower, upper)
+}
+
+/// Mean of two finite values without overflow.
+pub(crate) fn midpoint(a: f64, b: f64) -> f64 {
+    a / 2.0 + b / 2.0
+}
+
+/// Quantile `p` (0 to 1) of *ascending* values by linear interpolation at (n − 1)·p: type 7 of Hyndman & Fan,
+/// "Sample Quantiles in Statistical Packages", The American Statistician 50(4), 1996; the default of R and NumPy.
+/// `None` when empty, non-finite, not ascending, or `p` is outside 0..=1.
+#[must_use]
+pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
+    if !usable(sorted) || !sorted.is_sorted() || !(0.0..=1.0).contains(&p) {
+        return None;
+    }
+    Some(quantile_sorted(sorted, p))
+}
+
+/// [`quantile`] for values already known to be finite, ascending and non-empty.
+pub(crate) fn quantile_sorted(sorted: &[f64], p: f64) -> f64 {
+    let (index, fraction) = position(sorted.len(), p);
+    interpolate(sorted[index], sorted.get(index + 1).copied(), fraction)
+}
+
+/// Quantiles `ps` of unordered values by selection (reorders `values`), each as [`quantile`] defines it.
+/// `None` under the same conditions.
+#[must_use]
+pub fn quantiles(values: &mut [f64], ps: &[f64]) -> Option<Vec<f64>> {
+    if !usable(values) || ps.iter().any(|p| !(0.0..=1.0).contains(p)) {
+        return None;
+    }
+    let mut found = Vec::with_capacity(ps.len());
+    for &p in ps {
+        let (index, fraction) = position(values.len(), p);
+        let (_, at, above) = values.select_nth_unstable_by(index, f64::total_cmp);
+        let next = above.iter().copied().reduce(f64::min);
+        found.push(interpolate(*at, next, fraction));
+    }
+    Some(found)
+}
+
+/// Index below the quantile and the fraction of the way to the next value.
+fn position(n: usize, p: f64) -> (usize, f64) {
+    let h = (n - 1) as f64 * p;
+    let index = (h.floor() as usize).min(n - 1);
+    (index, h - index as f64)
+}
+
+fn interpolate(at: f64, next: Option<f64>, fraction: f64) -> f64 {
+    match next {
+        // The weighted form cannot overflow, unlike at + fraction·(next − at).
+        Some(next) if fraction > 0.0 => at * (1.0 - fraction) + next * fraction,
+        _ => at,
+    }
+}
+
+/// Median absolute deviation from the median, unscaled (multiply by 1.4826 for the σ of a normal sample).
+/// Hampel, "The Influence Curve and its Role in Robust Estimation", JASA 69, 1974.
+#[must_use]
+pub fn mad(values: &[f64]) -> Option<f64> {
+    let centre = median(values)?;
+    let mut deviations: Vec<f64> = values.iter().map(|v| (v - centre).abs()).collect();
+    usable(&deviations).then(|| median_in_place(&mut deviations))
+}
+
+/// Smallest value.
+#[must_use]
+pub fn min(values: &[f64]) -> Option<f64> {
+    usable(values).then(|| values.iter().copied().fold(f64::INFINITY, f64::min))
+}
+
+/// Largest value.
+#[must_use]
+pub fn max(values: &[f64]) -> Option<f64> {
+    usable(values).then(|| values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+}
