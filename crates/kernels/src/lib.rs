@@ -1,1 +1,26 @@
-//! tiermark-kernels
+//! The timed loops: memory streams, pointer chases and the clock, in assembly, chosen at run time.
+//!
+//! Every loop is a naked function, so the instructions that run are the instructions written here; a test
+//! disassembles them and holds them against what the registry declares. Each operation has a portable twin
+//! in Rust that a test uses as its oracle.
+//!
+//! To add a kernel, write its loop in the module of its instruction set and add a row to that module's table.
+
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+compile_error!("tiermark's kernels exist for Linux on x86-64 and aarch64; a new architecture needs a module like x86/");
+
+#[macro_use]
+mod registry;
+
+#[cfg(target_arch = "aarch64")]
+mod arm;
+mod chase;
+pub mod clock;
+pub mod layout;
+mod portable;
+pub mod rng;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use chase::{ChaseArgs, ChaseFn, ChaseRow, MAX_CHAINS, chase, chases};
+pub use registry::{Fill, KernelRow, Op, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, available, stream, streams};

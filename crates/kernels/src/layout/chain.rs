@@ -1,0 +1,55 @@
+//! Writing the pointers of a chain into memory.
+
+use tiermark_model::setup::ChainLayout;
+
+use super::{LayoutError, cycle, pitch, places, sattolo};
+use crate::rng::Rng;
+
+/// Writes a chain into a buffer: each node's first word (for `long:N`, each of its first N words) becomes the address
+/// of the node that follows. Other words stay as they are.
+///
+/// `base` is the address of `words[0]` where the chain will be followed; `page_bytes` matters to `page-random` only.
+/// `long:N` holds N permutations: permutation j lives in word j of each line, its last line leads into the first of
+/// permutation j + 1, and the last of the last back to the first of the first. So a line is visited N times in a
+/// round, each time before and after other lines.
+///
+/// # Errors
+/// A layout that cannot be built in a buffer of that size.
+pub fn write_chain(
+    words: &mut [u64],
+    base: u64,
+    layout: ChainLayout,
+    page_bytes: usize,
+    seed: u64,
+) -> Result<(), LayoutError> {
+    let nodes = places(layout, size_of_val(words))?;
+    if let ChainLayout::Long(count) = layout {
+        write_long(words, base, nodes as u32, count, seed);
+        return Ok(());
+    }
+    let next = cycle(layout, nodes, page_bytes, seed)?;
+    let pitch = pitch(layout);
+    for (slot, next) in words.iter_mut().step_by(pitch / 8).zip(next) {
+        *slot = base + u64::from(next) * pitch as u64;
+    }
+    Ok(())
+}
+
+/// `count` permutations, chained.
+fn write_long(words: &mut [u64], base: u64, lines: u32, count: u8, seed: u64) {
+    let mut rng = Rng::new(seed);
+    // Where each permutation is entered and left: a random neighbourhood of its cycle, which is cut there.
+    let mut cuts = Vec::with_capacity(usize::from(count));
+    for j in 0..usize::from(count) {
+        let next = sattolo(lines, &mut rng);
+        let leave = rng.below(lines);
+        cuts.push((next[leave as usize], leave));
+        for (line, next) in words.chunks_exact_mut(8).zip(next) {
+            line[j] = base + u64::from(next) * 64 + j as u64 * 8;
+        }
+    }
+    for (j, &(_, leave)) in cuts.iter().enumerate() {
+        let onward = (j + 1) % cuts.len();
+        words[leave as usize * 8 + j] = base + u64::from(cuts[onward].0) * 64 + onward as u64 * 8;
+    }
+}

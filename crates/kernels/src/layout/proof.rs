@@ -1,0 +1,255 @@
+//! Proof that pointers in memory form one cycle over all nodes.
+//!
+//! One walk around a gigabyte would take seconds, one missed line after the other. Instead some nodes are marked (in
+//! the lowest bit of the pointer they hold), and several walkers each follow the chain from a mark to the next, at the
+//! same time. If the walks link all marks into one ring and their steps add up to the number of nodes, every node lies
+//! on that ring: a ring never visits a node twice, and there are no more nodes to visit.
+
+use std::collections::HashMap;
+
+use thiserror::Error;
+use tiermark_model::setup::ChainLayout;
+
+use super::{LayoutError, pitch, places};
+use crate::rng::Rng;
+
+/// Walks under way at once: about as many misses as a core keeps outstanding.
+const WALKERS: usize = 32;
+/// Most marks: enough that walks of very different lengths keep all walkers busy to the end.
+const MARKS: usize = 1024;
+/// The bit of a pointer that marks the node holding it. Pointers are multiples of 8.
+const MARK: u64 = 1;
+
+/// Why a chain is not what its layout says.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ProofError {
+    /// The layout does not fit the buffer at all.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A pointer that leads to no node.
+    #[error("the chain is broken: word {word} holds {pointer:#x}, which is no node of this buffer")]
+    Astray {
+        /// Index of the word.
+        word: usize,
+        /// What it holds.
+        pointer: u64,
+    },
+    /// Some nodes are not on the ring.
+    #[error("the chain is not one cycle: a ring has {found} of {nodes} nodes")]
+    NotOneCycle {
+        /// Nodes on the ring found, or steps taken before it was clear that there is none.
+        found: u64,
+        /// Nodes there are.
+        nodes: u64,
+    },
+    /// The permutations of a `long` chain are not followed one after the other.
+    #[error("the chain leaves permutation {permutation} at {exits} places instead of one")]
+    Exits {
+        /// The permutation.
+        permutation: u8,
+        /// How often it is left.
+        exits: u64,
+    },
+    /// A line number that is out of range or given twice.
+    #[error("the order is no permutation: entry {entry} is line {line}, out of range or given before")]
+    NotAPermutation {
+        /// Index in the order.
+        entry: usize,
+        /// The line it names.
+        line: u32,
+    },
+    /// A line order that leaves lines out.
+    #[error("the order names {found} of {lines} lines")]
+    Incomplete {
+        /// Lines named.
+        found: usize,
+        /// Lines there are.
+        lines: usize,
+    },
+}
+
+/// A proven cycle, and some nodes on it with their places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proof {
+    /// Nodes on the cycle: pointers followed in one round.
+    pub nodes: u64,
+    /// Places in the cycle (from an arbitrary node) and word indices of the marks, in rising order of place.
+    marks: Vec<(u64, usize)>,
+}
+
+impl Proof {
+    /// Addresses where `chains` parallel chains begin: equally spaced places of the one cycle.
+    ///
+    /// With N nodes and k chains, each chain reaches where another began after N/k steps, in which all chains together
+    /// have touched all N nodes once: a line is met again only after every other line, as with one chain. Disjoint
+    /// cycles would give the same distance but need a proof each.
+    pub fn starts(&self, words: &[u64], base: u64, chains: u8) -> Vec<u64> {
+        let start = |chain: u64| {
+            let place = (u128::from(self.nodes) * u128::from(chain) / u128::from(chains)) as u64;
+            let mark = self.marks.partition_point(|(at, _)| *at <= place) - 1;
+            let (at, mut word) = self.marks[mark];
+            for _ in at..place {
+                word = ((words[word] - base) / 8) as usize;
+            }
+            base + word as u64 * 8
+        };
+        (0..u64::from(chains)).map(start).collect()
+    }
+}
+
+/// Proves that `words` hold one cycle over all nodes of the layout, and leaves them as they were.
+///
+/// `base` is the address of `words[0]` that the pointers assume. Takes about as long as reading each line once at
+/// random, with [`WALKERS`] reads under way.
+///
+/// # Errors
+/// What is wrong with the chain.
+pub fn prove(words: &mut [u64], base: u64, layout: ChainLayout) -> Result<Proof, ProofError> {
+    let places = places(layout, size_of_val(words))?;
+    let grid = Grid::new(layout, places);
+    grid.check_pointers(words, base)?;
+    let marks = mark(words, &grid);
+    let walks = walk(words, base, &grid, &marks);
+    for &mark in &marks {
+        words[mark] &= !MARK;
+    }
+    link(&marks, &walks?, grid.nodes())
+}
+
+/// Which words are nodes.
+struct Grid {
+    places: usize,
+    /// Words from one place to the next.
+    pitch: usize,
+    /// Nodes a place: the permutations of a `long` chain.
+    depth: usize,
+}
+
+impl Grid {
+    fn new(layout: ChainLayout, places: usize) -> Self {
+        let depth = if let ChainLayout::Long(count) = layout { usize::from(count) } else { 1 };
+        Self { places, pitch: pitch(layout) / 8, depth }
+    }
+
+    fn nodes(&self) -> u64 {
+        self.places as u64 * self.depth as u64
+    }
+
+    /// Every pointer leads to a node of its own permutation, but for one node a permutation, which leads to the next.
+    fn check_pointers(&self, words: &[u64], base: u64) -> Result<(), ProofError> {
+        let span = (self.places * self.pitch * 8) as u64;
+        let mut exits = vec![0u64; self.depth];
+        for (place, line) in words.chunks(self.pitch).take(self.places).enumerate() {
+            for (depth, &pointer) in line.iter().take(self.depth).enumerate() {
+                let offset = pointer.wrapping_sub(base);
+                let slot = (offset % (self.pitch as u64 * 8)) as usize;
+                let onward = (depth + 1) % self.depth;
+                if offset >= span || (slot != depth * 8 && slot != onward * 8) {
+                    return Err(ProofError::Astray { word: place * self.pitch + depth, pointer });
+                }
+                exits[depth] += u64::from(slot != depth * 8);
+            }
+        }
+        match exits.iter().position(|count| self.depth > 1 && *count != 1) {
+            Some(j) => Err(ProofError::Exits { permutation: j as u8, exits: exits[j] }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Marks nodes spread at random, and gives their word indices.
+fn mark(words: &mut [u64], grid: &Grid) -> Vec<usize> {
+    // One node in 16, so that small chains are walked and not only looked up.
+    let count = (grid.places / 16).clamp(1, MARKS);
+    let mut rng = Rng::new(0);
+    let mut marks = Vec::with_capacity(count);
+    while marks.len() < count {
+        let word = rng.below(grid.places as u32) as usize * grid.pitch + rng.below(grid.depth as u32) as usize;
+        if words[word] & MARK == 0 {
+            words[word] |= MARK;
+            marks.push(word);
+        }
+    }
+    marks
+}
+
+/// From a mark to the next: the word index it ends at, and the steps it took.
+type Walk = (usize, u64);
+
+/// Walks from every mark to the next, several at once.
+fn walk(words: &[u64], base: u64, grid: &Grid, marks: &[usize]) -> Result<Vec<Walk>, ProofError> {
+    let mut walks = vec![(0, 0); marks.len()];
+    // (which mark the walker started from, where it is, steps taken)
+    let mut walkers: Vec<(usize, usize, u64)> = (0..marks.len().min(WALKERS)).map(|m| (m, marks[m], 0)).collect();
+    let mut started = walkers.len();
+    let mut total = 0u64;
+    while !walkers.is_empty() {
+        let mut arrived = false;
+        for (_, at, steps) in &mut walkers {
+            *at = (((words[*at] & !MARK) - base) / 8) as usize;
+            *steps += 1;
+        }
+        for (_, at, _) in &walkers {
+            arrived |= words[*at] & MARK != 0;
+        }
+        total += walkers.len() as u64;
+        if total > grid.nodes() {
+            return Err(ProofError::NotOneCycle { found: total, nodes: grid.nodes() });
+        }
+        if !arrived {
+            continue;
+        }
+        walkers.retain_mut(|walker| {
+            if words[walker.1] & MARK == 0 {
+                return true;
+            }
+            walks[walker.0] = (walker.1, walker.2);
+            let more = started < marks.len();
+            if more {
+                *walker = (started, marks[started], 0);
+                started += 1;
+            }
+            more
+        });
+    }
+    Ok(walks)
+}
+
+/// Links the walks into a ring that must hold every node.
+fn link(marks: &[usize], walks: &[Walk], nodes: u64) -> Result<Proof, ProofError> {
+    let index: HashMap<usize, usize> = marks.iter().enumerate().map(|(i, word)| (*word, i)).collect();
+    let mut places = Vec::with_capacity(marks.len());
+    let (mut at, mut place) = (0, 0u64);
+    loop {
+        places.push((place, marks[at]));
+        let (end, steps) = walks[at];
+        place += steps;
+        // Every walk ends at a mark; only the first can be met twice before all steps are used up.
+        let Some(&onward) = index.get(&end) else { break };
+        if onward == 0 || place > nodes {
+            break;
+        }
+        at = onward;
+    }
+    if place == nodes && places.len() == marks.len() {
+        Ok(Proof { nodes, marks: places })
+    } else {
+        Err(ProofError::NotOneCycle { found: place, nodes })
+    }
+}
+
+/// Proves that `order` names each of `lines` lines once.
+///
+/// # Errors
+/// The first entry that is out of range or repeats another, or that some are missing.
+pub fn prove_permutation(order: &[u32], lines: usize) -> Result<(), ProofError> {
+    let mut seen = vec![0u64; lines.div_ceil(64)];
+    for (entry, &line) in order.iter().enumerate() {
+        let (word, bit) = (line as usize / 64, 1u64 << (line % 64));
+        if line as usize >= lines || seen[word] & bit != 0 {
+            return Err(ProofError::NotAPermutation { entry, line });
+        }
+        seen[word] |= bit;
+    }
+    if order.len() == lines { Ok(()) } else { Err(ProofError::Incomplete { found: order.len(), lines }) }
+}

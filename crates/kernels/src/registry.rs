@@ -1,0 +1,287 @@
+//! The table of stream kernels and the arguments they take.
+
+use std::sync::LazyLock;
+
+use tiermark_model::kernel::{Isa, KernelInfo, Pattern, StoreKind};
+
+/// Spans are whole multiples of this many bytes: one line. Unrolled loops finish with a loop of single lines.
+pub const SPAN_QUANTUM: usize = 64;
+
+/// Arguments of a stream kernel.
+///
+/// `dst`, `src` and `src2` are aligned to 64 bytes and do not overlap. Which of them an operation uses is in [`Op`].
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct StreamArgs {
+    /// Start of what is written (or updated in place).
+    pub dst: *mut u8,
+    /// Start of what is read.
+    pub src: *const u8,
+    /// Start of the second array read (triad).
+    pub src2: *const u8,
+    /// Length of each stream's span in bytes: a multiple of [`SPAN_QUANTUM`], at least one.
+    /// Random kernels: 64 × the length of `order`.
+    pub bytes: usize,
+    /// How often the whole span is walked inside the timed loop, at least 1.
+    pub passes: usize,
+    /// Written by stores (see [`Fill`]), added by `update`, the scale factor's bits (`f64`) in `triad`.
+    pub value: u64,
+    /// Random kernels: the lines to visit, in this order, as indices of 64-byte lines from `dst` or `src`.
+    /// May be a slice of a larger permutation: the indices still count from the start of the whole buffer.
+    pub order: *const u32,
+}
+
+impl StreamArgs {
+    /// Arguments that point nowhere: a start for struct update syntax.
+    pub const EMPTY: Self = Self {
+        dst: std::ptr::null_mut(),
+        src: std::ptr::null(),
+        src2: std::ptr::null(),
+        bytes: 0,
+        passes: 1,
+        value: 0,
+        order: std::ptr::null(),
+    };
+}
+
+/// A stream kernel. Returns the wrapping sum of all 64-bit words it read, over all passes, where the operation only
+/// reads; 0 otherwise. Non-temporal and block stores are fenced before it returns.
+///
+/// # Safety
+/// The arguments must describe memory that the operation may read and write as [`StreamArgs`] and [`Op`] say, and the
+/// kernel must be available on this cpu.
+pub type StreamFn = unsafe extern "C" fn(*const StreamArgs) -> u64;
+
+/// What a stream kernel does with its arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Sums `src`.
+    Read,
+    /// `dst[i] = value`.
+    Write,
+    /// `dst[i] = value` with non-temporal stores.
+    WriteNt,
+    /// `dst[i] = src[i]`.
+    Copy,
+    /// `dst[i] = src[i]` with non-temporal stores.
+    CopyNt,
+    /// `dst[i] += value`, on 64-bit integers.
+    Update,
+    /// `dst[i] = src[i] + value * src2[i]` on `f64`: a product rounded, then a sum rounded (no fused form).
+    Triad,
+    /// Triad with non-temporal stores.
+    TriadNt,
+    /// `dst[i] = value` by string or zeroing instructions.
+    FillRep,
+    /// `dst[i] = src[i]` by string instructions.
+    CopyRep,
+    /// Sums whole lines of `src` in the order given.
+    ReadRandom,
+    /// Writes whole lines of `dst` in the order given.
+    WriteRandom,
+    /// Sums the first 8 bytes of each line of `src`, in the order given.
+    ReadRandom8,
+    /// Writes the first 8 bytes of each line of `dst`, in the order given.
+    WriteRandom8,
+}
+
+impl Op {
+    /// Its name in kernel ids.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::WriteNt => "write.nt",
+            Self::Copy => "copy",
+            Self::CopyNt => "copy.nt",
+            Self::Update => "update",
+            Self::Triad => "triad",
+            Self::TriadNt => "triad.nt",
+            Self::FillRep => "fill.rep",
+            Self::CopyRep => "copy.rep",
+            Self::ReadRandom => "read.random",
+            Self::WriteRandom => "write.random",
+            Self::ReadRandom8 => "read.random8",
+            Self::WriteRandom8 => "write.random8",
+        }
+    }
+
+    /// Sequential or random.
+    pub const fn pattern(self) -> Pattern {
+        match self {
+            Self::ReadRandom | Self::WriteRandom | Self::ReadRandom8 | Self::WriteRandom8 => Pattern::Random,
+            _ => Pattern::Sequential,
+        }
+    }
+
+    /// Arrays walked at once.
+    pub const fn streams(self) -> u8 {
+        match self {
+            Self::Copy | Self::CopyNt | Self::CopyRep => 2,
+            Self::Triad | Self::TriadNt => 3,
+            _ => 1,
+        }
+    }
+
+    /// Useful bytes read for every line of span.
+    pub const fn read_per_line(self) -> u16 {
+        match self {
+            Self::Read | Self::Copy | Self::CopyNt | Self::CopyRep | Self::Update | Self::ReadRandom => 64,
+            Self::Triad | Self::TriadNt => 128,
+            Self::ReadRandom8 => 8,
+            Self::Write | Self::WriteNt | Self::FillRep | Self::WriteRandom | Self::WriteRandom8 => 0,
+        }
+    }
+
+    /// Useful bytes written for every line of span.
+    pub const fn write_per_line(self) -> u16 {
+        match self {
+            Self::Read | Self::ReadRandom | Self::ReadRandom8 => 0,
+            Self::WriteRandom8 => 8,
+            _ => 64,
+        }
+    }
+}
+
+/// What a storing kernel makes of [`StreamArgs::value`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fill {
+    /// Stores all eight bytes of it.
+    Word,
+    /// Stores its low byte everywhere.
+    LowByte,
+    /// Can only store zeros.
+    Zero,
+}
+
+impl Fill {
+    /// The word that memory holds afterwards.
+    pub const fn word(self, value: u64) -> u64 {
+        match self {
+            Self::Word => value,
+            Self::LowByte => (value & 0xff) * 0x0101_0101_0101_0101,
+            Self::Zero => 0,
+        }
+    }
+}
+
+/// What a kernel declares about itself; [`KernelInfo`] as static data.
+#[derive(Debug, Clone, Copy)]
+pub struct KernelRow {
+    /// `operation/variant`.
+    pub id: &'static str,
+    /// The operation.
+    pub op: Op,
+    /// Instruction set.
+    pub isa: Isa,
+    /// Load instructions of the measured memory in one iteration of the loop (loads of `order` are not counted).
+    pub loads: u16,
+    /// Store instructions in one iteration of the loop.
+    pub stores: u16,
+    /// Bytes of each stream that one iteration covers. `rep` kernels: of one iteration of the prefix. Where the
+    /// length is the machine's (SVE vectors, `dc zva` blocks): at its smallest usual one, 16 and 64 bytes.
+    pub unroll_bytes: u32,
+    /// How stores reach memory.
+    pub store_kind: StoreKind,
+    /// What stores make of the value.
+    pub fill: Fill,
+    /// Whether it is the plain form of its operation for its instruction set.
+    pub plain: bool,
+    /// One line for people.
+    pub doc: &'static str,
+    /// The symbol of its function; `None` for portable twins, which the compiler may inline and reshape.
+    pub symbol: Option<&'static str>,
+}
+
+impl From<&KernelRow> for KernelInfo {
+    fn from(row: &KernelRow) -> Self {
+        Self {
+            id: row.id.into(),
+            isa: row.isa,
+            pattern: row.op.pattern(),
+            streams: row.op.streams(),
+            loads: row.loads,
+            stores: row.stores,
+            unroll_bytes: row.unroll_bytes,
+            store_kind: row.store_kind,
+            read_per_line: row.op.read_per_line(),
+            write_per_line: row.op.write_per_line(),
+            plain: row.plain,
+            doc: row.doc.to_owned(),
+        }
+    }
+}
+
+/// One kernel: what it declares, its code, and whether this cpu can run it.
+#[derive(Debug, Clone, Copy)]
+pub struct StreamSpec {
+    /// What it declares.
+    pub info: KernelRow,
+    /// Its code.
+    pub run: StreamFn,
+    /// Whether this cpu and operating system can run it.
+    pub available: fn() -> bool,
+}
+
+impl StreamSpec {
+    /// The same row with another [`Fill`].
+    #[must_use]
+    pub(crate) const fn filling(mut self, fill: Fill) -> Self {
+        self.info.fill = fill;
+        self
+    }
+
+    /// Its declaration as the model has it.
+    pub fn kernel_info(&self) -> KernelInfo {
+        KernelInfo::from(&self.info)
+    }
+}
+
+/// A registry row for an assembly kernel: function, operation, variant, what it declares, one line for people.
+macro_rules! spec {
+    ($run:ident, $name:literal, $variant:literal, $op:ident, $isa:expr, $loads:expr, $stores:expr, $unroll:expr,
+     $kind:ident, $available:path, $plain:literal, $doc:literal) => {
+        $crate::registry::StreamSpec {
+            info: $crate::registry::KernelRow {
+                id: concat!($name, "/", $variant),
+                op: $crate::registry::Op::$op,
+                isa: $isa,
+                loads: $loads,
+                stores: $stores,
+                unroll_bytes: $unroll,
+                store_kind: tiermark_model::kernel::StoreKind::$kind,
+                fill: $crate::registry::Fill::Word,
+                plain: $plain,
+                doc: $doc,
+                symbol: Some(stringify!($run)),
+            },
+            run: $run,
+            available: $available,
+        }
+    };
+}
+
+static ALL: LazyLock<Vec<StreamSpec>> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    #[cfg(target_arch = "x86_64")]
+    all.extend(crate::x86::tables().into_iter().flatten());
+    #[cfg(target_arch = "aarch64")]
+    all.extend(crate::arm::tables().into_iter().flatten());
+    all.extend(crate::portable::TABLE);
+    all
+});
+
+/// Every kernel built for this architecture, whether or not this cpu can run it.
+pub fn streams() -> &'static [StreamSpec] {
+    &ALL
+}
+
+/// The kernel of that id.
+pub fn stream(id: &str) -> Option<&'static StreamSpec> {
+    streams().iter().find(|spec| spec.info.id == id)
+}
+
+/// The kernels that this cpu and operating system can run.
+pub fn available() -> impl Iterator<Item = &'static StreamSpec> {
+    streams().iter().filter(|spec| (spec.available)())
+}

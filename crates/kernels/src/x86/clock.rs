@@ -1,0 +1,28 @@
+//! Time stamps and the clock of the core.
+
+use std::arch::asm;
+
+/// Reads the time stamp counter after everything before it has finished and before anything after it starts
+/// (Intel SDM volume 2, RDTSC: "LFENCE; RDTSC; LFENCE"; AMD makes `lfence` dispatch-serialising under Linux).
+#[inline(always)]
+pub(crate) fn stamp() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: reads a register; the fences touch no memory. Not `nomem`, so that memory accesses stay on their side.
+    unsafe { asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high, options(nostack, preserves_flags)) };
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Runs a chain of at least `n` dependent additions and returns how many it ran.
+#[inline(always)]
+pub(crate) fn alu_chain(n: u64) -> u64 {
+    let blocks = n.div_ceil(128).max(1);
+    // SAFETY: only registers. Register operands: additions of constants are resolved at rename on some cores
+    // (Golden Cove and later) and would take no cycle.
+    unsafe {
+        asm!(
+            ".p2align 6", "2:", ".rept 128\nadd {x}, {y}\n.endr", "dec {n}", "jnz 2b",
+            n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) blocks, options(nomem, nostack)
+        );
+    }
+    blocks * 128
+}

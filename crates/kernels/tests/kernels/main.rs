@@ -1,0 +1,5 @@
+//! What the kernels promise, held against the kernels of this build.
+
+mod chases;
+mod guard;
+mod streams;
