@@ -2,10 +2,19 @@
 
 #![forbid(unsafe_code)]
 
+pub mod admit;
+pub mod analyse;
+mod cell;
 pub mod event;
 pub mod host;
+mod judge;
 pub mod probe;
+pub mod run;
+pub mod sim;
 
+pub use admit::{admit, nearest_memory_node, region_nodes};
 pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use probe::{About, Lab, Probe};
+pub use run::{conclude, run_experiment};
+pub use sim::{SimHost, SimOptions};

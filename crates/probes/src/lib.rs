@@ -1,1 +1,26 @@
-//! tiermark-probes
+//! The questions tiermark asks of a machine, one file each. Pure: plans out, findings back.
+
+#![forbid(unsafe_code)]
+
+pub mod bandwidth;
+mod ladder;
+pub mod latency;
+mod sizes;
+mod steps;
+pub mod survey;
+mod tiers;
+
+use tiermark_engine::Probe;
+
+/// Every probe, in the order they are listed. A new one is one file and one row here.
+static PROBES: [&dyn Probe; 2] = [&latency::Latency, &bandwidth::Bandwidth];
+
+/// Every probe.
+pub fn all() -> &'static [&'static dyn Probe] {
+    &PROBES
+}
+
+/// The probe with this id.
+pub fn find(id: &str) -> Option<&'static dyn Probe> {
+    PROBES.iter().copied().find(|p| p.about().id == id)
+}

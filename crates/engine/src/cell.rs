@@ -1,0 +1,221 @@
+//! A step while it is being measured: samples, proofs and disturbances as they come in, and the observation they make.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{
+    Disturbance, Interval, KernelId, Labels, Machine, Metric, Observation, PlacementProof, Refusal, Rival, Sample,
+    Step, Tail, Unit,
+};
+
+use crate::analyse::{ShotResult, merge};
+use crate::judge;
+
+/// Confidence level of every interval.
+const LEVEL: f64 = 0.95;
+/// Bootstrap resamples: enough that the ends of a 95 % interval move by well under a tenth of its width (Davison & Hinkley 1997, §2.5.2).
+const RESAMPLES: usize = 400;
+/// A quantile is given only with this many blocks beyond it, so that no single block decides it.
+const BLOCKS_BEYOND: f64 = 10.0;
+/// Tail blocks kept a step: bounds the memory of long runs at 16 MiB a step.
+const MAX_TAIL_BLOCKS: usize = 4 << 20;
+
+/// A step under way.
+pub(crate) struct Cell {
+    pub(crate) step: Step,
+    /// Samples by allocation.
+    groups: Vec<Vec<f64>>,
+    samples: Vec<Sample>,
+    disturbance: Disturbance,
+    blocks_ns: Vec<f32>,
+    stamp_per_access: f64,
+    /// Accesses in one block, as the last shot had them.
+    block_accesses: u64,
+    core_hz: Vec<f64>,
+    overhead_share: f64,
+    placement: Option<PlacementProof>,
+    pub(crate) rivals: Vec<Rival>,
+    pub(crate) winner: Option<KernelId>,
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) fault: Option<String>,
+    started: Option<f64>,
+    seconds: f64,
+}
+
+impl Cell {
+    pub(crate) fn new(step: Step) -> Self {
+        Self {
+            step,
+            groups: Vec::new(),
+            samples: Vec::new(),
+            disturbance: Disturbance::default(),
+            blocks_ns: Vec::new(),
+            stamp_per_access: 0.0,
+            block_accesses: 0,
+            core_hz: Vec::new(),
+            overhead_share: 0.0,
+            placement: None,
+            rivals: Vec::new(),
+            winner: None,
+            refusal: None,
+            fault: None,
+            started: None,
+            seconds: 0.0,
+        }
+    }
+
+    /// Allocations measured so far.
+    pub(crate) fn allocations(&self) -> u32 {
+        self.groups.len() as u32
+    }
+
+    pub(crate) fn begin_allocation(&mut self, now: f64) {
+        self.started.get_or_insert(now);
+        self.groups.push(Vec::new());
+    }
+
+    pub(crate) fn end_allocation(&mut self, seconds: f64) {
+        self.seconds += seconds;
+    }
+
+    pub(crate) fn add(&mut self, shot: ShotResult) {
+        merge(&mut self.disturbance, &shot.disturbance);
+        self.core_hz.extend(shot.core_hz);
+        self.overhead_share = self.overhead_share.max(shot.overhead_share);
+        self.block_accesses = shot.block_work as u64;
+        self.stamp_per_access = shot.stamp_per_access;
+        let room = MAX_TAIL_BLOCKS.saturating_sub(self.blocks_ns.len());
+        self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
+        if let (Some(value), Some(group)) = (shot.value, self.groups.last_mut()) {
+            group.push(value);
+            self.samples.push(Sample { allocation: self.groups.len() as u32 - 1, value });
+        }
+    }
+
+    /// Keeps the worst of all proofs.
+    pub(crate) fn prove(&mut self, proof: PlacementProof) {
+        let Some(worst) = &mut self.placement else {
+            self.placement = Some(proof);
+            return;
+        };
+        worst.pages += proof.pages;
+        for (node, pages) in proof.by_node {
+            *worst.by_node.entry(node).or_default() += pages;
+        }
+        worst.on_target = lower(worst.on_target, proof.on_target);
+        worst.page_share = lower(worst.page_share, proof.page_share);
+        for note in proof.notes {
+            if !worst.notes.contains(&note) {
+                worst.notes.push(note);
+            }
+        }
+    }
+
+    /// Whether the step is measured as well as its stop rule wants, or cannot be.
+    pub(crate) fn settled(&self) -> bool {
+        if self.refusal.is_some() || self.fault.is_some() {
+            return true;
+        }
+        let stop = &self.step.stop;
+        self.allocations() >= stop.max_allocations
+            || (self.allocations() >= stop.min_allocations && self.half_width().is_some_and(|w| w <= stop.precision))
+    }
+
+    fn filled_groups(&self) -> Vec<Vec<f64>> {
+        self.groups.iter().filter(|g| !g.is_empty()).cloned().collect()
+    }
+
+    fn interval(&self) -> Option<Interval> {
+        let interval = tiermark_stats::bootstrap_median(&self.filled_groups(), LEVEL, RESAMPLES, self.step.setup.seed)?;
+        Some(Interval { low: interval.low, high: interval.high, level: interval.level })
+    }
+
+    fn half_width(&self) -> Option<f64> {
+        let value = self.median()?;
+        self.interval().map(|i| (i.high - i.low) / 2.0 / value)
+    }
+
+    /// Median of all undisturbed samples.
+    pub(crate) fn median(&self) -> Option<f64> {
+        tiermark_stats::median(&self.samples.iter().map(|s| s.value).collect::<Vec<_>>())
+    }
+
+    /// Everything known of the step, with its verdict.
+    pub(crate) fn observe(&self, machine: &Machine) -> Observation {
+        let groups = self.filled_groups();
+        let values: Vec<f64> = self.samples.iter().map(|s| s.value).collect();
+        let spread = tiermark_stats::spread(&groups);
+        let mut labels = self.step.labels.clone();
+        if let Some(winner) = &self.winner {
+            labels = labels.text(Labels::KERNEL, winner);
+        }
+        let mut observation = Observation {
+            step: self.step.id.clone(),
+            labels,
+            metric: self.step.metric,
+            unit: match self.step.metric {
+                Metric::Latency => Unit::Ns,
+                Metric::Bandwidth => Unit::BytesPerSecond,
+            },
+            value: self.median(),
+            interval: self.interval(),
+            min: values.iter().copied().reduce(f64::min),
+            max: values.iter().copied().reduce(f64::max),
+            spread_within: spread.as_ref().and_then(|s| s.within),
+            spread_between: spread.as_ref().and_then(|s| s.between),
+            samples: self.samples.clone(),
+            allocations: self.allocations(),
+            disturbance: self.disturbance.clone(),
+            tail: self.tail(),
+            placement: self.placement.clone(),
+            core_hz: tiermark_stats::median(&self.core_hz),
+            core_hz_spread: judge::clock_spread(&self.core_hz),
+            rivals: self.rivals.clone(),
+            overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
+            started_seconds: self.started.unwrap_or_default(),
+            seconds: self.seconds,
+            verdict: tiermark_model::Verdict::trusted(),
+            refusal: self.refusal.clone(),
+        };
+        observation.verdict = judge::judge(&self.step, &observation, self.fault.as_deref(), self.quantum(), machine);
+        if observation.verdict.grade == tiermark_model::Grade::Invalid {
+            observation.value = None;
+            observation.interval = None;
+        }
+        observation
+    }
+
+    /// The clock's step, where it shows in the blocks of a chase as the clock gave them.
+    fn quantum(&self) -> Option<f64> {
+        // As many as decide the question; more only take time.
+        const BLOCKS: usize = 200;
+        let every = (self.blocks_ns.len() / BLOCKS).max(1);
+        let blocks: Vec<f64> = self.blocks_ns.iter().step_by(every).take(BLOCKS).map(|b| f64::from(*b)).collect();
+        tiermark_stats::quantum(&blocks, judge::PRINTED_NS).map(|q| q.size)
+    }
+
+    fn tail(&self) -> Option<Tail> {
+        if self.step.metric != Metric::Latency || self.blocks_ns.is_empty() {
+            return None;
+        }
+        let mut sorted = self.blocks_ns.clone();
+        sorted.sort_unstable_by(f32::total_cmp);
+        let last = sorted.len() - 1;
+        let at = |index: usize| f64::from(sorted[index]) - self.stamp_per_access;
+        let mut quantiles = BTreeMap::new();
+        for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)] {
+            if sorted.len() as f64 * (1.0 - q) >= BLOCKS_BEYOND {
+                quantiles.insert(name.to_owned(), at((last as f64 * q).round() as usize));
+            }
+        }
+        quantiles.insert("max".to_owned(), at(last));
+        Some(Tail { block_accesses: self.block_accesses, blocks: sorted.len() as u64, quantiles })
+    }
+}
+
+fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        // One proof that saw nothing leaves the whole unproven.
+        _ => None,
+    }
+}

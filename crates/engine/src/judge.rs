@@ -1,0 +1,222 @@
+//! The verdict: what speaks against a number, in words and with numbers. Pure.
+
+use tiermark_model::{Labels, Machine, Metric, Observation, PageKind, ReasonCode, Step, Verdict};
+
+/// Share of sampled pages that must be on the nodes asked for; beyond 1 % elsewhere the number is another node's.
+const ON_TARGET: f64 = 0.99;
+/// Share of the memory that must have the page size asked for.
+const PAGE_SHARE: f64 = 0.99;
+/// Share of windows that must be undisturbed.
+const CLEAN_SHARE: f64 = 0.5;
+/// Latencies are printed to a hundredth of a ns: coarser steps than this can be seen.
+pub(crate) const PRINTED_NS: f64 = 0.01;
+/// Clock moves beyond this are said: boost steps are 25 to 100 MHz, 1 to 3 % of a core's clock.
+const CLOCK_SPREAD: f64 = 0.03;
+/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.
+const PEAK_SLACK: f64 = 1.02;
+
+/// Judges an observation of a step. `fault` is what broke, if something did.
+///
+/// `quantum` is the clock's step where it shows in the blocks.
+pub(crate) fn judge(
+    step: &Step,
+    seen: &Observation,
+    fault: Option<&str>,
+    quantum: Option<f64>,
+    machine: &Machine,
+) -> Verdict {
+    let mut verdict = Verdict::trusted();
+    if let Some(refusal) = &seen.refusal {
+        verdict.invalid(ReasonCode::System, format!("refused: {refusal}"));
+        return verdict;
+    }
+    if let Some(fault) = fault {
+        verdict.invalid(ReasonCode::System, format!("broke off: {fault}"));
+    }
+    judge_value(step, seen, quantum, machine, &mut verdict);
+    judge_placement(step, seen, machine, &mut verdict);
+    judge_disturbance(seen, &mut verdict);
+    judge_precision(step, seen, &mut verdict);
+    judge_system(step, seen, machine, &mut verdict);
+    verdict
+}
+
+fn judge_value(step: &Step, seen: &Observation, quantum: Option<f64>, machine: &Machine, verdict: &mut Verdict) {
+    let Some(value) = seen.value else {
+        let account = &seen.disturbance;
+        verdict.invalid(ReasonCode::Disturbed, format!("no undisturbed window in {} shots", account.shots));
+        return;
+    };
+    if !value.is_finite() || value <= 0.0 {
+        verdict.invalid(ReasonCode::Implausible, format!("{value} is not a possible value"));
+        return;
+    }
+    if step.metric == Metric::Latency {
+        let chains = step.labels.number(Labels::CHAINS).unwrap_or(1) as f64;
+        if let Some(hz) = seen.core_hz.filter(|hz| value * chains < 1e9 / hz) {
+            verdict.invalid(
+                ReasonCode::Implausible,
+                format!("{value:.3} ns is less than one cycle at {:.2} GHz", hz / 1e9),
+            );
+        }
+        if let Some(step) = quantum {
+            verdict.invalid(
+                ReasonCode::Quantised,
+                format!("every block is a whole multiple of {step:.3} ns an access: the clock did not resolve it"),
+            );
+        }
+    } else if step.labels.is(Labels::TIER, "DRAM")
+        && let Some(peak) = &machine.theoretical_peak
+        && value > peak.bytes_per_second * PEAK_SLACK
+    {
+        let (got, max) = (value / 1e9, peak.bytes_per_second / 1e9);
+        verdict
+            .invalid(ReasonCode::Implausible, format!("{got:.1} GB/s is above the theoretical peak of {max:.1} GB/s"));
+    }
+}
+
+fn judge_placement(step: &Step, seen: &Observation, machine: &Machine, verdict: &mut Verdict) {
+    let Some(proof) = &seen.placement else { return };
+    let single = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0)).count() <= 1;
+    match proof.on_target {
+        Some(share) if share < ON_TARGET => {
+            let nodes: Vec<String> =
+                proof.by_node.iter().map(|(node, pages)| format!("node {node}: {pages} pages")).collect();
+            verdict.invalid(
+                ReasonCode::WrongNode,
+                format!("{} of the pages were elsewhere ({})", percent(1.0 - share), nodes.join(", ")),
+            );
+        }
+        None if !single => {
+            verdict.suspect(ReasonCode::Unproven, format!("where the pages were could not be seen ({})", proof.how));
+        }
+        _ => {}
+    }
+    let asked = step.setup.regions.first().map(|r| r.page);
+    match (proof.page_share, asked) {
+        (Some(share), Some(asked)) if share < PAGE_SHARE => {
+            let got = if asked == PageKind::Base { "huge pages" } else { "base pages" };
+            verdict.suspect(
+                ReasonCode::PageSize,
+                format!("asked for {} pages, got {got} for {}", proof.page, percent(1.0 - share)),
+            );
+        }
+        (None, Some(PageKind::Thp)) => {
+            verdict.suspect(ReasonCode::PageSize, "which page size it got could not be seen");
+        }
+        _ => {}
+    }
+}
+
+fn judge_disturbance(seen: &Observation, verdict: &mut Verdict) {
+    let account = &seen.disturbance;
+    if account.windows > 0 {
+        let dirty = 1.0 - account.clean_windows as f64 / account.windows as f64;
+        if dirty > 1.0 - CLEAN_SHARE {
+            let text = format!(
+                "{} of windows were disturbed, the longest gap {}",
+                percent(dirty),
+                duration(account.longest_gap_ns)
+            );
+            verdict.suspect(ReasonCode::Disturbed, text);
+        }
+    }
+    if account.migrations > 0 {
+        verdict.suspect(
+            ReasonCode::Migrated,
+            format!("a worker left its cpu in {} of {} shots", account.migrations, account.shots),
+        );
+    }
+    if account.major_faults > 0 {
+        verdict.suspect(
+            ReasonCode::Faults,
+            format!("{} major page faults inside shots: memory is being swapped", account.major_faults),
+        );
+    }
+    // The memory is faulted in before the clock starts: a fault a shot means that something takes pages away or splits them.
+    if account.minor_faults > account.shots {
+        verdict.suspect(
+            ReasonCode::Faults,
+            format!("{} minor page faults inside {} shots", account.minor_faults, account.shots),
+        );
+    }
+    if let Some(spread) = seen.core_hz_spread.filter(|s| *s > CLOCK_SPREAD) {
+        verdict.suspect(ReasonCode::Frequency, format!("the core clock moved by {}", percent(spread)));
+    }
+}
+
+fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
+    let Some(value) = seen.value else { return };
+    if seen.allocations < step.stop.min_allocations {
+        verdict.suspect(
+            ReasonCode::TooFew,
+            format!("{} of {} allocations measured", seen.allocations, step.stop.min_allocations),
+        );
+    }
+    let wanted = step.stop.precision;
+    match &seen.interval {
+        Some(interval) => {
+            let half = (interval.high - interval.low) / 2.0 / value;
+            if half > wanted {
+                verdict.suspect(
+                    ReasonCode::Imprecise,
+                    format!("interval ±{}, wanted ±{}", percent(half), percent(wanted)),
+                );
+            }
+        }
+        None => {
+            verdict.suspect(ReasonCode::TooFew, format!("{} samples are too few for an interval", seen.samples.len()));
+        }
+    }
+}
+
+fn judge_system(step: &Step, seen: &Observation, machine: &Machine, verdict: &mut Verdict) {
+    let quota = machine.system.cgroup.as_ref().and_then(|c| c.cpu_quota);
+    if let Some(quota) = quota.filter(|q| *q < step.setup.threads.len() as f64) {
+        verdict.suspect(
+            ReasonCode::System,
+            format!("the cgroup allows {quota} cpus, the step ran {} threads", step.setup.threads.len()),
+        );
+    }
+    if let Some(share) = seen.overhead_share.filter(|s| *s > 0.05) {
+        verdict.suspect(
+            ReasonCode::Overhead,
+            format!("stamps were {} of the blocks before they were subtracted", percent(share)),
+        );
+    }
+}
+
+/// Spread of core clocks: the 5 % to 95 % range over the median. Single chains that an interrupt hit do not decide it.
+pub(crate) fn clock_spread(core_hz: &[f64]) -> Option<f64> {
+    let mut sorted = core_hz.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = |q: f64| sorted.get(((sorted.len() as f64 - 1.0) * q).round() as usize).copied();
+    let (low, mid, high) = (at(0.05)?, at(0.5)?, at(0.95)?);
+    (mid > 0.0).then_some((high - low) / mid)
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+fn duration(ns: f64) -> String {
+    if ns >= 1e6 { format!("{:.1} ms", ns / 1e6) } else { format!("{:.0} µs", ns / 1e3) }
+}
+
+/// Drift beyond this, and beyond what the first step's own interval explains, casts doubt on the whole experiment.
+const DRIFT: f64 = 0.03;
+
+/// Says in every verdict when the first step, measured again last, came out different.
+pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) {
+    let Some(drift) = drift else { return };
+    let first = observations.iter().find(|o| o.value.is_some());
+    let explained = first.and_then(|o| Some((o.interval?.high - o.interval?.low) / o.value?)).unwrap_or(0.0);
+    if drift.abs() <= DRIFT.max(explained) {
+        return;
+    }
+    let text = format!("the machine drifted: the first step, measured again last, moved by {:+.1} %", drift * 100.0);
+    for observation in observations.iter_mut().filter(|o| o.value.is_some()) {
+        observation.verdict.suspect(ReasonCode::Drift, text.clone());
+    }
+}

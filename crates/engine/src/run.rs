@@ -1,0 +1,233 @@
+//! The run loop: carries a probe's plan out, fairly interleaved, until every step is measured well enough or time is up.
+
+use std::time::Duration;
+
+use tiermark_model::{Experiment, KernelId, Metric, Observation, Plan, Refusal, Request, Rival, Role, Step};
+use tiermark_stats::Rng;
+
+use crate::analyse::analyse;
+use crate::cell::Cell;
+use crate::event::{Event, Sink};
+use crate::host::{Fault, Host, Rig};
+use crate::judge;
+use crate::probe::{Lab, Probe};
+
+/// Length of one tournament shot: some windows long, so that one gap does not spoil it.
+const TRIAL: Duration = Duration::from_millis(3);
+/// Rounds of a tournament: the median of three forgives one disturbed trial.
+const TRIAL_ROUNDS: usize = 3;
+/// After its first trial a kernel this much slower than the best is out: trials scatter by less than this.
+const TRIAL_CUT: f64 = 0.8;
+/// Times a probe may add steps: a probe that never stops adding must not run for ever.
+const MAX_REFINEMENTS: usize = 8;
+
+/// Runs one probe's request on a host: plans, measures, refines, checks drift, derives.
+///
+/// Every event goes to `sink`. Returns what was seen also when the user stopped it; the caller asks the host.
+///
+/// # Errors
+/// The probe's [`Refusal`] when nothing of the request can be measured here.
+pub fn run_experiment(
+    probe: &dyn Probe,
+    request: &Request,
+    host: &mut dyn Host,
+    sink: &mut dyn Sink,
+) -> Result<Experiment, Refusal> {
+    let plan = probe.plan(request, Lab { machine: host.machine(), bench: host.bench() })?;
+    let method = probe.about().method;
+    sink.event(&Event::ExperimentStarted { request, method, plan: &plan });
+    let deadline = host.now() + plan.max_seconds;
+    let mut run = Runner { host, sink, cells: Vec::new(), deadline, rng: Rng::new(request.seed) };
+    run.measure(plan.steps.clone());
+    let mut plan = plan;
+    for _ in 0..MAX_REFINEMENTS {
+        let lab = Lab { machine: run.host.machine(), bench: run.host.bench() };
+        let mut steps = probe.refine(request, lab, &run.observations());
+        steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
+        if steps.is_empty() || run.over() {
+            break;
+        }
+        run.sink.event(&Event::StepsAdded { steps: &steps });
+        plan.steps.extend(steps.iter().cloned());
+        run.measure(steps);
+    }
+    let drift = run.drift();
+    run.sink.event(&Event::ExperimentDone { drift });
+    let observations = run.observations();
+    Ok(conclude(probe, request, plan, observations, drift, host))
+}
+
+/// Derives an experiment's findings from its observations; also used for runs read back from a journal.
+pub fn conclude(
+    probe: &dyn Probe,
+    request: &Request,
+    plan: Plan,
+    mut observations: Vec<Observation>,
+    drift: Option<f64>,
+    host: &dyn Host,
+) -> Experiment {
+    judge::judge_drift(&mut observations, drift);
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let findings = probe.derive(request, lab, &observations);
+    Experiment { request: request.clone(), method: probe.about().method, plan, observations, drift, findings }
+}
+
+struct Runner<'a> {
+    host: &'a mut dyn Host,
+    sink: &'a mut dyn Sink,
+    cells: Vec<Cell>,
+    deadline: f64,
+    rng: Rng,
+}
+
+impl Runner<'_> {
+    fn over(&self) -> bool {
+        self.host.stopped() || self.host.now() >= self.deadline
+    }
+
+    fn observations(&self) -> Vec<Observation> {
+        self.cells.iter().map(|c| c.observe(self.host.machine())).collect()
+    }
+
+    /// Measures steps in rounds: one fresh allocation of every unsettled step a round, in a new random order each round,
+    /// so that slow changes of the machine spread over all of them.
+    fn measure(&mut self, steps: Vec<Step>) {
+        let first = self.cells.len();
+        self.cells.extend(steps.into_iter().map(Cell::new));
+        loop {
+            let mut order: Vec<usize> = (first..self.cells.len()).filter(|i| !self.cells[*i].settled()).collect();
+            if order.is_empty() {
+                return;
+            }
+            shuffle(&mut self.rng, &mut order);
+            for index in order {
+                if self.over() {
+                    self.refuse_untouched(first);
+                    return;
+                }
+                self.visit(index, first);
+            }
+        }
+    }
+
+    /// One allocation of one step, with its event.
+    fn visit(&mut self, index: usize, first: usize) {
+        let allocation = self.cells[index].allocations();
+        self.sink.event(&Event::StepStarted { step: &self.cells[index].step, allocation });
+        allocate_and_shoot(self.host, &mut self.cells[index]);
+        let (done, remaining_seconds) = self.progress(first);
+        let observation = self.cells[index].observe(self.host.machine());
+        self.sink.event(&Event::Observed { observation: &observation, remaining_seconds, done });
+    }
+
+    /// Share of the expected work that is done, and seconds left, by what the steps so far really took.
+    fn progress(&self, first: usize) -> (f64, f64) {
+        let (mut done, mut left) = (0.0, 0.0);
+        for cell in &self.cells[first..] {
+            let visits = f64::from(cell.step.stop.min_allocations.max(1));
+            let seen = f64::from(cell.allocations()).min(visits);
+            let expected = cell.step.expected_seconds();
+            let settled = cell.settled();
+            done += if settled { expected } else { expected * seen / visits };
+            left += if settled { 0.0 } else { expected * (visits - seen) / visits };
+        }
+        let share = if done + left > 0.0 { done / (done + left) } else { 1.0 };
+        (share, left.min((self.deadline - self.host.now()).max(0.0)))
+    }
+
+    fn refuse_untouched(&mut self, first: usize) {
+        let why = if self.host.stopped() { "the run was stopped" } else { "the time allowed was used up" };
+        for cell in self.cells[first..].iter_mut().filter(|c| c.allocations() == 0 && c.refusal.is_none()) {
+            cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, "allow more with --max-time"));
+        }
+    }
+
+    /// Measures the first settled step once more, last, and returns the relative change of its median.
+    fn drift(&mut self) -> Option<f64> {
+        if self.host.stopped() {
+            return None;
+        }
+        let first = self.cells.iter().find(|c| c.refusal.is_none() && c.median().is_some())?;
+        let before = first.median()?;
+        let mut again = Cell::new(first.step.clone());
+        again.winner.clone_from(&first.winner);
+        allocate_and_shoot(self.host, &mut again);
+        Some(again.median()? / before - 1.0)
+    }
+}
+
+/// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).
+fn shuffle(rng: &mut Rng, order: &mut [usize]) {
+    for i in (1..order.len()).rev() {
+        order.swap(i, rng.below(i + 1));
+    }
+}
+
+/// Prepares fresh memory for a step, proves it, shoots, proves it again.
+fn allocate_and_shoot(host: &mut dyn Host, cell: &mut Cell) {
+    let began = host.now();
+    let stamp_ns = host.bench().overheads.stamp_ns;
+    cell.begin_allocation(began);
+    let step = cell.step.clone();
+    match host.prepare(&step.setup) {
+        Err(refusal) => cell.refusal = Some(refusal),
+        Ok(mut rig) => {
+            if let Err(fault) = shoot(rig.as_mut(), cell, &step, stamp_ns) {
+                cell.fault = Some(fault.to_string());
+            }
+        }
+    }
+    cell.end_allocation(host.now() - began);
+}
+
+fn shoot(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64) -> Result<(), Fault> {
+    cell.prove(rig.placement());
+    choose_kernel(rig, cell, step, stamp_ns)?;
+    for _ in 0..step.stop.shots {
+        let shot = rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
+        cell.add(analyse(&shot, step.metric, stamp_ns));
+    }
+    cell.prove(rig.placement());
+    Ok(())
+}
+
+/// Where a step names rivals: holds a tournament on its first allocation, and uses the winner from then on.
+fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64) -> Result<(), Fault> {
+    let Some(Role::Stream { kernel, rivals }) = step.setup.threads.first().map(|t| &t.role) else { return Ok(()) };
+    if cell.winner.is_none() {
+        let field: Vec<KernelId> = std::iter::once(kernel).chain(rivals).cloned().collect();
+        if field.len() > 1 {
+            cell.rivals = tournament(rig, &field, stamp_ns)?;
+        }
+        let best = cell
+            .rivals
+            .iter()
+            .filter(|r| r.value.is_some())
+            .max_by(|a, b| f64::total_cmp(&a.value.unwrap_or(0.0), &b.value.unwrap_or(0.0)));
+        cell.winner = Some(best.map_or_else(|| kernel.clone(), |r| r.kernel.clone()));
+    }
+    match &cell.winner {
+        Some(winner) if !rivals.is_empty() => rig.select(winner),
+        _ => Ok(()),
+    }
+}
+
+/// Short shots of every kernel in turn; A B C A B C …, the clearly slower ones out after the first round.
+fn tournament(rig: &mut dyn Rig, field: &[KernelId], stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
+    let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
+    for round in 0..TRIAL_ROUNDS {
+        let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
+        for (kernel, trial) in field.iter().zip(&mut trials) {
+            if round > 0 && tiermark_stats::median(trial).is_some_and(|m| m < TRIAL_CUT * best) {
+                continue;
+            }
+            rig.select(kernel)?;
+            trial.extend(analyse(&rig.shot(TRIAL)?, Metric::Bandwidth, stamp_ns).value);
+        }
+    }
+    Ok(field
+        .iter()
+        .zip(&trials)
+        .map(|(kernel, t)| Rival { kernel: kernel.clone(), value: tiermark_stats::median(t) })
+        .collect())
+}

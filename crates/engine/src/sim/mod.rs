@@ -1,0 +1,239 @@
+//! A simulated machine: any discovered tree, with a latency and bandwidth model per tier, noise and disturbances by seed.
+//!
+//! The whole program runs on it end to end with exact results, and for machines nobody here owns. Its speeds are a
+//! model's, never a measurement's: documents made on it say so.
+
+mod model;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tiermark_model::{
+    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, Overheads, PageKind, PlacementProof, Refusal, Role, Setup,
+};
+
+use crate::admit::{admit, region_nodes};
+use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
+
+use model::SpeedModel;
+use tiermark_stats::Rng;
+
+/// Core clock of every simulated machine: 3 GHz makes cycles easy to check by eye.
+const CORE_HZ: f64 = 3.0e9;
+/// Stamp cost of the simulated clock, ns; it is in the stamps, and the analysis takes it out again.
+const STAMP_NS: f64 = 10.0;
+/// Blocks simulated a shot and thread at most, by number of threads: keeps 2,048 threads cheap and one thread fine.
+const BLOCKS: [(usize, f64); 2] = [(64, 400.0), (usize::MAX, 64.0)];
+/// Shortest simulated block, ns.
+const BLOCK_NS: f64 = 8_000.0;
+/// A lost time slice, ns: a scheduler's usual base slice.
+const SLICE_NS: f64 = 3.0e6;
+/// Seconds it takes to prepare a byte.
+const PREPARE_SECONDS_PER_BYTE: f64 = 0.5e-9;
+
+/// How quiet the simulated machine is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimOptions {
+    /// Seed of noise and disturbances.
+    pub seed: u64,
+    /// Relative scatter between allocations; shots scatter by half, blocks by twice that.
+    pub noise: f64,
+    /// Time slices lost by each thread, per second.
+    pub preemptions_per_second: f64,
+    /// Simulated seconds after which the "user" stops the run.
+    pub stop_after: Option<f64>,
+}
+
+impl Default for SimOptions {
+    fn default() -> Self {
+        Self { seed: 1, noise: 0.002, preemptions_per_second: 0.0, stop_after: None }
+    }
+}
+
+/// A simulated host.
+pub struct SimHost {
+    machine: Machine,
+    bench: Bench,
+    options: SimOptions,
+    now: f64,
+    allocations: u64,
+}
+
+impl SimHost {
+    /// Makes a host of a discovered machine and the kernels it is to have.
+    pub fn new(machine: Machine, kernels: Vec<KernelInfo>, options: SimOptions) -> Self {
+        let clock = ClockInfo {
+            source: "simulated".into(),
+            hz: 1e9,
+            resolution_ns: 1.0,
+            how: "a model, not a measurement".into(),
+        };
+        let overheads = Overheads { stamp_ns: STAMP_NS, gate_ns: 500.0, loop_ns: 2.0, core_hz: Some(CORE_HZ) };
+        Self { machine, bench: Bench { kernels, clock, overheads }, options, now: 0.0, allocations: 0 }
+    }
+}
+
+impl Host for SimHost {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
+        admit(setup, &self.machine)?;
+        for thread in &setup.threads {
+            if let Role::Stream { kernel, .. } = &thread.role {
+                find_kernel(&self.bench, kernel)?;
+            }
+        }
+        self.allocations += 1;
+        self.now += setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64;
+        let mut rng = Rng::new(self.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let luck = 1.0 + self.options.noise * rng.normal();
+        let kernel = setup.threads.iter().find_map(|t| match &t.role {
+            Role::Stream { kernel, .. } => Some(kernel.clone()),
+            Role::Chase { .. } => None,
+        });
+        let speeds = SpeedModel::new(&self.machine, setup);
+        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
+    }
+
+    fn now(&self) -> f64 {
+        self.now
+    }
+
+    fn stopped(&self) -> bool {
+        self.options.stop_after.is_some_and(|limit| self.now >= limit)
+    }
+}
+
+fn find_kernel<'a>(bench: &'a Bench, id: &KernelId) -> Result<&'a KernelInfo, Refusal> {
+    let known = bench.kernels.iter().find(|k| k.id == *id);
+    known.ok_or_else(|| {
+        Refusal::new(format!("kernel {id}"), "this machine cannot run it", "`tiermark list kernels` shows those it can")
+    })
+}
+
+struct SimRig<'a> {
+    host: &'a mut SimHost,
+    setup: Setup,
+    speeds: SpeedModel,
+    kernel: Option<KernelId>,
+    /// This allocation's luck with physical pages.
+    luck: f64,
+    rng: Rng,
+}
+
+impl Rig for SimRig<'_> {
+    fn placement(&mut self) -> PlacementProof {
+        const PAGES: u64 = 256;
+        let machine = &self.host.machine;
+        let mut by_node = BTreeMap::new();
+        for region in 0..self.setup.regions.len() {
+            if let Some(node) = region_nodes(&self.setup, region, machine).first() {
+                *by_node.entry(node).or_default() += PAGES;
+            }
+        }
+        let page = self.setup.regions.first().map_or(PageKind::Base, |r| r.page);
+        let thp_off = machine.system.thp.as_deref() == Some("never");
+        PlacementProof {
+            how: "simulated".into(),
+            pages: by_node.values().sum(),
+            by_node,
+            on_target: Some(1.0),
+            page_share: Some(if page == PageKind::Thp && thp_off { 0.0 } else { 1.0 }),
+            page: page.to_string(),
+            notes: Vec::new(),
+        }
+    }
+
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
+        find_kernel(&self.host.bench, kernel).map_err(|r| Fault(r.to_string()))?;
+        self.kernel = Some(kernel.clone());
+        Ok(())
+    }
+
+    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+        let budget_ns = budget.as_secs_f64() * 1e9;
+        let threads = self.setup.threads.len();
+        let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
+        let block_ns = BLOCK_NS.max(budget_ns / most);
+        let speeds = &self.speeds;
+        let luck = self.luck * (1.0 + self.host.options.noise / 2.0 * self.rng.normal());
+        let kernel = self
+            .kernel
+            .as_ref()
+            .map(|id| find_kernel(&self.host.bench, id))
+            .transpose()
+            .map_err(|r| Fault(r.to_string()))?
+            .cloned();
+        let mut shot = Shot::default();
+        for (index, thread) in self.setup.threads.iter().enumerate() {
+            // Work per ns: accesses of a chase, or useful bytes of a stream.
+            let pace = match (&thread.role, &kernel) {
+                (Role::Chase { chains }, _) => {
+                    1.0 / speeds.access_ns(index, chain_layout(&self.setup, thread.region), *chains)
+                }
+                (Role::Stream { .. }, Some(kernel)) => speeds.bytes_per_ns(index, kernel),
+                (Role::Stream { .. }, None) => return Err(Fault("a stream without a kernel".into())),
+            };
+            let per_block = (pace * block_ns / luck).round().max(1.0);
+            let clean_ns = per_block * luck / pace;
+            shot.threads.push(simulate_thread(
+                &mut self.rng,
+                &self.host.options,
+                thread.cpu,
+                per_block,
+                clean_ns,
+                budget_ns,
+            ));
+        }
+        self.host.now += budget.as_secs_f64();
+        Ok(shot)
+    }
+}
+
+fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
+    match setup.regions.get(region).map(|r| r.layout) {
+        Some(Layout::Chain(chain)) => chain,
+        _ => tiermark_model::ChainLayout::Random,
+    }
+}
+
+fn simulate_thread(
+    rng: &mut Rng,
+    options: &SimOptions,
+    cpu: u32,
+    per_block: f64,
+    clean_ns: f64,
+    budget_ns: f64,
+) -> ThreadShot {
+    let mut at = rng.unit() * 200.0;
+    let mut stamps_ns = vec![at];
+    let (mut switches, mut lost) = (0, 0.0);
+    while at < budget_ns {
+        let mut block = clean_ns * (1.0 + 2.0 * options.noise * rng.normal()) + STAMP_NS;
+        if rng.unit() < options.preemptions_per_second * block / 1e9 {
+            let slice = SLICE_NS * (0.75 + 0.5 * rng.unit());
+            block += slice;
+            lost += slice;
+            switches += 1;
+        }
+        at += block.max(1.0);
+        stamps_ns.push(at);
+    }
+    let guard = Guard {
+        cpu,
+        seen_on: [cpu, cpu],
+        cpu_ns: at - lost,
+        wall_ns: at,
+        involuntary_switches: switches,
+        run_delay_ns: Some(lost),
+        core_hz: [Some(CORE_HZ), Some(CORE_HZ)],
+        ..Guard::default()
+    };
+    ThreadShot { per_block, stamps_ns, guard }
+}

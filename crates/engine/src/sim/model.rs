@@ -1,0 +1,176 @@
+//! How fast the simulated tiers are. Round figures of servers of the 2020s: shapes, not claims.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{
+    ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup,
+};
+
+use crate::admit::region_nodes;
+
+/// Latency of cache levels 1, 2, 3 and beyond, ns (4, 14 and 50 cycles at 3 GHz).
+const CACHE_NS: [f64; 4] = [1.333, 4.667, 16.667, 30.0];
+/// Bytes per ns one core streams from cache levels 1, 2, 3 and beyond.
+const CACHE_RATE: [f64; 4] = [384.0, 192.0, 60.0, 40.0];
+/// Idle latency of local DRAM, ns, scaled by SLIT distance for other nodes (10 is local).
+const DRAM_NS: f64 = 95.0;
+/// Bytes per ns one core streams from local DRAM.
+const CORE_DRAM_RATE: f64 = 20.0;
+/// Bytes per ns of one node's memory where firmware does not say: eight channels of DDR5-4800 at 80 %.
+const NODE_RATE: f64 = 245.0;
+/// Misses one core keeps in flight: more chains than this do not help.
+const IN_FLIGHT: f64 = 12.0;
+/// Reach of the second-level TLB with 4 KiB pages (2,048 entries), and the cost of a walk, ns.
+const TLB_REACH: f64 = 8.0 * 1024.0 * 1024.0;
+const WALK_NS: f64 = 12.0;
+/// What a hardware prefetcher hides of a miss on short strides.
+const PREFETCH_GAIN: f64 = 8.0;
+/// Rate of an SMT sibling pair's member against a core alone.
+const SMT_SHARE: f64 = 0.55;
+
+/// Speeds of one setup on one machine.
+pub(super) struct SpeedModel {
+    threads: Vec<ThreadModel>,
+}
+
+/// What one thread meets.
+struct ThreadModel {
+    /// Share of its footprint that each cache level serves, from level 1.
+    shares: Vec<f64>,
+    /// Latency of its memory, ns.
+    memory_ns: f64,
+    /// Its part of its memory's bandwidth, bytes per ns.
+    memory_rate: f64,
+    /// Mean cost of address translation of a random access, ns.
+    walk_ns: f64,
+}
+
+impl SpeedModel {
+    pub(super) fn new(machine: &Machine, setup: &Setup) -> Self {
+        let targets: Vec<Option<NodeId>> =
+            (0..setup.regions.len()).map(|r| region_nodes(setup, r, machine).first()).collect();
+        let caches = caches_by_cpu(machine, setup);
+        let mut on_core: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut on_node: BTreeMap<NodeId, usize> = BTreeMap::new();
+        for thread in &setup.threads {
+            if let Some(cpu) = machine.cpu(thread.cpu) {
+                *on_core.entry(cpu.core).or_default() += 1;
+            }
+            if let Some(node) = targets.get(thread.region).copied().flatten() {
+                *on_node.entry(node).or_default() += 1;
+            }
+        }
+        let thread_model = |thread: &ThreadSetup| {
+            let size = setup.regions.get(thread.region).map_or(1.0, |r| r.bytes.0.max(1) as f64);
+            let target = targets.get(thread.region).copied().flatten();
+            let siblings = machine.cpu(thread.cpu).and_then(|c| on_core.get(&c.core)).copied().unwrap_or(1);
+            let sharing = target.and_then(|n| on_node.get(&n)).copied().unwrap_or(1);
+            ThreadModel {
+                shares: level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), size),
+                memory_ns: memory_ns(machine, thread.cpu, target),
+                memory_rate: memory_rate(machine, thread.cpu, target, siblings, sharing),
+                walk_ns: walk_ns(machine, setup, thread.region, size),
+            }
+        };
+        Self { threads: setup.threads.iter().map(thread_model).collect() }
+    }
+
+    /// ns per access of a chase by thread `index`.
+    pub(super) fn access_ns(&self, index: usize, layout: ChainLayout, chains: u8) -> f64 {
+        let thread = &self.threads[index];
+        let missing = 1.0 - thread.shares.iter().sum::<f64>();
+        let cached: f64 = thread.shares.iter().enumerate().map(|(level, share)| share * CACHE_NS[level.min(3)]).sum();
+        let ns = cached + missing * thread.memory_ns;
+        let prefetched = CACHE_NS[0] + (ns - CACHE_NS[0]) / PREFETCH_GAIN;
+        let ns = match layout {
+            ChainLayout::Random | ChainLayout::Long(_) => ns + thread.walk_ns,
+            ChainLayout::PageRandom => ns + thread.walk_ns / 64.0,
+            ChainLayout::Stride(bytes) if bytes < 64 => {
+                let lines = bytes as f64 / 64.0;
+                CACHE_NS[0] * (1.0 - lines) + lines * prefetched
+            }
+            ChainLayout::Stride(bytes) if bytes <= 2048 => prefetched,
+            ChainLayout::Stride(_) => ns,
+        };
+        ns / f64::from(chains).clamp(1.0, IN_FLIGHT)
+    }
+
+    /// Useful bytes per ns of a stream by thread `index`.
+    pub(super) fn bytes_per_ns(&self, index: usize, kernel: &KernelInfo) -> f64 {
+        let thread = &self.threads[index];
+        let missing = 1.0 - thread.shares.iter().sum::<f64>();
+        let memory = thread.memory_rate * store_factor(kernel);
+        let random = if kernel.pattern == Pattern::Random { 0.4 } else { 1.0 };
+        let plain = if kernel.plain { 1.0 } else { 1.05 };
+        let cached: f64 = thread.shares.iter().enumerate().map(|(level, share)| share / CACHE_RATE[level.min(3)]).sum();
+        let useful = f64::from(kernel.read_per_line + kernel.write_per_line) / 64.0 / f64::from(kernel.streams.max(1));
+        random * plain * useful.min(1.0) / (cached + missing / memory)
+    }
+}
+
+/// Capacity of each data cache level that the setup's cpus use, with how many of the setup's threads share it.
+fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<(f64, usize)>> {
+    let used = setup.cpus();
+    let mut caches: Vec<_> = machine.data_caches().collect();
+    caches.sort_by_key(|c| c.level);
+    let mut by_cpu: BTreeMap<CpuId, Vec<(f64, usize)>> = BTreeMap::new();
+    for cache in caches {
+        let sharing = cache.cpus.intersection(&used);
+        for cpu in sharing.iter() {
+            by_cpu.entry(cpu).or_default().push((cache.bytes.unwrap_or(0) as f64, sharing.len()));
+        }
+    }
+    by_cpu
+}
+
+/// What fits in each level and not in the level above, as shares of the footprint.
+fn level_shares(caches: &[(f64, usize)], size: f64) -> Vec<f64> {
+    let mut held = 0.0;
+    caches
+        .iter()
+        .map(|(bytes, users)| {
+            let fits = (bytes / *users as f64 / size).min(1.0).max(held);
+            let share = fits - held;
+            held = fits;
+            share
+        })
+        .collect()
+}
+
+fn distance(machine: &Machine, cpu: CpuId, target: NodeId) -> f64 {
+    let own = machine.node_of(cpu).and_then(|id| machine.node(id));
+    f64::from(own.and_then(|n| n.distances.get(&target)).copied().unwrap_or(10))
+}
+
+/// Latency of a node's memory: firmware's figure where it has one, SLIT distance elsewhere.
+fn memory_ns(machine: &Machine, cpu: CpuId, target: Option<NodeId>) -> f64 {
+    let Some(target) = target else { return DRAM_NS };
+    let stated = machine.node(target).and_then(|n| n.hmat.iter().find_map(|h| h.read_latency_ns));
+    stated.unwrap_or(DRAM_NS * distance(machine, cpu, target) / 10.0)
+}
+
+/// One thread's part of a node's bandwidth: its core's own limit, or its share of the node's.
+fn memory_rate(machine: &Machine, cpu: CpuId, target: Option<NodeId>, siblings: usize, sharing: usize) -> f64 {
+    let Some(target) = target else { return CORE_DRAM_RATE };
+    let stated = machine.node(target).and_then(|n| n.hmat.iter().find_map(|h| h.read_bandwidth));
+    let node = stated.map_or(NODE_RATE, |bytes| bytes / 1e9);
+    let alone = CORE_DRAM_RATE * 10.0 / distance(machine, cpu, target) * if siblings > 1 { SMT_SHARE } else { 1.0 };
+    alone.min(node / sharing.max(1) as f64)
+}
+
+fn walk_ns(machine: &Machine, setup: &Setup, region: usize, size: f64) -> f64 {
+    let thp_off = machine.system.thp.as_deref() == Some("never");
+    let base =
+        setup.regions.get(region).is_some_and(|r| r.page == PageKind::Base || (r.page == PageKind::Thp && thp_off));
+    if base && size > TLB_REACH { WALK_NS * (1.0 - TLB_REACH / size) } else { 0.0 }
+}
+
+/// What stores cost in traffic: cached ones read the line first, string instructions less so.
+fn store_factor(kernel: &KernelInfo) -> f64 {
+    match kernel.store_kind {
+        StoreKind::None => 1.0,
+        StoreKind::Cached => 0.6,
+        StoreKind::NonTemporal => 0.85,
+        StoreKind::Block => 0.9,
+    }
+}

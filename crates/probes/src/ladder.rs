@@ -1,0 +1,61 @@
+//! From observations to findings: what both probes do alike.
+
+use tiermark_model::{Finding, Grade, Labels, Metric, Observation, Unit};
+
+/// The finding an observation stands for by itself.
+pub(crate) fn finding(observation: &Observation, note: Option<String>) -> Finding {
+    let metric = match observation.metric {
+        Metric::Latency => "latency",
+        Metric::Bandwidth => "bandwidth",
+    };
+    Finding {
+        metric: metric.to_owned(),
+        labels: observation.labels.clone(),
+        value: observation.value,
+        unit: observation.unit,
+        interval: observation.interval,
+        samples: observation.samples.len() as u64,
+        verdict: observation.verdict.clone(),
+        evidence: vec![observation.step.clone()],
+        note,
+    }
+}
+
+/// A number derived from one observation: same evidence, same verdict.
+pub(crate) fn derived(observation: &Observation, metric: &str, labels: Labels, value: f64, unit: Unit) -> Finding {
+    Finding {
+        metric: metric.to_owned(),
+        labels,
+        value: (observation.verdict.grade != Grade::Invalid).then_some(value),
+        unit,
+        interval: None,
+        samples: observation.samples.len() as u64,
+        verdict: observation.verdict.clone(),
+        evidence: vec![observation.step.clone()],
+        note: None,
+    }
+}
+
+/// Observations with this purpose, in order.
+pub(crate) fn with_purpose<'a>(
+    observations: &'a [Observation],
+    purpose: &str,
+) -> impl Iterator<Item = &'a Observation> {
+    observations.iter().filter(move |o| o.labels.is(Labels::PURPOSE, purpose))
+}
+
+/// A curve's points, sorted by size: (footprint, value), numbers only.
+pub(crate) fn points<'a>(observations: impl Iterator<Item = &'a Observation>) -> Vec<(u64, f64)> {
+    let mut points: Vec<(u64, f64)> =
+        observations.filter_map(|o| Some((o.labels.number(Labels::SIZE)?, o.value?))).collect();
+    points.sort_by_key(|(size, _)| *size);
+    points
+}
+
+/// Says when the tool's own stamps were a visible part of a block and were taken out.
+pub(crate) fn overhead_note(observation: &Observation) -> Option<String> {
+    /// Up to this share nothing needs saying.
+    const SAID: f64 = 0.005;
+    let share = observation.overhead_share.filter(|s| *s > SAID)?;
+    Some(format!("corrected for clock stamps, {:.1} % of each block", share * 100.0))
+}

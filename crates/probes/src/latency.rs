@@ -1,0 +1,345 @@
+//! `latency`: how long one access takes, by footprint, layout and page size.
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Effort, Finding, Interval, Labels, Layout, Metric, NodeId, Observation, PageKind, Plan,
+    Refusal, Request, Role, Step, StopRule, Unit, format_ns,
+};
+
+use crate::ladder::{derived, finding, overhead_note, points, with_purpose};
+use crate::sizes::{SMALLEST, between, grid};
+use crate::steps::{check_size, curve_point, default_page, headline, scope_cpus, setup};
+use crate::tiers::{dram_bytes, ladder, quiet_cpu};
+
+/// Wanted half-width of the interval of a headline latency.
+const PRECISION: f64 = 0.01;
+
+/// What can be asked of the latency probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LatencyParams {
+    /// Footprints to measure, as a table; none means the ladder and the curve.
+    pub sizes: Vec<Bytes>,
+    /// Chain layouts; none means `random`.
+    pub layouts: Vec<ChainLayout>,
+    /// Page sizes; none means the scope's.
+    pub pages: Vec<PageKind>,
+    /// Independent chains followed at once; none means 1.
+    pub chains: Vec<u8>,
+}
+
+/// The probe.
+pub struct Latency;
+
+static ABOUT: About = About {
+    id: "latency",
+    method: 1,
+    summary: "time of one dependent memory access, by footprint, layout and page size",
+    text: "One thread, pinned to one core, follows a chain of pointers: each load's address is the value of the load before it, so \
+only one is under way at a time. The chain is a single cycle through every line of the footprint, proven by walking it before the \
+clock starts. The clock is stamped after every block of 64 to 4096 accesses; the value is the median block over the undisturbed \
+windows of at least three fresh allocations, and the blocks' own distribution is the tail. The headline is the random chase on \
+transparent huge pages: no prefetcher helps, and address translation costs little. The same chase on base pages adds the page \
+walks; page-random keeps them rare on any page size; strided chains are helped by prefetchers and labelled so; long chains several \
+permutations against prefetchers that learn sequences.",
+    not: "It is not the latency under load (other cores are idle), not the cost of an independent load (cores overlap those), and \
+below DRAM size not the latency of one level alone but of the mix that the footprint meets.",
+    citations: &[
+        "Sattolo 1986, An algorithm to generate a random cyclic permutation (single cycles)",
+        "McVoy & Staelin 1996, lmbench: portable tools for performance analysis (pointer chasing by footprint)",
+        "Kalibera & Jones 2013, Rigorous benchmarking in reasonable time (repetition at every level that varies)",
+    ],
+};
+
+impl Probe for Latency {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let params = params(request)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &cpus)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let mut plan = Plan { max_seconds: max_seconds(request), ..Plan::default() };
+        plan.rules.push(format!("latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)"));
+        let planner = Planner { request, params: &params, lab, cpu };
+        if params.sizes.is_empty() {
+            planner.ladder(&mut plan);
+            planner.curve(&mut plan);
+        } else {
+            planner.table(&mut plan)?;
+        }
+        if plan.steps.is_empty() {
+            return Err(plan
+                .refused
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Refusal::new("latency", "nothing is left to measure", "ask for sizes")));
+        }
+        Ok(plan)
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        let (Ok(params), Ok(cpus)) = (params(request), scope_cpus(&request.scope, lab.machine)) else {
+            return Vec::new();
+        };
+        let Some(cpu) = quiet_cpu(lab.machine, &cpus) else { return Vec::new() };
+        let planner = Planner { request, params: &params, lab, cpu };
+        if request.effort == Effort::Quick { Vec::new() } else { planner.denser(observations) }
+    }
+
+    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        for purpose in ["ladder", "table"] {
+            findings.extend(with_purpose(observations, purpose).map(|o| finding(o, note(o))));
+        }
+        findings.extend(tier_sizes(observations));
+        findings.extend(tails(observations));
+        findings
+    }
+}
+
+/// Reads a request's parameters.
+fn params(request: &Request) -> Result<LatencyParams, Refusal> {
+    if request.params.is_null() {
+        return Ok(LatencyParams::default());
+    }
+    serde_json::from_value(request.params.clone())
+        .map_err(|e| Refusal::new("the latency request", e.to_string(), "see `tiermark help latency`"))
+}
+
+fn max_seconds(request: &Request) -> f64 {
+    request.scope.max_seconds.unwrap_or(match request.effort {
+        Effort::Quick => 5.0,
+        Effort::Standard => 22.0,
+        Effort::Full => 180.0,
+    })
+}
+
+struct Planner<'a> {
+    request: &'a Request,
+    params: &'a LatencyParams,
+    lab: Lab<'a>,
+    cpu: CpuId,
+}
+
+impl Planner<'_> {
+    fn pages(&self) -> Vec<PageKind> {
+        if !self.params.pages.is_empty() {
+            return self.params.pages.clone();
+        }
+        vec![self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))]
+    }
+
+    fn layouts(&self) -> Vec<ChainLayout> {
+        if self.params.layouts.is_empty() { vec![ChainLayout::Random] } else { self.params.layouts.clone() }
+    }
+
+    fn chains(&self) -> Vec<u8> {
+        if self.params.chains.is_empty() { vec![1] } else { self.params.chains.clone() }
+    }
+
+    /// One step a tier, random chase; beside it DRAM on base pages, where the others are huge: the cost of translation.
+    fn ladder(&self, plan: &mut Plan) {
+        let rungs = ladder(self.lab.machine, &[self.cpu].into_iter().collect(), &self.request.scope);
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        let page = self.pages()[0];
+        for tier in &rungs.tiers {
+            let mut pages = vec![page];
+            if tier.name == "DRAM" && page != PageKind::Base && self.request.effort > Effort::Quick {
+                pages.push(PageKind::Base);
+            }
+            for page in pages {
+                let labels = Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, &tier.name);
+                plan.steps.push(self.step(labels, Bytes(tier.bytes), tier.node, ChainLayout::Random, page, 1, stop));
+            }
+        }
+        plan.rules.extend(rungs.rules);
+        plan.refused.extend(rungs.refused);
+    }
+
+    /// The sweep from the smallest footprint to DRAM, for every layout, page size and number of chains asked for.
+    fn curve(&self, plan: &mut Plan) {
+        let (per_octave, page_sweeps) = match self.request.effort {
+            Effort::Quick => (1, 1),
+            Effort::Standard => (2, 1),
+            Effort::Full => (4, 2),
+        };
+        let only: tiermark_model::IdSet = [self.cpu].into_iter().collect();
+        let largest = match dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope) {
+            Ok((bytes, _)) => bytes,
+            Err(refusal) => {
+                plan.refused.push(refusal);
+                return;
+            }
+        };
+        let mut pages = self.pages();
+        if page_sweeps > 1 && self.params.pages.is_empty() && pages[0] != PageKind::Base {
+            pages.push(PageKind::Base);
+        }
+        for size in grid(SMALLEST, largest, per_octave) {
+            for layout in self.layouts() {
+                for page in &pages {
+                    for chains in self.chains() {
+                        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+                        plan.steps.push(self.step(
+                            labels,
+                            size,
+                            self.request.scope.mem_node,
+                            layout,
+                            *page,
+                            chains,
+                            curve_point(self.request.effort),
+                        ));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Exactly the footprints asked for.
+    fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        for size in &self.params.sizes {
+            check_size(*size)?;
+            for layout in self.layouts() {
+                for page in self.pages() {
+                    for chains in self.chains() {
+                        let labels = Labels::new().text(Labels::PURPOSE, "table");
+                        plan.steps.push(self.step(
+                            labels,
+                            *size,
+                            self.request.scope.mem_node,
+                            layout,
+                            page,
+                            chains,
+                            stop,
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Points between neighbours of every curve that differ.
+    fn denser(&self, observations: &[Observation]) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for layout in self.layouts() {
+            for page in self.pages() {
+                for chains in self.chains() {
+                    let of_curve = |o: &&Observation| {
+                        o.labels.is(Labels::LAYOUT, &layout.to_string())
+                            && o.labels.is(Labels::PAGE, &page.to_string())
+                            && o.labels.number(Labels::CHAINS) == Some(u64::from(chains))
+                    };
+                    let curve = points(with_purpose(observations, "curve").filter(of_curve));
+                    for size in between(&curve) {
+                        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+                        steps.push(self.step(
+                            labels,
+                            size,
+                            self.request.scope.mem_node,
+                            layout,
+                            page,
+                            chains,
+                            curve_point(self.request.effort),
+                        ));
+                    }
+                }
+            }
+        }
+        steps
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call a kind of step; each argument is a dimension of the sweep")]
+    fn step(
+        &self,
+        labels: Labels,
+        size: Bytes,
+        node: Option<NodeId>,
+        layout: ChainLayout,
+        page: PageKind,
+        chains: u8,
+        stop: StopRule,
+    ) -> Step {
+        let mut labels = labels
+            .whole(Labels::SIZE, size.0)
+            .text(Labels::LAYOUT, layout)
+            .text(Labels::PAGE, page)
+            .whole(Labels::CHAINS, u64::from(chains))
+            .text(Labels::CPUS, self.cpu);
+        if let Some(node) = node {
+            labels = labels.whole(Labels::NODE, u64::from(node));
+        }
+        let place = node.map_or_else(String::new, |n| format!("/node{n}"));
+        let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
+        let id = format!("latency/{purpose}/{layout}/{page}/chains{chains}{place}/{}", size.0);
+        let setup =
+            setup(&[self.cpu], size, node, page, Layout::Chain(layout), &Role::Chase { chains }, self.request.seed);
+        Step { id, labels, metric: Metric::Latency, setup, stop }
+    }
+}
+
+fn note(observation: &Observation) -> Option<String> {
+    let strided = observation.labels.get(Labels::LAYOUT).is_some_and(|l| l.starts_with("stride:"));
+    let mut notes: Vec<String> = Vec::new();
+    if strided {
+        notes.push("prefetch-assisted: a fixed stride is not the latency of memory".into());
+    }
+    if let Some(chains) = observation.labels.number(Labels::CHAINS).filter(|n| *n > 1) {
+        notes.push(format!("{chains} chains at once: time per access, not latency"));
+    }
+    notes.extend(overhead_note(observation));
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Measured tier sizes: where the plateaus of the random curve end.
+fn tier_sizes(observations: &[Observation]) -> Vec<Finding> {
+    let random: Vec<&Observation> = with_purpose(observations, "curve")
+        .filter(|o| o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS) == Some(1))
+        .collect();
+    let Some(page) = random.first().and_then(|o| o.labels.get(Labels::PAGE)).map(str::to_owned) else {
+        return Vec::new();
+    };
+    let of_page: Vec<&Observation> = random.into_iter().filter(|o| o.labels.is(Labels::PAGE, &page)).collect();
+    let curve = points(of_page.iter().copied());
+    let curve: Vec<(f64, f64)> = curve.iter().map(|(size, value)| (*size as f64, *value)).collect();
+    let tiers = tiermark_stats::tiers(&curve);
+    let mut findings = Vec::new();
+    for (index, (plateau, boundary)) in tiers.plateaus.iter().zip(&tiers.boundaries).enumerate() {
+        let Some(edge) =
+            of_page.iter().find(|o| o.labels.number(Labels::SIZE).is_some_and(|s| s as f64 >= boundary.low * 0.999))
+        else {
+            continue;
+        };
+        let labels = Labels::new()
+            .text(Labels::TIER, format!("L{}", index + 1))
+            .text(Labels::STATISTIC, "plateau")
+            .text(Labels::PAGE, &page);
+        let mut found = derived(edge, "tier.size", labels, boundary.estimate, Unit::Bytes);
+        found.interval = Some(Interval { low: boundary.low, high: boundary.high, level: 1.0 });
+        let (from, to) = (Bytes(plateau.from.round() as u64), Bytes(plateau.to.round() as u64));
+        found.note = Some(format!("flat from {from} to {to} at {} ns", format_ns(plateau.value)));
+        findings.push(found);
+    }
+    findings
+}
+
+/// The tail of every rung of the ladder.
+fn tails(observations: &[Observation]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for observation in with_purpose(observations, "ladder") {
+        let Some(tail) = &observation.tail else { continue };
+        for (name, value) in &tail.quantiles {
+            let labels = observation.labels.clone().text(Labels::STATISTIC, name);
+            let mut found = derived(observation, "latency.tail", labels, *value, Unit::Ns);
+            found.samples = tail.blocks;
+            found.note = Some(format!("mean of {} accesses a block, disturbed blocks included", tail.block_accesses));
+            findings.push(found);
+        }
+    }
+    findings
+}

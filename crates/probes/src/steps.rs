@@ -1,0 +1,96 @@
+//! Builders shared by the probes: cpus and pages of a scope, setups, stop rules.
+
+use tiermark_model::{
+    Bytes, CpuId, Effort, IdSet, KernelId, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup, Role,
+    Scope, Setup, StopRule, ThreadSetup,
+};
+
+/// The cpus a request may use.
+///
+/// # Errors
+/// A [`Refusal`] when none of them is allowed.
+pub(crate) fn scope_cpus(scope: &Scope, machine: &Machine) -> Result<IdSet, Refusal> {
+    let cpus = scope.cpus.clone().unwrap_or_else(|| machine.allowed_cpus.clone());
+    let forbidden = cpus.difference(&machine.allowed_cpus);
+    if !forbidden.is_empty() || cpus.is_empty() {
+        let why = if cpus.is_empty() {
+            "no cpu is allowed".to_owned()
+        } else {
+            format!("cpu {forbidden} is not allowed to this process")
+        };
+        return Err(Refusal::new(format!("cpus {cpus}"), why, format!("choose among {}", machine.allowed_cpus)));
+    }
+    Ok(cpus)
+}
+
+/// The page size to ask for where the user named none: transparent huge pages, unless the system has them off.
+pub(crate) fn default_page(machine: &Machine) -> PageKind {
+    match machine.system.thp.as_deref() {
+        None | Some("never") => PageKind::Base,
+        Some(_) => PageKind::Thp,
+    }
+}
+
+/// One region and one thread on each cpu, all doing the same on memory of their own.
+pub(crate) fn setup(
+    cpus: &[CpuId],
+    bytes: Bytes,
+    node: Option<NodeId>,
+    page: PageKind,
+    layout: Layout,
+    role: &Role,
+    seed: u64,
+) -> Setup {
+    let nodes: IdSet = node.into_iter().collect();
+    Setup {
+        regions: cpus
+            .iter()
+            .map(|_| RegionSetup { bytes, policy: MemPolicy::Bind, nodes: nodes.clone(), page, layout })
+            .collect(),
+        threads: cpus
+            .iter()
+            .enumerate()
+            .map(|(region, cpu)| ThreadSetup { cpu: *cpu, role: role.clone(), region })
+            .collect(),
+        seed,
+    }
+}
+
+/// Refuses footprints that make no sense, before anything is allocated.
+///
+/// # Errors
+/// A [`Refusal`] naming the size.
+pub(crate) fn check_size(size: Bytes) -> Result<(), Refusal> {
+    // The smallest footprint that three streams of whole vectors, or a cycle worth the name, fit in.
+    const LEAST: u64 = 1024;
+    if size.0 < LEAST {
+        return Err(Refusal::new(format!("size {size}"), "it is too small to measure", "ask for at least 1K"));
+    }
+    Ok(())
+}
+
+/// When a headline number is good enough.
+pub(crate) fn headline(effort: Effort, precision: f64) -> StopRule {
+    let (shots, max_allocations, shot_seconds) = match effort {
+        Effort::Quick => (3, 4, 0.012),
+        Effort::Standard => (4, 8, 0.020),
+        Effort::Full => (6, 16, 0.030),
+    };
+    StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }
+}
+
+/// When a point of a curve is good enough: it shows a shape, the ladder has the numbers.
+pub(crate) fn curve_point(effort: Effort) -> StopRule {
+    let (shots, min_allocations, max_allocations, shot_seconds) = match effort {
+        Effort::Quick => (2, 3, 3, 0.003),
+        Effort::Standard => (2, 3, 4, 0.005),
+        Effort::Full => (3, 3, 6, 0.010),
+    };
+    StopRule { precision: 0.02, shots, min_allocations, max_allocations, shot_seconds }
+}
+
+/// The role of a stream step: the first kernel, with the others as its rivals.
+pub(crate) fn stream_role(kernels: &[KernelId]) -> Option<Role> {
+    let (kernel, rivals) = kernels.split_first()?;
+    Some(Role::Stream { kernel: kernel.clone(), rivals: rivals.to_vec() })
+}

@@ -1,0 +1,301 @@
+//! The tiers of a machine as a ladder: which footprint measures which level, for one thread and for many.
+
+use tiermark_engine::nearest_memory_node;
+use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope};
+
+/// A DRAM buffer is this many times all caches in reach: what is left in them then serves under a quarter of the accesses
+/// of a random walk, and in steady state far less of a longer stream.
+const DRAM_FACTOR: u64 = 4;
+/// The smallest DRAM buffer: machines and guests that hide their caches have some all the same.
+const DRAM_FLOOR: u64 = 64 * MIB;
+/// DRAM buffer where no cache is declared at all: larger than any cache sold for fewer than ten thousand dollars.
+const DRAM_BLIND: u64 = 512 * MIB;
+/// A footprint fits its level with this divisor: half of a private cache, so that stack and page tables do not push it
+/// out; a quarter of a shared one, because guests and cache allocation often own only part of it.
+const PRIVATE_PART: u64 = 2;
+const SHARED_PART: u64 = 4;
+/// Without declared caches: what every general-purpose core since 2008 holds in its first level.
+const L1_BLIND: u64 = 16 * KIB;
+
+/// One rung of the ladder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tier {
+    /// `L1`, `L2`, `L3`, `DRAM`, `DRAM node 1`, …
+    pub(crate) name: String,
+    /// Footprint of each thread.
+    pub(crate) bytes: u64,
+    /// Node the memory is on; `None` for the threads' own nodes.
+    pub(crate) node: Option<NodeId>,
+}
+
+/// The ladder for a set of cpus, one thread each, with the rules that made it and the rungs that cannot be had.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Ladder {
+    pub(crate) tiers: Vec<Tier>,
+    pub(crate) rules: Vec<String>,
+    pub(crate) refused: Vec<Refusal>,
+}
+
+/// Builds the ladder for these cpus.
+pub(crate) fn ladder(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Ladder {
+    let mut ladder = Ladder::default();
+    let Some(first) = cpus.first() else { return ladder };
+    cache_rungs(machine, cpus, first, &mut ladder);
+    memory_rungs(machine, cpus, first, scope, &mut ladder);
+    ladder
+}
+
+fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, ladder: &mut Ladder) {
+    let mut levels: Vec<_> = machine.data_caches().filter(|c| c.cpus.contains(first)).collect();
+    levels.sort_by_key(|c| c.level);
+    let mut inner = 0;
+    for cache in levels {
+        let Some(bytes) = cache.bytes else { continue };
+        let name = format!("L{}", cache.level);
+        let users = cache.cpus.intersection(cpus).len().max(1) as u64;
+        let part = if cache.cpus.len() > 1 && cache.level > 1 { SHARED_PART } else { PRIVATE_PART };
+        // Twice the level above, or it would answer; as much of its own level as that leaves room for.
+        let wanted = (bytes / part / users).max(2 * inner);
+        if wanted * users > bytes * 3 / 4 + inner * users {
+            let why = format!(
+                "{users} threads share {}, less than twice the {} each has above it",
+                Bytes(bytes),
+                Bytes(inner)
+            );
+            ladder.refused.push(Refusal::new(
+                format!("{name} with {users} threads"),
+                why,
+                "measure it with fewer threads: --cpus",
+            ));
+        } else {
+            ladder.tiers.push(Tier { name, bytes: wanted / KIB * KIB, node: None });
+        }
+        inner = bytes / users;
+    }
+    if ladder.tiers.is_empty() && ladder.refused.is_empty() {
+        ladder.rules.push(format!("no cache is declared: {} stands for L1, the curve shows the rest", Bytes(L1_BLIND)));
+        ladder.tiers.push(Tier { name: "L1".into(), bytes: L1_BLIND, node: None });
+    }
+}
+
+fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, ladder: &mut Ladder) {
+    let own = nearest_memory_node(first, machine);
+    let targets = match scope.mem_node {
+        Some(node) => vec![(if Some(node) == own { "DRAM".to_owned() } else { far_name(machine, node) }, Some(node))],
+        None => {
+            let far = far_nodes(machine, own).into_iter().map(|node| (far_name(machine, node), Some(node)));
+            std::iter::once(("DRAM".to_owned(), None)).chain(far).collect()
+        }
+    };
+    for (name, node) in targets {
+        match dram_bytes(machine, cpus, node, scope) {
+            Ok((bytes, rule)) => {
+                ladder.rules.push(format!("{name}: {rule}"));
+                ladder.tiers.push(Tier { name, bytes, node });
+            }
+            Err(refusal) => ladder.refused.push(refusal),
+        }
+    }
+}
+
+/// One node of each kind of far memory: one a distance, cpu-less ones apart. The number of kinds does not grow with the machine.
+fn far_nodes(machine: &Machine, own: Option<NodeId>) -> Vec<NodeId> {
+    let Some(home) = own.and_then(|id| machine.node(id)) else { return Vec::new() };
+    let mut kinds = std::collections::BTreeMap::new();
+    for node in &machine.nodes {
+        let usable =
+            node.id != home.id && node.memory_bytes.is_some_and(|b| b > 0) && machine.allowed_nodes.contains(node.id);
+        if usable {
+            let distance = home.distances.get(&node.id).copied().unwrap_or(0);
+            kinds.entry((node.cpus.is_empty(), distance)).or_insert(node.id);
+        }
+    }
+    kinds.into_values().collect()
+}
+
+fn far_name(machine: &Machine, node: NodeId) -> String {
+    let memory_only = machine.node(node).is_some_and(|n| n.cpus.is_empty());
+    if memory_only { format!("far node {node}") } else { format!("DRAM node {node}") }
+}
+
+/// Footprint of each thread that makes DRAM answer, and the rule with its inputs.
+///
+/// # Errors
+/// A [`Refusal`] when the memory allowed is not even twice the caches in reach.
+pub(crate) fn dram_bytes(
+    machine: &Machine,
+    cpus: &IdSet,
+    node: Option<NodeId>,
+    scope: &Scope,
+) -> Result<(u64, String), Refusal> {
+    let caches = machine.reachable_cache_bytes(cpus);
+    let (wanted, rule) = if caches == 0 {
+        (DRAM_BLIND, format!("{} (no cache is declared)", Bytes(DRAM_BLIND)))
+    } else {
+        let wanted = (DRAM_FACTOR * caches).max(DRAM_FLOOR);
+        (wanted, format!("{DRAM_FACTOR} x {} of caches in reach, at least {}", Bytes(caches), Bytes(DRAM_FLOOR)))
+    };
+    let (cap, why) = memory_cap(machine, cpus, node, scope);
+    let total = wanted.min(cap);
+    if total < 2 * caches.max(4 * MIB) {
+        let cure = "allow more with --max-mem, or free memory";
+        return Err(Refusal::new(
+            format!("DRAM with {} threads", cpus.len()),
+            format!("{} ({why}) is less than twice the caches in reach ({})", Bytes(cap), Bytes(caches)),
+            cure,
+        ));
+    }
+    let threads = cpus.len().max(1) as u64;
+    // Whole huge pages, so that --page thp can be had for all of it.
+    let each = (total / threads / (2 * MIB)).max(1) * 2 * MIB;
+    let capped = if cap < wanted { format!(", capped to {} ({why})", Bytes(cap)) } else { String::new() };
+    Ok((
+        each,
+        format!(
+            "{} for {} thread{} = {rule}{capped}",
+            Bytes(each * threads),
+            threads,
+            if threads == 1 { "" } else { "s" }
+        ),
+    ))
+}
+
+/// The most memory a step may take, and what limits it.
+fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> (u64, String) {
+    let mut caps: Vec<(u64, String)> = Vec::new();
+    if let Some(max) = scope.max_mem {
+        caps.push((max.0, "--max-mem".into()));
+    } else {
+        let nodes: IdSet = match node {
+            Some(node) => [node].into_iter().collect(),
+            None => cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect(),
+        };
+        let free: Option<u64> = machine.nodes.iter().filter(|n| nodes.contains(n.id)).map(|n| n.free_bytes).sum();
+        if let Some(free) = free {
+            caps.push((free / 2, format!("half of the {} free on node {nodes}", Bytes(free))));
+        }
+        if let Some(available) = machine.system.available_bytes {
+            caps.push((available / 2, format!("half of the {} available", Bytes(available))));
+        }
+        if let Some(cgroup) = &machine.system.cgroup
+            && let Some(limit) = cgroup.memory_limit
+        {
+            let left = limit.saturating_sub(cgroup.memory_used.unwrap_or(0));
+            caps.push((left / 2, format!("half of what the cgroup has left, {}", Bytes(left))));
+        }
+    }
+    caps.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or((u64::MAX, "no limit".into()))
+}
+
+/// The cpu for one-thread steps: a core's first thread, not cpu 0 where there is a choice, since interrupts and kernel
+/// work land there by default.
+pub(crate) fn quiet_cpu(machine: &Machine, cpus: &IdSet) -> Option<CpuId> {
+    let order = machine.cores_first(cpus);
+    let cores = machine.one_per_core(cpus);
+    order.iter().copied().filter(|c| cores.contains(*c)).find(|c| *c != 0).or_else(|| order.first().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Cache, CacheKind, Cpu, Node};
+
+    fn machine(cores: u32, l2: u64, l3: u64) -> Machine {
+        let all: IdSet = (0..cores).collect();
+        let mut caches = Vec::new();
+        for cpu in 0..cores {
+            for (level, bytes) in [(1, 48 * KIB), (2, l2)] {
+                let cache = Cache {
+                    level,
+                    kind: CacheKind::Unified,
+                    bytes: Some(bytes),
+                    line_bytes: Some(64),
+                    ways: None,
+                    sets: None,
+                    cpus: [cpu].into_iter().collect(),
+                };
+                caches.push(cache);
+            }
+        }
+        caches.push(Cache {
+            level: 3,
+            kind: CacheKind::Unified,
+            bytes: Some(l3),
+            line_bytes: Some(64),
+            ways: None,
+            sets: None,
+            cpus: all.clone(),
+        });
+        Machine {
+            cpus: (0..cores).map(|id| Cpu { id, core: id, node: Some(0), ..Cpu::default() }).collect(),
+            allowed_cpus: all.clone(),
+            allowed_nodes: "0-3".parse().unwrap(),
+            caches,
+            nodes: vec![Node {
+                id: 0,
+                cpus: all,
+                memory_bytes: Some(64 << 30),
+                free_bytes: Some(32 << 30),
+                ..Node::default()
+            }],
+            ..Machine::default()
+        }
+    }
+
+    fn names(ladder: &Ladder) -> Vec<(String, u64)> {
+        ladder.tiers.iter().map(|t| (t.name.clone(), t.bytes)).collect()
+    }
+
+    #[test]
+    fn one_thread_gets_every_rung() {
+        let ladder = ladder(&machine(2, MIB, 32 * MIB), &"1".parse().unwrap(), &Scope::default());
+        let expected = [("L1", 24 * KIB), ("L2", 512 * KIB), ("L3", 8 * MIB), ("DRAM", 132 * MIB)];
+        assert_eq!(names(&ladder), expected.map(|(n, b)| (n.to_owned(), b)).to_vec());
+        assert!(ladder.rules[0].contains("4 x 33 MiB"), "{:?}", ladder.rules);
+    }
+
+    #[test]
+    fn a_shared_cache_smaller_than_the_private_ones_is_refused_for_all_threads() {
+        let ladder = ladder(&machine(16, 2 * MIB, 30 * MIB), &"0-15".parse().unwrap(), &Scope::default());
+        assert_eq!(ladder.tiers.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["L1", "L2", "DRAM"]);
+        assert!(ladder.refused[0].why.contains("16 threads share 30 MiB"), "{:?}", ladder.refused);
+    }
+
+    #[test]
+    fn memory_is_capped_and_refused_when_too_little() {
+        let scope = Scope { max_mem: Some(Bytes(100 * MIB)), ..Scope::default() };
+        let (bytes, rule) = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap();
+        assert_eq!(bytes, 100 * MIB);
+        assert!(rule.contains("--max-mem"), "{rule}");
+        let scope = Scope { max_mem: Some(Bytes(40 * MIB)), ..Scope::default() };
+        let refusal = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap_err();
+        assert!(refusal.why.contains("40 MiB"), "{refusal}");
+    }
+
+    #[test]
+    fn far_memory_is_one_rung_a_kind() {
+        let mut machine = machine(2, MIB, 32 * MIB);
+        machine.nodes[0].distances = [(0, 10), (1, 20), (2, 20), (3, 40)].into();
+        for id in 1..=3 {
+            let cpus = if id == 3 { IdSet::new() } else { [id * 100].into_iter().collect() };
+            machine.nodes.push(Node {
+                id,
+                cpus,
+                memory_bytes: Some(8 << 30),
+                free_bytes: Some(8 << 30),
+                ..Node::default()
+            });
+        }
+        let ladder = ladder(&machine, &"1".parse().unwrap(), &Scope::default());
+        let far: Vec<_> = ladder.tiers.iter().filter(|t| t.node.is_some()).map(|t| t.name.as_str()).collect();
+        assert_eq!(far, ["DRAM node 1", "far node 3"]);
+    }
+
+    #[test]
+    fn undeclared_caches_leave_l1_and_dram() {
+        let mut machine = machine(1, MIB, 8 * MIB);
+        machine.caches.clear();
+        let ladder = ladder(&machine, &"0".parse().unwrap(), &Scope::default());
+        assert_eq!(names(&ladder), [("L1".to_owned(), 16 * KIB), ("DRAM".to_owned(), 512 * MIB)]);
+    }
+}
