@@ -54,7 +54,8 @@ pub fn run_experiment(
     let drift = run.drift();
     run.sink.event(&Event::ExperimentDone { drift });
     let observations = run.observations();
-    Ok(conclude(probe, request, plan, observations, drift, host))
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    Ok(conclude(probe, request, plan, observations, drift, lab))
 }
 
 /// Derives an experiment's findings from its observations; also used for runs read back from a journal.
@@ -64,10 +65,9 @@ pub fn conclude(
     plan: Plan,
     mut observations: Vec<Observation>,
     drift: Option<f64>,
-    host: &dyn Host,
+    lab: Lab<'_>,
 ) -> Experiment {
     judge::judge_drift(&mut observations, drift);
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
     let findings = probe.derive(request, lab, &observations);
     Experiment { request: request.clone(), method: probe.about().method, plan, observations, drift, findings }
 }
