@@ -2,6 +2,8 @@
 
 #[macro_use]
 mod stream;
+#[macro_use]
+mod variants;
 
 pub(crate) mod chase;
 pub(crate) mod clock;

@@ -3,7 +3,7 @@
 /// One instruction for each vector register number in `$regs`, on memory at `$ptr + $off + number * $width`.
 /// `\r` stands for the number.
 macro_rules! each {
-    ($regs:literal, $pre:expr, $ptr:literal, $off:literal, $width:literal, $post:expr) => {
+    ($regs:literal, $pre:expr, $ptr:literal, $off:expr, $width:literal, $post:expr) => {
         concat!(
             ".irp r,", $regs, "\n", $pre, "[", $ptr, " + ", $off, " + \\r*", $width, "]", $post, "\n.endr"
         )
@@ -42,6 +42,101 @@ macro_rules! stream_fn {
                 "5:",
                 $($tail,)*
                 $(concat!("add ", $ptr, ", 64"),)*
+                "sub rdx, 64",
+                "jnz 5b",
+                "6:",
+                "dec rcx",
+                "jnz 2b",
+                $($done,)*
+                "ret",
+            )
+        }
+    };
+}
+
+/// As [`stream_fn`], over two pages at a time: the body covers `$step` bytes at `ptr` and `$step` at `ptr + 4096`.
+/// What is left after the last pair of pages goes line by line.
+macro_rules! two_pages_fn {
+    ($name:ident, step $step:literal, walks [$($ptr:literal),*], init [$($init:expr),*],
+     body [$($body:expr),*], tail [$($tail:expr),*], done [$($done:expr),* $(,)?]) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(_args: *const $crate::registry::StreamArgs) -> u64 {
+            core::arch::naked_asm!(
+                $($init,)*
+                "mov rcx, [rdi + 32]",
+                "2:",
+                "mov r8, [rdi]",
+                "mov r9, [rdi + 8]",
+                "mov r10, [rdi + 16]",
+                "mov rdx, [rdi + 24]",
+                "sub rdx, 8192",
+                "jb 4f",
+                "7:",
+                concat!("mov esi, 4096/", $step),
+                ".p2align 6",
+                "3:",
+                $($body,)*
+                $(concat!("add ", $ptr, ", ", $step),)*
+                "dec esi",
+                "jnz 3b",
+                $(concat!("add ", $ptr, ", 4096"),)*
+                "sub rdx, 8192",
+                "jae 7b",
+                "4:",
+                "add rdx, 8192",
+                "jz 6f",
+                "5:",
+                $($tail,)*
+                $(concat!("add ", $ptr, ", 64"),)*
+                "sub rdx, 64",
+                "jnz 5b",
+                "6:",
+                "dec rcx",
+                "jnz 2b",
+                $($done,)*
+                "ret",
+            )
+        }
+    };
+}
+
+/// As [`stream_fn`] for readers, over both halves of the span at once: the body covers `$step` bytes at r9 and `$step`
+/// at r10. What the halves leave goes line by line.
+macro_rules! two_halves_fn {
+    ($name:ident, step $step:literal, init [$($init:expr),*], body [$($body:expr),*], tail [$($tail:expr),*],
+     done [$($done:expr),* $(,)?]) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(_args: *const $crate::registry::StreamArgs) -> u64 {
+            core::arch::naked_asm!(
+                $($init,)*
+                "mov rcx, [rdi + 32]",
+                "2:",
+                "mov r9, [rdi + 8]",
+                "mov rdx, [rdi + 24]",
+                "mov rsi, rdx",
+                "shr rsi, 1",
+                concat!("and rsi, -", $step),
+                "lea r10, [r9 + rsi]",
+                "sub rdx, rsi",
+                "sub rdx, rsi",
+                concat!("sub rsi, ", $step),
+                "jb 4f",
+                ".p2align 6",
+                "3:",
+                $($body,)*
+                concat!("add r9, ", $step),
+                concat!("add r10, ", $step),
+                concat!("sub rsi, ", $step),
+                "jae 3b",
+                "4:",
+                "test rdx, rdx",
+                "jz 6f",
+                "mov r9, r10",
+                "5:",
+                $($tail,)*
+                "add r9, 64",
                 "sub rdx, 64",
                 "jnz 5b",
                 "6:",

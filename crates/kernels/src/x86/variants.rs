@@ -1,0 +1,82 @@
+//! Variants of the plain kernels that are faster somewhere: prefetch ahead in software, two halves of the span at once,
+//! two pages at once. Which one wins where differs by machine; the host holds a tournament.
+
+/// The variants of one instruction set. Meanings as in `plain_kernels`; `step` is the bytes of four vectors, `lines`
+/// numbers the lines of one iteration of the unrolled loop, `second` leads from the fifth vector of an iteration to the
+/// second page.
+macro_rules! variant_kernels {
+    (isa $isa:expr, [$pf:literal, $nta:literal, $halves:literal, $pages:literal], $available:path, width $w:literal,
+     unroll $unroll:literal, step $step:literal, per $per:literal, tail $tail:literal, offs [$($off:literal),+],
+     lines $lines:literal, second $second:literal, splat [$($splat:literal),+], zero $zero:literal, sum $sum:literal,
+     load $load:literal, store $store:literal, nt $nt:literal, scale ($scale_pre:literal, $scale_post:literal),
+     plus $plus:literal, reg $reg:literal, fold [$($fold:literal),+], leave [$($leave:literal),*],
+     names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $write_nt_pages:ident,
+            $copy_nt_pages:ident, $triad_nt_pages:ident]) => {
+        stream_fn!($read_pf, unroll $unroll, walks ["r9"],
+            init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
+            body [each!($lines, "prefetcht0 ", "r9", "2048", "64", ""),
+                  $(each!("0,1,2,3,4,5,6,7", $sum, "r9", $off, $w, "")),+],
+            tail [each!($tail, $sum, "r9", "0", $w, "")],
+            done [$($fold,)+ $($leave,)*]);
+        stream_fn!($read_nta, unroll $unroll, walks ["r9"],
+            init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
+            body [each!($lines, "prefetchnta ", "r9", "4096", "64", ""),
+                  $(each!("0,1,2,3,4,5,6,7", $sum, "r9", $off, $w, "")),+],
+            tail [each!($tail, $sum, "r9", "0", $w, "")],
+            done [$($fold,)+ $($leave,)*]);
+        two_halves_fn!($read_halves, step $step,
+            init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
+            body [each!("0,1,2,3", $sum, "r9", "0", $w, ""),
+                  each!("4,5,6,7", $sum, "r10", concat!("-", $step), $w, "")],
+            tail [each!($tail, $sum, "r9", "0", $w, "")],
+            done [$($fold,)+ $($leave,)*]);
+        stream_fn!($copy_pf, unroll $unroll, walks ["r8", "r9"], init [],
+            body [each!($lines, "prefetcht0 ", "r9", "2048", "64", ""),
+                  $(each!("0,1,2,3,4,5,6,7", $load, "r9", $off, $w, ""),
+                    each!("0,1,2,3,4,5,6,7", $store, "r8", $off, $w, concat!(", ", $reg, "\\r"))),+],
+            tail [each!($tail, $load, "r9", "0", $w, ""),
+                  each!($tail, $store, "r8", "0", $w, concat!(", ", $reg, "\\r"))],
+            done [$($leave,)* "xor eax, eax"]);
+        two_pages_fn!($write_nt_pages, step $step, walks ["r8"], init [$($splat),+],
+            body [each!("0,1,2,3", $nt, "r8", "0", $w, concat!(", ", $reg, "15")),
+                  each!("4,5,6,7", $nt, "r8", $second, $w, concat!(", ", $reg, "15"))],
+            tail [each!($tail, $nt, "r8", "0", $w, concat!(", ", $reg, "15"))],
+            done [$($leave,)* "xor eax, eax", "sfence"]);
+        two_pages_fn!($copy_nt_pages, step $step, walks ["r8", "r9"], init [],
+            body [each!("0,1,2,3", $load, "r9", "0", $w, ""), each!("4,5,6,7", $load, "r9", $second, $w, ""),
+                  each!("0,1,2,3", $nt, "r8", "0", $w, concat!(", ", $reg, "\\r")),
+                  each!("4,5,6,7", $nt, "r8", $second, $w, concat!(", ", $reg, "\\r"))],
+            tail [each!($tail, $load, "r9", "0", $w, ""),
+                  each!($tail, $nt, "r8", "0", $w, concat!(", ", $reg, "\\r"))],
+            done [$($leave,)* "xor eax, eax", "sfence"]);
+        two_pages_fn!($triad_nt_pages, step $step, walks ["r8", "r9", "r10"], init [$($splat),+],
+            body [each!("0,1,2,3", $scale_pre, "r10", "0", $w, $scale_post),
+                  each!("4,5,6,7", $scale_pre, "r10", $second, $w, $scale_post),
+                  each!("0,1,2,3", $plus, "r9", "0", $w, ""), each!("4,5,6,7", $plus, "r9", $second, $w, ""),
+                  each!("0,1,2,3", $nt, "r8", "0", $w, concat!(", ", $reg, "\\r")),
+                  each!("4,5,6,7", $nt, "r8", $second, $w, concat!(", ", $reg, "\\r"))],
+            tail [each!($tail, $scale_pre, "r10", "0", $w, $scale_post), each!($tail, $plus, "r9", "0", $w, ""),
+                  each!($tail, $nt, "r8", "0", $w, concat!(", ", $reg, "\\r"))],
+            done [$($leave,)* "xor eax, eax", "sfence"]);
+
+        /// The variants of this instruction set.
+        fn variants() -> Vec<StreamSpec> {
+            vec![
+                spec!($read_pf, "read", $pf, Read, $isa, $per, 0, $unroll, None, $available, false,
+                    "software prefetch 2 KiB ahead"),
+                spec!($read_nta, "read", $nta, Read, $isa, $per, 0, $unroll, None, $available, false,
+                    "software non-temporal prefetch 4 KiB ahead"),
+                spec!($read_halves, "read", $halves, Read, $isa, 8, 0, 2 * $step, None, $available, false,
+                    "both halves of the span at once"),
+                spec!($copy_pf, "copy", $pf, Copy, $isa, $per, $per, $unroll, Cached, $available, false,
+                    "software prefetch 2 KiB ahead"),
+                spec!($write_nt_pages, "write.nt", $pages, WriteNt, $isa, 0, 8, 2 * $step, NonTemporal, $available,
+                    false, "two pages at once"),
+                spec!($copy_nt_pages, "copy.nt", $pages, CopyNt, $isa, 8, 8, 2 * $step, NonTemporal, $available, false,
+                    "two pages at once"),
+                spec!($triad_nt_pages, "triad.nt", $pages, TriadNt, $isa, 16, 8, 2 * $step, NonTemporal, $available,
+                    false, "two pages at once"),
+            ]
+        }
+    };
+}
