@@ -21,6 +21,7 @@ pub struct ChangePoint {
 /// The most likely single change of level and its p-value: Pettitt, "A Non-Parametric Approach to the Change-Point
 /// Problem", Applied Statistics 28(2), 1979. Rank based: outliers and the shape of the distribution do not matter; ties
 /// make the p-value larger than it should be, never smaller. p ≈ 2·exp(−6K²/(n³ + n²)), good to two decimals below 0.5.
+/// The index may be a few values off a true step when the values next to it happen to lie towards the other level.
 ///
 /// `None` for fewer than 4 values (nothing can be said) or a non-finite one.
 #[must_use]

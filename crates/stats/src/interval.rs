@@ -31,7 +31,8 @@ impl Interval {
 /// when the input is empty or non-finite.
 #[must_use]
 pub fn median_interval_order(values: &[f64], level: f64) -> Option<Interval> {
-    if !usable(values) || !(level > 0.0 && level < 1.0) {
+    let level_usable = level > 0.0 && level < 1.0;
+    if !usable(values) || !level_usable {
         return None;
     }
     let n = values.len();

@@ -72,8 +72,8 @@ fn position(n: usize, p: f64) -> (usize, f64) {
 
 fn interpolate(at: f64, next: Option<f64>, fraction: f64) -> f64 {
     match next {
-        // The weighted form cannot overflow, unlike at + fraction·(next − at).
-        Some(next) if fraction > 0.0 => at * (1.0 - fraction) + next * fraction,
+        // The weighted form cannot overflow, unlike at + fraction·(next − at); its rounding may leave the two values.
+        Some(next) if fraction > 0.0 => (at * (1.0 - fraction) + next * fraction).clamp(at, next),
         _ => at,
     }
 }

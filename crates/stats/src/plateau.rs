@@ -44,13 +44,14 @@ const OUTLIER_COST: f64 = 4.0;
 /// Noise of one point: below 0.5 % a plateau's own small waves (sets, pages) would split it; above 5 % transitions would
 /// pass for noise.
 const NOISE: std::ops::RangeInclusive<f64> = 0.005..=0.05;
-/// A plateau has at least this many points and this range of sizes (half an octave): less cannot be told from a slope.
+/// A plateau has at least this many points and this range of sizes in octaves (a little under 3/4, for sizes are rounded
+/// to lines): with 3 % noise less cannot be told from a slope.
 const MIN_POINTS: usize = 3;
-const MIN_EXTENT: f64 = std::f64::consts::SQRT_2 * 0.99;
+const MIN_OCTAVES: f64 = 0.74;
 /// Steepest plateau, d ln(value)/d ln(size): 0.15 is 11 % per doubling, what TLB reach adds within a tier.
 const MAX_SLOPE: f64 = 0.15;
 /// Tiers differ at least by this factor; levels nearer to each other are one tier.
-const MIN_STEP: f64 = 1.2;
+const MIN_STEP: f64 = 1.3;
 /// Share of the way to the next level that marks the boundary: with hits in proportion to capacity/size, the mark is at
 /// 1.11 × the capacity, and a tenth of a tier step is still clear of the noise.
 const LEAVING: f64 = 0.1;
@@ -67,14 +68,14 @@ pub fn plateaus(points: &[(f64, f64)]) -> Vec<Plateau> {
 /// On logarithms of both axes the curve is cut, by dynamic programming over all segmentations (Jackson et al., "An
 /// Algorithm for Optimal Partitioning of Data on an Interval", IEEE Signal Processing Letters 12(2), 2005), into level
 /// stretches, each fitted by its median with capped absolute deviations, and single points in transition. The noise is
-/// estimated from the differences of neighbours by MAD. The costs are named above. Levels closer than 20 % are then
-/// merged. Sizes measured more than once count with the median of their values.
+/// estimated from the differences of neighbours by MAD. The costs are named above. Levels closer than 30 % are then
+/// merged, and shoulders of slow transitions dropped. Sizes measured more than once count with the median of their values.
 ///
 /// Give at least four points an octave. Empty when there is no plateau, or a size or value is not finite and positive.
 #[must_use]
 pub fn tiers(points: &[(f64, f64)]) -> Tiers {
     let Some(curve) = Curve::new(points) else { return Tiers::default() };
-    let runs = curve.merged(curve.segments());
+    let runs = curve.without_shoulders(curve.merged(curve.segments()));
     let plateaus = runs
         .iter()
         .map(|run| Plateau {
@@ -127,12 +128,11 @@ impl Curve {
         let mut best: Vec<(f64, Option<Run>)> = vec![(0.0, None)];
         for end in 1..=n {
             let mut choice = (best[end - 1].0 + TRANSITION_COST, None);
-            for start in 0..(end + 1).saturating_sub(MIN_POINTS) {
-                if let Some((cost, run)) = self.fit(start, end) {
-                    let total = best[start].0 + cost;
-                    if total < choice.0 {
-                        choice = (total, Some(run));
-                    }
+            for (start, (before, _)) in best.iter().enumerate().take((end + 1).saturating_sub(MIN_POINTS)) {
+                if let Some((cost, run)) = self.fit(start, end)
+                    && before + cost < choice.0
+                {
+                    choice = (before + cost, Some(run));
                 }
             }
             best.push(choice);
@@ -155,7 +155,7 @@ impl Curve {
     /// Cost of `start..end` as one plateau; `None` when it is too short or too steep to be one.
     fn fit(&self, start: usize, end: usize) -> Option<(f64, Run)> {
         let (sizes, values) = (&self.size[start..end], &self.value[start..end]);
-        if sizes[sizes.len() - 1] - sizes[0] < MIN_EXTENT.ln() {
+        if sizes[sizes.len() - 1] - sizes[0] < MIN_OCTAVES * std::f64::consts::LN_2 {
             return None;
         }
         let half = sizes.len() / 2;
@@ -166,7 +166,7 @@ impl Curve {
             return None;
         }
         let level = level(values.iter().copied());
-        let misfit: f64 = values.iter().map(|v| ((v - level).abs() / self.noise).min(OUTLIER_COST)).sum();
+        let misfit: f64 = (start..end).map(|i| self.misfit(i, level)).sum();
         Some((PLATEAU_COST + misfit, Run { start, end, level }))
     }
 
@@ -184,6 +184,36 @@ impl Curve {
                 _ => return runs,
             }
         }
+    }
+
+    /// Drops each run that a slow transition from the run before it to the run after it explains more cheaply: with
+    /// random replacement hits fall as capacity/size, and the shoulder of that curve is nearly flat.
+    fn without_shoulders(&self, mut runs: Vec<Run>) -> Vec<Run> {
+        let mut i = 1;
+        while i + 1 < runs.len() {
+            if self.is_shoulder(&runs[i - 1], &runs[i], &runs[i + 1]) {
+                runs.remove(i);
+                i = i.saturating_sub(1).max(1);
+            } else {
+                i += 1;
+            }
+        }
+        runs
+    }
+
+    fn is_shoulder(&self, before: &Run, run: &Run, after: &Run) -> bool {
+        let capacity = self.boundary(before, after).estimate.ln() + (1.0 - LEAVING).ln();
+        let (from, to) = (before.level.exp(), after.level.exp());
+        let ramp = |i: usize| (to + (from - to) * (capacity - self.size[i]).exp().min(1.0)).ln();
+        let as_ramp: f64 = (before.end..after.start).map(|i| self.misfit(i, ramp(i))).sum();
+        let level: f64 = (run.start..run.end).map(|i| self.misfit(i, run.level)).sum();
+        let in_transition = (run.start - before.end + after.start - run.end) as f64;
+        as_ramp < level + PLATEAU_COST + TRANSITION_COST * in_transition
+    }
+
+    /// Distance of point `i` from `expected` in units of the noise, capped.
+    fn misfit(&self, i: usize, expected: f64) -> f64 {
+        ((self.value[i] - expected).abs() / self.noise).min(OUTLIER_COST)
     }
 
     fn boundary(&self, lower: &Run, upper: &Run) -> Boundary {

@@ -14,15 +14,19 @@ const MAX_STEPS: u32 = 100_000;
 pub struct Quantum {
     /// The step, in the samples' unit.
     pub size: f64,
+    /// The step as a share of the samples' median: coarse when it is not small beside the interval aimed at.
+    pub relative: f64,
     /// Different multiples seen.
     pub distinct: usize,
     /// Upper bound of the chance that unquantised samples would look so, over all steps tried.
     pub chance: f64,
 }
 
-/// Looks for one step of which all samples are whole multiples, and which is coarse beside `resolution_floor`: the
-/// smallest difference that still means something, which is the last printed digit or the interval aimed at, whichever
-/// is larger. Give raw samples: an overhead already subtracted shifts them off their multiples.
+/// Looks for one step of which all samples are whole multiples, and which is coarse beside `resolution_floor`: how
+/// finely the samples are known, that is the last digit of printed ones, or the rounding of computed ones. The finer the
+/// floor, the fewer different values give a step away. A step found this way is real but may still be harmless: hold
+/// [`Quantum::relative`] against the precision that is claimed. Give raw samples: an overhead already subtracted shifts
+/// them off their multiples. Latencies of one fixed number of clock cycles each are honest multiples too.
 ///
 /// Method (derived here; an approximate greatest common divisor with a bound on false alarms). Each sample is known to
 /// ± r/2, r being the floor. If x = kq for all, the largest is mq for a whole m, so q = x_max/m is known to ± r/2m, and
@@ -60,7 +64,8 @@ pub fn quantum(values: &[f64], resolution_floor: f64) -> Option<Quantum> {
         let Some(hits) = hits(&sorted, step, resolution_floor) else { continue };
         let chance = p.powi(hits as i32) * weight;
         if chance <= FALSE_ALARM {
-            return Some(Quantum { size: step, distinct: hits + 1, chance });
+            let middle = crate::order::median_in_place(&mut values.to_vec());
+            return Some(Quantum { size: step, relative: step / middle, distinct: hits + 1, chance });
         }
     }
     None
