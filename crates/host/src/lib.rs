@@ -1,1 +1,22 @@
-//! tiermark-host
+//! The real machine behind the engine's door: memory, workers, clock.
+//!
+//! The only crate that makes system calls. Everything unsafe is in `sys`.
+
+#![deny(unsafe_code)]
+
+mod check;
+mod clock;
+mod crew;
+mod gate;
+mod linux;
+mod overheads;
+mod proof;
+mod region;
+mod rig;
+mod room;
+#[allow(unsafe_code)]
+mod sys;
+mod work;
+mod worker;
+
+pub use linux::{LinuxHost, Options, live_facts};

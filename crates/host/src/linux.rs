@@ -1,0 +1,111 @@
+//! The real machine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use tiermark_engine::{Host, Rig};
+use tiermark_machine::{LiveFacts, Uname};
+use tiermark_model::{Bench, CpuId, Machine, Refusal, Setup};
+
+use crate::clock::Clock;
+use crate::rig::{Indices, LinuxRig};
+use crate::room::Room;
+use crate::{check, overheads, sys};
+
+/// Caches of machines that do not declare theirs: smaller than any server's last level, larger than any second level.
+const UNDECLARED_CACHE_BYTES: usize = 8 << 20;
+
+/// How a host is made.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Set by whoever hears that the user wants to stop.
+    pub stopped: Arc<AtomicBool>,
+    /// Where `proc` and `sys` are read for free memory and huge pages: `/`, but in tests.
+    pub root: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { stopped: Arc::new(AtomicBool::new(false)), root: PathBuf::from("/") }
+    }
+}
+
+/// The machine this process runs on.
+#[derive(Debug)]
+pub struct LinuxHost {
+    pub(crate) machine: Machine,
+    pub(crate) bench: Bench,
+    pub(crate) clock: Clock,
+    pub(crate) indices: Indices,
+    pub(crate) stopped: Arc<AtomicBool>,
+    room: Room,
+    born: Instant,
+}
+
+impl LinuxHost {
+    /// Calibrates the clock and measures what measuring costs: some 50 ms.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when this process may not run on any cpu of the machine described, so that it is not this one.
+    pub fn new(machine: Machine, options: Options) -> Result<Self, Refusal> {
+        let born = Instant::now();
+        if machine.allowed_cpus.is_empty() {
+            return Err(Refusal::new(
+                "measuring on this machine",
+                "no online cpu may be used by this process",
+                "check its affinity (taskset -p) and the cpuset of its control group",
+            ));
+        }
+        let (clock, clock_info) = Clock::choose(&machine.cpu_model, &machine.system);
+        let bench = Bench {
+            kernels: tiermark_kernels::available().map(|spec| spec.kernel_info()).collect(),
+            clock: clock_info,
+            overheads: overheads::measure(&machine, &clock),
+        };
+        let room = Room::new(options.root);
+        Ok(Self { machine, bench, clock, indices: Indices::default(), stopped: options.stopped, room, born })
+    }
+
+    /// The largest cache a cpu reaches.
+    pub(crate) fn cache_bytes(&self, cpu: CpuId) -> usize {
+        let reached = self.machine.data_caches().filter(|cache| cache.cpus.contains(cpu));
+        reached.filter_map(|cache| cache.bytes).max().map_or(UNDECLARED_CACHE_BYTES, |bytes| bytes as usize)
+    }
+}
+
+impl Host for LinuxHost {
+    fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
+        let orders = check::setup(setup, &self.machine)?;
+        self.room.check(&self.machine, &check::needs(&orders, &self.machine))?;
+        Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))
+    }
+
+    fn now(&self) -> f64 {
+        self.born.elapsed().as_secs_f64()
+    }
+
+    fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// What discovery cannot read from files: affinity, allowed nodes, page size, names, hypervisor.
+pub fn live_facts() -> LiveFacts {
+    LiveFacts {
+        allowed_cpus: sys::affinity().ok(),
+        allowed_nodes: sys::allowed_nodes().ok(),
+        page_bytes: sys::page_bytes(),
+        uname: sys::uname().map(|[release, machine, nodename]| Uname { release, machine, nodename }),
+        hypervisor: sys::hypervisor(),
+    }
+}

@@ -1,0 +1,86 @@
+//! What measuring costs: a stamp, the gate, a call without work.
+
+use std::sync::Arc;
+
+use tiermark_model::{CpuId, Isa, Machine, Overheads, Pattern};
+
+use crate::clock::Clock;
+use crate::crew::Crew;
+use crate::gate::{BreakOnPanic, StartGate};
+use crate::sys::{Mapping, StreamCall, StreamPlan, pin};
+use crate::worker::{core_hz, pause};
+
+/// Stamps of one series: their buffer (4 KiB) stays in the first-level cache, as it does in a shot.
+const SERIES: usize = 512;
+/// Series of each kind; the median counts.
+const ROUNDS: usize = 15;
+
+/// Measures everything; takes some milliseconds.
+pub(crate) fn measure(machine: &Machine, clock: &Clock) -> Overheads {
+    let stamp_ns = stamp_ns(clock);
+    Overheads {
+        stamp_ns,
+        gate_ns: gate_ns(machine, clock),
+        loop_ns: loop_ns(machine, clock).unwrap_or(0.0),
+        core_hz: (0..ROUNDS).find_map(|_| core_hz(clock, stamp_ns)),
+    }
+}
+
+/// One stamp and its store, ns.
+fn stamp_ns(clock: &Clock) -> f64 {
+    let mut stamps = vec![1u64; SERIES];
+    median((0..ROUNDS).map(|_| {
+        for slot in &mut stamps {
+            *slot = clock.now();
+        }
+        std::hint::black_box(&mut stamps);
+        clock.between(stamps[0], stamps[SERIES - 1]) / (SERIES - 1) as f64
+    }))
+}
+
+/// One call of a kernel for a single line with its stamp, less the stamp, ns. `None` where no kernel can be called.
+fn loop_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
+    let plain = |spec: &&tiermark_kernels::StreamSpec| {
+        spec.info.plain && spec.info.isa != Isa::Portable && spec.info.op.pattern() == Pattern::Sequential
+    };
+    let spec = tiermark_kernels::available().filter(plain).find(|spec| spec.info.op.streams() == 1)?;
+    let page = usize::try_from(machine.page_bytes).ok().filter(|n| n.is_power_of_two())?;
+    let mapping = Arc::new(Mapping::reserve(page, page).ok()?);
+    let call = StreamCall::new(&mapping, spec, StreamPlan { offsets: [0; 3], span: page }, None).ok()?;
+    let mut stamps = vec![1u64; SERIES];
+    let with_stamp = median((0..ROUNDS).map(|_| {
+        for slot in &mut stamps {
+            std::hint::black_box(call.run_least());
+            *slot = clock.now();
+        }
+        std::hint::black_box(&mut stamps);
+        clock.between(stamps[0], stamps[SERIES - 1]) / (SERIES - 1) as f64
+    }));
+    Some((with_stamp - stamp_ns(clock)).max(0.0))
+}
+
+/// From the gate's opening to the last of two workers' first stamp, ns.
+fn gate_ns(machine: &Machine, clock: &Clock) -> f64 {
+    let cpus: Vec<CpuId> = machine.cores_first(&machine.allowed_cpus).into_iter().take(2).collect();
+    let workers = cpus.len().max(1);
+    let Ok(crew) = Crew::<CpuId, Result<f64, ()>>::spawn(cpus) else { return 0.0 };
+    let clock = *clock;
+    median((0..ROUNDS).map(|_| {
+        let gate = StartGate::new(workers);
+        let replies = crew.run(Arc::new(move |cpu| {
+            let _guard = BreakOnPanic(&gate);
+            // A cpu that cannot be had makes this an ordinary thread; the cost is much the same.
+            let _ = pin(*cpu);
+            let opened = gate.arrive(|| clock.now(), pause).map_err(|_| ())?;
+            Ok(clock.between(opened, clock.now()))
+        }));
+        replies.into_iter().flatten().flatten().fold(0.0, f64::max)
+    }))
+}
+
+/// The middle one (the upper of two).
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

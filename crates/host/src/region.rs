@@ -1,0 +1,298 @@
+//! One region of a setup: mapped, bound, first touched by its worker, filled.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tiermark_kernels::layout::{self, Proof};
+use tiermark_kernels::rng::fill_data;
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup,
+};
+
+use crate::sys::{Advice, Mapping, pin};
+
+/// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
+/// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
+/// 22 lines apart (0, 1408, 2816) keep at least 20 lines between any two, around the page's end too.
+pub(crate) const SKEW: usize = 22 * 64;
+/// What skewing can take of a mapping for each stream after the first.
+const SKEW_ROOM: usize = 4096 + SKEW;
+/// Filled in pieces, so that a request to stop is heard.
+const FILL_PIECE: usize = 16 << 20;
+
+/// How pages come to lie on their nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Touch {
+    /// The kernel was told; any thread may touch.
+    Bound,
+    /// The kernel has no NUMA, or there is one node: nothing to tell.
+    Anywhere,
+    /// The kernel refused to be told: a thread on a cpu of each node touches that node's pages.
+    From(Vec<(NodeId, CpuId)>),
+}
+
+/// A region of memory.
+#[derive(Debug)]
+pub(crate) struct Region {
+    pub(crate) mapping: Arc<Mapping>,
+    /// Footprint asked for.
+    pub(crate) bytes: usize,
+    /// The part that is filled and may be walked: the footprint and room for skewed streams.
+    pub(crate) used: usize,
+    /// Nodes the pages shall be on.
+    pub(crate) target: IdSet,
+    /// The page size asked for.
+    pub(crate) page: PageKind,
+    /// Its bytes.
+    pub(crate) page_bytes: usize,
+    pub(crate) layout: Layout,
+    touch: Touch,
+    /// What fell short.
+    notes: Mutex<Vec<String>>,
+    /// The proof of its chain, once written.
+    chain: Mutex<Option<Proof>>,
+}
+
+/// What the host knows before it maps a region.
+#[derive(Debug, Clone)]
+pub(crate) struct Order<'a> {
+    pub(crate) setup: &'a RegionSetup,
+    /// The nodes, none left open.
+    pub(crate) target: IdSet,
+    /// Arrays that the kernels at work here walk at once.
+    pub(crate) streams: usize,
+}
+
+impl Order<'_> {
+    /// Bytes that are filled and may be walked.
+    pub(crate) fn used(&self) -> usize {
+        self.setup.bytes.0 as usize + self.streams.saturating_sub(1) * SKEW_ROOM
+    }
+
+    /// Bytes that are mapped: whole pages of the size asked for.
+    pub(crate) fn mapped(&self, machine: &Machine) -> usize {
+        // Reserved huge pages are scarce: streams are shortened instead where the skew would cost another page.
+        let bytes = if let PageKind::Huge(_) = self.setup.page { self.setup.bytes.0 as usize } else { self.used() };
+        bytes.next_multiple_of(page_size(self.setup.page, machine))
+    }
+}
+
+/// Bytes of a page of that kind.
+pub(crate) fn page_size(page: PageKind, machine: &Machine) -> usize {
+    let base = usize::try_from(machine.page_bytes).ok().filter(|n| n.is_power_of_two()).unwrap_or(4096);
+    match page {
+        PageKind::Base => base,
+        // 2 MiB where the kernel does not say: the size on x86 and on Arm with 4 KiB pages.
+        PageKind::Thp => machine.system.thp_bytes.map_or(2 << 20, |n| n as usize).max(base),
+        PageKind::Huge(bytes) => bytes as usize,
+    }
+}
+
+impl Region {
+    /// Maps and binds a region; touches nothing yet.
+    pub(crate) fn map(order: &Order<'_>, machine: &Machine) -> Result<Self, Refusal> {
+        let page_bytes = page_size(order.setup.page, machine);
+        let len = order.mapped(machine);
+        let mapping = match order.setup.page {
+            PageKind::Huge(_) => Mapping::huge(len, page_bytes),
+            _ => Mapping::reserve(len, page_bytes),
+        };
+        let mapping = mapping.map_err(|error| map_refused(order.setup, &error))?;
+        let mut notes = Vec::new();
+        advise(&mapping, order.setup.page, machine, &mut notes);
+        let touch = place(&mapping, order, machine, &mut notes)?;
+        Ok(Self {
+            used: order.used().min(mapping.len()),
+            mapping: Arc::new(mapping),
+            bytes: order.setup.bytes.0 as usize,
+            target: order.target.clone(),
+            page: order.setup.page,
+            page_bytes,
+            layout: order.setup.layout,
+            touch,
+            notes: Mutex::new(notes),
+            chain: Mutex::new(None),
+        })
+    }
+
+    /// Gives every page memory and writes the region's contents. Runs on the worker that will use it.
+    ///
+    /// `next` is the cycle of the chain layout where the host has built one; `stopped` ends it early.
+    pub(crate) fn fill(
+        &self,
+        cpu: CpuId,
+        seed: u64,
+        next: Option<&[u32]>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Refusal> {
+        self.first_touch(cpu)?;
+        match self.layout {
+            Layout::Data | Layout::Permuted => {
+                for (piece, from) in (0..self.used).step_by(FILL_PIECE).enumerate() {
+                    if stopped() {
+                        return Err(stop_refusal());
+                    }
+                    let bytes = FILL_PIECE.min(self.used - from);
+                    self.mapping.with_words(from, bytes, |words| fill_data(words, seed.wrapping_add(piece as u64)));
+                }
+                Ok(())
+            }
+            Layout::Chain(chain) => self.write_chain(chain, seed, next),
+        }
+    }
+
+    fn write_chain(&self, chain: ChainLayout, seed: u64, next: Option<&[u32]>) -> Result<(), Refusal> {
+        let base = self.mapping.address() as u64;
+        let proof = self.mapping.with_words(0, self.bytes / 8 * 8, |words| {
+            match next {
+                Some(next) => {
+                    let pitch = layout::pitch(chain);
+                    for (slot, next) in words.iter_mut().step_by(pitch / 8).zip(next) {
+                        *slot = base + u64::from(*next) * pitch as u64;
+                    }
+                }
+                None => layout::write_chain(words, base, chain, self.page_bytes, seed).map_err(|e| e.to_string())?,
+            }
+            layout::prove(words, base, chain).map_err(|error| error.to_string())
+        });
+        let proof = proof.map_err(|why| {
+            Refusal::new(format!("a chain {chain} in {}", Bytes(self.bytes as u64)), why, "try another size or layout")
+        })?;
+        *self.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof);
+        Ok(())
+    }
+
+    /// Where the chains of all workers on this region begin; empty where it holds no chain.
+    pub(crate) fn starts(&self, chains: usize) -> Vec<u64> {
+        let proof = self.chain.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(proof) = proof.as_ref() else { return Vec::new() };
+        // Beyond 255 chains on one region, starts are shared: more than that never means more distance anyway.
+        let distinct = u8::try_from(chains).unwrap_or(u8::MAX);
+        let base = self.mapping.address() as u64;
+        let starts = self.mapping.with_words(0, self.bytes / 8 * 8, |words| proof.starts(words, base, distinct));
+        starts.into_iter().cycle().take(chains).collect()
+    }
+
+    /// What fell short so far.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Backs every page with memory, from the right cpus and without a chance of SIGBUS.
+    fn first_touch(&self, cpu: CpuId) -> Result<(), Refusal> {
+        let huge = matches!(self.page, PageKind::Huge(_));
+        let from = match &self.touch {
+            Touch::From(nodes) => nodes.as_slice(),
+            // Filling touches ordinary pages by itself.
+            Touch::Bound | Touch::Anywhere if !huge => return Ok(()),
+            Touch::Bound | Touch::Anywhere => &[],
+        };
+        let turns = from.len().max(1);
+        for turn in 0..turns {
+            if let Some((_, toucher)) = from.get(turn) {
+                repin(*toucher)?;
+            }
+            for offset in (0..self.mapping.len()).step_by(self.page_bytes).skip(turn).step_by(turns) {
+                if huge {
+                    self.mapping.touch_by_kernel(offset).map_err(|error| pool_drained(self, offset, &error))?;
+                } else {
+                    self.mapping.touch(offset);
+                }
+            }
+        }
+        if from.is_empty() { Ok(()) } else { repin(cpu) }
+    }
+}
+
+/// What a preparation that was interrupted says.
+pub(crate) fn stop_refusal() -> Refusal {
+    Refusal::new("preparing memory", "the run was stopped", "")
+}
+
+/// Tells the kernel about page sizes and what to leave alone; what it refuses is noted where it matters.
+fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<String>) {
+    let advice = match page {
+        PageKind::Base => Some(Advice::NoHugePage),
+        PageKind::Thp => Some(Advice::HugePage),
+        PageKind::Huge(_) => None,
+    };
+    // A kernel without THP refuses both; for base pages that is as good as heard.
+    if let Some(Err(error)) = advice.map(|advice| mapping.advise(advice))
+        && page == PageKind::Thp
+    {
+        notes.push(format!("transparent huge pages refused: {error}"));
+    }
+    if page == PageKind::Thp && machine.system.thp.as_deref() == Some("never") {
+        notes.push("transparent huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled is never)".to_owned());
+    }
+    // Both are precautions: a kernel without KSM, or a small memlock limit, changes nothing unless memory is scarce, and
+    // then the fault counts show it.
+    let _ = mapping.advise(Advice::Unmergeable);
+    let _ = mapping.lock_on_fault();
+}
+
+/// Tells the kernel where pages shall come from, or finds another way.
+fn place(mapping: &Mapping, order: &Order<'_>, machine: &Machine, notes: &mut Vec<String>) -> Result<Touch, Refusal> {
+    if machine.cpus.iter().all(|cpu| cpu.node.is_none()) {
+        notes.push("no NUMA in this kernel: memory is not bound".to_owned());
+        return Ok(Touch::Anywhere);
+    }
+    let Err(error) = mapping.bind(order.setup.policy, &order.target) else { return Ok(Touch::Bound) };
+    // One node: it can come from nowhere else.
+    if machine.nodes.len() == 1 {
+        notes.push(format!("mbind refused ({error}): the machine has one node"));
+        return Ok(Touch::Anywhere);
+    }
+    let mut touchers = Vec::new();
+    for node in order.target.iter() {
+        let cpus = machine.node(node).map(|n| n.cpus.intersection(&machine.allowed_cpus)).unwrap_or_default();
+        match cpus.first() {
+            Some(cpu) => touchers.push((node, cpu)),
+            None => {
+                return Err(Refusal::new(
+                    format!("memory on node {node}"),
+                    format!("mbind was refused ({error}), and no cpu of the node may be used to touch its pages first"),
+                    "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
+                ));
+            }
+        }
+    }
+    if order.setup.policy == MemPolicy::Bind {
+        touchers.truncate(1);
+    }
+    let cpus: IdSet = touchers.iter().map(|(_, cpu)| *cpu).collect();
+    notes.push(format!("mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead"));
+    Ok(Touch::From(touchers))
+}
+
+fn repin(cpu: CpuId) -> Result<(), Refusal> {
+    pin(cpu).map_err(|error| pin_refused(cpu, &error))
+}
+
+/// Why a thread could not be pinned.
+pub(crate) fn pin_refused(cpu: CpuId, error: &std::io::Error) -> Refusal {
+    Refusal::new(
+        format!("a thread on cpu {cpu}"),
+        format!("the system refused to pin it there: {error}"),
+        "choose cpus that the process may use (taskset, cpuset of the control group)",
+    )
+}
+
+fn map_refused(setup: &RegionSetup, error: &std::io::Error) -> Refusal {
+    let cure = match setup.page {
+        PageKind::Huge(page) => {
+            format!("reserve pages in /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10)
+        }
+        _ => "ask for less memory, or raise the limit on address space (ulimit -v)".to_owned(),
+    };
+    Refusal::new(format!("{} of {} pages", setup.bytes, setup.page), format!("mapping it failed: {error}"), cure)
+}
+
+fn pool_drained(region: &Region, offset: usize, error: &std::io::Error) -> Refusal {
+    let had = offset / region.page_bytes;
+    let kib = region.page_bytes >> 10;
+    Refusal::new(
+        format!("{} of {} pages on node {}", Bytes(region.bytes as u64), region.page, region.target),
+        format!("the pool had {had} of {} pages left: {error}", region.mapping.len() / region.page_bytes),
+        format!("reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages"),
+    )
+}

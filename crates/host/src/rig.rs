@@ -1,0 +1,218 @@
+//! A prepared setup: memory in place, workers at the gate.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
+use tiermark_kernels::layout::{cycle, places};
+use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
+use tiermark_model::{ChainLayout, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
+
+use crate::check;
+use crate::crew::{Crew, Job, Reply};
+use crate::gate::StartGate;
+use crate::linux::LinuxHost;
+use crate::region::{Order, Region, stop_refusal};
+use crate::sys::LineOrder;
+use crate::work::{Share, stream_plan};
+use crate::worker::Worker;
+
+/// Indices kept from one allocation to the next: 256 MiB of them cover 4 GiB of lines.
+const CACHE_MOST: usize = 256 << 20;
+
+/// What a worker answers to any job.
+type Answer = Result<Option<ThreadShot>, Refusal>;
+
+/// What tells one cycle from another: layout, nodes, page bytes, seed.
+type CycleKey = (ChainLayout, usize, usize, u64);
+
+/// The last cycle and the last line order that were built: the next allocation of a step needs the same.
+#[derive(Debug, Default)]
+pub(crate) struct Indices {
+    cycle: Option<(CycleKey, Arc<Vec<u32>>)>,
+    order: Option<((usize, u64), LineOrder)>,
+}
+
+impl Indices {
+    fn cycle(&mut self, chain: ChainLayout, region: &Region, seed: u64) -> Result<Arc<Vec<u32>>, String> {
+        let nodes = places(chain, region.bytes).map_err(|error| error.to_string())?;
+        let key = (chain, nodes, region.page_bytes, seed);
+        if let Some((_, next)) = self.cycle.as_ref().filter(|(have, _)| *have == key) {
+            return Ok(Arc::clone(next));
+        }
+        // Given back before the next is built.
+        self.cycle = None;
+        let next = Arc::new(cycle(chain, nodes, region.page_bytes, seed).map_err(|error| error.to_string())?);
+        if size_of_val(next.as_slice()) <= CACHE_MOST {
+            self.cycle = Some((key, Arc::clone(&next)));
+        }
+        Ok(next)
+    }
+
+    fn order(&mut self, lines: usize, seed: u64) -> Result<LineOrder, String> {
+        let key = (lines, seed);
+        if let Some((_, order)) = self.order.as_ref().filter(|(have, _)| *have == key) {
+            return Ok(order.clone());
+        }
+        self.order = None;
+        let order = LineOrder::new(lines, seed)?;
+        if lines * size_of::<u32>() <= CACHE_MOST {
+            self.order = Some((key, order.clone()));
+        }
+        Ok(order)
+    }
+}
+
+/// The rig of a [`LinuxHost`]. Fields are dropped in this order: workers are joined before memory goes.
+pub(crate) struct LinuxRig<'a> {
+    crew: Crew<Worker, Answer>,
+    regions: Vec<Arc<Region>>,
+    indices: &'a mut Indices,
+    one_node: Option<NodeId>,
+    seed: u64,
+    proofs: u64,
+}
+
+impl<'a> LinuxRig<'a> {
+    /// Maps, starts, fills, calibrates.
+    pub(crate) fn prepare(host: &'a mut LinuxHost, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
+        let machine = &host.machine;
+        let regions: Vec<Arc<Region>> =
+            orders.iter().map(|order| Region::map(order, machine).map(Arc::new)).collect::<Result<_, _>>()?;
+        let workers = (0..setup.threads.len()).map(|index| host.worker(setup, index, &regions)).collect();
+        let one_node = if machine.nodes.len() == 1 { machine.nodes.first().map(|node| node.id) } else { None };
+        let crew = Crew::spawn(workers)?;
+        let mut rig = Self { crew, regions, indices: &mut host.indices, one_node, seed: setup.seed, proofs: 0 };
+        let cycles = rig.cycles()?;
+        let (seed, stopped) = (setup.seed, Arc::clone(&host.stopped));
+        rig.all(Arc::new(move |worker: &mut Worker| {
+            let next = cycles.get(&worker.region.mapping.address()).map(|next| next.as_slice());
+            worker.settle(seed, next, &stopped).map(|()| None)
+        }))?;
+        let first = setup.threads.iter().find_map(|thread| match &thread.role {
+            Role::Stream { kernel, .. } => Some(kernel.clone()),
+            Role::Chase { .. } => None,
+        });
+        let same = |role: &Role| match role {
+            Role::Stream { kernel, .. } => first.as_ref() == Some(kernel),
+            Role::Chase { .. } => true,
+        };
+        if !setup.threads.iter().all(|thread| same(&thread.role)) {
+            return Err(Refusal::new(
+                "a setup",
+                "its streams begin with different kernels",
+                "use one kernel for all streams",
+            ));
+        }
+        let spec = first.as_ref().map(check::kernel).transpose()?;
+        rig.equip(spec)?;
+        if host.stopped.load(std::sync::atomic::Ordering::Relaxed) {
+            return Err(stop_refusal());
+        }
+        Ok(rig)
+    }
+
+    /// The cycle of every chain region, by the region's address. Chains of several permutations are built in place.
+    fn cycles(&mut self) -> Result<BTreeMap<usize, Arc<Vec<u32>>>, Refusal> {
+        let mut cycles = BTreeMap::new();
+        for region in &self.regions {
+            let Layout::Chain(chain) = region.layout else { continue };
+            if matches!(chain, ChainLayout::Long(_)) {
+                continue;
+            }
+            let next = self.indices.cycle(chain, region, self.seed);
+            let next =
+                next.map_err(|why| Refusal::new(format!("a chain {chain}"), why, "try another size or layout"))?;
+            cycles.insert(region.mapping.address(), next);
+        }
+        Ok(cycles)
+    }
+
+    /// Gives every worker its work and calibrates it.
+    fn equip(&mut self, spec: Option<&'static StreamSpec>) -> Result<(), Refusal> {
+        let mut line_orders: BTreeMap<usize, LineOrder> = BTreeMap::new();
+        if let Some(spec) = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random) {
+            for region in self.regions.iter().filter(|region| region.layout == Layout::Permuted) {
+                let lines = stream_plan(region, usize::from(spec.info.op.streams())).span / SPAN_QUANTUM;
+                let order = self.indices.order(lines, self.seed);
+                let order = order.map_err(|why| Refusal::new("an order of lines", why, "ask for less memory"))?;
+                line_orders.insert(region.mapping.address(), order);
+            }
+        }
+        self.all(Arc::new(move |worker: &mut Worker| {
+            let order = line_orders.get(&worker.region.mapping.address()).cloned();
+            worker.equip(spec, order).map(|()| None)
+        }))
+    }
+
+    /// Has all workers do a job; the first refusal counts.
+    fn all(&self, job: Job<Worker, Answer>) -> Result<(), Refusal> {
+        for reply in self.crew.run(job) {
+            answer(reply)?;
+        }
+        Ok(())
+    }
+}
+
+/// A worker's answer; its panic as a refusal.
+fn answer(reply: Reply<Answer>) -> Answer {
+    reply.unwrap_or_else(|panic| {
+        Err(Refusal::new("preparing a worker", format!("it failed: {panic}"), "please report this"))
+    })
+}
+
+impl Rig for LinuxRig<'_> {
+    fn placement(&mut self) -> PlacementProof {
+        self.proofs += 1;
+        crate::proof::prove(&self.regions, self.one_node, self.seed.wrapping_add(self.proofs))
+    }
+
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
+        let fault = |refusal: Refusal| Fault(refusal.to_string());
+        let spec = check::kernel(kernel).map_err(fault)?;
+        self.equip(Some(spec)).map_err(fault)
+    }
+
+    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+        let gate = StartGate::new(self.crew.len());
+        let budget_ns = budget.as_secs_f64() * 1e9;
+        let replies = self.crew.run(Arc::new(move |worker: &mut Worker| {
+            let shot = worker.shot(&gate, budget_ns);
+            shot.map(Some).map_err(|why| Refusal::new("a shot", why, ""))
+        }));
+        let mut threads = Vec::with_capacity(replies.len());
+        for (index, reply) in replies.into_iter().enumerate() {
+            match reply {
+                Ok(Ok(Some(shot))) => threads.push(shot),
+                Ok(Ok(None)) => return Err(Fault(format!("worker {index} measured nothing"))),
+                Ok(Err(refusal)) => return Err(Fault(format!("worker {index}: {}", refusal.why))),
+                Err(panic) => return Err(Fault(format!("worker {index} failed: {panic}"))),
+            }
+        }
+        Ok(Shot { threads })
+    }
+}
+
+impl LinuxHost {
+    /// The state of one worker of a setup.
+    fn worker(&self, setup: &Setup, index: usize, regions: &[Arc<Region>]) -> Worker {
+        let thread = &setup.threads[index];
+        let sharers = |upto: usize| setup.threads[..upto].iter().filter(|t| t.region == thread.region).count();
+        Worker {
+            cpu: thread.cpu,
+            clock: self.clock,
+            stamp_ns: self.bench.overheads.stamp_ns,
+            region: Arc::clone(&regions[thread.region]),
+            share: Share { index: sharers(index), of: sharers(setup.threads.len()) },
+            chains: match thread.role {
+                Role::Chase { chains } => Some(usize::from(chains)),
+                Role::Stream { .. } => None,
+            },
+            cache_bytes: self.cache_bytes(thread.cpu),
+            work: None,
+            stamps: Vec::new(),
+            checksum: 0,
+        }
+    }
+}

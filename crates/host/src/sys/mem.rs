@@ -1,0 +1,181 @@
+//! Memory: mapped, advised, bound, looked at.
+
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, PoisonError};
+
+use tiermark_model::{IdSet, MemPolicy};
+
+use super::check;
+
+/// Not in libc yet on every target: the encoding of the huge page size in mmap's flags (mmap(2)).
+const MAP_HUGE_SHIFT: u32 = 26;
+
+/// What the kernel is told of a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Advice {
+    /// Back it with transparent huge pages.
+    HugePage,
+    /// Never back it with transparent huge pages, of any size.
+    NoHugePage,
+    /// Keep the same-page merger away from it.
+    Unmergeable,
+}
+
+/// Anonymous memory that belongs to this process alone. Unmapped on drop.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+    outer: NonNull<u8>,
+    outer_len: usize,
+    /// Held while a slice of the memory exists, so that there is never more than one.
+    slice: Mutex<()>,
+}
+
+// SAFETY: the pointers are to memory owned by the mapping, which lives until drop; all access goes through methods that
+// hand out at most one slice at a time (the lock) or raw pointers.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `len` bytes aligned to `align` (a power of two), alone in its own kernel area.
+    ///
+    /// Inaccessible guard pages lie on both sides, so that neighbouring areas never merge and `smaps` speaks of this one only.
+    pub(crate) fn reserve(len: usize, align: usize) -> io::Result<Self> {
+        let outer_len = align.checked_mul(2).and_then(|a| a.checked_add(len)).ok_or(io::ErrorKind::InvalidInput)?;
+        let outer = map(outer_len, libc::PROT_NONE, libc::MAP_NORESERVE)?;
+        // At least one page below stays inaccessible: the next boundary strictly above the start.
+        let offset = align - outer.as_ptr() as usize % align;
+        // SAFETY: offset <= align < outer_len, so the result lies inside the mapping made above.
+        let base = unsafe { outer.add(offset) };
+        let mapping = Self { base, len, outer, outer_len, slice: Mutex::new(()) };
+        // SAFETY: the range lies inside the mapping made above, page-aligned at its start.
+        check(libc::c_long::from(unsafe {
+            libc::mprotect(base.as_ptr().cast(), len, libc::PROT_READ | libc::PROT_WRITE)
+        }))?;
+        Ok(mapping)
+    }
+
+    /// Maps `len` bytes (a multiple of `page`) of reserved huge pages of `page` bytes.
+    pub(crate) fn huge(len: usize, page: usize) -> io::Result<Self> {
+        let flags = libc::MAP_HUGETLB | ((page.trailing_zeros() as libc::c_int) << MAP_HUGE_SHIFT);
+        let base = map(len, libc::PROT_READ | libc::PROT_WRITE, flags)?;
+        Ok(Self { base, len, outer: base, outer_len: len, slice: Mutex::new(()) })
+    }
+
+    /// First address.
+    pub(crate) fn address(&self) -> usize {
+        self.base.as_ptr() as usize
+    }
+
+    /// Bytes mapped.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The address `offset` bytes in, of which `bytes` bytes are inside the mapping.
+    ///
+    /// # Panics
+    /// When they are not: every caller computes offsets from [`Mapping::len`].
+    pub(super) fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
+        assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.len), "{offset}+{bytes} of {}", self.len);
+        self.base.as_ptr().wrapping_add(offset)
+    }
+
+    /// Tells the kernel what to do with the memory.
+    pub(crate) fn advise(&self, advice: Advice) -> io::Result<()> {
+        let advice = match advice {
+            Advice::HugePage => libc::MADV_HUGEPAGE,
+            Advice::NoHugePage => libc::MADV_NOHUGEPAGE,
+            Advice::Unmergeable => libc::MADV_UNMERGEABLE,
+        };
+        // SAFETY: the range is this mapping; none of these advices changes contents.
+        check(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) })).map(drop)
+    }
+
+    /// Sets the nodes that pages come from when they are touched.
+    pub(crate) fn bind(&self, policy: MemPolicy, nodes: &IdSet) -> io::Result<()> {
+        let mode = match policy {
+            MemPolicy::Bind => libc::MPOL_BIND,
+            MemPolicy::Interleave => libc::MPOL_INTERLEAVE,
+        };
+        let mask = nodes.words();
+        // The kernel reads one bit less than it is told (mbind(2), "maxnode"), hence the + 1.
+        let bits = mask.len() * 64 + 1;
+        // SAFETY: the range is this mapping, the mask has `bits - 1` bits.
+        check(unsafe { libc::syscall(libc::SYS_mbind, self.base.as_ptr(), self.len, mode, mask.as_ptr(), bits, 0) })
+            .map(drop)
+    }
+
+    /// Keeps the pages from being swapped out, from the moment each is touched.
+    pub(crate) fn lock_on_fault(&self) -> io::Result<()> {
+        // SAFETY: the range is this mapping.
+        check(unsafe { libc::syscall(libc::SYS_mlock2, self.base.as_ptr(), self.len, libc::MLOCK_ONFAULT) }).map(drop)
+    }
+
+    /// Has the kernel write into the page at `offset`, which backs it with memory.
+    ///
+    /// Where no page can be had, a store of our own would raise SIGBUS; the kernel's store makes the call fail with EFAULT.
+    pub(crate) fn touch_by_kernel(&self, offset: usize) -> io::Result<()> {
+        let target = self.at(offset, size_of::<libc::timespec>());
+        // SAFETY: the target has room for a timespec and is aligned to a page.
+        check(unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, target) }).map(drop)
+    }
+
+    /// Touches the page at `offset` with a store.
+    pub(crate) fn touch(&self, offset: usize) {
+        // SAFETY: inside the mapping; nobody holds a slice while pages are first touched, and a volatile store of a
+        // byte is no more than that.
+        unsafe { ptr::write_volatile(self.at(offset, 1), 1) }
+    }
+
+    /// Reads one byte of every 64-byte line of the first `bytes` bytes, in rising order.
+    pub(crate) fn read_lines(&self, bytes: usize) {
+        let base = self.at(0, bytes);
+        for offset in (0..bytes).step_by(64) {
+            // SAFETY: inside the mapping; volatile, so it is neither removed nor merged.
+            unsafe { ptr::read_volatile(base.add(offset)) };
+        }
+    }
+
+    /// Lends the bytes from `offset` as words. Only one slice of a mapping exists at a time: a second caller waits.
+    pub(crate) fn with_words<R>(&self, offset: usize, bytes: usize, f: impl FnOnce(&mut [u64]) -> R) -> R {
+        assert!(offset.is_multiple_of(8));
+        let _only = self.slice.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = self.at(offset, bytes).cast::<u64>();
+        // SAFETY: inside the mapping, aligned to 8, initialised (anonymous memory is zero), and the lock makes it the only slice.
+        f(unsafe { std::slice::from_raw_parts_mut(start, bytes / 8) })
+    }
+
+    /// The node of the page at each offset; negative numbers are errors (`-ENOENT`: not there). Moves nothing.
+    pub(crate) fn page_nodes(&self, offsets: &[usize]) -> io::Result<Vec<i32>> {
+        let pages: Vec<*mut u8> = offsets.iter().map(|offset| self.at(*offset, 1)).collect();
+        let mut nodes = vec![i32::MIN; pages.len()];
+        let none = ptr::null::<libc::c_int>();
+        // SAFETY: both arrays have `pages.len()` entries; without target nodes the call only looks (move_pages(2)).
+        check(unsafe {
+            libc::syscall(libc::SYS_move_pages, 0, pages.len(), pages.as_ptr(), none, nodes.as_mut_ptr(), 0)
+        })?;
+        Ok(nodes)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by us and nothing refers to it any more: calls hold the mapping in an Arc.
+        unsafe { libc::munmap(self.outer.as_ptr().cast(), self.outer_len) };
+    }
+}
+
+/// Maps private anonymous memory.
+fn map(len: usize, protection: libc::c_int, flags: libc::c_int) -> io::Result<NonNull<u8>> {
+    let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let start = unsafe { libc::mmap(ptr::null_mut(), len, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}

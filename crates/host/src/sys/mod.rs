@@ -1,0 +1,25 @@
+//! The only unsafe code of the crate: system calls and calls into the kernels, a few lines each.
+//!
+//! Everything here has a safe signature that cannot be misused from safe code of this crate; what a caller must still
+//! respect (one filler at a time) is enforced by a lock inside [`Mapping`].
+
+mod calls;
+mod ident;
+mod mem;
+mod sched;
+
+pub(crate) use calls::{ChaseCall, LineOrder, StreamCall, StreamPlan, alu_chain};
+#[cfg(target_arch = "aarch64")]
+pub(crate) use ident::counter_declared_hz;
+pub(crate) use ident::{hypervisor, page_bytes, tsc_nominal_hz, uname};
+pub(crate) use mem::{Advice, Mapping};
+pub(crate) use sched::{
+    Usage, affinity, allowed_nodes, cpu_now, pin, raw_clock_ns, relax, thread_cpu_ns, thread_usage, yield_now,
+};
+
+use std::io;
+
+/// Turns the return value of a system call into a result.
+fn check(value: libc::c_long) -> io::Result<libc::c_long> {
+    if value < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+}

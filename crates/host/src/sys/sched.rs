@@ -1,0 +1,107 @@
+//! Threads: where they run and what the system did to them.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use tiermark_model::{CpuId, IdSet};
+
+use super::check;
+
+/// What the system counted for the calling thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Usage {
+    /// Involuntary context switches.
+    pub(crate) involuntary_switches: u64,
+    /// Page faults that needed no disk.
+    pub(crate) minor_faults: u64,
+    /// Page faults that did.
+    pub(crate) major_faults: u64,
+}
+
+/// The cpus the calling thread may run on, however many the kernel knows.
+pub(crate) fn affinity() -> io::Result<IdSet> {
+    // 1,024 cpus at first, like the C library; the kernel refuses masks shorter than its own with EINVAL.
+    let mut words = vec![0u64; 16];
+    loop {
+        // SAFETY: the mask has the length given.
+        let got = check(unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, words.len() * 8, words.as_mut_ptr()) });
+        match got {
+            Ok(bytes) => return Ok(IdSet::from_words(&words[..(bytes as usize).div_ceil(8)])),
+            // 2^20 cpus: more than any kernel is built for.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) && words.len() < 1 << 14 => {
+                words = vec![0; words.len() * 2];
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The nodes the calling thread may take memory from.
+pub(crate) fn allowed_nodes() -> io::Result<IdSet> {
+    // The kernel refuses masks shorter than its own (1,024 nodes at most) with EINVAL; MPOL_F_MEMS_ALLOWED is 1 << 2.
+    let mut words = [0u64; 1024 / 64];
+    let none = std::ptr::null_mut::<libc::c_int>();
+    let no_address = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: the mask has the length given; with this flag and no address the call only fills the mask.
+    check(unsafe {
+        libc::syscall(libc::SYS_get_mempolicy, none, words.as_mut_ptr(), words.len() * 64, no_address, 1 << 2)
+    })?;
+    Ok(IdSet::from_words(&words))
+}
+
+/// Pins the calling thread to a cpu.
+pub(crate) fn pin(cpu: CpuId) -> io::Result<()> {
+    let mask = IdSet::from_iter([cpu]);
+    let words = mask.words();
+    // SAFETY: the mask has the length given.
+    check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(words), words.as_ptr()) }).map(drop)
+}
+
+/// The cpu the calling thread is on.
+pub(crate) fn cpu_now() -> Option<CpuId> {
+    // SAFETY: takes nothing.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// Gives the cpu to whoever waits for it.
+pub(crate) fn yield_now() {
+    std::thread::yield_now();
+}
+
+/// A pause inside a spin loop.
+pub(crate) fn relax() {
+    std::hint::spin_loop();
+}
+
+/// What the system counted for the calling thread so far.
+pub(crate) fn thread_usage() -> Usage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: room for one rusage; all-zero is a valid one, should the call fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    Usage {
+        involuntary_switches: count(usage.ru_nivcsw),
+        minor_faults: count(usage.ru_minflt),
+        major_faults: count(usage.ru_majflt),
+    }
+}
+
+/// Cpu time of the calling thread, ns.
+pub(crate) fn thread_cpu_ns() -> f64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// The system's raw monotonic clock (never slewed), ns.
+pub(crate) fn raw_clock_ns() -> f64 {
+    clock_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for one timespec. Both clocks exist on every Linux since 2.6.28; a failure would leave zero.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}

@@ -1,0 +1,230 @@
+//! What a worker does between two stamps: blocks of equal work, sized by a short calibration.
+
+use std::sync::Arc;
+
+use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
+
+use crate::clock::Clock;
+use crate::region::{Region, SKEW};
+use crate::sys::{ChaseCall, LineOrder, StreamCall, StreamPlan};
+
+/// A chase block takes at least this long where 4,096 accesses a chain allow: short enough that a preemption spoils
+/// few blocks, long enough that a stamp (some 10 ns) stays below half a percent. Blocks double until they reach it, so
+/// they end between one and two times this.
+const CHASE_BLOCK_NS: f64 = 4_000.0;
+/// Accesses of a block, all chains together, at least; per chain, at most.
+const CHASE_ACCESSES: (usize, usize) = (64, 4_096);
+/// What a stream block aims at: longer than a chase's, because kernels with fenced stores drain at the end of each block.
+const STREAM_BLOCK_NS: f64 = 9_000.0;
+/// A stream block covers at least this much where its span does, so that prefetchers run up once for many lines.
+const STREAM_BLOCK_LEAST: usize = 64 << 10;
+/// Blocks timed at each size of a calibration; the shortest counts, the others may have been disturbed.
+const TRIALS: usize = 4;
+/// Blocks thrown away after the gate opened, while frequencies, prefetchers and the other threads settle.
+const RAMP_BLOCKS: usize = 3;
+/// Blocks of the warm-up pass at most: a last-level cache full at a quarter of the slowest rate seen there.
+const WARM_BLOCKS: usize = 512;
+
+/// Work in blocks.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Stream(StreamWork),
+    Chase(ChaseWork),
+}
+
+/// Streams through a region, block after block, round and round.
+#[derive(Debug)]
+pub(crate) struct StreamWork {
+    call: StreamCall,
+    useful_per_byte: f64,
+    /// Bytes of each stream in a block, walked `passes` times.
+    bytes: usize,
+    passes: usize,
+    /// Blocks of the whole span.
+    blocks: usize,
+    next: usize,
+    block_ns: f64,
+}
+
+/// Follows chains, block after block.
+#[derive(Debug)]
+pub(crate) struct ChaseWork {
+    call: ChaseCall,
+    chains: usize,
+    steps: usize,
+    block_ns: f64,
+}
+
+/// Lays the streams of a kernel out in a region: equal spans whose starts differ modulo 4 KiB.
+pub(crate) fn stream_plan(region: &Region, streams: usize) -> StreamPlan {
+    let skew_room = streams.saturating_sub(1) * (4096 + SKEW);
+    let room = region.bytes.min(region.used.saturating_sub(skew_room)) / streams.max(1);
+    let span = room / SPAN_QUANTUM * SPAN_QUANTUM;
+    let mut offsets = [0; 3];
+    for i in 1..streams.min(3) {
+        let after = offsets[i - 1] + span;
+        // The first offset from there on that lies at its own place of a 4 KiB page.
+        offsets[i] = after + (i * SKEW + 4096 - after % 4096) % 4096;
+    }
+    StreamPlan { offsets, span }
+}
+
+/// A worker's place among those that share its region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) index: usize,
+    pub(crate) of: usize,
+}
+
+impl Work {
+    /// Prepares streams with a kernel, calibrated.
+    ///
+    /// # Errors
+    /// In words, why kernel and region do not fit.
+    pub(crate) fn stream(
+        region: &Region,
+        spec: &StreamSpec,
+        order: Option<LineOrder>,
+        share: Share,
+        clock: &Clock,
+    ) -> Result<Self, String> {
+        let plan = stream_plan(region, usize::from(spec.info.op.streams()));
+        let call = StreamCall::new(&region.mapping, spec, plan, order)?;
+        let useful_per_byte = f64::from(spec.info.op.read_per_line() + spec.info.op.write_per_line()) / 64.0;
+        let mut work =
+            StreamWork { bytes: call.span(), call, useful_per_byte, passes: 1, blocks: 1, next: 0, block_ns: 0.0 };
+        work.calibrate(clock);
+        // Those who share a region start evenly spread over it.
+        work.next = work.blocks * share.index / share.of.max(1);
+        Ok(Self::Stream(work))
+    }
+
+    /// Prepares a chase from the given starts, calibrated.
+    ///
+    /// # Errors
+    /// In words, why it cannot be.
+    pub(crate) fn chase(region: &Arc<Region>, starts: &[u64], clock: &Clock) -> Result<Self, String> {
+        let call = ChaseCall::new(&region.mapping, starts)?;
+        let mut work = ChaseWork { call, chains: starts.len(), steps: 1, block_ns: 0.0 };
+        work.calibrate(clock);
+        Ok(Self::Chase(work))
+    }
+
+    /// Does one block. Returns a checksum of what was read, so that nothing can be left out.
+    #[inline]
+    pub(crate) fn block(&mut self) -> u64 {
+        match self {
+            Self::Stream(work) => work.block(),
+            Self::Chase(work) => {
+                work.call.run(work.steps);
+                0
+            }
+        }
+    }
+
+    /// Accesses of a chase block, useful bytes of a stream block.
+    pub(crate) fn per_block(&self) -> f64 {
+        match self {
+            Self::Stream(work) => work.useful_per_byte * (work.bytes * work.passes) as f64,
+            Self::Chase(work) => (work.steps * work.chains) as f64,
+        }
+    }
+
+    /// How long a block took when it was calibrated, ns.
+    pub(crate) fn block_ns(&self) -> f64 {
+        match self {
+            Self::Stream(work) => work.block_ns,
+            Self::Chase(work) => work.block_ns,
+        }
+    }
+
+    /// Brings a region that fits the caches into the state it keeps while it is measured.
+    pub(crate) fn warm(&mut self, region: &Region, cache_bytes: usize) -> u64 {
+        if region.bytes > cache_bytes {
+            return 0;
+        }
+        match self {
+            Self::Stream(work) => (0..work.blocks.min(WARM_BLOCKS)).fold(0, |sum, _| sum ^ work.block()),
+            Self::Chase(_) => {
+                region.mapping.read_lines(region.bytes);
+                0
+            }
+        }
+    }
+
+    /// The blocks after the gate that do not count.
+    pub(crate) fn ramp(&mut self) -> u64 {
+        (0..RAMP_BLOCKS).fold(0, |sum, _| sum ^ self.block())
+    }
+}
+
+impl StreamWork {
+    #[inline]
+    fn block(&mut self) -> u64 {
+        let sum = self.call.run(self.next * self.bytes, self.bytes, self.passes);
+        self.next += 1;
+        if self.next == self.blocks {
+            self.next = 0;
+        }
+        sum
+    }
+
+    /// Doubles the work of a block until its length can be told, then cuts the span into equal blocks of the length aimed at.
+    fn calibrate(&mut self, clock: &Clock) {
+        let span = self.call.span();
+        let mut amount = STREAM_BLOCK_LEAST.min(span);
+        let mut at = 0;
+        let best = loop {
+            let best = (0..TRIALS).map(|_| self.trial(amount, &mut at, clock)).fold(f64::INFINITY, f64::min);
+            // 1 GiB in less than half a block means a clock that stands still; any block size will do then.
+            if best >= STREAM_BLOCK_NS / 2.0 || amount >= 1 << 30 {
+                break best;
+            }
+            amount *= 2;
+        };
+        let ideal = (amount as f64 * STREAM_BLOCK_NS / best.max(1.0)).max(STREAM_BLOCK_LEAST as f64);
+        let rounds = ideal / span as f64;
+        if rounds >= 1.0 {
+            (self.bytes, self.passes, self.blocks) = (span, rounds.round() as usize, 1);
+        } else {
+            let blocks = (1.0 / rounds).round().max(1.0) as usize;
+            // Whole lines, and the same number in each block: the span's last few lines are left out.
+            let bytes = (span / blocks / SPAN_QUANTUM * SPAN_QUANTUM).max(SPAN_QUANTUM);
+            (self.bytes, self.passes, self.blocks) = (bytes, 1, span / bytes);
+        }
+        self.block_ns = best * (self.bytes * self.passes) as f64 / amount as f64;
+    }
+
+    /// Times so many bytes of each stream, going on through the span so that no data is met again too soon.
+    fn trial(&self, amount: usize, at: &mut usize, clock: &Clock) -> f64 {
+        let span = self.call.span();
+        let (bytes, passes) =
+            if amount <= span { (amount / SPAN_QUANTUM * SPAN_QUANTUM, 1) } else { (span, amount / span) };
+        if *at + bytes > span {
+            *at = 0;
+        }
+        let start = clock.now();
+        std::hint::black_box(self.call.run(*at, bytes, passes));
+        let time = clock.between(start, clock.now());
+        *at += bytes;
+        time * amount as f64 / (bytes * passes) as f64
+    }
+}
+
+impl ChaseWork {
+    fn calibrate(&mut self, clock: &Clock) {
+        self.steps = CHASE_ACCESSES.0.div_ceil(self.chains);
+        loop {
+            let trial = |_| {
+                let start = clock.now();
+                self.call.run(self.steps);
+                clock.between(start, clock.now())
+            };
+            self.block_ns = (0..TRIALS).map(trial).fold(f64::INFINITY, f64::min);
+            if self.block_ns >= CHASE_BLOCK_NS || self.steps * 2 > CHASE_ACCESSES.1 {
+                return;
+            }
+            self.steps *= 2;
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One pinned thread: settles on its cpu, fills its region, and runs shots.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
+
+use tiermark_engine::{Guard, ThreadShot};
+use tiermark_kernels::StreamSpec;
+use tiermark_model::{CpuId, Refusal};
+
+use crate::clock::Clock;
+use crate::gate::{BreakOnPanic, StartGate};
+use crate::region::{Region, pin_refused};
+use crate::sys::{self, LineOrder, Usage};
+use crate::work::{Share, Work};
+
+/// Operations of one look at the core's clock: 4 to 8 µs, short enough to miss most preemptions, long enough that
+/// counters which step by 10 ns tell it to a quarter of a percent.
+const CHAIN_LENGTH: u64 = 16_384;
+/// Looks; the shortest counts when another comes close.
+const CHAIN_LOOKS: usize = 5;
+/// How close: two steps of such a counter and the finest frequency steps (25 MHz) together.
+const CHAIN_AGREEMENT: f64 = 1.01;
+/// Looks at the closed gate before the cpu is yielded: about 50 µs. On a busy machine the ones that are missing may
+/// be waiting for this very cpu.
+const SPIN_LOOKS: u32 = 1_000;
+/// Stamps a shot keeps at most: 8 MiB of them, 4 s of blocks.
+const STAMPS_MOST: usize = 1 << 20;
+
+/// A thread's state.
+pub(crate) struct Worker {
+    pub(crate) cpu: CpuId,
+    pub(crate) clock: Clock,
+    /// Cost of one stamp, subtracted from looks at the core clock.
+    pub(crate) stamp_ns: f64,
+    pub(crate) region: Arc<Region>,
+    /// Among the workers of its region; the first fills it.
+    pub(crate) share: Share,
+    /// Chains of a chase; `None` for streams.
+    pub(crate) chains: Option<usize>,
+    /// Regions up to this size stay in the caches the cpu reaches.
+    pub(crate) cache_bytes: usize,
+    pub(crate) work: Option<Work>,
+    pub(crate) stamps: Vec<u64>,
+    /// Consumes what kernels read.
+    pub(crate) checksum: u64,
+}
+
+/// What the worker saw of itself at one end of a shot.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    cpu: Option<CpuId>,
+    usage: Usage,
+    run_delay_ns: Option<f64>,
+    cpu_ns: f64,
+    wall: u64,
+}
+
+impl Worker {
+    /// Goes to its cpu and, as the first of its region, fills it.
+    pub(crate) fn settle(&mut self, seed: u64, next: Option<&[u32]>, stopped: &AtomicBool) -> Result<(), Refusal> {
+        sys::pin(self.cpu).map_err(|error| pin_refused(self.cpu, &error))?;
+        if self.share.index != 0 {
+            return Ok(());
+        }
+        self.region.fill(self.cpu, seed, next, &|| stopped.load(Ordering::Relaxed))
+    }
+
+    /// Takes up its work: the chase of its region, or the given kernel.
+    pub(crate) fn equip(&mut self, kernel: Option<&StreamSpec>, order: Option<LineOrder>) -> Result<(), Refusal> {
+        let work = match (self.chains, kernel) {
+            (Some(chains), _) => {
+                let starts = self.region.starts(chains * self.share.of);
+                let from = (chains * self.share.index).min(starts.len());
+                let mine = &starts[from..(from + chains).min(starts.len())];
+                Work::chase(&self.region, mine, &self.clock)
+            }
+            (None, Some(spec)) => Work::stream(&self.region, spec, order, self.share, &self.clock),
+            (None, None) => Err("no kernel".to_owned()),
+        };
+        let what = || kernel.map_or("a chase".to_owned(), |spec| spec.info.id.to_owned());
+        self.work = Some(work.map_err(|why| Refusal::new(what(), why, "choose another kernel, chain count or size"))?);
+        Ok(())
+    }
+
+    /// Runs one shot.
+    ///
+    /// # Errors
+    /// In words, when there is no work or another worker broke the gate.
+    pub(crate) fn shot(&mut self, gate: &StartGate, budget_ns: f64) -> Result<ThreadShot, String> {
+        let guard = BreakOnPanic(gate);
+        let Some(work) = &mut self.work else {
+            gate.break_open();
+            return Err("the worker has no work".to_owned());
+        };
+        let wanted = (2.0 * budget_ns / work.block_ns().max(1.0)) as usize + 1_024;
+        self.stamps.clear();
+        // Written, not only reserved: the pages are there before the clock runs.
+        self.stamps.resize(wanted.min(STAMPS_MOST), 1);
+        let mut checksum = work.warm(&self.region, self.cache_bytes);
+        let hz_before = core_hz(&self.clock, self.stamp_ns);
+        let clock = self.clock;
+        let opened = gate.arrive(|| clock.now(), pause).map_err(|_| "another worker failed".to_owned())?;
+        let before = Moment::start(&clock);
+        let deadline = opened + clock.ticks(budget_ns);
+        checksum ^= work.ramp();
+        let blocks = stamp_blocks(work, &mut self.stamps, &clock, deadline, &mut checksum);
+        let after = Moment::end(&clock);
+        let hz_after = core_hz(&self.clock, self.stamp_ns);
+        drop(guard);
+        self.checksum = std::hint::black_box(self.checksum ^ checksum);
+        Ok(ThreadShot {
+            per_block: work.per_block(),
+            stamps_ns: self.stamps[..=blocks].iter().map(|stamp| clock.between(opened, *stamp)).collect(),
+            guard: between(self.cpu, &before, &after, &clock, [hz_before, hz_after]),
+        })
+    }
+}
+
+/// The timed loop: the start, then a stamp after each block until the deadline has passed. Returns the blocks done.
+fn stamp_blocks(work: &mut Work, stamps: &mut [u64], clock: &Clock, deadline: u64, checksum: &mut u64) -> usize {
+    stamps[0] = clock.now();
+    let mut blocks = 0;
+    for slot in &mut stamps[1..] {
+        *checksum ^= work.block();
+        let now = clock.now();
+        *slot = now;
+        blocks += 1;
+        if now >= deadline {
+            break;
+        }
+    }
+    blocks
+}
+
+/// Waiting at the gate.
+pub(crate) fn pause(looks: u32) {
+    if looks < SPIN_LOOKS { sys::relax() } else { sys::yield_now() }
+}
+
+impl Moment {
+    /// The wall clock outermost, so that cpu time never exceeds wall time.
+    fn start(clock: &Clock) -> Self {
+        let (cpu, usage, run_delay_ns) = (sys::cpu_now(), sys::thread_usage(), run_delay_ns());
+        Self { cpu, usage, run_delay_ns, wall: clock.now(), cpu_ns: sys::thread_cpu_ns() }
+    }
+
+    fn end(clock: &Clock) -> Self {
+        let (cpu_ns, wall) = (sys::thread_cpu_ns(), clock.now());
+        Self { cpu_ns, wall, cpu: sys::cpu_now(), usage: sys::thread_usage(), run_delay_ns: run_delay_ns() }
+    }
+}
+
+/// The guard between two moments.
+fn between(cpu: CpuId, before: &Moment, after: &Moment, clock: &Clock, core_hz: [Option<f64>; 2]) -> Guard {
+    Guard {
+        cpu,
+        // Where the kernel does not say, the pinning is believed.
+        seen_on: [before.cpu.unwrap_or(cpu), after.cpu.unwrap_or(cpu)],
+        cpu_ns: after.cpu_ns - before.cpu_ns,
+        wall_ns: clock.between(before.wall, after.wall),
+        involuntary_switches: after.usage.involuntary_switches.saturating_sub(before.usage.involuntary_switches),
+        minor_faults: after.usage.minor_faults.saturating_sub(before.usage.minor_faults),
+        major_faults: after.usage.major_faults.saturating_sub(before.usage.major_faults),
+        run_delay_ns: after.run_delay_ns.zip(before.run_delay_ns).map(|(after, before)| (after - before).max(0.0)),
+        core_hz,
+    }
+}
+
+/// Time the thread was runnable but waited, ns: the second number of its schedstat.
+fn run_delay_ns() -> Option<f64> {
+    // Opened each time: 2,048 workers that kept it open would use up the limit on open files.
+    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The core's clock by chains of dependent single-cycle operations; `None` when no two of the looks agree.
+pub(crate) fn core_hz(clock: &Clock, stamp_ns: f64) -> Option<f64> {
+    let mut rates: Vec<f64> = Vec::with_capacity(CHAIN_LOOKS);
+    for _ in 0..CHAIN_LOOKS {
+        let start = clock.now();
+        let ran = sys::alu_chain(CHAIN_LENGTH);
+        let ns = clock.between(start, clock.now()) - stamp_ns;
+        rates.push(ran as f64 / ns * 1e9);
+    }
+    rates.retain(|rate| rate.is_finite() && *rate > 0.0);
+    rates.sort_by(|a, b| b.total_cmp(a));
+    match rates.as_slice() {
+        [best, next, ..] if *best <= next * CHAIN_AGREEMENT => Some(*best),
+        _ => None,
+    }
+}
