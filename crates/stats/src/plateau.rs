@@ -52,6 +52,9 @@ const MIN_OCTAVES: f64 = 0.74;
 const MAX_SLOPE: f64 = 0.15;
 /// Tiers differ at least by this factor; levels nearer to each other are one tier.
 const MIN_STEP: f64 = 1.3;
+/// Points at the end of a run that stand for it where it meets the next: enough for a median that one wild point leaves
+/// alone, few enough to be near the end.
+const EDGE: usize = 4;
 /// Share of the way to the next level that marks the boundary: with hits in proportion to capacity/size, the mark is at
 /// 1.11 × the capacity, and a tenth of a tier step is still clear of the noise.
 const LEAVING: f64 = 0.1;
@@ -68,21 +71,19 @@ pub fn plateaus(points: &[(f64, f64)]) -> Vec<Plateau> {
 /// On logarithms of both axes the curve is cut, by dynamic programming over all segmentations (Jackson et al., "An
 /// Algorithm for Optimal Partitioning of Data on an Interval", IEEE Signal Processing Letters 12(2), 2005), into level
 /// stretches, each fitted by its median with capped absolute deviations, and single points in transition. The noise is
-/// estimated from the differences of neighbours by MAD. The costs are named above. Levels closer than 30 % are then
-/// merged, and shoulders of slow transitions dropped. Sizes measured more than once count with the median of their values.
+/// estimated from the differences of neighbours by MAD. The costs are named above. Levels closer than 30 %, and stretches
+/// that climb into one another without a step, are then merged, and shoulders of slow transitions are dropped. Sizes
+/// measured more than once count with the median of their values. A tier whose level part is shorter than 3/4 of an
+/// octave between its two transitions (a cache only four times the one before it) is not told from the slope around it.
 ///
 /// Give at least four points an octave. Empty when there is no plateau, or a size or value is not finite and positive.
 #[must_use]
 pub fn tiers(points: &[(f64, f64)]) -> Tiers {
     let Some(curve) = Curve::new(points) else { return Tiers::default() };
-    let runs = curve.without_shoulders(curve.merged(curve.segments()));
+    let runs = curve.merged(curve.without_shoulders(curve.merged(curve.segments())));
     let plateaus = runs
         .iter()
-        .map(|run| Plateau {
-            from: curve.size[run.start].exp(),
-            to: curve.size[run.end - 1].exp(),
-            value: run.level.exp(),
-        })
+        .map(|run| Plateau { from: curve.raw_size[run.start], to: curve.raw_size[run.end - 1], value: run.level.exp() })
         .collect();
     let boundaries = runs.windows(2).map(|pair| curve.boundary(&pair[0], &pair[1])).collect();
     Tiers { plateaus, boundaries }
@@ -98,6 +99,8 @@ struct Run {
 
 /// The curve in logarithms, sizes rising.
 struct Curve {
+    /// Sizes as they were given, for a logarithm does not come back exactly.
+    raw_size: Vec<f64>,
     size: Vec<f64>,
     value: Vec<f64>,
     noise: f64,
@@ -105,20 +108,22 @@ struct Curve {
 
 impl Curve {
     fn new(points: &[(f64, f64)]) -> Option<Self> {
-        let mut logs: Vec<(f64, f64)> = points.iter().map(|(s, v)| (s.ln(), v.ln())).collect();
-        if logs.is_empty() || logs.iter().any(|(s, v)| !s.is_finite() || !v.is_finite()) {
+        let usable_point = |(s, v): &(f64, f64)| s.is_finite() && v.is_finite() && *s > 0.0 && *v > 0.0;
+        if points.is_empty() || !points.iter().all(usable_point) {
             return None;
         }
-        logs.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (mut size, mut value) = (Vec::new(), Vec::new());
-        for same in logs.chunk_by(|a, b| a.0 == b.0) {
-            size.push(same[0].0);
-            value.push(level(same.iter().map(|p| p.1)));
+        let mut sorted = points.to_vec();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut raw_size, mut value) = (Vec::new(), Vec::new());
+        for same in sorted.chunk_by(|a, b| a.0 == b.0) {
+            raw_size.push(same[0].0);
+            value.push(level(same.iter().map(|p| p.1.ln())));
         }
         let steps: Vec<f64> = value.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
         // A difference of two points has √2 times the noise of one.
         let noise = if usable(&steps) { level(steps) * MAD_TO_SIGMA / std::f64::consts::SQRT_2 } else { 0.0 };
-        Some(Self { size, value, noise: noise.clamp(*NOISE.start(), *NOISE.end()) })
+        let size = raw_size.iter().map(|s| s.ln()).collect();
+        Some(Self { raw_size, size, value, noise: noise.clamp(*NOISE.start(), *NOISE.end()) })
     }
 
     /// The cheapest cut into plateaus and transitions; returns the plateaus.
@@ -129,7 +134,9 @@ impl Curve {
         for end in 1..=n {
             let mut choice = (best[end - 1].0 + TRANSITION_COST, None);
             for (start, (before, _)) in best.iter().enumerate().take((end + 1).saturating_sub(MIN_POINTS)) {
-                if let Some((cost, run)) = self.fit(start, end)
+                // A fit costs at least its plateau; most starts are ruled out before they are fitted.
+                if before + PLATEAU_COST < choice.0
+                    && let Some((cost, run)) = self.fit(start, end)
                     && before + cost < choice.0
                 {
                     choice = (before + cost, Some(run));
@@ -170,10 +177,15 @@ impl Curve {
         Some((PLATEAU_COST + misfit, Run { start, end, level }))
     }
 
-    /// Joins neighbours whose levels are too close to be two tiers, the closest first.
+    /// Joins neighbours that are one tier, the closest first: those too close in level, and those whose difference comes
+    /// about mostly inside them, for a tier ends in a step and a climb within it (page walks) does not.
     fn merged(&self, mut runs: Vec<Run>) -> Vec<Run> {
         loop {
-            let gaps = runs.windows(2).map(|w| (w[1].level - w[0].level).abs());
+            let gaps = runs.windows(2).map(|pair| {
+                let gap = (pair[1].level - pair[0].level).abs();
+                let step = self.step_between(&pair[0], &pair[1]);
+                if step < gap / 2.0 { step.min(gap) } else { gap }
+            });
             let closest = gaps.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
             match closest {
                 Some((i, gap)) if gap < MIN_STEP.ln() => {
@@ -184,6 +196,13 @@ impl Curve {
                 _ => return runs,
             }
         }
+    }
+
+    /// Difference between the end of one run and the beginning of the next.
+    fn step_between(&self, lower: &Run, upper: &Run) -> f64 {
+        let end = &self.value[lower.end.saturating_sub(EDGE).max(lower.start)..lower.end];
+        let begin = &self.value[upper.start..(upper.start + EDGE).min(upper.end)];
+        (level(begin.iter().copied()) - level(end.iter().copied())).abs()
     }
 
     /// Drops each run that a slow transition from the run before it to the run after it explains more cheaply: with
@@ -224,7 +243,7 @@ impl Curve {
         let (here, next) = (way(last), way(last + 1));
         let share = if next > here { ((LEAVING - here) / (next - here)).clamp(0.0, 1.0) } else { 0.5 };
         let estimate = self.size[last] + share * (self.size[last + 1] - self.size[last]);
-        Boundary { low: self.size[lower.end - 1].exp(), high: self.size[upper.start].exp(), estimate: estimate.exp() }
+        Boundary { low: self.raw_size[lower.end - 1], high: self.raw_size[upper.start], estimate: estimate.exp() }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::usable;
 const FALSE_ALARM: f64 = 1e-3;
 
 /// Finest quantum looked for, as a share of the largest sample. A finer one is no coarse clock, and the bound keeps the
-/// search under a millisecond.
+/// search to two milliseconds for 300 samples.
 const MAX_STEPS: u32 = 100_000;
 
 /// The step all samples are whole multiples of.
