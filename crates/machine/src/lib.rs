@@ -1,1 +1,30 @@
-//! tiermark-machine
+//! What this machine is, read from `/sys`, `/proc`, control groups and SMBIOS.
+//!
+//! Every reader starts from a [`Root`]: the running system, a captured directory, or an archive of one. Nothing here
+//! makes a system call but to read files below that root; facts that need one come in as [`LiveFacts`]. An absent file
+//! means "not said"; one that makes no sense is treated as absent and named in the machine's `unseen`.
+
+#![forbid(unsafe_code)]
+
+mod caches;
+mod capture;
+mod cgroup;
+mod cpuinfo;
+mod cpus;
+mod discover;
+pub mod dmi;
+mod error;
+mod identity;
+mod kinds;
+mod nodes;
+mod pages;
+mod reader;
+mod root;
+pub mod synth;
+mod system;
+mod virt;
+
+pub use capture::{CaptureSummary, capture};
+pub use discover::{LiveFacts, Uname, discover};
+pub use error::DiscoverError;
+pub use root::Root;

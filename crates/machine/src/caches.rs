@@ -1,0 +1,129 @@
+//! Cache instances and the groups of cpus behind one last-level cache.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Cache, CacheKind, Cpu, CpuId, IdSet, Refusal};
+
+use crate::cpus::CPU_DIR;
+use crate::reader::Reader;
+
+/// A cache as one cpu sees it.
+struct View {
+    cpu: CpuId,
+    core: u32,
+    dir: String,
+    level: u8,
+    kind: CacheKind,
+}
+
+/// Reads every cache instance of the online cpus, once each, ordered by level, kind, first cpu.
+pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
+    let views: Vec<View> = cpus.iter().flat_map(|cpu| views(reader, cpu)).collect();
+    if views.is_empty() {
+        reader.refuse(Refusal::new(
+            "cache sizes and sharing",
+            format!("the kernel describes no cache in {CPU_DIR}/cpu*/cache"),
+            "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured",
+        ));
+    }
+    // The set's text only tells apart sets with the same first cpu.
+    let mut caches: BTreeMap<(u8, CacheKind, CpuId, String), Cache> = BTreeMap::new();
+    for (view, cpus) in views.iter().zip(sharers(reader, cpus, &views)) {
+        let at = |name: &str| format!("{}/{name}", view.dir);
+        let positive = |name: &str| reader.number::<u32>(&at(name)).filter(|n| *n != 0);
+        let key = (view.level, view.kind, cpus.first().unwrap_or(view.cpu), cpus.to_string());
+        caches.entry(key).or_insert_with(|| Cache {
+            level: view.level,
+            kind: view.kind,
+            bytes: reader.size(&at("size")),
+            line_bytes: positive("coherency_line_size"),
+            ways: positive("ways_of_associativity"),
+            sets: positive("number_of_sets"),
+            cpus,
+        });
+    }
+    caches.into_values().collect()
+}
+
+fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<View> {
+    let dir = format!("{CPU_DIR}/cpu{}/cache", cpu.id);
+    let indices = reader.numbered(&dir, "index").into_iter();
+    indices
+        .filter_map(|index| {
+            let dir = format!("{dir}/index{index}");
+            let level = reader.number(&format!("{dir}/level"))?;
+            let kind = kind(reader, &format!("{dir}/type"))?;
+            Some(View { cpu: cpu.id, core: cpu.core, dir, level, kind })
+        })
+        .collect()
+}
+
+/// Who shares each cache: what the mask says where all its members say the same, else the list likewise, else (some
+/// firmware shows empty sets) the threads of the core.
+///
+/// The mask comes first: it is older than the list, and kernels before 5.16 cut long lists at one page.
+fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[View]) -> Vec<IdSet> {
+    let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
+    let mut cores: BTreeMap<u32, IdSet> = BTreeMap::new();
+    for cpu in cpus {
+        cores.entry(cpu.core).or_default().insert(cpu.id);
+    }
+    let mut settled: Vec<Option<IdSet>> = vec![None; views.len()];
+    for read in [
+        (|reader: &Reader<'_>, dir: &str| reader.id_mask(&format!("{dir}/shared_cpu_map")))
+            as fn(&Reader<'_>, &str) -> _,
+        |reader, dir| reader.id_list(&format!("{dir}/shared_cpu_list")),
+    ] {
+        let mut claims: BTreeMap<(u8, CacheKind, CpuId), IdSet> = BTreeMap::new();
+        for (view, _) in views.iter().zip(&settled).filter(|(_, settled)| settled.is_none()) {
+            if let Some(claim) = read(reader, &view.dir) {
+                claims.insert((view.level, view.kind, view.cpu), claim.intersection(&online));
+            }
+        }
+        for (view, settled) in views.iter().zip(&mut settled).filter(|(_, settled)| settled.is_none()) {
+            let of = |cpu: CpuId| claims.get(&(view.level, view.kind, cpu));
+            let agreed = |claim: &&IdSet| claim.contains(view.cpu) && claim.iter().all(|cpu| of(cpu) == Some(*claim));
+            *settled = of(view.cpu).filter(agreed).cloned();
+        }
+    }
+    let threads = |view: &View| cores.get(&view.core).cloned().unwrap_or_default();
+    views.iter().zip(settled).map(|(view, cpus)| cpus.unwrap_or_else(|| threads(view))).collect()
+}
+
+fn kind(reader: &Reader<'_>, path: &str) -> Option<CacheKind> {
+    match reader.word(path)?.as_str() {
+        "Data" => Some(CacheKind::Data),
+        "Instruction" => Some(CacheKind::Instruction),
+        "Unified" => Some(CacheKind::Unified),
+        other => {
+            reader.malformed(path, other, "is neither Data, Instruction nor Unified");
+            None
+        }
+    }
+}
+
+/// Gives each cpu the index of its last-level-cache group, numbered in order of the first cpu.
+///
+/// Where no cache is known at all, the die (else the socket) stands in: the cpus of one die share the last cache on
+/// nearly every server.
+pub(crate) fn assign_groups(cpus: &mut [Cpu], caches: &[Cache]) {
+    let mut last: BTreeMap<u32, (u8, usize)> = BTreeMap::new();
+    for (index, cache) in caches.iter().enumerate().filter(|(_, cache)| cache.kind != CacheKind::Instruction) {
+        for cpu in cache.cpus.iter() {
+            let best = last.entry(cpu).or_insert((cache.level, index));
+            if cache.level > best.0 {
+                *best = (cache.level, index);
+            }
+        }
+    }
+    let mut numbers = BTreeMap::new();
+    for cpu in cpus {
+        let key = match last.get(&cpu.id) {
+            Some((_, index)) => (Some(*index), 0, None),
+            None if last.is_empty() => (None, cpu.socket, cpu.die),
+            None => continue,
+        };
+        let next = numbers.len() as u32;
+        cpu.llc = Some(*numbers.entry(key).or_insert(next));
+    }
+}

@@ -1,0 +1,108 @@
+//! Writing down a machine: exactly the files that discovery reads, without what identifies the machine.
+
+use std::io::{self, Write};
+use std::sync::PoisonError;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tiermark_model::Machine;
+
+use crate::discover::{LiveFacts, discover};
+use crate::error::DiscoverError;
+use crate::root::{Recording, Root};
+use crate::{dmi, identity, pages, system};
+
+/// The directory that wraps everything in the archive.
+const TOP: &str = "machine";
+
+/// What a capture holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaptureSummary {
+    /// Files written.
+    pub files: usize,
+    /// Bytes of their contents, uncompressed.
+    pub bytes: u64,
+    /// What was left out or replaced, in words.
+    pub redacted: Vec<&'static str>,
+}
+
+/// Writes a `.tar.gz` of what discovery reads below a root, from which [`discover`] finds the same machine.
+///
+/// Serial numbers, asset tags and the system UUID never leave the machine, and the host name is replaced. The same
+/// tree gives the same bytes.
+///
+/// # Errors
+/// [`DiscoverError`] where the root describes no machine, or the output cannot be written.
+pub fn capture(root: &Root, live: &LiveFacts, out: impl Write) -> Result<CaptureSummary, DiscoverError> {
+    let (recorded, log) = root.recorded();
+    let machine = discover(&recorded, live)?;
+    let mut recording = std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
+    let redacted = redact(&mut recording, &machine, live);
+    write(&recording, out, redacted).map_err(|source| DiscoverError::Io { path: "the capture".to_owned(), source })
+}
+
+/// Takes out what identifies the machine, and adds what only system calls told.
+fn redact(recording: &mut Recording, machine: &Machine, live: &LiveFacts) -> Vec<&'static str> {
+    let mut redacted = Vec::new();
+    let files = &mut recording.files;
+    if let Some(table) = files.get_mut(identity::TABLE) {
+        *table = dmi::redact(table);
+        redacted.push("SMBIOS serial numbers, asset tags and UUID blanked");
+    }
+    if files.contains_key(system::HOSTNAME) || live.uname.is_some() {
+        files.insert(system::HOSTNAME.to_owned(), b"captured\n".to_vec());
+        redacted.push("host name replaced");
+    }
+    let keep = |bytes: &[u8], wanted: &dyn Fn(&str) -> bool| -> Vec<u8> {
+        let text = String::from_utf8_lossy(bytes);
+        text.split_inclusive('\n').filter(|line| wanted(line)).collect::<String>().into_bytes()
+    };
+    if let Some(cpuinfo) = files.get_mut("proc/cpuinfo") {
+        // Single-board computers print their serial number here.
+        *cpuinfo = keep(cpuinfo, &|line| !line.starts_with("Serial"));
+    }
+    for mounts in ["proc/self/mountinfo", "proc/mounts"] {
+        if let Some(mounts) = files.get_mut(mounts) {
+            *mounts = keep(mounts, &|line| {
+                [" cgroup ", " cgroup2 ", " cpuset ", " - overlay "].iter().any(|kind| line.contains(kind))
+            });
+            redacted.push("mounts other than control groups left out");
+        }
+    }
+    let allowed = [("Cpus_allowed_list", &machine.allowed_cpus), ("Mems_allowed_list", &machine.allowed_nodes)];
+    let status: String = allowed.iter().map(|(name, ids)| format!("{name}:\t{ids}\n")).collect();
+    files.insert("proc/self/status".to_owned(), status.into_bytes());
+    let mut facts = format!("page_bytes {}\n", machine.page_bytes);
+    if let Some(signature) = &live.hypervisor {
+        facts.push_str(&format!("hypervisor {}\n", signature.replace('\n', " ")));
+    }
+    files.insert(pages::FACTS.to_owned(), facts.into_bytes());
+    if let Some(uname) = &live.uname {
+        files.insert("proc/sys/kernel/osrelease".to_owned(), format!("{}\n", uname.release).into_bytes());
+        files.insert("proc/sys/kernel/arch".to_owned(), format!("{}\n", uname.machine).into_bytes());
+    }
+    redacted
+}
+
+fn write(recording: &Recording, out: impl Write, redacted: Vec<&'static str>) -> io::Result<CaptureSummary> {
+    let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::best()));
+    let mut add = |path: &str, kind: tar::EntryType, bytes: &[u8]| {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        header.set_size(bytes.len() as u64);
+        // No owner and no time: the same machine gives the same archive.
+        header.set_mode(if kind.is_dir() { 0o755 } else { 0o644 });
+        header.set_mtime(0);
+        archive.append_data(&mut header, format!("{TOP}/{path}"), bytes)
+    };
+    let mut bytes = 0;
+    for name in recording.bare_names() {
+        add(&format!("{name}/"), tar::EntryType::Directory, &[])?;
+    }
+    for (path, content) in &recording.files {
+        add(path, tar::EntryType::Regular, content)?;
+        bytes += content.len() as u64;
+    }
+    archive.into_inner()?.finish()?.flush()?;
+    Ok(CaptureSummary { files: recording.files.len(), bytes, redacted })
+}

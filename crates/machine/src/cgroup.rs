@@ -1,0 +1,304 @@
+//! Control groups, version 1 and 2: the limits that apply to this process.
+
+use tiermark_model::{Cgroup, IdSet};
+
+use crate::reader::Reader;
+
+/// Version 1 says "no limit" with the largest page-aligned number below 2⁶³; no machine has 2⁶⁰ bytes.
+const NO_LIMIT: u64 = 1 << 60;
+
+/// What control groups allow this process.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) cgroup: Option<Cgroup>,
+    pub(crate) cpus: Option<IdSet>,
+    pub(crate) nodes: Option<IdSet>,
+}
+
+/// A mounted hierarchy.
+struct Mount {
+    /// Path inside the hierarchy that is mounted.
+    root: String,
+    point: String,
+    version: u32,
+    /// Mount options; version 1 lists its controllers among them.
+    options: Vec<String>,
+}
+
+/// Where this process is in one controller's hierarchy.
+struct Place<'a> {
+    version: u32,
+    path: String,
+    mount: &'a Mount,
+    /// Directories from the process's group up to the mount point.
+    dirs: Vec<String>,
+}
+
+impl Place<'_> {
+    /// Whether files lack the controller's prefix, as in the cpuset file system of old.
+    fn bare_names(&self) -> bool {
+        self.mount.options.iter().any(|o| o == "noprefix")
+    }
+}
+
+/// Reads the limits of this process from the hierarchies it is in.
+pub(crate) fn read(reader: &Reader<'_>) -> Limits {
+    let mounts = mounts(reader);
+    if mounts.is_empty() {
+        return Limits::default();
+    }
+    let groups = groups(reader);
+    let memory = place(&mounts, &groups, "memory");
+    let cpu = place(&mounts, &groups, "cpu");
+    let cpuset = place(&mounts, &groups, "cpuset");
+    let quota = cpu.as_ref().and_then(|place| cpu_quota(reader, place));
+    let cgroup = memory.or(cpu).map(|place| {
+        let (memory_limit, memory_used) = memory_limit(reader, &place).unzip();
+        Cgroup {
+            version: place.version,
+            path: place.path,
+            memory_limit,
+            memory_used: memory_used.flatten(),
+            cpu_quota: quota,
+        }
+    });
+    let ids = |what: &str| cpuset.as_ref().and_then(|place| cpuset_ids(reader, place, what));
+    Limits { cgroup, cpus: ids("cpus"), nodes: ids("mems") }
+}
+
+/// Spaces and the like are written as `\040` in mount tables.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let digits = tail.get(..3).filter(|d| first == b'\\' && d.iter().all(|b| (b'0'..=b'7').contains(b)));
+        if let Some(digits) = digits {
+            bytes.push(digits.iter().fold(0u8, |n, d| n.wrapping_mul(8).wrapping_add(d - b'0')));
+            rest = &tail[3..];
+        } else {
+            bytes.push(first);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn mounts(reader: &Reader<'_>) -> Vec<Mount> {
+    if let Some(text) = reader.lines("proc/self/mountinfo") {
+        return text.lines().filter_map(mountinfo_line).collect();
+    }
+    // Trees captured by other tools often have only the older table, which does not tell what is mounted where.
+    let text = reader.lines("proc/mounts").unwrap_or_default();
+    text.lines()
+        .filter_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            let point = fields.next()?;
+            let kind = fields.next()?;
+            mount("/", point, kind, fields.next()?)
+        })
+        .collect()
+}
+
+/// `36 35 98:0 /root /point opts optional… - type source super-opts`
+fn mountinfo_line(line: &str) -> Option<Mount> {
+    let (left, right) = line.split_once(" - ")?;
+    let mut left = left.split(' ').skip(3);
+    let mut right = right.split(' ');
+    let kind = right.next()?;
+    mount(left.next()?, left.next()?, kind, right.nth(1).unwrap_or_default())
+}
+
+fn mount(root: &str, point: &str, kind: &str, options: &str) -> Option<Mount> {
+    let mut options: Vec<String> = options.split(',').map(str::to_owned).collect();
+    let version = match kind {
+        "cgroup" => 1,
+        "cgroup2" => 2,
+        "cpuset" => {
+            options.extend(["cpuset".to_owned(), "noprefix".to_owned()]);
+            1
+        }
+        _ => return None,
+    };
+    Some(Mount { root: unescape(root), point: unescape(point), version, options })
+}
+
+/// Controllers and path of each hierarchy this process is in; version 2 has no controllers here.
+fn groups(reader: &Reader<'_>) -> Vec<(Vec<String>, String)> {
+    let mut groups: Vec<(Vec<String>, String)> = reader
+        .lines("proc/self/cgroup")
+        .unwrap_or_default()
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let controllers = fields.next()?.split(',').filter(|c| !c.is_empty()).map(str::to_owned).collect();
+            Some((controllers, fields.next()?.to_owned()))
+        })
+        .collect();
+    if groups.is_empty()
+        && let Some(path) = reader.word("proc/self/cpuset")
+    {
+        // Enough for the cpuset, in either version.
+        groups.push((vec!["cpuset".to_owned()], path.clone()));
+        groups.push((Vec::new(), path));
+    }
+    groups
+}
+
+/// Where this process is for a controller: version 1 where the controller is mounted there, else version 2.
+fn place<'a>(mounts: &'a [Mount], groups: &[(Vec<String>, String)], controller: &str) -> Option<Place<'a>> {
+    let v1 = mounts.iter().find(|m| m.version == 1 && m.options.iter().any(|o| o == controller)).and_then(|mount| {
+        let (_, path) = groups.iter().find(|(names, _)| names.iter().any(|name| name == controller))?;
+        Some((mount, path))
+    });
+    let (mount, path) = v1.or_else(|| {
+        let mount = mounts.iter().find(|m| m.version == 2)?;
+        let (_, path) = groups.iter().find(|(names, _)| names.is_empty())?;
+        Some((mount, path))
+    })?;
+    Some(Place { version: mount.version, path: path.clone(), dirs: dirs(mount, path), mount })
+}
+
+/// The directories from the group up to the mount point. A path outside of what is mounted (another namespace's)
+/// leaves only the mount point.
+fn dirs(mount: &Mount, path: &str) -> Vec<String> {
+    let inside = match mount.root.trim_end_matches('/') {
+        "" => Some(path),
+        root => path.strip_prefix(root).filter(|rest| rest.is_empty() || rest.starts_with('/')),
+    };
+    let names: Vec<&str> = inside.unwrap_or_default().split('/').filter(|name| !name.is_empty()).collect();
+    let names = if names.contains(&"..") { Vec::new() } else { names };
+    let point = mount.point.trim_matches('/');
+    (0..=names.len())
+        .rev()
+        .map(|depth| std::iter::once(point).chain(names[..depth].iter().copied()).collect::<Vec<_>>().join("/"))
+        .collect()
+}
+
+/// The smallest limit along the path, with the memory used in that group.
+fn memory_limit(reader: &Reader<'_>, place: &Place<'_>) -> Option<(u64, Option<u64>)> {
+    let (limit, used) = match place.version {
+        2 => ("memory.max", "memory.current"),
+        _ => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
+    };
+    let limits = place.dirs.iter().filter_map(|dir| {
+        let path = format!("{dir}/{limit}");
+        let text = reader.word(&path).filter(|text| text != "max")?;
+        let bytes = text.parse::<u64>().ok();
+        if bytes.is_none() {
+            reader.malformed(&path, &text, "is not a memory limit");
+        }
+        Some((bytes.filter(|bytes| *bytes < NO_LIMIT)?, dir))
+    });
+    let (bytes, dir) = limits.min_by_key(|(bytes, _)| *bytes)?;
+    Some((bytes, reader.number(&format!("{dir}/{used}"))))
+}
+
+/// The smallest quota along the path, in cpus.
+fn cpu_quota(reader: &Reader<'_>, place: &Place<'_>) -> Option<f64> {
+    let quota_of = |dir: &String| -> Option<f64> {
+        let (quota, period) = if place.version == 2 {
+            let text = reader.word(&format!("{dir}/cpu.max"))?;
+            let (quota, period) = text.split_once(' ').unwrap_or((&text, "100000"));
+            if quota == "max" {
+                return None;
+            }
+            match (quota.parse::<i64>(), period.trim().parse::<i64>()) {
+                (Ok(quota), Ok(period)) => (quota, period),
+                _ => {
+                    reader.malformed(&format!("{dir}/cpu.max"), &text, "is not a quota and a period");
+                    return None;
+                }
+            }
+        } else {
+            (reader.number(&format!("{dir}/cpu.cfs_quota_us"))?, reader.number(&format!("{dir}/cpu.cfs_period_us"))?)
+        };
+        // -1 is version 1's "no quota".
+        (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
+    };
+    place.dirs.iter().filter_map(quota_of).min_by(f64::total_cmp)
+}
+
+/// The cpus or memory nodes of the nearest group that states them.
+fn cpuset_ids(reader: &Reader<'_>, place: &Place<'_>, what: &str) -> Option<IdSet> {
+    let names = match place.version {
+        2 => [format!("cpuset.{what}.effective"), format!("cpuset.{what}")],
+        _ if place.bare_names() => [format!("effective_{what}"), what.to_owned()],
+        _ => [format!("cpuset.effective_{what}"), format!("cpuset.{what}")],
+    };
+    let paths = place.dirs.iter().flat_map(|dir| names.iter().map(move |name| format!("{dir}/{name}")));
+    paths.into_iter().find_map(|path| reader.id_list(&path).filter(|ids| !ids.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Root;
+
+    fn limits(files: &[(&str, &str)]) -> Limits {
+        let root = Root::from_files("test", files.iter().copied());
+        let reader = Reader::new(&root);
+        let limits = read(&reader);
+        assert!(reader.into_refusals().is_empty());
+        limits
+    }
+
+    #[test]
+    fn version_2_takes_the_smallest_limit_on_the_way_up() {
+        let limits = limits(&[
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("sys/fs/cgroup/a/memory.max", "1048576\n"),
+            ("sys/fs/cgroup/a/memory.current", "4096\n"),
+            ("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/a/cpu.max", "max 100000\n"),
+            ("sys/fs/cgroup/a/cpuset.cpus.effective", "0-3\n"),
+            ("sys/fs/cgroup/a/b/cpuset.cpus", "\n"),
+            ("sys/fs/cgroup/a/cpuset.mems.effective", "1\n"),
+        ]);
+        let cgroup = limits.cgroup.unwrap();
+        assert_eq!((cgroup.version, cgroup.path.as_str()), (2, "/a/b"));
+        assert_eq!((cgroup.memory_limit, cgroup.memory_used), (Some(1 << 20), Some(4096)));
+        assert_eq!(cgroup.cpu_quota, Some(1.5));
+        assert_eq!((limits.cpus.unwrap().to_string(), limits.nodes.unwrap().to_string()), ("0-3".into(), "1".into()));
+    }
+
+    #[test]
+    fn version_1_in_a_container_whose_group_is_mounted_as_root() {
+        let limits = limits(&[
+            ("proc/self/cgroup", "4:memory:/docker/x\n3:cpu,cpuacct:/docker/x\n2:cpuset:/docker/x\n0::/\n"),
+            (
+                "proc/self/mountinfo",
+                "1 0 0:1 /docker/x /sys/fs/cgroup/memory rw master:1 - cgroup cgroup rw,memory\n\
+                 2 0 0:2 /docker/x /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
+                 3 0 0:3 / /sys/fs/cgroup/cpu\\040set rw - cgroup cgroup rw,cpuset\n",
+            ),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/cpu set/docker/x/cpuset.cpus", "2-3\n"),
+        ]);
+        let cgroup = limits.cgroup.unwrap();
+        assert_eq!((cgroup.version, cgroup.memory_limit, cgroup.cpu_quota), (1, None, None));
+        assert_eq!(limits.cpus.unwrap().to_string(), "2-3");
+    }
+
+    #[test]
+    fn the_cpuset_file_system_of_old() {
+        let limits = limits(&[
+            ("proc/self/cpuset", "/job\n"),
+            ("proc/mounts", "cpuset /dev/cpuset cgroup rw,cpuset,noprefix 0 0\n"),
+            ("dev/cpuset/job/cpus", "4-7\n"),
+        ]);
+        assert_eq!(limits.cpus.unwrap().to_string(), "4-7");
+        assert!(limits.cgroup.is_none());
+    }
+
+    #[test]
+    fn a_path_of_another_namespace_leads_to_the_mount_point() {
+        let mount = Mount { root: "/mine".into(), point: "/cg".into(), version: 2, options: vec![] };
+        assert_eq!(dirs(&mount, "/../other"), ["cg"]);
+        assert_eq!(dirs(&mount, "/minefield/x"), ["cg"]);
+        assert_eq!(dirs(&mount, "/mine/x/y"), ["cg/x/y", "cg/x", "cg"]);
+    }
+}

@@ -1,0 +1,171 @@
+//! `/proc/cpuinfo`: who the processor is, and a cpu list where sysfs has none.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{CpuId, CpuModel, IdSet};
+
+use crate::reader::Reader;
+
+/// The parts of `/proc/cpuinfo` that discovery uses.
+#[derive(Debug, Default)]
+pub(crate) struct CpuInfo {
+    /// The `processor` numbers.
+    pub(crate) processors: IdSet,
+    /// `physical id` of each processor that has one.
+    pub(crate) sockets: BTreeMap<CpuId, u32>,
+    /// `core id` of each processor that has one.
+    pub(crate) cores: BTreeMap<CpuId, u32>,
+    /// The first processor's identity.
+    pub(crate) model: CpuModel,
+}
+
+/// An Arm implementer: its number, its name, and its parts by number.
+type Implementer = (u32, &'static str, &'static [(u32, &'static str)]);
+
+/// Arm implementers and their parts seen in servers, from the main id register as the kernel prints it.
+const ARM: &[Implementer] = &[
+    (
+        0x41,
+        "Arm",
+        &[
+            (0xd08, "Cortex-A72"),
+            (0xd0c, "Neoverse-N1"),
+            (0xd40, "Neoverse-V1"),
+            (0xd49, "Neoverse-N2"),
+            (0xd4f, "Neoverse-V2"),
+            (0xd83, "Neoverse-V3AE"),
+            (0xd84, "Neoverse-V3"),
+            (0xd8e, "Neoverse-N3"),
+        ],
+    ),
+    (0x43, "Cavium", &[(0x0a1, "ThunderX"), (0x0af, "ThunderX2")]),
+    (0x46, "Fujitsu", &[(0x001, "A64FX")]),
+    (0x48, "HiSilicon", &[(0xd01, "TaiShan v110"), (0xd02, "TaiShan v120")]),
+    (0x4e, "NVIDIA", &[]),
+    (0x51, "Qualcomm", &[]),
+    (0x61, "Apple", &[]),
+    (0x6d, "Microsoft", &[(0xd49, "Azure Cobalt 100")]),
+    (0xc0, "Ampere", &[(0xac3, "Ampere-1"), (0xac4, "Ampere-1A"), (0xac5, "Ampere-1B")]),
+];
+
+/// Reads `/proc/cpuinfo`; everything is empty where there is none.
+pub(crate) fn read(reader: &Reader<'_>) -> CpuInfo {
+    reader.lines("proc/cpuinfo").map(|text| parse(&text)).unwrap_or_default()
+}
+
+fn parse(text: &str) -> CpuInfo {
+    let mut info = CpuInfo::default();
+    let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut current = None;
+    for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
+        let (key, value) = (key.trim(), value.trim());
+        // Old Arm kernels name the model in a line "Processor" without a number; s390 writes "processor 0: …".
+        let number = if key == "processor" { value } else { key.strip_prefix("processor ").unwrap_or_default() };
+        if let Ok(id) = number.parse() {
+            info.processors.insert(id);
+            current = Some(id);
+        } else if let Some(cpu) = current {
+            match (key, value.parse()) {
+                ("physical id", Ok(socket)) => drop(info.sockets.insert(cpu, socket)),
+                ("core id", Ok(core)) => drop(info.cores.insert(cpu, core)),
+                _ => {}
+            }
+        }
+        fields.entry(key).or_insert(value);
+    }
+    info.model = model(&fields);
+    info
+}
+
+fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
+    let get = |name: &str| fields.get(name).copied().filter(|value| !value.is_empty());
+    let decimal = |name: &str| get(name).and_then(|value| value.parse().ok());
+    let hex = |name: &str| {
+        get(name).and_then(|value| u32::from_str_radix(value.strip_prefix("0x").unwrap_or(value), 16).ok())
+    };
+    let owned = |name: &str| get(name).map(str::to_owned);
+    let flags =
+        get("flags").or(get("Features")).or(get("features")).unwrap_or_default().split_whitespace().map(str::to_owned);
+    let mut model = CpuModel {
+        vendor: owned("vendor_id").or(owned("vendor")),
+        name: owned("model name").or(owned("cpu")).or(owned("Hardware")),
+        family: decimal("cpu family"),
+        model: decimal("model"),
+        stepping: decimal("stepping"),
+        microcode: owned("microcode"),
+        flags: flags.collect(),
+        arch: None,
+    };
+    if let Some(implementer) = hex("CPU implementer") {
+        let known = ARM.iter().find(|(id, ..)| *id == implementer);
+        model.vendor =
+            Some(known.map_or_else(|| format!("implementer 0x{implementer:02x}"), |(_, name, _)| (*name).to_owned()));
+        model.model = hex("CPU part");
+        model.stepping = hex("CPU variant")
+            .zip(decimal("CPU revision"))
+            .and_then(|(variant, revision): (u32, u32)| variant.checked_mul(16)?.checked_add(revision));
+        let part = known.zip(model.model).and_then(|((_, _, parts), part)| parts.iter().find(|(id, _)| *id == part));
+        model.name = part.map(|(_, name)| (*name).to_owned()).or(model.name);
+    }
+    model.arch = arch(&model, get("CPU architecture"), get("arch"));
+    model
+}
+
+/// The architecture as far as `/proc/cpuinfo` gives it away.
+fn arch(model: &CpuModel, arm: Option<&str>, ia64: Option<&str>) -> Option<String> {
+    let has = |flag: &str| model.flags.iter().any(|f| f == flag);
+    let vendor = model.vendor.as_deref().unwrap_or_default();
+    let name = model.name.as_deref().unwrap_or_default();
+    let arch = match arm.map(str::parse::<u32>) {
+        Some(Ok(version)) if version >= 8 => "aarch64",
+        Some(_) => "arm",
+        None if ia64.is_some_and(|arch| arch.starts_with("IA-64")) => "ia64",
+        None if vendor.starts_with("IBM/S390") => "s390x",
+        None if name.starts_with("POWER") => "ppc64le",
+        None if has("lm") && has("fpu") => "x86_64",
+        None if has("fpu") => "i686",
+        None => return None,
+    };
+    Some(arch.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_x86_server() {
+        let info = parse(
+            "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n\
+             stepping\t: 1\nmicrocode\t: 0x1000065\nphysical id\t: 0\ncore id\t: 3\nflags\t\t: fpu lm hypervisor\n\n\
+             processor\t: 7\nphysical id\t: 1\nmodel name\t: other\n",
+        );
+        assert_eq!(info.processors.to_string(), "0,7");
+        assert_eq!((info.sockets[&7], info.cores[&0]), (1, 3));
+        let model = info.model;
+        assert_eq!(model.arch.as_deref(), Some("x86_64"));
+        assert_eq!((model.family, model.model, model.stepping), (Some(26), Some(2), Some(1)));
+        assert_eq!((model.name.as_deref(), model.microcode.as_deref()), (Some("AMD EPYC"), Some("0x1000065")));
+    }
+
+    #[test]
+    fn an_arm_server_is_named_by_its_part() {
+        let info = parse(
+            "processor\t: 0\nFeatures\t: fp asimd sve\nCPU implementer\t: 0x41\nCPU architecture: 8\n\
+             CPU variant\t: 0x1\nCPU part\t: 0xd40\nCPU revision\t: 1\n",
+        );
+        assert_eq!(info.model.name.as_deref(), Some("Neoverse-V1"));
+        assert_eq!(info.model.vendor.as_deref(), Some("Arm"));
+        assert_eq!(info.model.stepping, Some(17));
+        assert_eq!(info.model.arch.as_deref(), Some("aarch64"));
+    }
+
+    #[test]
+    fn other_architectures() {
+        let s390 = parse("vendor_id       : IBM/S390\nprocessor 0: version = FF\nprocessor 1: version = FF\n");
+        assert_eq!((s390.processors.to_string().as_str(), s390.model.arch.as_deref()), ("0-1", Some("s390x")));
+        let power = parse("processor\t: 8\ncpu\t\t: POWER9, altivec supported\n");
+        assert_eq!((power.processors.to_string().as_str(), power.model.arch.as_deref()), ("8", Some("ppc64le")));
+        assert_eq!(parse("").model, CpuModel::default());
+    }
+}

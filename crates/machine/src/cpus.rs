@@ -1,0 +1,168 @@
+//! Logical cpus, and the cores, clusters, dies and sockets they form.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Cpu, CpuId, IdSet};
+
+use crate::cpuinfo::CpuInfo;
+use crate::reader::Reader;
+
+/// Where the kernel describes its cpus.
+pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
+
+/// Ids above this are refused where nothing but a list names them: the largest `NR_CPUS` any kernel is built with.
+const MAX_BARE_CPUS: u32 = 8192;
+
+/// Online cpus and offline ones.
+pub(crate) struct Found {
+    pub(crate) online: IdSet,
+    pub(crate) offline: IdSet,
+}
+
+/// Finds the online cpus: sysfs's list, else the `cpuN` directories, else `/proc/cpuinfo`.
+pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo) -> Found {
+    let dirs: IdSet = reader.numbered(CPU_DIR, "cpu").into_iter().collect();
+    let present = reader.id_list(&format!("{CPU_DIR}/present")).unwrap_or_default();
+    let list_path = format!("{CPU_DIR}/online");
+    let online = match reader.id_list(&list_path).filter(|list| !list.is_empty()) {
+        Some(list) if dirs.is_empty() => {
+            let cut: IdSet = list.iter().filter(|id| *id < MAX_BARE_CPUS).collect();
+            if cut != list {
+                reader.malformed(&list_path, &list.to_string(), "names more cpus than any kernel has");
+            }
+            cut
+        }
+        Some(list) => {
+            let extra = list.difference(&dirs);
+            if !extra.is_empty() {
+                reader.malformed(&list_path, &list.to_string(), "names cpus that have no directory");
+            }
+            list.intersection(&dirs)
+        }
+        None => IdSet::new(),
+    };
+    let online = if online.is_empty() { from_dirs(reader, &dirs) } else { online };
+    let online = if online.is_empty() { info.processors.clone() } else { online };
+    let known = if dirs.is_empty() { present.intersection(&info.processors) } else { dirs };
+    Found { offline: known.difference(&online), online }
+}
+
+/// The directories of cpus that are not switched off. Kernels before 2.6.26 have no `online` list, and the first
+/// cpu often has no switch; an offline cpu has no topology either.
+fn from_dirs(reader: &Reader<'_>, dirs: &IdSet) -> IdSet {
+    dirs.iter().filter(|id| reader.word(&format!("{CPU_DIR}/cpu{id}/online")).as_deref() != Some("0")).collect()
+}
+
+/// What sysfs says about one cpu's place.
+#[derive(Default, Clone)]
+struct Place {
+    package: Option<i64>,
+    package_cpus: Option<IdSet>,
+    die: Option<u32>,
+    cluster: Option<u32>,
+    core_id: Option<i64>,
+    siblings: Option<IdSet>,
+}
+
+/// Reads the topology of the online cpus. Node, last-level cache and kind are left to others.
+pub(crate) fn topology(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo) -> Vec<Cpu> {
+    let places: BTreeMap<CpuId, Place> = online.iter().map(|id| (id, place(reader, online, info, id))).collect();
+    let sockets = sockets(&places);
+    let cores = cores(&places, &sockets);
+    let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
+    places
+        .iter()
+        .map(|(&id, place)| {
+            let core = cores.get(&id).copied().unwrap_or_default();
+            let rank = ranks.entry(core).or_default();
+            *rank += 1;
+            Cpu {
+                id,
+                core,
+                smt_rank: *rank - 1,
+                socket: sockets.get(&id).copied().unwrap_or_default(),
+                die: place.die,
+                cluster: place.cluster,
+                ..Cpu::default()
+            }
+        })
+        .collect()
+}
+
+fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> Place {
+    let at = |name: &str| format!("{CPU_DIR}/cpu{id}/topology/{name}");
+    // A set that leaves out the cpu it is about says nothing.
+    let group = |list: &str, mask: &str| {
+        reader.ids(&at(list), &at(mask)).map(|cpus| cpus.intersection(online)).filter(|cpus| cpus.contains(id))
+    };
+    // -1 is the kernel's word for "unknown".
+    let known = |name: &str| reader.number::<i64>(&at(name)).and_then(|n| u32::try_from(n).ok());
+    Place {
+        package: reader.number(&at("physical_package_id")).or_else(|| info.sockets.get(&id).copied().map(i64::from)),
+        package_cpus: group("package_cpus_list", "package_cpus")
+            .or_else(|| group("core_siblings_list", "core_siblings")),
+        die: known("die_id"),
+        cluster: known("cluster_id"),
+        core_id: reader.number(&at("core_id")).or_else(|| info.cores.get(&id).copied().map(i64::from)),
+        siblings: group("core_cpus_list", "core_cpus").or_else(|| group("thread_siblings_list", "thread_siblings")),
+    }
+}
+
+/// The socket of each cpu: the kernel's package id where it tells packages apart, else packages are numbered.
+///
+/// On s390 all ids are -1, and some Itanium boards repeat ids: only the sets of siblings differ there.
+fn sockets(places: &BTreeMap<CpuId, Place>) -> BTreeMap<CpuId, u32> {
+    let mut groups: BTreeMap<i64, Vec<Option<&IdSet>>> = BTreeMap::new();
+    for place in places.values() {
+        let sets = groups.entry(place.package.unwrap_or(-1)).or_default();
+        if !sets.contains(&place.package_cpus.as_ref()) {
+            sets.push(place.package_cpus.as_ref());
+        }
+    }
+    // Sets that overlap are damage, not packages.
+    let apart = |sets: &[Option<&IdSet>]| {
+        let members: usize = sets.iter().map(|set| set.map_or(0, IdSet::len)).sum();
+        let union = sets.iter().flatten().fold(IdSet::new(), |all, set| all.union(set));
+        sets.iter().all(Option::is_some) && union.len() == members
+    };
+    let trusted = groups.iter().all(|(id, sets)| u32::try_from(*id).is_ok() && (sets.len() == 1 || !apart(sets)));
+    let mut numbers: BTreeMap<(i64, Option<CpuId>), u32> = BTreeMap::new();
+    places
+        .iter()
+        .map(|(&id, place)| {
+            let package = place.package.unwrap_or(-1);
+            if let (true, Ok(socket)) = (trusted, u32::try_from(package)) {
+                return (id, socket);
+            }
+            let split = groups.get(&package).is_some_and(|sets| apart(sets));
+            let first = place.package_cpus.as_ref().filter(|_| split).and_then(IdSet::first);
+            let next = numbers.len() as u32;
+            (id, *numbers.entry((package, first)).or_insert(next))
+        })
+        .collect()
+}
+
+/// The machine-wide core number of each cpu, in order of socket, die, core id.
+fn cores(places: &BTreeMap<CpuId, Place>, sockets: &BTreeMap<CpuId, u32>) -> BTreeMap<CpuId, u32> {
+    let keys: BTreeMap<CpuId, _> = places
+        .iter()
+        .map(|(&id, place)| {
+            let socket = sockets.get(&id).copied().unwrap_or_default();
+            // Sets of siblings must agree with each other, or they group nothing.
+            let agreed = place.siblings.as_ref().filter(|set| {
+                set.iter().all(|other| places.get(&other).and_then(|p| p.siblings.as_ref()) == Some(*set))
+            });
+            let leader = match (agreed.and_then(IdSet::first), place.core_id) {
+                (Some(first), _) => Some(first),
+                (None, Some(_)) => None,
+                (None, None) => Some(id),
+            };
+            // Siblings with different core ids are cores that share a module (AMD family 15h), not threads.
+            (id, (socket, place.die, place.core_id, leader))
+        })
+        .collect();
+    let mut order: Vec<_> = keys.values().copied().collect();
+    order.sort_unstable();
+    order.dedup();
+    keys.iter().map(|(&id, key)| (id, order.partition_point(|k| k < key) as u32)).collect()
+}

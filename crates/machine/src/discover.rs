@@ -1,0 +1,139 @@
+//! Putting a machine together from all readers.
+
+use tiermark_model::{IdSet, Machine, Refusal};
+
+use crate::error::DiscoverError;
+use crate::reader::Reader;
+use crate::root::Root;
+use crate::{caches, cgroup, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, system};
+
+/// Facts that only system calls and instructions give; all `None` for captured trees.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LiveFacts {
+    /// `sched_getaffinity` of this process.
+    pub allowed_cpus: Option<IdSet>,
+    /// `get_mempolicy(MPOL_F_MEMS_ALLOWED)`.
+    pub allowed_nodes: Option<IdSet>,
+    /// `sysconf(_SC_PAGESIZE)`, in bytes.
+    pub page_bytes: Option<u64>,
+    /// `uname`.
+    pub uname: Option<Uname>,
+    /// The CPUID hypervisor signature (leaf 0x4000_0000), where the processor has one.
+    pub hypervisor: Option<String>,
+}
+
+/// What `uname` says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Uname {
+    /// Kernel release.
+    pub release: String,
+    /// Architecture.
+    pub machine: String,
+    /// Host name.
+    pub nodename: String,
+}
+
+/// Describes the machine below a root.
+///
+/// Files that make no sense are treated as absent and named in [`Machine::unseen`].
+///
+/// # Errors
+/// [`DiscoverError::NoCpus`] where nothing names a cpu.
+pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
+    let reader = Reader::new(root);
+    let mut info = cpuinfo::read(&reader);
+    let found = cpus::find(&reader, &info);
+    if found.online.is_empty() {
+        return Err(DiscoverError::NoCpus { path: root.label().to_owned() });
+    }
+    let online = found.online;
+    let mut cpus = cpus::topology(&reader, &online, &info);
+    let caches = caches::read(&reader, &cpus);
+    caches::assign_groups(&mut cpus, &caches);
+    kinds::assign(&reader, &mut cpus);
+    let nodes = nodes::read(&reader, &mut cpus);
+    let board = identity::read(&reader);
+    let limits = cgroup::read(&reader);
+
+    let model = &mut info.model;
+    let told = live.uname.as_ref().map(|u| u.machine.clone());
+    model.arch = told.or_else(|| reader.word("proc/sys/kernel/arch")).or_else(|| model.arch.take());
+    // The kernel has no marketing name on Arm; firmware may.
+    if !model.flags.iter().any(|flag| flag == "fpu") {
+        model.name = board.processor.clone().or_else(|| model.name.take());
+    }
+    let mut system = system::read(&reader, live, model, &board, &online);
+    system.cgroup = limits.cgroup;
+
+    let status = Status::read(&reader);
+    let allowed_cpus =
+        allowed(&reader, "cpus", &online, live.allowed_cpus.as_ref().or(status.cpus.as_ref()), limits.cpus.as_ref());
+    let node_ids: IdSet = nodes.iter().map(|node| node.id).collect();
+    let allowed_nodes = allowed(
+        &reader,
+        "nodes",
+        &node_ids,
+        live.allowed_nodes.as_ref().or(status.nodes.as_ref()),
+        limits.nodes.as_ref(),
+    );
+    let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, model.arch.as_deref(), &system));
+    let theoretical_peak = dmi::theoretical_peak(&board.dimms);
+    Ok(Machine {
+        cpu_model: info.model,
+        cpus,
+        offline_cpus: found.offline,
+        allowed_cpus,
+        allowed_nodes,
+        caches,
+        nodes,
+        page_bytes,
+        dimms: board.dimms,
+        theoretical_peak,
+        system,
+        unseen: reader.into_refusals(),
+    })
+}
+
+/// The affinity that `/proc/self/status` shows, for trees without live facts.
+struct Status {
+    cpus: Option<IdSet>,
+    nodes: Option<IdSet>,
+}
+
+impl Status {
+    fn read(reader: &Reader<'_>) -> Self {
+        let path = "proc/self/status";
+        let text = reader.lines(path).unwrap_or_default();
+        let list = |name: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+            match value.parse() {
+                Ok(ids) => Some(ids),
+                Err(_) => {
+                    reader.malformed(path, value, format!("is not a set of ids for {name}"));
+                    None
+                }
+            }
+        };
+        Self { cpus: list("Cpus_allowed_list"), nodes: list("Mems_allowed_list") }
+    }
+}
+
+/// What is there ∩ what the process may use ∩ what its group may use. A limit that leaves nothing is misread (a path
+/// of another namespace), for this process does run somewhere: it is set aside and said.
+fn allowed(reader: &Reader<'_>, what: &str, all: &IdSet, process: Option<&IdSet>, group: Option<&IdSet>) -> IdSet {
+    let mut allowed = all.clone();
+    for (limit, from) in [(process, "this process's affinity"), (group, "its control group's cpuset")] {
+        let Some(limit) = limit else { continue };
+        let cut = allowed.intersection(limit);
+        if cut.is_empty() {
+            reader.refuse(Refusal::new(
+                format!("the {what} this process may use"),
+                format!("{from} is {limit}, and none of those is among {allowed}"),
+                "that limit is set aside",
+            ));
+        } else {
+            allowed = cut;
+        }
+    }
+    allowed
+}

@@ -1,0 +1,150 @@
+//! Which modules share a memory channel, as far as slot names tell.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::Dimm;
+
+/// Slots a channel has at most on any server board; a larger number behind the letter is not a slot's.
+const MAX_SLOTS_PER_CHANNEL: u32 = 3;
+
+/// How slots are named: what identifies the channel in a slot's locator and bank.
+type Pattern = fn(&str, &str) -> Option<String>;
+
+/// Patterns seen on real boards, most explicit first.
+const PATTERNS: &[Pattern] = &[channel_word, core_and_dimm, dimm_letter];
+
+/// The channel of each slot, by one pattern that fits all of them; `None` where no pattern does.
+///
+/// A pattern fits when it reads every slot, and no two slots with the same names or more than three land in one channel.
+pub(super) fn by_slot(dimms: &[Dimm]) -> Option<Vec<String>> {
+    PATTERNS.iter().find_map(|pattern| {
+        let keys: Vec<String> = dimms
+            .iter()
+            .map(|d| {
+                let (locator, bank) = (d.locator.as_deref().unwrap_or_default(), d.bank.as_deref().unwrap_or_default());
+                pattern(locator, bank)
+            })
+            .collect::<Option<_>>()?;
+        let mut slots: BTreeMap<&str, Vec<&Dimm>> = BTreeMap::new();
+        for (key, dimm) in keys.iter().zip(dimms) {
+            let taken = slots.entry(key).or_default();
+            let same_names = |other: &&Dimm| other.locator == dimm.locator && other.bank == dimm.bank;
+            if taken.iter().any(same_names) || taken.len() as u32 >= MAX_SLOTS_PER_CHANNEL {
+                return None;
+            }
+            taken.push(dimm);
+        }
+        Some(keys)
+    })
+}
+
+/// Lower-case text in which every run of other characters is one space.
+fn words(text: &str) -> String {
+    let spaced: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect();
+    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `NODE 0 CHANNEL 1 DIMM 0`, `P0 CHANNEL A`, `P0_Node1_Channel2_Dimm0`, `Controller0-ChannelA-DIMM0`: all up to
+/// the channel's designator, and the processor that the other name may hold.
+fn channel_word(locator: &str, bank: &str) -> Option<String> {
+    let (named, other) = (words(bank), words(locator));
+    let (named, other) = if named.contains("channel") { (named, other) } else { (other, named) };
+    let at = named.find("channel")? + "channel".len();
+    let rest = named[at..].trim_start();
+    let designator: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+    if designator.is_empty() || designator.starts_with("dimm") {
+        return None;
+    }
+    Some(format!("{} {designator} {}", &named[..at], processor(&other).unwrap_or_default()))
+}
+
+/// `CPU0_C3D1`: channel 3, slot 1.
+fn core_and_dimm(locator: &str, _: &str) -> Option<String> {
+    let text = words(locator);
+    let (before, last) = text.rsplit_once(' ')?;
+    let (channel, slot) = last.strip_prefix('c')?.split_once('d')?;
+    let number = |text: &str| text.parse::<u32>().ok();
+    number(channel)?;
+    number(slot)?;
+    Some(format!("{before} {channel}"))
+}
+
+/// `CPU0_DIMM_A1`, `P1-DIMMB2`, `DIMM_P0_C1`, `DIMM A1` in a bank that names the processor: the letter.
+///
+/// Names without the word DIMM (`A1` to `A12`) are not read: there the letter is the socket.
+fn dimm_letter(locator: &str, bank: &str) -> Option<String> {
+    let text = words(locator);
+    let at = text.find("dimm")?;
+    let tail = text[at + "dimm".len()..].trim_start();
+    let last = tail.rsplit(' ').next()?;
+    let letter = last.chars().next().filter(char::is_ascii_alphabetic)?;
+    let slot: u32 = last[1..].parse().ok()?;
+    if slot > MAX_SLOTS_PER_CHANNEL {
+        return None;
+    }
+    let before = format!("{} {}", &text[..at], &tail[..tail.len() - last.len()]);
+    let socket = processor(&words(bank)).unwrap_or_default();
+    Some(format!("{} {letter} {socket}", before.trim()))
+}
+
+/// The part of a name that says which processor: `cpu 1`, `cpu1`, `p0`, `proc 2`, `socket 1`.
+fn processor(text: &str) -> Option<String> {
+    let mut names = text.split(' ').peekable();
+    while let Some(name) = names.next() {
+        let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        if !matches!(letters, "cpu" | "p" | "proc" | "socket") {
+            continue;
+        }
+        let digits = &name[letters.len()..];
+        if !digits.is_empty() {
+            return Some(format!("{letters}{digits}"));
+        }
+        if let Some(next) = names.peek().filter(|next| next.bytes().all(|b| b.is_ascii_digit())) {
+            return Some(format!("{letters}{next}"));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(names: &[(&str, &str)]) -> Vec<Dimm> {
+        names
+            .iter()
+            .map(|(locator, bank)| Dimm {
+                locator: Some((*locator).to_owned()),
+                bank: Some((*bank).to_owned()),
+                ..Dimm::default()
+            })
+            .collect()
+    }
+
+    fn count(names: &[(&str, &str)]) -> Option<usize> {
+        by_slot(&slots(names)).map(|keys| keys.into_iter().collect::<std::collections::BTreeSet<_>>().len())
+    }
+
+    #[test]
+    fn names_of_real_boards() {
+        for (names, channels) in [
+            ([("DIMM_A1", "NODE 0 CHANNEL 0 DIMM 0"), ("DIMM_A2", "NODE 0 CHANNEL 0 DIMM 1")], Some(1)),
+            ([("DIMM 0", "P0 CHANNEL A"), ("DIMM 0", "P1 CHANNEL A")], Some(2)),
+            ([("P1-DIMMA1", "P0_Node0_Channel0_Dimm0"), ("P1-DIMMD1", "P0_Node1_Channel0_Dimm0")], Some(2)),
+            ([("CPU0_C0D0", "NODE 0"), ("CPU0_C0D1", "NODE 0")], Some(1)),
+            ([("CPU0_DIMM_A1", "NODE 0"), ("CPU1_DIMM_A1", "NODE 4")], Some(2)),
+            ([("DIMM_P0_A0", "Bank 1"), ("DIMM_P0_A1", "Bank 2")], Some(1)),
+            ([("DIMM A1", "Primary Main Board/CPU 0"), ("DIMM A1", "Primary Main Board/CPU 1")], Some(2)),
+            ([("ChannelA-DIMM0", "BANK 0"), ("ChannelB-DIMM0", "BANK 2")], Some(2)),
+            ([("CPU1_DIMM_A1", "CHANNEL 0"), ("CPU2_DIMM_A1", "CHANNEL 0")], Some(2)),
+            ([("A1", ""), ("A2", "")], None),
+            ([("DIMM 5", "CPU 1"), ("DIMM 6", "CPU 1")], None),
+            ([("DIMM A1", ""), ("DIMM A8", "")], None),
+            ([("DIMM 0", "P0 CHANNEL A"), ("DIMM 0", "P0 CHANNEL A")], None),
+            ([("", ""), ("", "")], None),
+        ] {
+            assert_eq!(count(&names), channels, "{names:?}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Memory devices (type 17) and the arrays they sit in (type 16).
+
+use std::collections::BTreeMap;
+
+use tiermark_model::Dimm;
+
+use super::Structure;
+
+/// Array use 3: system memory.
+const SYSTEM_MEMORY: u8 = 3;
+/// Memory type 9: flash; never main memory, and listed without an array on some boards.
+const FLASH: u8 = 0x09;
+
+/// What each memory array is used for, by handle.
+pub(super) fn array_uses(all: &[Structure<'_>]) -> BTreeMap<u16, u8> {
+    all.iter().filter(|s| s.kind == 16).filter_map(|s| Some((s.handle, s.byte(0x05)?))).collect()
+}
+
+/// A slot of system memory; `None` for devices of other arrays.
+pub(super) fn device(s: &Structure<'_>, uses: &BTreeMap<u16, u8>) -> Option<Dimm> {
+    let array = s.word(0x04).and_then(|handle| uses.get(&handle).copied());
+    if array.is_some_and(|array| array != SYSTEM_MEMORY) || s.byte(0x12) == Some(FLASH) {
+        return None;
+    }
+    let (populated, bytes) = size(s);
+    let mut dimm = Dimm {
+        locator: s.string(0x10),
+        bank: s.string(0x11),
+        populated,
+        form: s.byte(0x0e).and_then(form).map(str::to_owned),
+        ..Dimm::default()
+    };
+    // Firmware repeats the board's figures for empty slots; they describe no module.
+    if populated {
+        dimm.bytes = bytes;
+        dimm.kind = s.byte(0x12).and_then(kind).map(str::to_owned);
+        dimm.rated_transfers = speed(s, 0x15, 0x54);
+        dimm.configured_transfers = speed(s, 0x20, 0x58);
+        dimm.data_width = s.word(0x0a).filter(|bits| !matches!(bits, 0 | 0xffff)).map(u32::from);
+        dimm.ranks = s.byte(0x1b).map(|b| u32::from(b & 0x0f)).filter(|ranks| *ranks != 0);
+        dimm.manufacturer = s.string(0x17);
+        dimm.part = s.string(0x1a);
+    }
+    Some(dimm)
+}
+
+/// Whether a module is there, and its bytes. 0 is an empty slot, 0xffff an unknown size, 0x7fff refers to the
+/// extended field in MiB; bit 15 switches from MiB to KiB.
+fn size(s: &Structure<'_>) -> (bool, Option<u64>) {
+    match s.word(0x0c) {
+        None | Some(0) => (false, None),
+        Some(0xffff) => (true, None),
+        Some(0x7fff) => {
+            // Bit 31 is reserved.
+            let mib = s.dword(0x1c).map(|mib| u64::from(mib & 0x7fff_ffff)).filter(|mib| *mib != 0);
+            (true, mib.map(|mib| mib << 20))
+        }
+        Some(kib) if kib & 0x8000 != 0 => (true, Some(u64::from(kib & 0x7fff) << 10)),
+        Some(mib) => (true, Some(u64::from(mib) << 20)),
+    }
+}
+
+/// Transfers per second; 0 is unknown, 0xffff refers to the extended field.
+fn speed(s: &Structure<'_>, at: usize, extended: usize) -> Option<f64> {
+    let megatransfers = match s.word(at)? {
+        0 => return None,
+        0xffff => s.dword(extended).map(|mt| mt & 0x7fff_ffff).filter(|mt| *mt != 0)?,
+        mt => u32::from(mt),
+    };
+    Some(f64::from(megatransfers) * 1e6)
+}
+
+fn form(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0x03 => "SIMM",
+        0x04 => "SIP",
+        0x05 => "Chip",
+        0x06 => "DIP",
+        0x07 => "ZIP",
+        0x08 => "Proprietary Card",
+        0x09 => "DIMM",
+        0x0a => "TSOP",
+        0x0b => "Row Of Chips",
+        0x0c => "RIMM",
+        0x0d => "SODIMM",
+        0x0e => "SRIMM",
+        0x0f => "FB-DIMM",
+        0x10 => "Die",
+        0x11 => "CAMM",
+        _ => return None,
+    })
+}
+
+/// Name of a logical non-volatile device: it shares a channel with DRAM and is not counted in its peak.
+pub(super) const NON_VOLATILE: &str = "Logical non-volatile device";
+
+fn kind(code: u8) -> Option<&'static str> {
+    Some(match code {
+        0x03 => "DRAM",
+        0x07 => "RAM",
+        0x0f => "SDRAM",
+        0x11 => "RDRAM",
+        0x12 => "DDR",
+        0x13 => "DDR2",
+        0x14 => "DDR2 FB-DIMM",
+        0x18 => "DDR3",
+        0x19 => "FBD2",
+        0x1a => "DDR4",
+        0x1b => "LPDDR",
+        0x1c => "LPDDR2",
+        0x1d => "LPDDR3",
+        0x1e => "LPDDR4",
+        0x1f => NON_VOLATILE,
+        0x20 => "HBM",
+        0x21 => "HBM2",
+        0x22 => "DDR5",
+        0x23 => "LPDDR5",
+        0x24 => "HBM3",
+        _ => return None,
+    })
+}

@@ -1,0 +1,109 @@
+//! SMBIOS: memory modules, board and firmware identity.
+//!
+//! Structure layouts follow the DMTF's DSP0134. Serial numbers, asset tags and the system UUID are never read.
+
+mod channels;
+mod memory;
+mod peak;
+mod strings;
+mod table;
+
+use tiermark_model::Dimm;
+
+pub use peak::theoretical_peak;
+pub use table::redact;
+use table::{Structure, Table, structures};
+
+/// Why a table was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DmiError {
+    /// Nothing in the bytes is an SMBIOS structure.
+    #[error("no SMBIOS structure in {0} bytes")]
+    NoStructure(usize),
+    /// The file is not an entry point followed by its table.
+    #[error("no SMBIOS entry point (_SM_ or _SM3_) with a table inside the file")]
+    NoEntryPoint,
+}
+
+/// What an SMBIOS table says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Dmi {
+    /// BIOS vendor (type 0).
+    pub bios_vendor: Option<String>,
+    /// BIOS version (type 0).
+    pub bios_version: Option<String>,
+    /// System manufacturer (type 1).
+    pub vendor: Option<String>,
+    /// System product (type 1).
+    pub product: Option<String>,
+    /// Processor version, the marketing name (type 4).
+    pub processor: Option<String>,
+    /// Slots of system memory (type 17), filled or empty, in table order.
+    pub dimms: Vec<Dimm>,
+    /// Memory devices that are not system memory: flash, video, cache.
+    pub other_devices: usize,
+    /// Whether the table ended early or in the middle of a structure.
+    pub truncated: bool,
+}
+
+/// Decodes a structure table (`/sys/firmware/dmi/tables/DMI`).
+///
+/// A damaged table yields what comes before the damage.
+///
+/// # Errors
+/// [`DmiError::NoStructure`] where not even one structure is whole.
+pub fn parse_dmi(bytes: &[u8]) -> Result<Dmi, DmiError> {
+    let Table { all, truncated, .. } = structures(bytes);
+    if all.is_empty() {
+        return Err(DmiError::NoStructure(bytes.len()));
+    }
+    let mut dmi = Dmi { truncated, ..Dmi::default() };
+    let uses = memory::array_uses(&all);
+    for structure in &all {
+        match structure.kind {
+            0 => {
+                dmi.bios_vendor = dmi.bios_vendor.or_else(|| structure.string(0x04));
+                dmi.bios_version = dmi.bios_version.or_else(|| structure.string(0x05));
+            }
+            1 => {
+                dmi.vendor = dmi.vendor.or_else(|| structure.string(0x04));
+                dmi.product = dmi.product.or_else(|| structure.string(0x05));
+            }
+            4 => dmi.processor = dmi.processor.or_else(|| structure.string(0x10)),
+            17 => match memory::device(structure, &uses) {
+                Some(dimm) => dmi.dimms.push(dimm),
+                None => dmi.other_devices += 1,
+            },
+            _ => {}
+        }
+    }
+    Ok(dmi)
+}
+
+/// Decodes a dump file: an entry point, and the table at the offset that the entry point names.
+///
+/// # Errors
+/// [`DmiError`] where there is no entry point, or no structure where it points to.
+pub fn parse_dump(bytes: &[u8]) -> Result<Dmi, DmiError> {
+    let (start, length) = entry_point(bytes).ok_or(DmiError::NoEntryPoint)?;
+    let table = bytes.get(start..).ok_or(DmiError::NoEntryPoint)?;
+    parse_dmi(&table[..length.min(table.len())])
+}
+
+/// Address and length of the table, from the 32-bit or the 64-bit entry point.
+fn entry_point(bytes: &[u8]) -> Option<(usize, usize)> {
+    let bytes_at = |at: usize, n: usize| bytes.get(at..at + n);
+    let number =
+        |at: usize, n: usize| Some(bytes_at(at, n)?.iter().rev().fold(0u64, |all, b| all << 8 | u64::from(*b)));
+    let (start, length) = if bytes.starts_with(b"_SM3_") {
+        (number(0x10, 8)?, number(0x0c, 4)?)
+    } else if bytes.starts_with(b"_SM_") {
+        (number(0x18, 4)?, number(0x16, 2)?)
+    } else {
+        return None;
+    };
+    Some((usize::try_from(start).ok()?, usize::try_from(length).ok()?))
+}
+
+#[cfg(test)]
+mod tests;

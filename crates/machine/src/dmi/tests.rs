@@ -1,0 +1,137 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// A structure: type, handle, formatted bytes behind the header, strings.
+fn structure(kind: u8, handle: u16, body: &[u8], strings: &[&str]) -> Vec<u8> {
+    let mut bytes = vec![kind, (body.len() + 4) as u8];
+    bytes.extend(handle.to_le_bytes());
+    bytes.extend(body);
+    for string in strings {
+        bytes.extend(string.as_bytes());
+        bytes.push(0);
+    }
+    if strings.is_empty() {
+        bytes.push(0);
+    }
+    bytes.push(0);
+    bytes
+}
+
+/// The body of a type 17 of version 3.3: size field, extended size, speed and extended speed.
+fn device(size: u16, extended_mib: u32, speed: u16, extended_speed: u32) -> Vec<u8> {
+    let mut b = vec![0u8; 0x5c - 4];
+    let mut put = |at: usize, bytes: &[u8]| b[at - 4..at - 4 + bytes.len()].copy_from_slice(bytes);
+    put(0x04, &0x10u16.to_le_bytes());
+    put(0x08, &80u16.to_le_bytes());
+    put(0x0a, &64u16.to_le_bytes());
+    put(0x0c, &size.to_le_bytes());
+    put(0x0e, &[0x09]);
+    put(0x10, &[1, 2]);
+    put(0x12, &[0x22]);
+    put(0x15, &speed.to_le_bytes());
+    put(0x17, &[3, 4, 5, 6, 2]);
+    put(0x1c, &extended_mib.to_le_bytes());
+    put(0x20, &speed.to_le_bytes());
+    put(0x54, &extended_speed.to_le_bytes());
+    put(0x58, &extended_speed.to_le_bytes());
+    b
+}
+
+const STRINGS: &[&str] = &["CPU0_DIMM_A1", "NODE 0", "Samsung", "SERIAL77", "ASSET88", "M321"];
+
+fn table() -> Vec<u8> {
+    let mut t = structure(0, 0, &[1, 2, 0, 0, 3], &["Vendor", "1.2", "01/01/2026"]);
+    let mut system = vec![1, 2, 0, 3];
+    system.extend([0xaa; 16]);
+    t.extend(structure(1, 1, &system, &["Maker", "Box 9", "SERIAL66"]));
+    t.extend(structure(3, 3, &[1, 2, 3, 4, 5], &["Maker", "x", "v", "SERIAL55", "TAG"]));
+    t.extend(structure(16, 0x10, &[3, 3, 6], &[]));
+    t.extend(structure(16, 0x11, &[3, 4, 3], &[]));
+    t.extend(structure(17, 0x20, &device(0x7fff, 65536, 0xffff, 8800), STRINGS));
+    t.extend(structure(17, 0x21, &device(0, 0, 4800, 0), STRINGS));
+    let mut flash = device(2, 0, 0, 0);
+    flash[0] = 0x11;
+    t.extend(structure(17, 0x22, &flash, STRINGS));
+    t.extend(structure(127, 0x7f, &[], &[]));
+    t
+}
+
+#[test]
+fn reads_modules_slots_and_identity() {
+    let dmi = parse_dmi(&table()).unwrap();
+    assert_eq!((dmi.vendor.as_deref(), dmi.product.as_deref()), (Some("Maker"), Some("Box 9")));
+    assert_eq!((dmi.bios_vendor.as_deref(), dmi.bios_version.as_deref()), (Some("Vendor"), Some("1.2")));
+    assert_eq!((dmi.dimms.len(), dmi.other_devices, dmi.truncated), (2, 1, false));
+    let dimm = &dmi.dimms[0];
+    assert_eq!(dimm.bytes, Some(64 << 30));
+    assert_eq!((dimm.rated_transfers, dimm.configured_transfers), (Some(8.8e9), Some(8.8e9)));
+    assert_eq!((dimm.kind.as_deref(), dimm.form.as_deref(), dimm.ranks), (Some("DDR5"), Some("DIMM"), Some(2)));
+    assert_eq!((dimm.part.as_deref(), dimm.manufacturer.as_deref()), (Some("M321"), Some("Samsung")));
+    let empty = &dmi.dimms[1];
+    assert!(!empty.populated);
+    assert_eq!((empty.bytes, empty.configured_transfers, empty.locator.is_some()), (None, None, true));
+    let peak = theoretical_peak(&dmi.dimms);
+    // Two slots with the same names: nothing tells channels apart, and the one module counts once anyway.
+    assert_eq!(peak.map(|p| p.bytes_per_second), Some(8.8e9 * 8.0));
+}
+
+#[test]
+fn sizes_of_all_encodings() {
+    for (field, extended, bytes) in [
+        (0x0400, 0, Some(1 << 30)),
+        (0x8400, 0, Some(1 << 20)),
+        (0xffff, 0, None),
+        (0x7fff, 0x8000_0001, Some(1 << 20)),
+        (0x7fff, 0, None),
+    ] {
+        let dmi = parse_dmi(&structure(17, 0, &device(field, extended, 0, 0), STRINGS)).unwrap();
+        assert_eq!((dmi.dimms[0].populated, dmi.dimms[0].bytes), (true, bytes), "{field:#x}");
+        assert_eq!(dmi.dimms[0].configured_transfers, None);
+    }
+}
+
+#[test]
+fn redaction_keeps_what_is_read_and_drops_what_identifies() {
+    let table = table();
+    let redacted = redact(&table);
+    assert_eq!(redacted.len(), table.len());
+    assert_eq!(parse_dmi(&redacted), parse_dmi(&table));
+    for secret in ["SERIAL", "ASSET", "TAG"] {
+        assert!(!String::from_utf8_lossy(&redacted).contains(secret), "{secret}");
+    }
+    assert!(!redacted.windows(4).any(|w| w == [0xaa; 4]), "the UUID stays out");
+}
+
+#[test]
+fn damaged_tables_yield_what_is_whole() {
+    let table = table();
+    let dmi = parse_dmi(&table[..table.len() - 20]).unwrap();
+    assert!(dmi.truncated);
+    assert_eq!(dmi.dimms.len(), 2);
+    assert_eq!(parse_dmi(&[]), Err(DmiError::NoStructure(0)));
+    assert_eq!(parse_dump(b"_SM_"), Err(DmiError::NoEntryPoint));
+}
+
+proptest! {
+    #[test]
+    fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        let _ = parse_dmi(&bytes);
+        let _ = parse_dump(&bytes);
+        let redacted = redact(&bytes);
+        prop_assert!(redacted.len() <= bytes.len());
+    }
+
+    #[test]
+    fn one_wrong_byte_does_no_harm(at in 0usize..400, byte in any::<u8>()) {
+        let mut table = table();
+        let at = at % table.len();
+        table[at] = byte;
+        if let Ok(dmi) = parse_dmi(&table) {
+            let _ = theoretical_peak(&dmi.dimms);
+            // A string that is both name and serial number is blanked: only the shape must survive.
+            let redacted = parse_dmi(&redact(&table)).map(|d| (d.dimms.len(), d.other_devices));
+            prop_assert_eq!(redacted, Ok((dmi.dimms.len(), dmi.other_devices)));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a tree could not be read.
+
+use std::io;
+
+use tiermark_model::Refusal;
+
+/// How much of a malformed file is quoted: enough to recognise it, short enough for one line.
+const EXCERPT_CHARS: usize = 60;
+
+/// Why a file, an archive or a whole tree was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum DiscoverError {
+    /// The file exists and cannot be read.
+    #[error("{path}: cannot be read: {source}")]
+    Io {
+        /// Path below the root.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file was read and makes no sense.
+    #[error("{path}: '{text}' {why}")]
+    Malformed {
+        /// Path below the root.
+        path: String,
+        /// The start of what the file holds.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The file or archive is larger than anything a kernel writes.
+    #[error("{path}: larger than {limit} bytes, which no file of a machine's description is")]
+    TooLarge {
+        /// Path below the root.
+        path: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The path given as root is neither a tree nor an archive of one.
+    #[error(
+        "{path}: not a captured machine: {why}; give a directory that holds sys/ and proc/, or a .tar, .tar.gz or .tar.bz2 of one"
+    )]
+    NotATree {
+        /// The path given.
+        path: String,
+        /// What was found instead.
+        why: String,
+    },
+    /// The tree describes no cpu at all.
+    #[error(
+        "{path}: no cpu found: neither sys/devices/system/cpu nor proc/cpuinfo names one; \
+         give a root that holds both, such as one written by `tiermark machine --capture FILE`"
+    )]
+    NoCpus {
+        /// The root.
+        path: String,
+    },
+}
+
+impl DiscoverError {
+    /// A malformed file, with the start of its text.
+    pub(crate) fn malformed(path: &str, text: &str, why: impl Into<String>) -> Self {
+        let text = text.trim().chars().take(EXCERPT_CHARS).map(|c| if c.is_control() { '.' } else { c }).collect();
+        Self::Malformed { path: path.to_owned(), text, why: why.into() }
+    }
+
+    /// The same as something that could not be seen.
+    pub(crate) fn into_refusal(self) -> Refusal {
+        match self {
+            Self::Io { path, source } => {
+                let cure = if source.kind() == io::ErrorKind::PermissionDenied { "run as root to see it" } else { "" };
+                Refusal::new(path, source.to_string(), cure)
+            }
+            Self::Malformed { path, text, why } => {
+                Refusal::new(path, format!("'{text}' {why}"), "check the file; it is treated as absent")
+            }
+            other => Refusal::new("a file of this machine", other.to_string(), "it is treated as absent"),
+        }
+    }
+}

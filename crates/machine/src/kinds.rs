@@ -1,0 +1,89 @@
+//! Kinds of cores on hybrid machines.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{CoreKind, Cpu, CpuId, IdSet};
+
+use crate::cpus::CPU_DIR;
+use crate::reader::Reader;
+
+/// Capacities this far apart are different cores. Favoured cores of one kind differ by a few percent, and the
+/// nearest two kinds known (Cortex-X against Cortex-A7xx) by a quarter.
+const CAPACITY_GAP: f64 = 1.2;
+/// Clock limits are a weaker hint than capacity: only a wide gap counts (a favoured core turbos 10 % higher).
+const CLOCK_GAP: f64 = 1.3;
+
+/// Sets the kind of each cpu where the machine has more than one.
+pub(crate) fn assign(reader: &Reader<'_>, cpus: &mut [Cpu]) {
+    let kinds = from_perf_units(reader, cpus)
+        .or_else(|| from_figure(reader, cpus, "cpu_capacity", CAPACITY_GAP))
+        .or_else(|| from_figure(reader, cpus, "cpufreq/cpuinfo_max_freq", CLOCK_GAP));
+    if let Some(kinds) = kinds {
+        for cpu in cpus {
+            cpu.kind = kinds.get(&cpu.id).copied();
+        }
+    }
+}
+
+/// Intel hybrids: one performance-monitoring unit a kind, or the list of types some kernels had.
+fn from_perf_units(reader: &Reader<'_>, cpus: &[Cpu]) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
+    let units = [
+        ("sys/devices/cpu_core/cpus", CoreKind::Performance),
+        ("sys/devices/cpu_atom/cpus", CoreKind::Efficiency),
+        ("sys/devices/cpu_lowpower/cpus", CoreKind::LowPower),
+    ];
+    let mut kinds = BTreeMap::new();
+    for (path, kind) in units {
+        let ids = reader.id_list(path).unwrap_or_default().intersection(&online);
+        kinds.extend(ids.iter().map(|id| (id, kind)));
+    }
+    if kinds.is_empty() {
+        for name in reader.list(&format!("{CPU_DIR}/types")) {
+            let kind = match name.as_str() {
+                name if name.starts_with("intel_core") => CoreKind::Performance,
+                name if name.starts_with("intel_atom") => CoreKind::Efficiency,
+                _ => continue,
+            };
+            let at = |file: &str| format!("{CPU_DIR}/types/{name}/{file}");
+            let ids = reader.ids(&at("cpulist"), &at("cpumap")).unwrap_or_default().intersection(&online);
+            kinds.extend(ids.iter().map(|id| (id, kind)));
+        }
+    }
+    several(kinds)
+}
+
+/// Kinds by a figure of each cpu that is larger for faster cores.
+fn from_figure(reader: &Reader<'_>, cpus: &[Cpu], file: &str, gap: f64) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let figures: BTreeMap<CpuId, u64> = cpus
+        .iter()
+        .map_while(|cpu| reader.number(&format!("{CPU_DIR}/cpu{}/{file}", cpu.id)).map(|figure| (cpu.id, figure)))
+        .collect();
+    if figures.len() != cpus.len() {
+        return None;
+    }
+    let mut distinct: Vec<u64> = figures.values().copied().filter(|f| *f > 0).collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    // The smallest figure of each kind, slowest kind first.
+    let mut floors: Vec<u64> = Vec::new();
+    let mut last = 0;
+    for figure in distinct {
+        if last == 0 || figure as f64 >= last as f64 * gap {
+            floors.push(figure);
+        }
+        last = figure;
+    }
+    let count = floors.len();
+    let kind_of = |figure: u64| match floors.iter().filter(|floor| **floor <= figure).count() {
+        rank if rank == count => CoreKind::Performance,
+        rank if rank <= 1 && count >= 3 => CoreKind::LowPower,
+        _ => CoreKind::Efficiency,
+    };
+    several(figures.into_iter().map(|(id, figure)| (id, kind_of(figure))).collect())
+}
+
+fn several(kinds: BTreeMap<CpuId, CoreKind>) -> Option<BTreeMap<CpuId, CoreKind>> {
+    let first = *kinds.values().next()?;
+    kinds.values().any(|kind| *kind != first).then_some(kinds)
+}

@@ -1,0 +1,157 @@
+//! NUMA nodes: cpus, memory, distances, firmware's performance figures, tiers and huge page pools.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Cpu, HmatAccess, HugePool, IdSet, Node, NodeId, Refusal};
+
+use crate::reader::Reader;
+
+const NODE_DIR: &str = "sys/devices/system/node";
+const TIER_DIR: &str = "sys/devices/virtual/memory_tiering";
+/// The kernel never has more nodes than this (`MAX_NUMNODES` of the largest configuration).
+const MAX_NODES: u32 = 1024;
+
+/// Reads the NUMA nodes, and tells each cpu its node. One node 0 stands for the whole machine where there are none.
+pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
+    let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
+    let ids = node_ids(reader);
+    if ids.is_empty() {
+        return vec![whole_machine(reader, online)];
+    }
+    let mut nodes: Vec<Node> = ids.iter().map(|id| node(reader, &ids, &online, id)).collect();
+    keep_apart(reader, &mut nodes);
+    for node in &nodes {
+        for cpu in cpus.iter_mut().filter(|cpu| node.cpus.contains(cpu.id)) {
+            cpu.node = Some(node.id);
+        }
+    }
+    tiers(reader, &mut nodes);
+    global_pools(reader, &mut nodes);
+    nodes
+}
+
+fn node_ids(reader: &Reader<'_>) -> IdSet {
+    let dirs: IdSet = reader.numbered(NODE_DIR, "node").into_iter().filter(|id| *id < MAX_NODES).collect();
+    let online = reader.id_list(&format!("{NODE_DIR}/online")).unwrap_or_default().intersection(&dirs);
+    if online.is_empty() { dirs } else { online }
+}
+
+fn whole_machine(reader: &Reader<'_>, cpus: IdSet) -> Node {
+    let meminfo = reader.lines("proc/meminfo");
+    let bytes = |name| meminfo.as_deref().and_then(|text| reader.kilobytes("proc/meminfo", text, name));
+    Node {
+        id: 0,
+        cpus,
+        memory_bytes: bytes("MemTotal"),
+        free_bytes: bytes("MemFree"),
+        huge_pages: pools(reader, "sys/kernel/mm/hugepages"),
+        ..Node::default()
+    }
+}
+
+fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
+    let dir = format!("{NODE_DIR}/node{id}");
+    let at = |name: &str| format!("{dir}/{name}");
+    let meminfo = reader.lines(&at("meminfo"));
+    let bytes = |name| meminfo.as_deref().and_then(|text| reader.kilobytes(&at("meminfo"), text, name));
+    Node {
+        id,
+        cpus: reader.ids(&at("cpulist"), &at("cpumap")).unwrap_or_default().intersection(online),
+        memory_bytes: bytes("MemTotal"),
+        free_bytes: bytes("MemFree"),
+        distances: distances(reader, &at("distance"), ids),
+        hmat: reader.numbered(&dir, "access").into_iter().filter_map(|class| hmat(reader, &dir, class)).collect(),
+        memory_tier: None,
+        huge_pages: pools(reader, &at("hugepages")),
+    }
+}
+
+/// The kernel prints one distance for each online node, in order of id; a row may be short after hot removal.
+fn distances(reader: &Reader<'_>, path: &str, ids: &IdSet) -> BTreeMap<NodeId, u32> {
+    let Some(text) = reader.word(path) else { return BTreeMap::new() };
+    let row: Option<Vec<u32>> = text.split_whitespace().map(|word| word.parse().ok()).collect();
+    match row {
+        Some(row) => ids.iter().zip(row).collect(),
+        None => {
+            reader.malformed(path, &text, "is not a row of distances");
+            BTreeMap::new()
+        }
+    }
+}
+
+/// One access class, where firmware gives figures for it. Latency is in ns, bandwidth in MB/s; 0 means unknown.
+fn hmat(reader: &Reader<'_>, node_dir: &str, class: u32) -> Option<HmatAccess> {
+    let dir = format!("{node_dir}/access{class}/initiators");
+    let figure = |name: &str| reader.number::<u64>(&format!("{dir}/{name}")).filter(|n| *n != 0).map(|n| n as f64);
+    let access = HmatAccess {
+        class,
+        initiators: reader.numbered(&dir, "node").into_iter().collect(),
+        read_latency_ns: figure("read_latency"),
+        write_latency_ns: figure("write_latency"),
+        read_bandwidth: figure("read_bandwidth").map(|mb| mb * 1e6),
+        write_bandwidth: figure("write_bandwidth").map(|mb| mb * 1e6),
+    };
+    let empty = HmatAccess { class, ..HmatAccess::default() };
+    (access != empty).then_some(access)
+}
+
+/// Where nodes claim the same cpus, firmware is wrong; the first claim holds, so that every cpu has one node.
+fn keep_apart(reader: &Reader<'_>, nodes: &mut [Node]) {
+    let mut claimed = IdSet::new();
+    for node in nodes {
+        let twice = node.cpus.intersection(&claimed);
+        if !twice.is_empty() {
+            reader.refuse(Refusal::new(
+                format!("the cpus of node {}", node.id),
+                format!("cpus {twice} also belong to a node before it, so the firmware's NUMA tables are wrong"),
+                "update the firmware; those cpus are counted for the first node",
+            ));
+            node.cpus = node.cpus.difference(&claimed);
+        }
+        claimed = claimed.union(&node.cpus);
+    }
+}
+
+fn tiers(reader: &Reader<'_>, nodes: &mut [Node]) {
+    for tier in reader.numbered(TIER_DIR, "memory_tier") {
+        let members = reader.id_list(&format!("{TIER_DIR}/memory_tier{tier}/nodelist")).unwrap_or_default();
+        for node in nodes.iter_mut().filter(|node| members.contains(node.id)) {
+            node.memory_tier = Some(tier);
+        }
+    }
+}
+
+/// Pools of all sizes in a directory of `hugepages-NkB`.
+fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
+    let mut pools: Vec<HugePool> = reader
+        .list(dir)
+        .into_iter()
+        .filter_map(|name| {
+            let kb: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+            let count = |file: &str| reader.number::<u64>(&format!("{dir}/{name}/{file}"));
+            let total = count("nr_hugepages")?;
+            let free = count("free_hugepages").unwrap_or_default();
+            Some(HugePool { page_bytes: kb.checked_mul(1024)?, total, free })
+        })
+        .collect();
+    pools.sort_by_key(|pool| pool.page_bytes);
+    pools
+}
+
+/// Where no node lists its pools, the machine's totals go to the first node, and with several nodes this is said.
+fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
+    if nodes.iter().any(|node| !node.huge_pages.is_empty()) {
+        return;
+    }
+    let totals = pools(reader, "sys/kernel/mm/hugepages");
+    if nodes.len() > 1 && totals.iter().any(|pool| pool.total > 0) {
+        reader.refuse(Refusal::new(
+            "huge page pools of each node",
+            "the kernel gives only the machine's totals",
+            "they are shown with the first node",
+        ));
+    }
+    if let Some(first) = nodes.first_mut() {
+        first.huge_pages = totals;
+    }
+}

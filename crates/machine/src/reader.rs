@@ -1,0 +1,233 @@
+//! Typed reading with a memory for what made no sense.
+
+use std::cell::RefCell;
+use std::str::FromStr;
+
+use tiermark_model::{IdSet, Refusal};
+
+use crate::error::DiscoverError;
+use crate::root::Root;
+
+/// Refusals kept one by one; a tree full of garbage must not yield one a file.
+const MAX_REFUSALS: usize = 40;
+
+/// Reads files of a root. Absent files are `None`; malformed ones are `None` too and leave a refusal behind.
+pub(crate) struct Reader<'a> {
+    root: &'a Root,
+    refusals: RefCell<Vec<Refusal>>,
+    dropped: RefCell<usize>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(root: &'a Root) -> Self {
+        Self { root, refusals: RefCell::default(), dropped: RefCell::default() }
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        self.root
+    }
+
+    /// Notes something that could not be seen.
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        let mut refusals = self.refusals.borrow_mut();
+        if refusals.len() < MAX_REFUSALS {
+            refusals.push(refusal);
+        } else {
+            *self.dropped.borrow_mut() += 1;
+        }
+    }
+
+    /// Notes a file that makes no sense.
+    pub(crate) fn malformed(&self, path: &str, text: &str, why: impl Into<String>) {
+        self.refuse(DiscoverError::malformed(path, text, why).into_refusal());
+    }
+
+    /// Everything that could not be seen.
+    pub(crate) fn into_refusals(self) -> Vec<Refusal> {
+        let mut refusals = self.refusals.into_inner();
+        let dropped = self.dropped.into_inner();
+        if dropped > 0 {
+            refusals.push(Refusal::new(
+                format!("{dropped} more files of this machine"),
+                "they cannot be read or make no sense",
+                "check the tree; they are treated as absent",
+            ));
+        }
+        refusals
+    }
+
+    fn noted<T: Default>(&self, result: Result<T, DiscoverError>) -> T {
+        result.unwrap_or_else(|error| {
+            self.refuse(error.into_refusal());
+            T::default()
+        })
+    }
+
+    /// The trimmed text of a file.
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
+        self.noted(self.root.read(path)).map(|text| text.trim_matches(['\0', '\n', ' ', '\t', '\r']).to_owned())
+    }
+
+    /// The trimmed text of a file that is not empty.
+    pub(crate) fn word(&self, path: &str) -> Option<String> {
+        self.text(path).filter(|text| !text.is_empty())
+    }
+
+    /// The whole text of a file.
+    pub(crate) fn lines(&self, path: &str) -> Option<String> {
+        self.noted(self.root.read(path))
+    }
+
+    /// A number that fills a whole file.
+    pub(crate) fn number<T: FromStr>(&self, path: &str) -> Option<T> {
+        let text = self.word(path)?;
+        let number = text.parse().ok();
+        if number.is_none() {
+            self.malformed(path, &text, "is not a number in range");
+        }
+        number
+    }
+
+    /// A set of ids: from a file in list format, else from one that holds the old hexadecimal mask.
+    pub(crate) fn ids(&self, list: &str, mask: &str) -> Option<IdSet> {
+        self.id_list(list).or_else(|| self.id_mask(mask))
+    }
+
+    /// A set of ids as a hexadecimal mask.
+    pub(crate) fn id_mask(&self, path: &str) -> Option<IdSet> {
+        self.parsed(path, IdSet::from_hex_mask)
+    }
+
+    /// A set of ids in list format.
+    pub(crate) fn id_list(&self, path: &str) -> Option<IdSet> {
+        self.parsed(path, |text| text.parse())
+    }
+
+    fn parsed(&self, path: &str, parse: impl Fn(&str) -> Result<IdSet, tiermark_model::ListError>) -> Option<IdSet> {
+        let text = self.text(path)?;
+        match parse(&text) {
+            Ok(ids) => Some(ids),
+            Err(error) => {
+                self.malformed(path, &text, format!("is not a set of ids: {}", error.why));
+                None
+            }
+        }
+    }
+
+    /// A size as sysfs writes it: `32K`, `1024K`, `8M`, `1G`, or bytes; 0 means unknown.
+    pub(crate) fn size(&self, path: &str) -> Option<u64> {
+        let text = self.word(path)?;
+        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let scale = match &text[split..] {
+            "" => Some(0),
+            "K" => Some(10),
+            "M" => Some(20),
+            "G" => Some(30),
+            _ => None,
+        };
+        // 2^40 units of anything is no cache; it also keeps the shift in range.
+        let number = text[..split].parse::<u64>().ok().filter(|n| *n < 1 << 33);
+        let Some((number, scale)) = number.zip(scale) else {
+            self.malformed(path, &text, "is not a size such as 32K");
+            return None;
+        };
+        Some(number << scale).filter(|bytes| *bytes != 0)
+    }
+
+    /// The selected one of several words: `always [madvise] never`, or the only word.
+    pub(crate) fn selected(&self, path: &str) -> Option<String> {
+        let text = self.word(path)?;
+        let chosen = match text.split_once('[') {
+            Some((_, rest)) => rest.split_once(']').map(|(word, _)| word),
+            None => Some(text.as_str()).filter(|text| !text.contains(char::is_whitespace)),
+        };
+        if chosen.is_none() {
+            self.malformed(path, &text, "selects no word");
+        }
+        chosen.map(str::to_owned)
+    }
+
+    /// The names in a directory.
+    pub(crate) fn list(&self, path: &str) -> Vec<String> {
+        self.noted(self.root.list(path))
+    }
+
+    /// The numbers of a directory's entries named `prefix` and a number.
+    pub(crate) fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
+        self.noted(self.root.numbered(path, prefix))
+    }
+
+    /// A value in kB out of `Name:   123 kB` lines, in bytes.
+    pub(crate) fn kilobytes(&self, path: &str, text: &str, name: &str) -> Option<u64> {
+        let rest = text.lines().find_map(|line| {
+            let (key, rest) = line.split_once(':')?;
+            (key.split_whitespace().last()? == name).then_some(rest)
+        })?;
+        let mut words = rest.split_whitespace();
+        let number = words.next().and_then(|word| word.parse::<u64>().ok());
+        let unit = words.next();
+        let bytes = number.filter(|_| unit == Some("kB")).and_then(|n| n.checked_mul(1024));
+        if bytes.is_none() {
+            self.malformed(path, rest, format!("is not a number of kB for {name}"));
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root(text: &str) -> Root {
+        Root::from_files("test", [("f", text)])
+    }
+
+    #[test]
+    fn sizes_and_words() {
+        for (text, bytes) in [("32K", Some(32 << 10)), ("8M\n", Some(8 << 20)), ("64", Some(64)), ("0K", None)] {
+            let root = root(text);
+            let reader = Reader::new(&root);
+            assert_eq!(reader.size("f"), bytes, "{text}");
+            assert!(reader.into_refusals().is_empty(), "{text}");
+        }
+        let root = root("always [madvise] never\n");
+        assert_eq!(Reader::new(&root).selected("f").as_deref(), Some("madvise"));
+    }
+
+    #[test]
+    fn garbage_is_absent_and_remembered_with_path_and_text() {
+        let root = root("12 monkeys");
+        let reader = Reader::new(&root);
+        assert_eq!(reader.number::<u32>("f"), None);
+        assert_eq!(reader.size("f"), None);
+        assert_eq!(reader.ids("f", "f"), None);
+        assert_eq!(reader.selected("f"), None);
+        assert_eq!(reader.number::<u32>("absent"), None);
+        let refusals = reader.into_refusals();
+        assert_eq!(refusals.len(), 5, "{refusals:?}");
+        assert!(refusals.iter().all(|r| r.what == "f" && r.why.contains("12 monkeys")), "{refusals:?}");
+    }
+
+    #[test]
+    fn many_refusals_are_counted_not_kept() {
+        let root = root("x");
+        let reader = Reader::new(&root);
+        for _ in 0..1000 {
+            assert_eq!(reader.number::<u32>("f"), None);
+        }
+        let refusals = reader.into_refusals();
+        assert_eq!(refusals.len(), MAX_REFUSALS + 1);
+        assert!(refusals.last().unwrap().what.contains("960"));
+    }
+
+    #[test]
+    fn kilobytes_of_meminfo_lines() {
+        let text = "Node 3 MemTotal:  16 kB\nMemFree: x kB\n";
+        let root = root(text);
+        let reader = Reader::new(&root);
+        assert_eq!(reader.kilobytes("f", text, "MemTotal"), Some(16384));
+        assert_eq!(reader.kilobytes("f", text, "MemFree"), None);
+        assert_eq!(reader.kilobytes("f", text, "SwapFree"), None);
+        assert_eq!(reader.into_refusals().len(), 1);
+    }
+}

@@ -1,0 +1,76 @@
+use super::*;
+
+fn memory(files: &[(&str, Entry)]) -> Root {
+    let mut tree = Entry::default();
+    for (path, entry) in files {
+        assert!(tree.insert(path, entry.clone()));
+    }
+    Root::new(Source::Memory(Arc::new(tree)), "test")
+}
+
+fn file(text: &str) -> Entry {
+    Entry::File(text.into())
+}
+
+fn link(target: &str) -> Entry {
+    Entry::Link(target.into())
+}
+
+#[test]
+fn absent_is_none_and_links_stay_inside() {
+    let root = memory(&[
+        ("sys/a/value", file("1\n")),
+        ("sys/b", link("a")),
+        ("sys/c", link("../../../../sys/a/value")),
+        ("sys/d", link("/sys/a")),
+        ("sys/loop", link("loop")),
+        ("sys/out", link("../../../etc/passwd")),
+    ]);
+    for path in ["sys/a/value", "sys/b/value", "sys/c", "sys/d/value", "/sys/./a/value"] {
+        assert_eq!(root.read(path).unwrap().as_deref(), Some("1\n"), "{path}");
+    }
+    for path in ["sys/x", "sys/a", "sys/a/value/deeper", "sys/loop", "sys/loop/x", "sys/out", ""] {
+        assert_eq!(root.read(path).unwrap(), None, "{path}");
+    }
+    assert_eq!(root.list("sys/b").unwrap(), ["value"]);
+    assert!(root.list("nothing").unwrap().is_empty());
+}
+
+#[test]
+fn a_directory_is_left_neither_by_links_nor_by_dots() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = dir.path().join("wrapped");
+    std::fs::create_dir_all(base.join("sys/devices")).unwrap();
+    std::fs::write(dir.path().join("secret"), "s").unwrap();
+    std::fs::write(base.join("sys/devices/x"), "7").unwrap();
+    std::os::unix::fs::symlink("../../secret", base.join("sys/out")).unwrap();
+    std::os::unix::fs::symlink("/sys/devices/x", base.join("sys/in")).unwrap();
+    let root = Root::at(dir.path()).unwrap();
+    assert_eq!(root.read("sys/in").unwrap().as_deref(), Some("7"));
+    assert_eq!(root.read("sys/out").unwrap(), None);
+    assert_eq!(root.read("../secret").unwrap(), None);
+    assert_eq!(root.list("sys").unwrap(), ["devices", "in", "out"]);
+}
+
+#[test]
+fn numbered_names_ignore_the_rest() {
+    let root = memory(&[
+        ("d/cpu10/x", file("")),
+        ("d/cpu2", Entry::default()),
+        ("d/cpufreq", Entry::default()),
+        ("d/cpu", Entry::default()),
+        ("d/cpu99999999999", Entry::default()),
+    ]);
+    assert_eq!(root.numbered("d", "cpu").unwrap(), [2, 10]);
+}
+
+#[test]
+fn what_is_no_tree_is_refused_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(Root::at(dir.path()).unwrap_err().to_string().contains("sys/"));
+    assert!(Root::at(dir.path().join("absent")).unwrap_err().to_string().contains("absent"));
+    for bytes in [&b""[..], b"BZhgarbage", &[0x1f, 0x8b, 8, 0, 1], &[7; 2000]] {
+        let error = Root::from_archive("file", bytes).unwrap_err().to_string();
+        assert!(error.starts_with("file: "), "{error}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The state of the system: kernel, memory management, clock and tuning.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{CpuModel, IdSet, Swap, System};
+
+use crate::cpus::CPU_DIR;
+use crate::discover::LiveFacts;
+use crate::identity::Identity;
+use crate::reader::Reader;
+use crate::{pages, virt};
+
+const THP_DIR: &str = "sys/kernel/mm/transparent_hugepage";
+const DAMON_DIR: &str = "sys/kernel/mm/damon/admin/kdamonds";
+const CLOCK_DIR: &str = "sys/devices/system/clocksource/clocksource0";
+/// Where the host name stands; captures replace it.
+pub(crate) const HOSTNAME: &str = "proc/sys/kernel/hostname";
+
+/// Reads everything but the control group, which discovery reads for the cpu sets too.
+pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board: &Identity, online: &IdSet) -> System {
+    let meminfo = reader.lines("proc/meminfo");
+    let bytes = |name| meminfo.as_deref().and_then(|text| reader.kilobytes("proc/meminfo", text, name));
+    let uname = live.uname.as_ref();
+    let signature = live.hypervisor.clone().or_else(|| pages::stated_hypervisor(reader));
+    let clocksources: Vec<String> = reader
+        .word(&format!("{CLOCK_DIR}/available_clocksource"))
+        .map(|text| text.split_whitespace().map(str::to_owned).collect())
+        .unwrap_or_default();
+    System {
+        hostname: uname.map(|u| u.nodename.clone()).or_else(|| reader.word(HOSTNAME)),
+        distribution: distribution(reader),
+        kernel: uname.map(|u| u.release.clone()).or_else(|| reader.word("proc/sys/kernel/osrelease")),
+        product: product(board),
+        bios: board.bios.clone(),
+        hypervisor: virt::hypervisor(reader, cpu, board, &clocksources, signature.as_deref()),
+        container: virt::container(reader),
+        cgroup: None,
+        memory_bytes: bytes("MemTotal"),
+        available_bytes: bytes("MemAvailable"),
+        thp: reader.selected(&format!("{THP_DIR}/enabled")),
+        thp_defrag: reader.selected(&format!("{THP_DIR}/defrag")),
+        thp_bytes: reader.number::<u64>(&format!("{THP_DIR}/hpage_pmd_size")).filter(|b| *b != 0),
+        mthp: mthp(reader),
+        numa_balancing: reader.number("proc/sys/kernel/numa_balancing"),
+        ksm: reader.number("sys/kernel/mm/ksm/run"),
+        damon_running: damon(reader),
+        swaps: swaps(reader),
+        zswap: zswap(reader),
+        governor: governor(reader, online),
+        smt_control: reader.word(&format!("{CPU_DIR}/smt/control")),
+        clocksource: reader.word(&format!("{CLOCK_DIR}/current_clocksource")),
+        clocksources,
+        load1: load1(reader),
+        perf_event_paranoid: reader.number("proc/sys/kernel/perf_event_paranoid"),
+        mitigations: mitigations(reader),
+    }
+}
+
+fn product(board: &Identity) -> Option<String> {
+    match (&board.vendor, &board.product) {
+        (Some(vendor), Some(product)) if !product.starts_with(vendor.as_str()) => Some(format!("{vendor} {product}")),
+        (vendor, product) => product.clone().or_else(|| vendor.clone()),
+    }
+}
+
+fn distribution(reader: &Reader<'_>) -> Option<String> {
+    let text = reader.lines("etc/os-release").or_else(|| reader.lines("usr/lib/os-release"))?;
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
+    let name = name.trim_matches(['"', '\'']);
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn mthp(reader: &Reader<'_>) -> BTreeMap<u64, String> {
+    let sizes = reader.list(THP_DIR).into_iter().filter_map(|name| {
+        let kb: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        Some((kb.checked_mul(1024)?, reader.selected(&format!("{THP_DIR}/{name}/enabled"))?))
+    });
+    sizes.collect()
+}
+
+fn damon(reader: &Reader<'_>) -> Option<bool> {
+    let threads = reader.numbered(DAMON_DIR, "");
+    let known = !threads.is_empty() || reader.number::<u32>(&format!("{DAMON_DIR}/nr_kdamonds")).is_some();
+    let on = |n: &u32| reader.word(&format!("{DAMON_DIR}/{n}/state")).as_deref() == Some("on");
+    known.then(|| threads.iter().any(on))
+}
+
+/// `Filename Type Size Used Priority`, sizes in KiB.
+fn swaps(reader: &Reader<'_>) -> Vec<Swap> {
+    let path = "proc/swaps";
+    let Some(text) = reader.lines(path) else { return Vec::new() };
+    let parse = |line: &str| {
+        let mut fields = line.split_whitespace();
+        let (name, kind) = (fields.next()?, fields.next()?);
+        let mut kib = || fields.next()?.parse::<u64>().ok()?.checked_mul(1024);
+        let (bytes, used_bytes) = (kib()?, kib()?);
+        let priority = fields.next()?.parse().ok()?;
+        Some(Swap { path: name.to_owned(), kind: kind.to_owned(), bytes, used_bytes, priority })
+    };
+    let lines = text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    lines
+        .filter_map(|line| {
+            let swap = parse(line);
+            if swap.is_none() {
+                reader.malformed(path, line, "is not a swap area");
+            }
+            swap
+        })
+        .collect()
+}
+
+fn zswap(reader: &Reader<'_>) -> Option<bool> {
+    let path = "sys/module/zswap/parameters/enabled";
+    let text = reader.word(path)?;
+    match text.as_str() {
+        "Y" | "1" => Some(true),
+        "N" | "0" => Some(false),
+        _ => {
+            reader.malformed(path, &text, "is neither Y nor N");
+            None
+        }
+    }
+}
+
+/// The governor of all frequency domains, or the list of those in use.
+fn governor(reader: &Reader<'_>, online: &IdSet) -> Option<String> {
+    let domains = reader.numbered(&format!("{CPU_DIR}/cpufreq"), "policy");
+    let paths: Vec<String> = if domains.is_empty() {
+        online.iter().map(|cpu| format!("{CPU_DIR}/cpu{cpu}/cpufreq")).collect()
+    } else {
+        domains.iter().map(|n| format!("{CPU_DIR}/cpufreq/policy{n}")).collect()
+    };
+    let mut names: Vec<String> =
+        paths.iter().filter_map(|path| reader.word(&format!("{path}/scaling_governor"))).collect();
+    names.sort_unstable();
+    names.dedup();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+fn load1(reader: &Reader<'_>) -> Option<f64> {
+    let text = reader.word("proc/loadavg")?;
+    let load = text.split_whitespace().next()?.parse::<f64>().ok().filter(|load| load.is_finite() && *load >= 0.0);
+    if load.is_none() {
+        reader.malformed("proc/loadavg", &text, "does not start with a load average");
+    }
+    load
+}
+
+fn mitigations(reader: &Reader<'_>) -> BTreeMap<String, String> {
+    let dir = format!("{CPU_DIR}/vulnerabilities");
+    let entries = reader.list(&dir).into_iter();
+    entries.filter_map(|name| reader.word(&format!("{dir}/{name}")).map(|text| (name, text))).collect()
+}
