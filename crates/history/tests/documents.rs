@@ -1,5 +1,7 @@
 //! Released documents stay readable, the schema does not drift unseen, and garbage gets an error.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panic, in its helpers too")]
+
 mod common;
 
 use std::fs;

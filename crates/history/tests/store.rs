@@ -1,5 +1,7 @@
 //! Saving, finding and the journal, on a real filesystem.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panic, in its helpers too")]
+
 mod common;
 
 use std::fs;

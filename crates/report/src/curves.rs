@@ -1,0 +1,176 @@
+//! Observations by size: curves as plots, tables as tables, and the rest, so that nothing measured is invisible.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{Labels, Machine, Metric, Observation};
+
+use crate::findings::words;
+use crate::number::{graded, percent, short_size, unit_name, value, with_interval};
+use crate::plot::{Plot, Series, plot};
+use crate::reasons::Reasons;
+use crate::style::Style;
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// More curves than this in one plot cannot be told apart.
+const CURVES_A_PLOT: usize = 5;
+
+/// Labels that do not name a series: they say where on it a point is, or why it is in the plan.
+const NOT_A_NAME: [&str; 4] = [Labels::PURPOSE, Labels::SIZE, Labels::TIER, Labels::CPUS];
+
+/// What names the series of an observation. The kernel that won may change along a curve, so it names tables only.
+fn series_name(observation: &Observation, with_kernel: bool) -> String {
+    let mut without = NOT_A_NAME.to_vec();
+    if !with_kernel && observation.labels.get(Labels::OP).is_some() {
+        without.push(Labels::KERNEL);
+    }
+    words(&observation.labels, &without)
+}
+
+/// Observations in groups of the same series name, in order of first appearance.
+fn by_series<'a>(observations: &[&'a Observation], with_kernel: bool) -> Vec<(String, Vec<&'a Observation>)> {
+    let mut groups: Vec<(String, Vec<&Observation>)> = Vec::new();
+    for observation in observations {
+        let name = series_name(observation, with_kernel);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(observation),
+            None => groups.push((name, vec![observation])),
+        }
+    }
+    groups
+}
+
+fn is_for(observation: &Observation, metric: Metric, purpose: &str) -> bool {
+    observation.metric == metric
+        && observation.labels.is(Labels::PURPOSE, purpose)
+        && observation.labels.size().is_some()
+}
+
+fn title(metric: Metric, style: &Style) -> String {
+    match metric {
+        Metric::Latency => "Latency by size, ns".to_owned(),
+        Metric::Bandwidth => format!("Bandwidth by size, {}", style.rate_unit()),
+    }
+}
+
+/// Curves of latency and of bandwidth over size.
+pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
+    let mut out = String::new();
+    for metric in [Metric::Latency, Metric::Bandwidth] {
+        let points: Vec<&Observation> = observations.iter().filter(|o| is_for(o, metric, "curve")).copied().collect();
+        if points.is_empty() {
+            continue;
+        }
+        out.push_str(&heading(&title(metric, style), style));
+        for chunk in by_series(&points, false).chunks(CURVES_A_PLOT) {
+            out.push_str(&drawn(chunk, metric, machine, style));
+        }
+        let without = points.iter().filter(|o| o.value.is_none()).count();
+        if without > 0 {
+            let text = format!("{without} of {} points have no number; --verbose lists them", points.len());
+            out.push_str(&hanging("  ", &text, crate::style::Ink::Dim, style));
+        }
+        if style.verbose {
+            out.push_str(&by_size(&points, style));
+        } else {
+            out.push_str(&doubts(&points, style));
+        }
+    }
+    out
+}
+
+fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machine, style: &Style) -> String {
+    // Rates are plotted in the unit they are written in.
+    let scale = match (metric, style.units_iec) {
+        (Metric::Latency, _) => 1.0,
+        (Metric::Bandwidth, true) => (1u64 << 30) as f64,
+        (Metric::Bandwidth, false) => 1e9,
+    };
+    let point = |o: &&Observation| Some((o.labels.size()?.0 as f64, o.value? / scale));
+    let series: Vec<Series> = groups
+        .iter()
+        .map(|(name, group)| Series { name: name.clone(), points: group.iter().filter_map(point).collect() })
+        .collect();
+    let marks = cache_marks(machine);
+    let unit = if metric == Metric::Latency { "ns" } else { style.rate_unit() };
+    let drawing = plot(&Plot { unit, log_y: metric == Metric::Latency, series: &series, marks: &marks }, style);
+    if drawing.is_empty() { hanging("  ", "no point has a number", crate::style::Ink::Dim, style) } else { drawing }
+}
+
+/// The declared data cache sizes, to compare with where the curve bends.
+fn cache_marks(machine: &Machine) -> Vec<(f64, String)> {
+    let sizes: BTreeSet<(u8, u64)> = machine.data_caches().filter_map(|c| Some((c.level, c.bytes?))).collect();
+    sizes.into_iter().map(|(level, bytes)| (bytes as f64, format!("L{level} {}", short_size(bytes as f64)))).collect()
+}
+
+fn doubts(points: &[&Observation], style: &Style) -> String {
+    let mut reasons = Reasons::default();
+    for o in points {
+        let at = o.labels.size().map_or(String::new(), |s| s.to_string());
+        reasons.add(&format!("{at} {}", series_name(o, false)), &o.verdict);
+    }
+    reasons.render(style)
+}
+
+/// Tables that were asked for (`purpose=table`), latency and bandwidth apart.
+pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
+    let mut out = String::new();
+    for metric in [Metric::Latency, Metric::Bandwidth] {
+        let cells: Vec<&Observation> = observations.iter().filter(|o| is_for(o, metric, "table")).copied().collect();
+        if !cells.is_empty() {
+            out.push_str(&heading(&title(metric, style), style));
+            out.push_str(&by_size(&cells, style));
+        }
+    }
+    out
+}
+
+/// Rows are sizes, columns are series.
+fn by_size(cells: &[&Observation], style: &Style) -> String {
+    let groups = by_series(cells, true);
+    let sizes: BTreeSet<u64> = cells.iter().filter_map(|o| o.labels.size()).map(|s| s.0).collect();
+    let mut table = Table::new().column("size", Align::Right);
+    for (name, _) in &groups {
+        // Long names stand in as many lines as they have words.
+        table = table.column(&format!("{} ", name.split(' ').collect::<Vec<_>>().join(" |")), Align::Right);
+    }
+    for size in sizes {
+        let mut row = vec![Cell::new(tiermark_model::Bytes(size).to_string())];
+        for (_, group) in &groups {
+            let here = group.iter().find(|o| o.labels.size().is_some_and(|s| s.0 == size));
+            row.push(
+                here.map_or_else(Cell::default, |o| {
+                    graded(o.value.map(|v| value(v, o.unit, style)), &o.verdict, style)
+                }),
+            );
+        }
+        table.row(row);
+    }
+    table.render(style) + &doubts(cells, style)
+}
+
+/// Observations that no curve, table or finding speaks for.
+pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> String {
+    let told = |o: &Observation| {
+        evidence.contains(o.step.as_str()) || is_for(o, o.metric, "curve") || is_for(o, o.metric, "table")
+    };
+    let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
+    table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);
+    let mut reasons = Reasons::default();
+    for o in observations.iter().filter(|o| !told(o)) {
+        let name = words(&o.labels, &[Labels::PURPOSE]);
+        let name = if name.is_empty() { o.step.clone() } else { name };
+        reasons.add(&name, &o.verdict);
+        table.row(vec![
+            Cell::new(name),
+            graded(o.value.map(|v| with_interval(v, o.interval, o.unit, style)), &o.verdict, style),
+            Cell::new(unit_name(o.unit, style)),
+            Cell::new(o.samples.len().to_string()),
+            Cell::new(percent(o.disturbance.gap_share)),
+        ]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    heading("Measured, without a conclusion", style) + &table.render(style) + &reasons.render(style)
+}

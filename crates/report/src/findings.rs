@@ -1,0 +1,154 @@
+//! Findings that have no place on the ladder: tails, scaling, drift, and whatever else was concluded.
+
+use tiermark_model::{Finding, Label, Labels};
+
+use crate::ladder::{Shown, subject};
+use crate::number::{graded, percent, unit_name, value, with_interval};
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// A label as text.
+fn label_text(key: &str, label: &Label) -> String {
+    match label {
+        Label::Text(text) => text.clone(),
+        Label::Whole(n) if key == Labels::SIZE => tiermark_model::Bytes(*n).to_string(),
+        Label::Whole(n) => n.to_string(),
+    }
+}
+
+/// All labels but some, as words.
+pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
+    let shown = labels.0.iter().filter(|(key, _)| !without.contains(&key.as_str()));
+    let words = shown.map(|(key, label)| match (key.as_str(), label) {
+        (Labels::THREADS, Label::Whole(1)) => "1 thread".to_owned(),
+        (Labels::THREADS, _) => format!("{} threads", label_text(key, label)),
+        (Labels::CHAINS, Label::Whole(1)) => "1 chain".to_owned(),
+        (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
+        (Labels::NODE | Labels::CPUS, _) => format!("{key} {}", label_text(key, label)),
+        _ => label_text(key, label),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A table of findings with one label as columns and the rest as rows.
+fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let column = |f: &Finding| f.labels.0.get(column_key).map_or(String::new(), |l| label_text(column_key, l));
+    let row = |f: &Finding| words(&f.labels, &[column_key, Labels::PURPOSE]);
+    let (mut columns, mut rows): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for f in findings {
+        if !columns.contains(&column(f)) {
+            columns.push(column(f));
+        }
+        if !rows.contains(&row(f)) {
+            rows.push(row(f));
+        }
+    }
+    let mut table = Table::new().column("", Align::Left);
+    for name in &columns {
+        table = table.column(&format!("{name} "), Align::Right);
+    }
+    let mut reasons = Reasons::default();
+    for name in &rows {
+        let mut cells = vec![Cell::new(name)];
+        for column_name in &columns {
+            let found = findings.iter().find(|f| row(f) == *name && column(f) == *column_name);
+            cells.push(
+                found.map_or_else(Cell::default, |f| {
+                    graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, style)
+                }),
+            );
+        }
+        table.row(cells);
+    }
+    findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
+    heading(title, style) + &table.render(style) + &reasons.render(style) + &notes(findings, style)
+}
+
+/// The remarks of findings, each said once.
+fn notes(findings: &[&Finding], style: &Style) -> String {
+    let mut said: Vec<&str> = Vec::new();
+    for note in findings.iter().filter_map(|f| f.note.as_deref()) {
+        if !said.contains(&note) {
+            said.push(note);
+        }
+    }
+    said.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect()
+}
+
+/// Tail latency: quantiles as columns.
+pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
+    let findings = shown.take_all(|f| f.metric == "latency.tail" && f.labels.get(Labels::STATISTIC).is_some());
+    pivot("Tail latency, ns an access", &findings, Labels::STATISTIC, style)
+}
+
+/// How bandwidth grows with threads, with bars.
+pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
+    let findings = shown.take_all(|f| f.metric == "bandwidth.scaling");
+    let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
+    for f in findings {
+        let name = words(&f.labels, &[Labels::THREADS, Labels::PURPOSE, Labels::SPAN, Labels::CPUS, Labels::KERNEL]);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(f),
+            None => groups.push((name, vec![f])),
+        }
+    }
+    groups.iter().map(|(name, group)| scaling_table(name, group, style)).collect()
+}
+
+fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
+    let best = group.iter().filter_map(|f| f.value).filter(|v| v.is_finite()).fold(0.0, f64::max);
+    let single = group.iter().find(|f| f.labels.number(Labels::THREADS) == Some(1)).and_then(|f| f.value);
+    let mut table =
+        Table::new().column("threads", Align::Right).column(&format!("{} ", style.rate_unit()), Align::Right);
+    table = table.column("per thread", Align::Right).column("", Align::Left);
+    let mut reasons = Reasons::default();
+    for f in group {
+        let threads = f.labels.number(Labels::THREADS);
+        // How much of one thread's rate each thread keeps: what sharing costs.
+        let kept = match (f.value, single, threads) {
+            (Some(v), Some(one), Some(n)) if one > 0.0 && n > 0 => percent(v / one / n as f64),
+            _ => String::new(),
+        };
+        let share = f.value.filter(|v| v.is_finite() && best > 0.0).map_or(0.0, |v| (v / best).clamp(0.0, 1.0));
+        let bar = style.glyph("█", "#").repeat((share * (style.columns() / 3) as f64).round() as usize);
+        table.row(vec![
+            Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
+            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style),
+            Cell::new(kept),
+            Cell::inked(bar, Ink::Series(0)),
+        ]);
+        reasons.add(&subject(f), &f.verdict);
+    }
+    let title = format!("Bandwidth by threads: {name}");
+    heading(title.trim_end_matches([':', ' ']), style)
+        + &table.render(style)
+        + &reasons.render(style)
+        + &notes(group, style)
+}
+
+/// Every finding no other view has shown.
+pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
+    let findings = shown.rest();
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().column("what", Align::Left).column("of", Align::Left);
+    table = table.column("value ", Align::Right).column("unit", Align::Left).column("n", Align::Right);
+    let mut reasons = Reasons::default();
+    for f in &findings {
+        reasons.add(&format!("{} {}", f.metric, words(&f.labels, &[Labels::PURPOSE])), &f.verdict);
+        table.row(vec![
+            Cell::new(&f.metric),
+            Cell::new(words(&f.labels, &[Labels::PURPOSE])),
+            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style),
+            Cell::inked(unit_name(f.unit, style), Ink::Dim),
+            Cell::inked(f.samples.to_string(), Ink::Dim),
+        ]);
+    }
+    heading("Findings", style) + &table.render(style) + &reasons.render(style) + &notes(&findings, style)
+}

@@ -1,0 +1,73 @@
+//! The head of a run: what ran, where, when, and what the measuring itself stands on.
+
+use tiermark_model::{Bytes, Machine, Run};
+
+use crate::number::{hertz, nanoseconds, seconds};
+use crate::style::{Ink, Style};
+use crate::text::{clean, hanging};
+
+/// The machine in a line or two.
+pub(crate) fn machine_line(machine: &Machine, style: &Style) -> String {
+    let system = &machine.system;
+    let mut parts = vec![machine.cpu_model.name.clone().unwrap_or_else(|| "unknown processor".to_owned())];
+    parts.push(counts(machine));
+    parts.extend(system.memory_bytes.map(|b| format!("{} memory", Bytes(b))));
+    parts.extend(system.kernel.as_ref().map(|k| format!("Linux {k}")));
+    parts.extend(system.hypervisor.as_ref().map(|h| format!("{h} guest")));
+    parts.extend(system.container.as_ref().map(|c| format!("in {c}")));
+    parts.join(style.between())
+}
+
+/// How many of what: `2 sockets, 96 cores, 192 cpus (188 allowed), 4 nodes`.
+pub(crate) fn counts(machine: &Machine) -> String {
+    let many = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let online = machine.cpus.len();
+    let allowed = machine.allowed_cpus.len();
+    let limited = if allowed < online { format!(" ({allowed} allowed)") } else { String::new() };
+    [
+        many(machine.sockets().len(), "socket"),
+        many(machine.core_count(), "core"),
+        format!("{}{limited}", many(online, "cpu")),
+        many(machine.nodes.len(), "node"),
+    ]
+    .join(", ")
+}
+
+/// The head of a run.
+pub(crate) fn header(run: &Run, style: &Style) -> String {
+    let mut first = vec![format!("tiermark {}", run.title), run.started.clone(), seconds(run.seconds)];
+    first.extend(run.machine.system.hostname.clone());
+    first.push(format!("run {}", run.id));
+    let mut out = hanging("", &first.join(style.between()), Ink::Head, style);
+    out.push_str(&hanging("", &machine_line(&run.machine, style), Ink::Plain, style));
+    if let Some(name) = &run.simulated {
+        let text = format!("SIMULATED machine '{name}': these numbers are a model's, nothing was measured");
+        out.push_str(&hanging("! ", &text, Ink::Warn, style));
+    }
+    if !run.complete {
+        let text = "INCOMPLETE: the run was stopped; what it had measured until then is here";
+        out.push_str(&hanging("! ", text, Ink::Bad, style));
+    }
+    out
+}
+
+/// What the measuring stands on: clock, own cost, versions.
+pub(crate) fn footer(run: &Run, style: &Style) -> String {
+    let (clock, cost) = (&run.bench.clock, &run.bench.overheads);
+    let mut parts = Vec::new();
+    if !clock.source.is_empty() {
+        let resolution = nanoseconds(clock.resolution_ns);
+        parts.push(format!("clock {} {}, resolution {resolution} ns", clean(&clock.source), hertz(clock.hz)));
+        let ns = |v: f64| nanoseconds(v);
+        parts.push(format!(
+            "own cost: stamp {} ns, loop {} ns, gate {} ns",
+            ns(cost.stamp_ns),
+            ns(cost.loop_ns),
+            ns(cost.gate_ns)
+        ));
+    }
+    parts.extend(cost.core_hz.map(|hz| format!("core {}", hertz(hz))));
+    let git = run.tool.git.as_ref().map_or(String::new(), |git| format!(" ({git})"));
+    parts.push(format!("tiermark {}{git} {}, seed {}", run.tool.version, run.tool.target, run.seed));
+    format!("\n{}", hanging("", &parts.join(style.between()), Ink::Dim, style))
+}

@@ -1,0 +1,272 @@
+//! The ladder: one row a tier, with what each tier does and how far that can be trusted.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{Finding, Grade, Labels, Verdict};
+
+use crate::number::{graded, nanoseconds, percent, rate, size, with_interval};
+use crate::reasons::Reasons;
+use crate::style::{Style, grade_ink};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// The operations that have columns of their own.
+const OPS: [&str; 3] = ["read", "write", "copy"];
+const SPANS: [&str; 2] = ["one", "all"];
+
+/// Findings by their place in a list, and which of them a view has shown.
+pub(crate) struct Shown<'a> {
+    pub(crate) findings: Vec<&'a Finding>,
+    pub(crate) done: BTreeSet<usize>,
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn new(findings: impl Iterator<Item = &'a Finding>) -> Self {
+        Self { findings: findings.collect(), done: BTreeSet::new() }
+    }
+
+    /// Takes the first finding not yet shown that fits.
+    pub(crate) fn take(&mut self, fits: impl Fn(&Finding) -> bool) -> Option<&'a Finding> {
+        let at = (0..self.findings.len()).find(|i| !self.done.contains(i) && fits(self.findings[*i]))?;
+        self.done.insert(at);
+        Some(self.findings[at])
+    }
+
+    /// Takes all findings not yet shown that fit.
+    pub(crate) fn take_all(&mut self, fits: impl Fn(&Finding) -> bool) -> Vec<&'a Finding> {
+        std::iter::from_fn(|| self.take(&fits)).collect()
+    }
+
+    /// What no view has shown yet.
+    pub(crate) fn rest(&mut self) -> Vec<&'a Finding> {
+        self.take_all(|_| true)
+    }
+}
+
+/// What names a row: the tier, and the node where labelled.
+fn row_name(labels: &Labels) -> Option<String> {
+    let tier = labels.get(Labels::TIER)?;
+    let node =
+        labels.number(Labels::NODE).map(|n| n.to_string()).or_else(|| labels.get(Labels::NODE).map(str::to_owned));
+    Some(match node {
+        Some(node) => format!("{tier} node {node}"),
+        None => tier.to_owned(),
+    })
+}
+
+/// A finding's name in a list of reasons.
+pub(crate) fn subject(finding: &Finding) -> String {
+    let labels = &finding.labels;
+    let mut words: Vec<String> = row_name(labels).into_iter().collect();
+    if words.is_empty() {
+        words.extend(labels.size().map(|s| s.to_string()));
+    }
+    let what = match finding.metric.as_str() {
+        "bandwidth" => labels.get(Labels::OP).or_else(|| labels.get(Labels::KERNEL)).unwrap_or("bandwidth").to_owned(),
+        metric => metric.to_owned(),
+    };
+    words.push(what);
+    for key in [Labels::LAYOUT, Labels::SPAN, Labels::STATISTIC] {
+        words.extend(labels.get(key).filter(|w| *w != "random").map(str::to_owned));
+    }
+    if labels.get(Labels::SPAN).is_none() {
+        words.extend(labels.number(Labels::THREADS).map(|n| format!("{n} threads")));
+    }
+    words.join(" ")
+}
+
+/// The ladder with its reasons and kernels; empty when no finding names a tier.
+pub(crate) fn ladder(shown: &mut Shown<'_>, style: &Style) -> String {
+    let mut rows: Vec<String> = Vec::new();
+    for finding in &shown.findings {
+        let on_ladder = matches!(finding.metric.as_str(), "tier.size" | "latency" | "bandwidth");
+        if let Some(name) = row_name(&finding.labels).filter(|_| on_ladder)
+            && !rows.contains(&name)
+        {
+            rows.push(name);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().gap(1).indent(1);
+    for (head, align) in [("tier", Align::Left), ("size ", Align::Right), ("latency |ns ", Align::Right)] {
+        table = table.column(head, align);
+    }
+    for op in OPS {
+        table = table.column(&format!("{op} |one "), Align::Right);
+        table = table.column(&format!("{} |all ", style.rate_unit()), Align::Right);
+    }
+    table = table.column("of|peak", Align::Right).column("", Align::Left);
+    let mut reasons = Reasons::default();
+    let mut notes = Vec::new();
+    let mut kernels = Vec::new();
+    for name in &rows {
+        let row = Row::take(name, shown);
+        row.add_reasons(&mut reasons);
+        row.add_kernels(name, &mut kernels, style);
+        notes.extend(row.size.and_then(|f| f.note.clone()).map(|note| format!("{name}: {note}")));
+        table.row(row.cells(name, style));
+    }
+    let mut out = heading("The ladder", style);
+    out.push_str(&table.render(style));
+    out.push_str(&key(style));
+    out.push_str(&reasons.render(style));
+    out.push_str(&shares(shown, style));
+    out.push_str(&kernel_lines(kernels, style));
+    for note in notes {
+        out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
+    }
+    out
+}
+
+fn key(style: &Style) -> String {
+    let text = format!(
+        "one = one core, all = all cores; {} all trusted, {} suspect, {} invalid (no number)",
+        style.mark(Grade::Trusted),
+        style.mark(Grade::Suspect),
+        style.mark(Grade::Invalid)
+    );
+    hanging("  ", &text, crate::style::Ink::Dim, style)
+}
+
+/// The findings of one tier.
+struct Row<'a> {
+    size: Option<&'a Finding>,
+    latency: Option<&'a Finding>,
+    /// In the order of [`OPS`] and [`SPANS`].
+    rates: Vec<Option<&'a Finding>>,
+    peak: Option<&'a Finding>,
+}
+
+impl<'a> Row<'a> {
+    fn take(name: &str, shown: &mut Shown<'a>) -> Self {
+        let here = |f: &Finding, metric: &str| f.metric == metric && row_name(&f.labels).as_deref() == Some(name);
+        let size = shown.take(|f| here(f, "tier.size"));
+        // The random chase is the headline; another layout stands in only where there is none.
+        let headline = |f: &Finding| f.labels.get(Labels::LAYOUT).is_none_or(|l| l == "random");
+        let latency = shown
+            .take(|f| here(f, "latency") && headline(f))
+            .or_else(|| shown.take(|f| here(f, "latency") && f.labels.get(Labels::STATISTIC).is_none()));
+        let mut rates = Vec::new();
+        for op in OPS {
+            for span in SPANS {
+                rates.push(
+                    shown.take(|f| {
+                        here(f, "bandwidth") && f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span)
+                    }),
+                );
+            }
+        }
+        // The best share is the row's; all of them are told below.
+        let shares = shown.findings.iter().filter(|f| here(f, "peak.share") && f.value.is_some_and(f64::is_finite));
+        let peak = shares.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0))).copied();
+        Self { size, latency, rates, peak }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a Finding> {
+        [self.size, self.latency].into_iter().chain(self.rates.iter().copied()).flatten()
+    }
+
+    fn add_reasons(&self, reasons: &mut Reasons) {
+        self.all().for_each(|f| reasons.add(&subject(f), &f.verdict));
+    }
+
+    fn cells(&self, name: &str, style: &Style) -> Vec<Cell> {
+        let number = |f: Option<&Finding>, show: &dyn Fn(&Finding, f64) -> String| match f {
+            Some(f) => graded(f.value.map(|v| show(f, v)), &f.verdict, style),
+            None => graded(None, &Verdict::trusted(), style),
+        };
+        let mut cells = vec![Cell::new(name), number(self.size, &|_, v| size(v))];
+        cells.push(number(self.latency, &|f, v| match f.interval {
+            Some(_) => with_interval(v, f.interval, f.unit, style),
+            None => nanoseconds(v),
+        }));
+        cells.extend(self.rates.iter().map(|f| number(*f, &|_, v| rate(v, style))));
+        cells.push(Cell::new(self.peak.and_then(|f| f.value).map(percent).unwrap_or_default()));
+        let worst = self.all().map(|f| f.verdict.grade).max();
+        cells.push(worst.map_or_else(Cell::default, |grade| {
+            // The word is added where the terminal has room for it.
+            let word = if style.columns() >= 100 { format!(" {grade}") } else { String::new() };
+            Cell::inked(format!("{}{word}", style.mark(grade)), grade_ink(grade))
+        }));
+        cells
+    }
+
+    fn add_kernels(&self, name: &str, kernels: &mut Vec<Winner>, style: &Style) {
+        for f in self.rates.iter().flatten() {
+            let Some(kernel) = f.labels.get(Labels::KERNEL) else { continue };
+            kernels.push(Winner {
+                op: f.labels.get(Labels::OP).unwrap_or("").to_owned(),
+                place: format!("{name} {}", f.labels.get(Labels::SPAN).unwrap_or("")).trim().to_owned(),
+                kernel: kernel.to_owned(),
+                value: f.value.map(|v| rate(v, style)),
+                note: f.note.clone(),
+            });
+        }
+    }
+}
+
+/// The kernel behind a number of the ladder.
+struct Winner {
+    op: String,
+    place: String,
+    kernel: String,
+    value: Option<String>,
+    note: Option<String>,
+}
+
+/// Which kernels the numbers are of: one line an operation, and one for each number with a remark (the plain kernel's rate).
+fn kernel_lines(winners: Vec<Winner>, style: &Style) -> String {
+    let mut out = String::new();
+    let (told, plain): (Vec<Winner>, Vec<Winner>) = winners.into_iter().partition(|w| w.note.is_some());
+    for w in &told {
+        let value = w.value.as_deref().unwrap_or(style.absent());
+        let text = format!("{} {}: {} {value}; {}", w.op, w.place, w.kernel, w.note.as_deref().unwrap_or(""));
+        out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
+    }
+    for op in OPS {
+        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+        for w in plain.iter().filter(|w| w.op == op) {
+            match groups.iter_mut().find(|(kernel, _)| *kernel == w.kernel) {
+                Some((_, places)) => places.push(&w.place),
+                None => groups.push((&w.kernel, vec![&w.place])),
+            }
+        }
+        let text = match groups.as_slice() {
+            [] => continue,
+            [(kernel, _)] if !told.iter().any(|w| w.op == op) => format!("{op}: {kernel} throughout"),
+            several => {
+                let parts: Vec<String> =
+                    several.iter().map(|(k, places)| format!("{k} ({})", places.join(", "))).collect();
+                format!("{op}: {}", parts.join("; "))
+            }
+        };
+        out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
+    }
+    if out.is_empty() { out } else { format!("{}{out}", heading("Kernels behind the ladder", style)) }
+}
+
+/// Every share of the theoretical peak in one line a tier.
+fn shares(shown: &mut Shown<'_>, style: &Style) -> String {
+    let mut out = String::new();
+    let mut reasons = Reasons::default();
+    let shares = shown.take_all(|f| f.metric == "peak.share" && row_name(&f.labels).is_some());
+    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
+    for f in &shares {
+        reasons.add(&subject(f), &f.verdict);
+        let words = [f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)];
+        let what = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let text = format!("{what} {}", f.value.map_or_else(|| style.absent().to_owned(), percent));
+        let name = row_name(&f.labels).unwrap_or_default();
+        match rows.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, parts)) => parts.push(text),
+            None => rows.push((name, vec![text])),
+        }
+    }
+    for (name, parts) in rows {
+        let text = format!("{name}, share of the theoretical peak: {}", parts.join(", "));
+        out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
+    }
+    out + &reasons.render(style)
+}

@@ -1,0 +1,76 @@
+//! Memory modules: what is in which slot, and the theoretical peak that follows.
+
+use tiermark_model::{Bytes, Dimm, Machine};
+
+use crate::number::rate;
+use crate::style::Style;
+use crate::text::labelled;
+
+/// Slots named in one line; more are counted.
+const SLOTS_NAMED: usize = 8;
+
+/// The modules section.
+pub(super) fn modules(machine: &Machine, style: &Style) -> String {
+    let mut out = String::new();
+    let dimms = &machine.dimms;
+    if !dimms.is_empty() {
+        let (filled, empty): (Vec<&Dimm>, Vec<&Dimm>) = dimms.iter().partition(|d| d.populated);
+        let bytes: u64 = filled.iter().filter_map(|d| d.bytes).fold(0, u64::saturating_add);
+        let text = format!("{} of {} slots filled, {}", filled.len(), dimms.len(), Bytes(bytes));
+        out.push_str(&labelled("modules", &text, style));
+        let mut kinds: Vec<(String, Vec<&Dimm>)> = Vec::new();
+        for dimm in filled {
+            let kind = describe(dimm);
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, group)) => group.push(dimm),
+                None => kinds.push((kind, vec![dimm])),
+            }
+        }
+        for (kind, group) in &kinds {
+            out.push_str(&labelled("", &format!("{} {} {kind}", group.len(), style.times()), style));
+            out.push_str(&slots("in", group, style));
+        }
+        out.push_str(&slots("empty:", &empty, style));
+    }
+    if let Some(peak) = &machine.theoretical_peak {
+        let value = rate(peak.bytes_per_second, style);
+        let text = format!("{value} {} in theory: {}", style.rate_unit(), peak.how);
+        out.push_str(&labelled("peak", &text, style));
+    }
+    if out.is_empty() { out } else { out + "\n" }
+}
+
+/// `32 GiB DDR5-4800 (rated 5600) Samsung M321R4GA3BB6, 2 ranks`.
+fn describe(dimm: &Dimm) -> String {
+    let speed = |transfers: f64| format!("{:.0}", (transfers / 1e6).clamp(0.0, 1e6));
+    let mut words = Vec::new();
+    words.push(dimm.bytes.map_or_else(|| "size unknown".to_owned(), |b| Bytes(b).to_string()));
+    let kind = dimm.kind.clone().unwrap_or_else(|| "memory".to_owned());
+    match (dimm.configured_transfers, dimm.rated_transfers) {
+        (Some(runs), Some(rated)) if (runs - rated).abs() > 1e6 => {
+            words.push(format!("{kind}-{} (rated {})", speed(runs), speed(rated)));
+        }
+        (Some(runs), _) => words.push(format!("{kind}-{}", speed(runs))),
+        (None, Some(rated)) => words.push(format!("{kind} (rated {}, speed in use unknown)", speed(rated))),
+        (None, None) => words.push(kind),
+    }
+    words.extend(dimm.manufacturer.iter().cloned());
+    words.extend(dimm.part.iter().cloned());
+    let ranks = dimm.ranks.map(|r| format!(", {r} rank{}", if r == 1 { "" } else { "s" }));
+    words.join(" ") + &ranks.unwrap_or_default()
+}
+
+/// The slots of a group of modules, by the board's names.
+fn slots(lead: &str, group: &[&Dimm], style: &Style) -> String {
+    let names: Vec<&str> =
+        group.iter().filter_map(|d| d.locator.as_deref().or(d.edac_label.as_deref()).or(d.bank.as_deref())).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let named = if style.verbose { names.len() } else { SLOTS_NAMED };
+    let mut text = format!("{lead} {}", names.iter().take(named).copied().collect::<Vec<_>>().join(", "));
+    if names.len() > named {
+        text.push_str(&format!(" and {} more", names.len() - named));
+    }
+    labelled("", &text, style)
+}

@@ -1,0 +1,158 @@
+//! NUMA nodes: memory, pools, distances, firmware's figures.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiermark_model::{Bytes, HmatAccess, IdSet, Machine, Node};
+
+use super::topology::short_list;
+use crate::number::{nanoseconds, rate, short_size};
+use crate::style::Style;
+use crate::table::{Align, Cell, Table};
+use crate::text::labelled;
+
+/// More nodes than this are counted, not listed: a distance matrix of eight still fits 80 columns.
+const LISTED: usize = 8;
+
+/// The nodes section.
+pub(super) fn nodes(machine: &Machine, style: &Style) -> String {
+    let count = machine.nodes.len();
+    let total: u64 = machine.nodes.iter().filter_map(|n| n.memory_bytes).fold(0, u64::saturating_add);
+    let known = machine.nodes.iter().any(|n| n.memory_bytes.is_some());
+    let memory = if known { format!(", {}", Bytes(total)) } else { String::new() };
+    let mut title = format!("{}{memory}, pages of {}", super::topology::many(count, "node"), Bytes(machine.page_bytes));
+    if machine.allowed_nodes.len() < count {
+        title.push_str(&format!("; memory allowed from {}", short_list(&machine.allowed_nodes)));
+    }
+    let mut out = labelled("nodes", &title, style);
+    if count > LISTED {
+        out.push_str(&summary(machine, style));
+    } else if count > 0 {
+        out.push_str(&list(machine, style));
+    }
+    out + &firmware(machine, style)
+}
+
+fn bytes(bytes: Option<u64>, style: &Style) -> String {
+    bytes.map_or_else(|| style.absent().to_owned(), |b| Bytes(b).to_string())
+}
+
+/// What a node without cpus or memory is worth a word.
+fn cpus(node: &Node) -> String {
+    if node.cpus.is_empty() { "none".to_owned() } else { short_list(&node.cpus) }
+}
+
+/// Sizes of the huge page pools that hold pages on any node.
+fn pools(machine: &Machine) -> BTreeSet<u64> {
+    machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(|p| p.total > 0).map(|p| p.page_bytes).collect()
+}
+
+/// One row a node, with the distances as a matrix at its right.
+fn list(machine: &Machine, style: &Style) -> String {
+    let tiers = machine.nodes.iter().any(|n| n.memory_tier.is_some());
+    let pools = pools(machine);
+    let matrix = machine.nodes.len() > 1 && machine.nodes.iter().any(|n| !n.distances.is_empty());
+    let mut table = Table::new().column("node", Align::Right).column("cpus", Align::Left);
+    table = table.column("memory", Align::Right).column("free", Align::Right);
+    if tiers {
+        table = table.column("tier", Align::Right);
+    }
+    for pool in &pools {
+        table = table.column(&format!("{} pages|free/all", short_size(*pool as f64)), Align::Right);
+    }
+    for (i, node) in machine.nodes.iter().enumerate().filter(|_| matrix) {
+        let head = if i == 0 { format!("to|{}", node.id) } else { node.id.to_string() };
+        table = table.column(&head, Align::Right);
+    }
+    for node in &machine.nodes {
+        let mut row = vec![Cell::new(node.id.to_string()), Cell::new(cpus(node))];
+        row.push(Cell::new(bytes(node.memory_bytes, style)));
+        row.push(Cell::new(bytes(node.free_bytes, style)));
+        if tiers {
+            row.push(Cell::new(node.memory_tier.map_or_else(|| style.absent().to_owned(), |t| t.to_string())));
+        }
+        for size in &pools {
+            let pool = node.huge_pages.iter().find(|p| p.page_bytes == *size);
+            row.push(Cell::new(pool.map_or(String::new(), |p| format!("{}/{}", p.free, p.total))));
+        }
+        for other in machine.nodes.iter().filter(|_| matrix) {
+            let distance = node.distances.get(&other.id);
+            row.push(Cell::new(distance.map_or_else(|| style.absent().to_owned(), u32::to_string)));
+        }
+        table.row(row);
+    }
+    let mut out = table.render(style);
+    if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
+        out.push_str(&labelled("", "no huge pages are reserved", style));
+    }
+    out
+}
+
+/// Nodes that are alike, counted.
+fn summary(machine: &Machine, style: &Style) -> String {
+    let mut kinds: Vec<(&Node, IdSet)> = Vec::new();
+    for node in &machine.nodes {
+        // Nodes differ by a few pages the kernel keeps for itself: alike means the same to a GiB.
+        let key = |n: &Node| (n.cpus.len(), n.memory_bytes.map(|b| b >> 30), n.memory_tier);
+        match kinds.iter_mut().find(|(known, _)| key(known) == key(node)) {
+            Some((_, ids)) => ids.insert(node.id),
+            None => kinds.push((node, std::iter::once(node.id).collect())),
+        }
+    }
+    let mut table = Table::new().column("nodes", Align::Left).column("each|cpus", Align::Right);
+    table = table.column("each|memory", Align::Right).column("all|free", Align::Right).column("tier", Align::Right);
+    for (node, ids) in &kinds {
+        let mut free = machine.nodes.iter().filter(|n| ids.contains(n.id)).map(|n| n.free_bytes);
+        let free = free.try_fold(0u64, |sum, free| Some(sum.saturating_add(free?)));
+        table.row(vec![
+            Cell::new(format!("{} ({})", short_list(ids), ids.len())),
+            Cell::new(node.cpus.len().to_string()),
+            Cell::new(bytes(node.memory_bytes, style)),
+            Cell::new(bytes(free, style)),
+            Cell::new(node.memory_tier.map_or_else(|| style.absent().to_owned(), |t| t.to_string())),
+        ]);
+    }
+    let mut distances: BTreeMap<u32, usize> = BTreeMap::new();
+    for distance in machine.nodes.iter().flat_map(|n| n.distances.values()) {
+        *distances.entry(*distance).or_default() += 1;
+    }
+    let mut out = table.render(style);
+    if !distances.is_empty() {
+        let parts: Vec<String> = distances.iter().take(12).map(|(d, n)| format!("{d} ({n} pairs)")).collect();
+        out.push_str(&labelled("distances", &parts.join(", "), style));
+    }
+    out
+}
+
+/// What firmware says of access to each node (HMAT), nodes that say the same together.
+fn firmware(machine: &Machine, style: &Style) -> String {
+    let mut says: Vec<(String, IdSet)> = Vec::new();
+    for node in &machine.nodes {
+        let Some(text) = node.hmat.iter().min_by_key(|h| h.class).and_then(|h| figures(h, style)) else { continue };
+        match says.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, ids)) => ids.insert(node.id),
+            None => says.push((text, std::iter::once(node.id).collect())),
+        }
+    }
+    let line = |(i, (text, ids)): (usize, &(String, IdSet))| {
+        let text = format!("node {}: {text}", short_list(ids));
+        labelled(if i == 0 { "HMAT" } else { "" }, &text, style)
+    };
+    says.iter().enumerate().map(line).collect()
+}
+
+fn figures(access: &HmatAccess, style: &Style) -> Option<String> {
+    let pair = |read: Option<String>, write: Option<String>, unit: &str| match (read, write) {
+        (Some(r), Some(w)) if r == w => Some(format!("{r} {unit}")),
+        (Some(r), Some(w)) => Some(format!("{r} {unit} read, {w} {unit} write")),
+        (Some(r), None) => Some(format!("{r} {unit} read")),
+        (None, Some(w)) => Some(format!("{w} {unit} write")),
+        (None, None) => None,
+    };
+    let gbs = |v: Option<f64>| v.map(|v| rate(v, style));
+    let parts = [
+        pair(access.read_latency_ns.map(nanoseconds), access.write_latency_ns.map(nanoseconds), "ns"),
+        pair(gbs(access.read_bandwidth), gbs(access.write_bandwidth), style.rate_unit()),
+    ];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    (!text.is_empty()).then(|| format!("{text}, from the initiators of node {}", short_list(&access.initiators)))
+}

@@ -1,0 +1,67 @@
+//! The system's settings that decide what a measurement means.
+
+use tiermark_model::{Bytes, Machine, System};
+
+use crate::number::short_size;
+use crate::style::Style;
+use crate::text::labelled;
+
+/// The settings section.
+pub(super) fn settings(machine: &Machine, style: &Style) -> String {
+    let system = &machine.system;
+    let mut known: Vec<String> = Vec::new();
+    let mut unknown: Vec<&str> = Vec::new();
+    let mut add = |name: &'static str, value: Option<String>| match value {
+        Some(value) => known.push(format!("{name} {value}")),
+        None => unknown.push(name),
+    };
+    add("THP", thp(system));
+    add("NUMA balancing", system.numa_balancing.map(|n| word(n, &["off", "on", "tiering"])));
+    add("KSM", system.ksm.map(|n| word(n, &["off", "running", "unmerging"])));
+    add("DAMON", system.damon_running.map(on_off));
+    add("swap", Some(swap(system)));
+    add("zswap", system.zswap.map(on_off));
+    add("governor", system.governor.clone());
+    add("SMT", system.smt_control.clone());
+    add("clocksource", system.clocksource.clone());
+    add("load", system.load1.map(|l| format!("{l:.2}")));
+    add("perf_event_paranoid", system.perf_event_paranoid.map(|p| p.to_string()));
+    add("available", system.available_bytes.map(|b| Bytes(b).to_string()));
+    let mut out = labelled("settings", &known.join(style.between()), style);
+    if !unknown.is_empty() {
+        out.push_str(&labelled("", &format!("not told by this system: {}", unknown.join(", ")), style));
+    }
+    out
+}
+
+fn word(n: u32, words: &[&str]) -> String {
+    words.get(n as usize).map_or_else(|| n.to_string(), |w| (*w).to_owned())
+}
+
+fn on_off(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+/// Mode, page size, and the sizes of multi-size THP that are not off.
+fn thp(system: &System) -> Option<String> {
+    let mode = system.thp.clone()?;
+    let bytes = system.thp_bytes.map_or(String::new(), |b| format!(" ({})", Bytes(b)));
+    let mut sizes: Vec<(&String, Vec<String>)> = Vec::new();
+    for (bytes, mode) in system.mthp.iter().filter(|(_, mode)| *mode != "never") {
+        match sizes.iter_mut().find(|(known, _)| *known == mode) {
+            Some((_, list)) => list.push(short_size(*bytes as f64)),
+            None => sizes.push((mode, vec![short_size(*bytes as f64)])),
+        }
+    }
+    let sizes: Vec<String> = sizes.iter().map(|(mode, list)| format!("{mode} for {}", list.join(" "))).collect();
+    let sizes = if sizes.is_empty() { String::new() } else { format!(" [{}]", sizes.join(", ")) };
+    Some(format!("{mode}{bytes}{sizes}"))
+}
+
+fn swap(system: &System) -> String {
+    if system.swaps.is_empty() {
+        return "none".to_owned();
+    }
+    let sum = |of: fn(&tiermark_model::Swap) -> u64| Bytes(system.swaps.iter().map(of).fold(0, u64::saturating_add));
+    format!("{}, {} used", sum(|s| s.bytes), sum(|s| s.used_bytes))
+}

@@ -1,0 +1,172 @@
+//! Processors, kinds of cores, caches, last-level-cache groups.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine};
+
+use crate::style::Style;
+use crate::table::{Align, Cell, Table};
+use crate::text::{GUTTER, labelled};
+
+/// Longer id lists are cut: on sparse machines they fill screens. JSON has them whole.
+const LIST_COLUMNS: usize = 40;
+
+/// An id list that fits a line.
+pub(super) fn short_list(set: &IdSet) -> String {
+    let text = set.to_string();
+    if text.len() <= LIST_COLUMNS {
+        return text;
+    }
+    let cut = text[..LIST_COLUMNS].rfind(',').unwrap_or(LIST_COLUMNS);
+    format!("{},.. ({} ids)", &text[..cut], set.len())
+}
+
+/// `1 core`, `2 cores`.
+pub(super) fn many(n: usize, one: &str) -> String {
+    format!("{n} {one}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Sockets × cores × threads, and which cpus may be used.
+pub(super) fn processors(machine: &Machine, style: &Style) -> String {
+    let online = machine.online();
+    let (sockets, cores, cpus) = (machine.sockets().len(), machine.core_count(), online.len());
+    let x = style.times();
+    // The product is only written where it is exact: offline cpus and hybrids make machines uneven.
+    let text = if sockets > 0 && cores > 0 && cores.is_multiple_of(sockets) && cpus.is_multiple_of(cores) {
+        let (per_socket, threads) = (many(cores / sockets, "core"), many(cpus / cores, "thread"));
+        format!("{} {x} {per_socket} {x} {threads} = {}", many(sockets, "socket"), many(cpus, "cpu"))
+    } else {
+        format!("{}, {}, {}", many(sockets, "socket"), many(cores, "core"), many(cpus, "cpu"))
+    };
+    let mut out = labelled("processors", &format!("{text} ({})", short_list(&online)), style);
+    let dies = machine.cpus.iter().filter_map(|c| Some((c.socket, c.die?))).collect::<std::collections::BTreeSet<_>>();
+    if dies.len() > sockets {
+        out.push_str(&labelled("", &many(dies.len(), "die"), style));
+    }
+    if machine.allowed_cpus != online {
+        let text = format!("{} allowed: {}", machine.allowed_cpus.len(), short_list(&machine.allowed_cpus));
+        out.push_str(&labelled("", &text, style));
+    }
+    if !machine.offline_cpus.is_empty() {
+        let text = format!("{} offline: {}", machine.offline_cpus.len(), short_list(&machine.offline_cpus));
+        out.push_str(&labelled("", &text, style));
+    }
+    out + &kinds(machine, style)
+}
+
+/// The kinds of cores of a hybrid.
+fn kinds(machine: &Machine, style: &Style) -> String {
+    let mut kinds: BTreeMap<CoreKind, (IdSet, IdSet)> = BTreeMap::new();
+    for cpu in &machine.cpus {
+        if let Some(kind) = cpu.kind {
+            let (cpus, cores) = kinds.entry(kind).or_default();
+            cpus.insert(cpu.id);
+            cores.insert(cpu.core);
+        }
+    }
+    let mut out = String::new();
+    for (i, (kind, (cpus, cores))) in kinds.iter().enumerate() {
+        let name = match kind {
+            CoreKind::Performance => "performance",
+            CoreKind::Efficiency => "efficiency",
+            CoreKind::LowPower => "low-power",
+        };
+        let text = format!("{} {name}: cpus {}", many(cores.len(), "core"), short_list(cpus));
+        out.push_str(&labelled(if i == 0 { "kinds" } else { "" }, &text, style));
+    }
+    out
+}
+
+/// Caches that are alike.
+struct Alike<'a> {
+    cache: &'a Cache,
+    instances: usize,
+    total: Option<u64>,
+}
+
+/// One row a level and kind: instances × size, ways, who shares one.
+pub(super) fn caches(machine: &Machine, style: &Style) -> String {
+    let mut groups: Vec<Alike<'_>> = Vec::new();
+    for cache in &machine.caches {
+        let like = |g: &&mut Alike<'_>| {
+            let c = g.cache;
+            (c.level, c.kind, c.bytes, c.ways, c.cpus.len())
+                == (cache.level, cache.kind, cache.bytes, cache.ways, cache.cpus.len())
+        };
+        match groups.iter_mut().find(like) {
+            Some(group) => {
+                group.instances += 1;
+                group.total = group.total.zip(cache.bytes).map(|(a, b)| a.saturating_add(b));
+            }
+            None => groups.push(Alike { cache, instances: 1, total: cache.bytes }),
+        }
+    }
+    if groups.is_empty() {
+        return labelled("caches", "the system does not say", style);
+    }
+    let mut table = Table::new().indent(GUTTER);
+    for align in [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left] {
+        table = table.column("", align);
+    }
+    for Alike { cache, instances, total } in &groups {
+        let size = cache.bytes.map_or_else(|| "size unknown".to_owned(), |b| Bytes(b).to_string());
+        let kind = match cache.kind {
+            CacheKind::Data => "d",
+            CacheKind::Instruction => "i",
+            CacheKind::Unified => "",
+        };
+        table.row(vec![
+            Cell::new(format!("L{}{kind}", cache.level)),
+            Cell::new(format!("{instances} {} {size}", style.times())),
+            Cell::new(total.filter(|_| *instances > 1).map_or(String::new(), |t| format!("= {}", Bytes(t)))),
+            Cell::new(cache.ways.map_or(String::new(), |w| format!("{w}-way"))),
+            Cell::new(cache.line_bytes.map_or(String::new(), |l| format!("{l} B lines"))),
+            Cell::new(sharers(machine, cache, *instances)),
+        ]);
+    }
+    // The gutter's label stands on the first line of the table.
+    let body = table.render(style);
+    let rest = body.strip_prefix(&" ".repeat(GUTTER)).map_or(body.as_str(), |r| r);
+    format!("{}{rest}", style.paint(crate::style::Ink::Head, &crate::text::left("caches", GUTTER)))
+}
+
+/// Who shares one instance.
+fn sharers(machine: &Machine, cache: &Cache, instances: usize) -> String {
+    let cores: IdSet = cache.cpus.iter().filter_map(|id| machine.cpu(id)).map(|cpu| cpu.core).collect();
+    let cpus = cache.cpus.len();
+    match (instances, cores.len()) {
+        (_, 0 | 1) => "one a core".to_owned(),
+        (1, _) if cpus == machine.cpus.len() => "shared by all".to_owned(),
+        (_, cores) if cores == cpus => format!("by {cores} cores"),
+        (_, cores) => format!("by {cores} cores, {cpus} cpus"),
+    }
+}
+
+/// Last-level-cache groups, listed when they are few.
+pub(super) fn groups(machine: &Machine, style: &Style) -> String {
+    const LISTED: usize = 4;
+    let groups = machine.llc_groups();
+    if groups.len() < 2 {
+        return String::new();
+    }
+    if groups.len() <= LISTED {
+        let one = |g: &tiermark_model::LlcGroup| format!("{}: cpus {}", g.index, short_list(&g.cpus));
+        let mut out = String::new();
+        for (i, group) in groups.iter().enumerate() {
+            out.push_str(&labelled(if i == 0 { "LLC groups" } else { "" }, &one(group), style));
+        }
+        return out;
+    }
+    let mut kinds: BTreeMap<(usize, Option<u64>), usize> = BTreeMap::new();
+    for group in &groups {
+        *kinds.entry((group.cpus.len(), group.bytes)).or_default() += 1;
+    }
+    let parts: Vec<String> = kinds
+        .iter()
+        .map(|((cpus, bytes), n)| {
+            let bytes = bytes.map_or(String::new(), |b| format!(", {}", Bytes(b)));
+            format!("{} of {}{bytes}", many(*n, "group"), many(*cpus, "cpu"))
+        })
+        .collect();
+    labelled("LLC groups", &parts.join(style.between()), style)
+}

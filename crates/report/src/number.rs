@@ -1,0 +1,156 @@
+//! Numbers for people: value, interval, unit.
+
+use tiermark_model::{Bytes, Grade, Interval, Unit, Verdict, format_gbs, format_ns};
+
+use crate::style::{Ink, Style, grade_ink};
+use crate::table::Cell;
+
+/// A rate in the style's unit, without the unit.
+pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
+    // format_gbs divides by 10⁹; 2³⁰ is reached by scaling first.
+    let scaled = if style.units_iec { bytes_per_second * 1e9 / (1u64 << 30) as f64 } else { bytes_per_second };
+    sane(scaled / 1e9, format_gbs(scaled))
+}
+
+/// A time in ns, without the unit.
+pub(crate) fn nanoseconds(ns: f64) -> String {
+    sane(ns, format_ns(ns))
+}
+
+/// Keeps numbers short that no machine has; a document may hold anything.
+fn sane(value: f64, text: String) -> String {
+    if !value.is_finite() {
+        "?".to_owned()
+    } else if value.abs() >= 1e7 {
+        format!("{value:.2e}")
+    } else {
+        text
+    }
+}
+
+/// A share as a percentage.
+pub(crate) fn percent(ratio: f64) -> String {
+    let percent = ratio * 100.0;
+    let digits = usize::from(percent.abs() < 10.0);
+    sane(percent, format!("{percent:.digits$} %"))
+}
+
+/// A frequency in GHz or MHz, with its unit.
+pub(crate) fn hertz(hz: f64) -> String {
+    if hz >= 1e9 { sane(hz, format!("{:.3} GHz", hz / 1e9)) } else { sane(hz, format!("{:.0} MHz", hz / 1e6)) }
+}
+
+/// Seconds as people say them.
+pub(crate) fn seconds(s: f64) -> String {
+    if !s.is_finite() {
+        "?".to_owned()
+    } else if s < 0.1 {
+        format!("{:.0} ms", s * 1e3)
+    } else if s < 100.0 {
+        format!("{s:.1} s")
+    } else if s < 7200.0 {
+        format!("{:.0} min", s / 60.0)
+    } else {
+        sane(s / 3600.0, format!("{:.0} h", s / 3600.0))
+    }
+}
+
+/// A size that was measured or rounded, so without needless digits.
+pub(crate) fn size(bytes: f64) -> String {
+    if (0.0..9e18).contains(&bytes) { Bytes(bytes.round() as u64).to_string() } else { "?".to_owned() }
+}
+
+/// Size in short for axes and heads: `32K`, `1.5M`.
+pub(crate) fn short_size(bytes: f64) -> String {
+    size(bytes).replace(" KiB", "K").replace(" MiB", "M").replace(" GiB", "G").replace(" TiB", "T").replace(" B", "")
+}
+
+/// A value in its unit's scale, without the unit.
+pub(crate) fn value(value: f64, unit: Unit, style: &Style) -> String {
+    match unit {
+        Unit::Ns => nanoseconds(value),
+        Unit::BytesPerSecond => rate(value, style),
+        Unit::Bytes => size(value),
+        Unit::Hz => hertz(value),
+        Unit::Ratio => percent(value),
+        Unit::Count => sane(value, if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }),
+    }
+}
+
+/// The name of a unit's scale, empty where the value carries it.
+pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
+    match unit {
+        Unit::Ns => "ns",
+        Unit::BytesPerSecond => style.rate_unit(),
+        Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => "",
+    }
+}
+
+/// Half the width of an interval around a value, as many decimals as the value has: `±0.4`.
+pub(crate) fn half_width(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> Option<String> {
+    let interval = interval?;
+    // The interval of a median is not symmetric: the wider side is told.
+    let half = (interval.high - of).max(of - interval.low);
+    let sign = style.glyph("±", "+-");
+    if !half.is_finite() || half < 0.0 {
+        return None;
+    }
+    if matches!(unit, Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count) {
+        return Some(format!("{sign}{}", value(half, unit, style)));
+    }
+    let scale = match unit {
+        Unit::BytesPerSecond if style.units_iec => (1u64 << 30) as f64,
+        Unit::BytesPerSecond => 1e9,
+        _ => 1.0,
+    };
+    let shown = value(of, unit, style);
+    let decimals = shown.split_once('.').map_or(0, |(_, d)| d.len());
+    let half = half / scale;
+    if half >= 1e7 { Some(format!("{sign}{half:.1e}")) } else { Some(format!("{sign}{half:.decimals$}")) }
+}
+
+/// `155.2 ±0.4`, or the value alone where it has no interval.
+pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> String {
+    let shown = value(of, unit, style);
+    match half_width(of, interval, unit, style) {
+        Some(half) => format!("{shown} {half}"),
+        None => shown,
+    }
+}
+
+/// A number with the mark of its grade behind it, where that is not trusted; one column is kept free for the mark.
+pub(crate) fn graded(text: Option<String>, verdict: &Verdict, style: &Style) -> Cell {
+    let text = text.unwrap_or_else(|| style.absent().to_owned());
+    match verdict.grade {
+        Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),
+        grade => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_carry_their_interval_with_the_same_decimals() {
+        let style = Style::default();
+        let interval = |low, high| Some(Interval { low, high, level: 0.95 });
+        assert_eq!(with_interval(155.2e9, interval(154.9e9, 155.6e9), Unit::BytesPerSecond, &style), "155.2 ±0.4");
+        assert_eq!(with_interval(84.31, interval(84.0, 84.5), Unit::Ns, &style), "84.3 ±0.3");
+        assert_eq!(with_interval(1.434, interval(1.43, 1.44), Unit::Ns, &style), "1.43 ±0.01");
+        assert_eq!(with_interval(84.31, None, Unit::Ns, &style), "84.3");
+        assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
+        let ascii = Style { unicode: false, units_iec: true, ..style };
+        assert_eq!(with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii), "100.0 +-1.0");
+    }
+
+    #[test]
+    fn numbers_no_machine_has_stay_short() {
+        for unit in [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count] {
+            for number in [f64::MAX, f64::MIN, f64::INFINITY, f64::NAN, 1e300, -0.0, 1e-300] {
+                let shown = value(number, unit, &Style::default());
+                assert!(shown.len() <= 12, "{shown}");
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What would be measured: the view of `--dry-run`.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
+
+use crate::findings::words;
+use crate::number::seconds;
+use crate::run::trouble;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading, labelled};
+
+/// More steps than this are shown by group.
+const STEPS_LISTED: usize = 40;
+
+/// Renders plans: steps, cpus, memory by node, expected time, rules, and what is refused.
+pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
+    let mut out = String::new();
+    for (request, plan) in plans {
+        let title = format!(
+            "Plan of {}: {} steps, about {}, at most {}",
+            request.probe,
+            plan.steps.len(),
+            seconds(plan.expected_seconds()),
+            seconds(plan.max_seconds)
+        );
+        out.push_str(heading(&title, style).trim_start_matches('\n'));
+        out.push_str(&labelled("cpus", &list_or_none(&plan.cpus().to_string()), style));
+        out.push_str(&labelled("memory", &memory(plan), style));
+        out.push_str(&labelled("seed", &request.seed.to_string(), style));
+        out.push_str(&steps(&plan.steps, style));
+        for (i, rule) in plan.rules.iter().enumerate() {
+            out.push_str(&labelled(if i == 0 { "rules" } else { "" }, rule, style));
+        }
+        out.push_str(&trouble("Refused", &plan.refused.iter().collect::<Vec<&Refusal>>(), style));
+        out.push('\n');
+    }
+    let total: f64 = plans.iter().map(|(_, p)| p.expected_seconds()).sum();
+    out.push_str(&hanging(
+        "",
+        &format!("Expected time in all: {}. Nothing was measured.", seconds(total)),
+        Ink::Head,
+        style,
+    ));
+    out
+}
+
+fn list_or_none(list: &str) -> String {
+    if list.is_empty() { "none".to_owned() } else { list.to_owned() }
+}
+
+/// The most any step holds, and by node where the plan says which.
+fn memory(plan: &Plan) -> String {
+    let mut most: BTreeMap<NodeId, u64> = BTreeMap::new();
+    for step in &plan.steps {
+        for (node, bytes) in by_node(step) {
+            let known = most.entry(node).or_default();
+            *known = bytes.max(*known);
+        }
+    }
+    let nodes: Vec<String> = most.iter().map(|(node, bytes)| format!("node {node} {}", Bytes(*bytes))).collect();
+    let peak = format!("at most {} at once", plan.peak_bytes());
+    if nodes.is_empty() {
+        format!("{peak}, on the node of each thread")
+    } else {
+        format!("{peak}: {}", nodes.join(", "))
+    }
+}
+
+/// Bytes a step puts on each node it names; spread evenly over several, as interleaving does.
+fn by_node(step: &Step) -> BTreeMap<NodeId, u64> {
+    let mut map: BTreeMap<NodeId, u64> = BTreeMap::new();
+    for region in &step.setup.regions {
+        let nodes = region.nodes.len().max(1) as u64;
+        for node in region.nodes.iter() {
+            let known = map.entry(node).or_default();
+            *known = known.saturating_add(region.bytes.0 / nodes);
+        }
+    }
+    map
+}
+
+fn steps(steps: &[Step], style: &Style) -> String {
+    let grouped = steps.len() > STEPS_LISTED && !style.verbose;
+    let mut table = Table::new().column("steps", Align::Left);
+    table = table.column("memory", Align::Right).column("threads", Align::Right);
+    table = table.column("work", Align::Left).column("time", Align::Right);
+    let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
+    for step in steps {
+        let name = if grouped { words(&step.labels, &[Labels::SIZE, Labels::CPUS]) } else { step.id.clone() };
+        match groups.iter_mut().find(|(known, _)| *known == name && grouped) {
+            Some((_, group)) => group.push(step),
+            None => groups.push((name, vec![step])),
+        }
+    }
+    for (name, group) in &groups {
+        let name = if grouped { format!("{} {} {name}", group.len(), style.times()) } else { name.clone() };
+        let time: f64 = group.iter().map(|s| s.expected_seconds()).sum();
+        let bytes = group.iter().map(|s| s.setup.total_bytes());
+        let threads = group.iter().map(|s| s.setup.threads.len());
+        table.row(vec![
+            Cell::new(name),
+            Cell::new(range(bytes.clone().min(), bytes.max())),
+            Cell::new(range(threads.clone().min(), threads.max())),
+            Cell::new(work(group)),
+            Cell::new(seconds(time)),
+        ]);
+    }
+    if table.is_empty() { String::new() } else { table.render(style) }
+}
+
+fn range<T: PartialEq + std::fmt::Display>(low: Option<T>, high: Option<T>) -> String {
+    match (low, high) {
+        (Some(low), Some(high)) if low == high => low.to_string(),
+        (Some(low), Some(high)) => format!("{low} to {high}"),
+        _ => String::new(),
+    }
+}
+
+/// What the threads of the steps do, each kind once.
+fn work(steps: &[&Step]) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for thread in steps.iter().flat_map(|s| &s.setup.threads) {
+        let kind = match &thread.role {
+            Role::Stream { kernel, rivals } if rivals.is_empty() => kernel.to_string(),
+            Role::Stream { kernel, rivals } => format!("best of {kernel} and {} more", rivals.len()),
+            Role::Chase { chains: 1 } => "chase".to_owned(),
+            Role::Chase { chains } => format!("chase, {chains} chains"),
+        };
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.join(", ")
+}

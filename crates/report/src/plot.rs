@@ -1,0 +1,321 @@
+//! Curves in characters: braille lines (or ASCII letters) over a logarithmic x axis of sizes.
+
+use crate::number::short_size;
+use crate::style::{Ink, Style};
+use crate::text::{clean, right, width};
+
+/// One curve.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    /// Size in bytes, value in the axis's unit.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// What to draw.
+#[derive(Debug, Clone)]
+pub(crate) struct Plot<'a> {
+    /// Unit of the y axis, said above it.
+    pub(crate) unit: &'a str,
+    /// Logarithmic y: for latency, where tiers are factors apart. Linear for bandwidth, whose zero means something.
+    pub(crate) log_y: bool,
+    pub(crate) series: &'a [Series],
+    /// Names for places on the x axis (declared cache sizes).
+    pub(crate) marks: &'a [(f64, String)],
+}
+
+/// Rows of the canvas: enough to tell tiers apart, and two plots still fit one screen.
+const ROWS: usize = 10;
+/// Columns of the y axis with its tick.
+const AXIS: usize = 8;
+
+/// Draws the curves; empty when no point can be drawn.
+pub(crate) fn plot(plot: &Plot<'_>, style: &Style) -> String {
+    let drawn: Vec<Vec<(f64, f64)>> = plot.series.iter().map(|s| drawable(&s.points, plot.log_y)).collect();
+    let Some(scale) = Scale::new(&drawn, plot.log_y, style.columns().saturating_sub(AXIS + 2)) else {
+        return String::new();
+    };
+    let mut canvas = Canvas::new(scale.columns, style.unicode);
+    for (i, points) in drawn.iter().enumerate() {
+        let dots: Vec<(usize, usize)> = points.iter().map(|&(x, y)| scale.dot(x, y)).collect();
+        match dots.as_slice() {
+            [only] => canvas.segment(*only, *only, i),
+            _ => dots.windows(2).for_each(|pair| canvas.segment(pair[0], pair[1], i)),
+        }
+        if let Some(&last) = dots.last().filter(|_| drawn.len() > 1 || !style.unicode) {
+            canvas.letter(last, i);
+        }
+    }
+    let mut out = format!("{} {}\n", right(plot.unit, AXIS - 1), legend(plot.series, style));
+    let ticks = scale.y_ticks();
+    for row in 0..ROWS {
+        let tick = ticks.iter().find(|(_, at)| *at == row);
+        let label = tick.map_or(String::new(), |(value, _)| tick_text(*value));
+        let edge = if tick.is_some() { style.glyph("┤", "+") } else { style.glyph("│", "|") };
+        let line = format!("{}{}{}", right(&label, AXIS - 1), edge, canvas.row(row, style));
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out.push_str(&scale.x_axis(style));
+    out.push_str(&scale.mark_line(plot.marks));
+    out
+}
+
+fn drawable(points: &[(f64, f64)], log_y: bool) -> Vec<(f64, f64)> {
+    let fits = |&&(x, y): &&(f64, f64)| x.is_finite() && y.is_finite() && x > 0.0 && (y > 0.0 || (!log_y && y == 0.0));
+    let mut points: Vec<(f64, f64)> = points.iter().filter(fits).copied().collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    points
+}
+
+fn legend(series: &[Series], style: &Style) -> String {
+    if series.len() < 2 {
+        return series.first().map_or(String::new(), |s| clean(&s.name));
+    }
+    let mut lines = String::new();
+    let mut used = AXIS;
+    for (i, s) in series.iter().enumerate() {
+        let name = clean(&s.name);
+        let needed = width(&name) + 5;
+        if used + needed > style.columns() && used > AXIS {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(AXIS));
+            used = AXIS;
+        }
+        lines.push_str(&style.paint(Ink::Series(i), &format!("{} {name}", letter(i))));
+        lines.push_str("   ");
+        used += needed;
+    }
+    lines.trim_end().to_owned()
+}
+
+/// The letter that marks a series where it ends: colour is never the only signal.
+fn letter(series: usize) -> char {
+    char::from(b'a' + (series % 26) as u8)
+}
+
+fn tick_text(value: f64) -> String {
+    if value >= 1e5 || (value > 0.0 && value < 0.01) { format!("{value:.0e}") } else { format!("{value}") }
+}
+
+/// Maps values to dots: two a column, four a row, as in a braille cell.
+struct Scale {
+    columns: usize,
+    log_y: bool,
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Scale {
+    fn new(series: &[Vec<(f64, f64)>], log_y: bool, columns: usize) -> Option<Self> {
+        let all = || series.iter().flatten();
+        let range = |values: &mut dyn Iterator<Item = f64>| {
+            values.fold(None, |range: Option<(f64, f64)>, v| {
+                Some(range.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
+            })
+        };
+        let (x0, x1) = range(&mut all().map(|p| p.0.log2()))?;
+        let (y0, y1) = range(&mut all().map(|p| p.1))?;
+        // A single size or value still gets a picture: half a doubling to each side.
+        let x = if x1 - x0 < 1e-9 { (x0 - 0.5, x1 + 0.5) } else { (x0, x1) };
+        let y = if log_y {
+            ((y0 / 1.15).log10(), (y1 * 1.15).log10())
+        } else {
+            (0.0, if y1 > 0.0 { y1 * 1.05 } else { 1.0 })
+        };
+        (y.1.is_finite() && y.1 > y.0).then_some(Self { columns: columns.max(16), log_y, x, y })
+    }
+
+    fn y_share(&self, value: f64) -> f64 {
+        let v = if self.log_y { value.log10() } else { value };
+        ((v - self.y.0) / (self.y.1 - self.y.0)).clamp(0.0, 1.0)
+    }
+
+    fn x_share(&self, size: f64) -> f64 {
+        ((size.log2() - self.x.0) / (self.x.1 - self.x.0)).clamp(0.0, 1.0)
+    }
+
+    /// Dot column and dot row (from the top) of a point.
+    fn dot(&self, x: f64, y: f64) -> (usize, usize) {
+        let column = self.x_share(x) * (self.columns * 2 - 1) as f64;
+        let row = (1.0 - self.y_share(y)) * (ROWS * 4 - 1) as f64;
+        (column.round() as usize, row.round() as usize)
+    }
+
+    /// Round values with the rows they fall on, at least a row apart.
+    fn y_ticks(&self) -> Vec<(f64, usize)> {
+        let candidates: Vec<f64> = if self.log_y {
+            let decades = self.y.0.floor() as i32..=self.y.1.ceil() as i32;
+            // 1, 2, 5 first by decade, so that in a wide range the powers of ten win the rows.
+            [1.0, 2.0, 5.0].iter().flat_map(|m| decades.clone().map(move |d| m * 10f64.powi(d))).collect()
+        } else {
+            let step = nice(self.y.1 / 4.0);
+            (0..=5).map(|n| f64::from(n) * step).collect()
+        };
+        let mut ticks: Vec<(f64, usize)> = Vec::new();
+        for value in candidates {
+            let v = if self.log_y { value.log10() } else { value };
+            let row = self.dot(1.0, value).1 / 4;
+            if (self.y.0..=self.y.1).contains(&v) && ticks.iter().all(|(_, taken)| taken.abs_diff(row) >= 2) {
+                // 0.30000000000000004 is not a tick anybody wants to read.
+                ticks.push(((value * 1e6).round() / 1e6, row));
+            }
+        }
+        ticks
+    }
+
+    fn x_axis(&self, style: &Style) -> String {
+        let (mut axis, mut labels) = (Vec::new(), String::new());
+        axis.resize(self.columns, style.glyph("─", "-"));
+        let span = self.x.1 - self.x.0;
+        // Labels take up to five columns and want two between them.
+        let step = ((span * 7.0 / self.columns as f64).ceil()).max(1.0);
+        let mut exponent = (self.x.0 / step).ceil() * step;
+        while exponent <= self.x.1 + 1e-9 {
+            let at = (self.x_share(exponent.exp2()) * (self.columns - 1) as f64).round() as usize;
+            axis[at] = style.glyph("┬", "+");
+            place(&mut labels, at, &short_size(exponent.exp2()), self.columns);
+            exponent += step;
+        }
+        let corner = style.glyph("└", "+");
+        format!("{}{corner}{}\n{}{}\n", " ".repeat(AXIS - 1), axis.concat(), " ".repeat(AXIS), labels.trim_end())
+    }
+
+    fn mark_line(&self, marks: &[(f64, String)]) -> String {
+        let mut line = String::new();
+        for (size, name) in marks {
+            if size.is_finite() && *size > 0.0 && (self.x.0..=self.x.1).contains(&size.log2()) {
+                let at = (self.x_share(*size) * (self.columns - 1) as f64).round() as usize;
+                place(&mut line, at, &format!("^{}", clean(name)), self.columns);
+            }
+        }
+        if line.is_empty() { line } else { format!("{}{}\n", " ".repeat(AXIS), line.trim_end()) }
+    }
+}
+
+/// Puts a label under a column; one that would touch its neighbour or leave the plot is left out.
+fn place(line: &mut String, at: usize, label: &str, columns: usize) {
+    let used = width(line);
+    if (used == 0 || at > used) && at + width(label) <= columns + 2 {
+        line.push_str(&" ".repeat(at - used));
+        line.push_str(label);
+    }
+}
+
+/// The next of 1, 2, 5 × 10ⁿ.
+fn nice(step: f64) -> f64 {
+    let decade = 10f64.powf(step.log10().floor());
+    [1.0, 2.0, 5.0].iter().map(|m| m * decade).find(|s| *s >= step).unwrap_or(10.0 * decade)
+}
+
+/// A grid of cells of 2 × 4 dots.
+struct Canvas {
+    columns: usize,
+    unicode: bool,
+    /// Braille dots, the letter that covers them, and the series drawn last.
+    cells: Vec<(u8, Option<char>, usize)>,
+}
+
+impl Canvas {
+    fn new(columns: usize, unicode: bool) -> Self {
+        Self { columns, unicode, cells: vec![(0, None, 0); columns * ROWS] }
+    }
+
+    fn dot(&mut self, (x, y): (usize, usize), series: usize) {
+        // Unicode numbers the dots of a braille cell down the left column, then the right, with the fourth row added later.
+        const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+        if let Some(cell) = self.cells.get_mut(y / 4 * self.columns + x / 2) {
+            cell.0 |= BITS[x % 2][y % 4];
+            cell.2 = series;
+        }
+    }
+
+    /// A straight line of dots.
+    fn segment(&mut self, from: (usize, usize), to: (usize, usize), series: usize) {
+        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+        for i in 0..=steps {
+            let share = i as f64 / steps as f64;
+            let between = |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
+            self.dot((between(from.0, to.0), between(from.1, to.1)), series);
+        }
+    }
+
+    /// Writes the letter of a series over its last point, or above or below it where another letter stands.
+    fn letter(&mut self, (x, y): (usize, usize), series: usize) {
+        let (column, row) = (x / 2, y / 4);
+        let free = (0..ROWS)
+            .flat_map(|away| [row.checked_sub(away), Some(row + away)])
+            .flatten()
+            .filter(|r| *r < ROWS)
+            .map(|r| r * self.columns + column)
+            .find(|&at| self.cells[at].1.is_none());
+        if let Some(at) = free {
+            self.cells[at].1 = Some(letter(series));
+            self.cells[at].2 = series;
+        }
+    }
+
+    fn row(&self, row: usize, style: &Style) -> String {
+        let mut out = String::new();
+        for (dots, letter, series) in &self.cells[row * self.columns..(row + 1) * self.columns] {
+            let shown = match letter {
+                Some(letter) => *letter,
+                None if *dots == 0 => ' ',
+                None if self.unicode => char::from_u32(0x2800 + u32::from(*dots)).unwrap_or('*'),
+                None => '*',
+            };
+            let ink = if shown == ' ' { Ink::Plain } else { Ink::Series(*series) };
+            out.push_str(&style.paint(ink, shown.encode_utf8(&mut [0; 4])));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const KIB: f64 = 1024.0;
+
+    fn ladder() -> Series {
+        let points = [(4.0, 1.4), (16.0, 1.4), (32.0, 1.4), (64.0, 4.0), (512.0, 4.2), (2048.0, 20.0), (65536.0, 98.0)];
+        Series { name: "random thp".into(), points: points.iter().map(|&(k, v)| (k * KIB, v)).collect() }
+    }
+
+    #[test]
+    fn a_latency_ladder_looks_like_one() {
+        let marks = [(32.0 * KIB, "L1".to_owned()), (1024.0 * KIB, "L2".to_owned())];
+        let drawing = Plot { unit: "ns", log_y: true, series: &[ladder()], marks: &marks };
+        insta::assert_snapshot!(plot(&drawing, &Style { width: 60, ..Style::default() }));
+        let two = [ladder(), Series { name: "stride:64".into(), points: vec![(4.0 * KIB, 1.4), (65536.0 * KIB, 3.0)] }];
+        let drawing = Plot { unit: "ns", log_y: true, series: &two, marks: &[] };
+        insta::assert_snapshot!(plot(&drawing, &Style { width: 60, unicode: false, ..Style::default() }));
+    }
+
+    #[test]
+    fn rising_values_never_draw_falling_lines() {
+        let drawn = drawable(&ladder().points, true);
+        let scale = Scale::new(std::slice::from_ref(&drawn), true, 50).unwrap();
+        let rows: Vec<usize> = drawn.iter().map(|&(x, y)| scale.dot(x, y).1).collect();
+        assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
+        assert!(rows[0] > rows[6] + 20, "the ladder fills the height: {rows:?}");
+        let ticks = scale.y_ticks();
+        assert!(ticks.iter().any(|t| t.0 == 10.0) && ticks.len() >= 3, "{ticks:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_points_fit_and_never_panic(
+            points in prop::collection::vec((prop::num::f64::ANY, prop::num::f64::ANY), 0..20),
+            columns in 40usize..140, log_y: bool, unicode: bool
+        ) {
+            let style = Style { width: columns, unicode, ..Style::default() };
+            let series = [Series { name: "a".into(), points: points.clone() }, Series { name: "b".into(), points }];
+            let shown = plot(&Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())] }, &style);
+            for line in shown.lines() {
+                prop_assert!(width(line) <= columns, "{line}");
+            }
+        }
+    }
+}

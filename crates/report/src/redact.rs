@@ -1,0 +1,133 @@
+//! Taking names out of a run, so that it can be shared.
+
+use serde_json::Value;
+use tiermark_model::{Machine, Refusal, Run, Verdict};
+
+/// What stands in place of what was taken out.
+const GONE: &str = "(redacted)";
+
+/// A copy without host name, cgroup path, command-line paths, and user names in any path; numbers stay as they are.
+pub fn redact(run: &Run) -> Run {
+    let scrub = Scrub::new(&run.machine);
+    let mut run = run.clone();
+    let kernels: Vec<String> = run.bench.kernels.iter().map(|k| k.id.to_string()).collect();
+    for argument in &mut run.command {
+        *argument = scrub.argument(argument, &kernels);
+    }
+    scrub.machine(&mut run.machine);
+    scrub.text(&mut run.id);
+    run.simulated.iter_mut().for_each(|name| scrub.text(name));
+    for warning in &mut run.warnings {
+        scrub.text(&mut warning.text);
+        warning.cure.iter_mut().for_each(|cure| scrub.text(cure));
+    }
+    for experiment in &mut run.experiments {
+        scrub.value(&mut experiment.request.params);
+        experiment.plan.rules.iter_mut().for_each(|rule| scrub.text(rule));
+        experiment.plan.refused.iter_mut().for_each(|refusal| scrub.refusal(refusal));
+        for finding in &mut experiment.findings {
+            scrub.verdict(&mut finding.verdict);
+            finding.note.iter_mut().for_each(|note| scrub.text(note));
+        }
+        for observation in &mut experiment.observations {
+            scrub.verdict(&mut observation.verdict);
+            observation.refusal.iter_mut().for_each(|refusal| scrub.refusal(refusal));
+            if let Some(proof) = &mut observation.placement {
+                scrub.text(&mut proof.how);
+                proof.notes.iter_mut().for_each(|note| scrub.text(note));
+            }
+        }
+    }
+    run
+}
+
+/// The words to take out of texts.
+struct Scrub {
+    words: Vec<String>,
+}
+
+impl Scrub {
+    fn new(machine: &Machine) -> Self {
+        let host =
+            machine.system.hostname.iter().flat_map(|h| [h.clone(), h.split('.').next().unwrap_or(h).to_owned()]);
+        let group = machine.system.cgroup.iter().map(|c| c.path.clone());
+        // The root group names nobody, and a host called "a" would eat every text.
+        let mut words: Vec<String> = host.chain(group).filter(|w| w.len() > 2).collect();
+        words.sort_by_key(|w| std::cmp::Reverse(w.len()));
+        Self { words }
+    }
+
+    fn machine(&self, machine: &mut Machine) {
+        let system = &mut machine.system;
+        if let Some(host) = &mut system.hostname {
+            *host = GONE.to_owned();
+        }
+        if let Some(group) = &mut system.cgroup {
+            group.path = GONE.to_owned();
+        }
+        for swap in &mut system.swaps {
+            // Devices name no user; swap files may lie anywhere.
+            if !swap.path.starts_with("/dev/") {
+                swap.path = GONE.to_owned();
+            }
+        }
+        machine.unseen.iter_mut().for_each(|refusal| self.refusal(refusal));
+    }
+
+    /// An argument with its paths taken out; kernel names look like paths and are none.
+    fn argument(&self, argument: &str, kernels: &[String]) -> String {
+        const FILES: [&str; 8] = [".json", ".jsonl", ".csv", ".html", ".txt", ".toml", ".gz", ".journal"];
+        let (option, value) = match argument.split_once('=') {
+            Some((option, value)) if option.starts_with("--") => (format!("{option}="), value),
+            _ => (String::new(), argument),
+        };
+        let names_kernels = value.split(',').all(|part| kernels.iter().any(|k| k == part));
+        let is_path = value.contains('/') && !names_kernels || FILES.iter().any(|end| value.ends_with(end));
+        let mut value = if is_path { GONE.to_owned() } else { value.to_owned() };
+        self.text(&mut value);
+        option + &value
+    }
+
+    fn refusal(&self, refusal: &mut Refusal) {
+        [&mut refusal.what, &mut refusal.why, &mut refusal.cure].into_iter().for_each(|text| self.text(text));
+    }
+
+    fn verdict(&self, verdict: &mut Verdict) {
+        verdict.reasons.iter_mut().for_each(|reason| self.text(&mut reason.text));
+    }
+
+    fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => fields.iter_mut().for_each(|(_, field)| self.value(field)),
+            _ => {}
+        }
+    }
+
+    fn text(&self, text: &mut String) {
+        for word in &self.words {
+            if text.contains(word.as_str()) {
+                *text = text.replace(word.as_str(), GONE);
+            }
+        }
+        for home in ["/home/", "/Users/", "/root/", "/run/user/"] {
+            *text = without_paths(text, home);
+        }
+    }
+}
+
+/// The text with every path below a directory cut to a marker, up to the next space or quote.
+fn without_paths(text: &str, home: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(home) {
+        let path = &rest[at..];
+        let end =
+            path.find(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ',' | ';' | ')')).unwrap_or(path.len());
+        out.push_str(&rest[..at]);
+        out.push_str(GONE);
+        rest = &path[end..];
+    }
+    out + rest
+}

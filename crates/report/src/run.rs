@@ -1,0 +1,129 @@
+//! The terminal report of a run.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{Experiment, Finding, Grade, Observation, Refusal, Run, Warning};
+
+use crate::curves::{curves, orphans, tables};
+use crate::findings::{others, scaling, tails};
+use crate::header::{footer, header};
+use crate::ladder::{Shown, ladder, subject};
+use crate::number::percent;
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style, grade_ink};
+use crate::text::{bullet, hanging, heading};
+
+/// Renders a run: header, ladder, curves, tails, scaling, tables, everything else that was found, and all trouble with its cure.
+pub fn run(run: &Run, style: &Style) -> String {
+    let observations: Vec<&Observation> = run.observations().collect();
+    let mut shown = Shown::new(run.findings());
+    told_by_tables(&mut shown, &observations);
+    let mut out = header(run, style);
+    out.push_str(&ladder(&mut shown, style));
+    out.push_str(&curves(&observations, &run.machine, style));
+    out.push_str(&tails(&mut shown, style));
+    out.push_str(&scaling(&mut shown, style));
+    out.push_str(&tables(&observations, style));
+    let drift = drift(run, &mut shown, style);
+    out.push_str(&others(&mut shown, style));
+    let evidence: BTreeSet<&str> = run.findings().flat_map(|f| &f.evidence).map(String::as_str).collect();
+    out.push_str(&orphans(&observations, &evidence, style));
+    if run.findings().next().is_none() && observations.is_empty() {
+        out.push_str(&format!("\n{}", hanging("", "Nothing was measured.", Ink::Plain, style)));
+    }
+    out.push_str(&drift);
+    out.push_str(&refusals(run, style));
+    out.push_str(&warnings(&run.warnings, style));
+    if style.verbose {
+        out.push_str(&rules(&run.experiments, style));
+    }
+    out.push_str(&footer(run, style));
+    out
+}
+
+/// A finding that only repeats a cell of a table is told by the table.
+fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
+    let cells: BTreeSet<&str> = observations
+        .iter()
+        .filter(|o| o.labels.is("purpose", "table") && o.labels.size().is_some())
+        .map(|o| o.step.as_str())
+        .collect();
+    let repeats = |f: &Finding| {
+        matches!(f.metric.as_str(), "latency" | "bandwidth")
+            && f.labels.get("tier").is_none()
+            && matches!(f.evidence.as_slice(), [step] if cells.contains(step.as_str()))
+    };
+    shown.take_all(repeats);
+}
+
+/// What the first step said when it was measured again last.
+fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
+    let mut out = String::new();
+    let line = |value: f64, probe: &str| {
+        let sign = if value > 0.0 { "+" } else { "" };
+        format!("Drift: {probe}first step measured again last, {sign}{}", percent(value))
+    };
+    let findings = shown.take_all(|f| f.metric == "drift");
+    let mut reasons = Reasons::default();
+    for f in &findings {
+        reasons.add(&subject(f), &f.verdict);
+        let mark = style.paint(grade_ink(f.verdict.grade), style.mark(f.verdict.grade));
+        let text = f.value.map_or_else(|| "Drift: not measured".to_owned(), |v| line(v, ""));
+        out.push_str(&format!("{} {mark}\n", hanging("", &text, Ink::Plain, style).trim_end()));
+    }
+    if findings.is_empty() {
+        let several = run.experiments.len() > 1;
+        for e in &run.experiments {
+            let probe = if several { format!("{}, ", e.request.probe) } else { String::new() };
+            out.push_str(&e.drift.map_or(String::new(), |d| hanging("", &line(d, &probe), Ink::Plain, style)));
+        }
+    }
+    out.push_str(&reasons.render(style));
+    if out.is_empty() { out } else { format!("\n{out}") }
+}
+
+/// Refused steps and plans, each once, with what would help.
+fn refusals(run: &Run, style: &Style) -> String {
+    let mut all: Vec<&Refusal> = run.experiments.iter().flat_map(|e| &e.plan.refused).collect();
+    all.extend(run.observations().filter_map(|o| o.refusal.as_ref()));
+    trouble("Not measured", &all, style)
+}
+
+/// A list of refusals, each said once; empty when there is none.
+pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
+    let mut said: Vec<&Refusal> = Vec::new();
+    let mut out = String::new();
+    for refusal in refusals {
+        if said.contains(refusal) {
+            continue;
+        }
+        said.push(refusal);
+        let text = format!("{}: {}", refusal.what, refusal.why);
+        let mark = style.mark(Grade::Invalid);
+        out.push_str(&bullet(mark, Ink::Bad, &text, Some(&refusal.cure), style));
+    }
+    if out.is_empty() { out } else { heading(title, style) + &out }
+}
+
+fn warnings(warnings: &[Warning], style: &Style) -> String {
+    if warnings.is_empty() {
+        return String::new();
+    }
+    let mut out = heading("Warnings", style);
+    for warning in warnings {
+        let text = format!("{}: {}", warning.code, warning.text);
+        out.push_str(&bullet("!", Ink::Warn, &text, warning.cure.as_deref(), style));
+    }
+    out
+}
+
+fn rules(experiments: &[Experiment], style: &Style) -> String {
+    let mut out = String::new();
+    for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty()) {
+        out.push_str(&heading(&format!("Rules of the {} plan", experiment.request.probe), style));
+        for rule in &experiment.plan.rules {
+            out.push_str(&hanging("  ", rule, Ink::Dim, style));
+        }
+    }
+    out
+}

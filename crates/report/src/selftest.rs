@@ -1,0 +1,40 @@
+//! The view of the self-test.
+
+use tiermark_model::Grade;
+
+use crate::style::{Ink, Style, grade_ink};
+use crate::table::{Align, Cell, Table};
+use crate::text::hanging;
+
+/// One check of the self-test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// What was checked.
+    pub name: String,
+    /// What came out, with its unit.
+    pub value: String,
+    /// Whether it passed.
+    pub pass: bool,
+    /// What was expected, or why it failed and what to do.
+    pub detail: String,
+}
+
+/// Renders the checks, and a line that counts them.
+pub fn selftest(checks: &[Check], style: &Style) -> String {
+    let mut table = Table::new().indent(0).column("", Align::Left).column("check", Align::Left);
+    table = table.column("result", Align::Right).column("detail", Align::Left);
+    for check in checks {
+        let grade = if check.pass { Grade::Trusted } else { Grade::Invalid };
+        let word = if check.pass { "ok" } else { "FAILED" };
+        table.row(vec![
+            Cell::inked(format!("{} {word}", style.mark(grade)), grade_ink(grade)),
+            Cell::new(&check.name),
+            Cell::new(&check.value),
+            Cell::inked(&check.detail, if check.pass { Ink::Dim } else { Ink::Plain }),
+        ]);
+    }
+    let failed = checks.iter().filter(|c| !c.pass).count();
+    let ink = if failed == 0 { Ink::Good } else { Ink::Bad };
+    let text = format!("{} of {} checks passed", checks.len() - failed, checks.len());
+    format!("{}\n{}", table.render(style), hanging("", &text, ink, style))
+}

@@ -1,0 +1,108 @@
+//! How text is shown: width, colour, glyphs, units.
+
+use anstyle::{AnsiColor, Effects};
+use tiermark_model::Grade;
+
+/// How a view is rendered. The caller finds out what the terminal can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns available; text is laid out for 40 to 120 of them.
+    pub width: usize,
+    /// Whether ANSI colours are written. They never carry meaning alone.
+    pub color: bool,
+    /// Whether glyphs beyond ASCII are written.
+    pub unicode: bool,
+    /// Whether rates are GiB/s (2³⁰) rather than GB/s (10⁹).
+    pub units_iec: bool,
+    /// Whether rules, curve points and details are written too.
+    pub verbose: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { width: 80, color: false, unicode: true, units_iec: false, verbose: false }
+    }
+}
+
+/// The part a piece of text plays; colours follow from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Ink {
+    #[default]
+    Plain,
+    Head,
+    Dim,
+    Good,
+    Warn,
+    Bad,
+    /// A series of a plot.
+    Series(usize),
+}
+
+impl Style {
+    /// The columns text is laid out for: longer lines than 120 read badly, fewer than 40 cannot hold a table.
+    pub(crate) fn columns(&self) -> usize {
+        self.width.clamp(40, 120)
+    }
+
+    /// Paints a text for its part.
+    pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
+        if !self.color || ink == Ink::Plain || text.is_empty() {
+            return text.to_owned();
+        }
+        const SERIES: [AnsiColor; 6] =
+            [AnsiColor::Cyan, AnsiColor::Yellow, AnsiColor::Magenta, AnsiColor::Green, AnsiColor::Blue, AnsiColor::Red];
+        let style = match ink {
+            Ink::Plain => anstyle::Style::new(),
+            Ink::Head => anstyle::Style::new().effects(Effects::BOLD),
+            Ink::Dim => anstyle::Style::new().effects(Effects::DIMMED),
+            Ink::Good => AnsiColor::Green.on_default(),
+            Ink::Warn => AnsiColor::Yellow.on_default(),
+            Ink::Bad => AnsiColor::Red.on_default().effects(Effects::BOLD),
+            Ink::Series(n) => SERIES[n % SERIES.len()].on_default(),
+        };
+        format!("{}{text}{}", style.render(), style.render_reset())
+    }
+
+    /// Chooses between a glyph and its ASCII stand-in.
+    pub(crate) fn glyph(&self, glyph: &'static str, ascii: &'static str) -> &'static str {
+        if self.unicode { glyph } else { ascii }
+    }
+
+    /// The mark of a grade, one column wide.
+    pub(crate) fn mark(&self, grade: Grade) -> &'static str {
+        match grade {
+            Grade::Trusted => self.glyph("✔", "+"),
+            Grade::Suspect => "!",
+            Grade::Invalid => self.glyph("✘", "x"),
+        }
+    }
+
+    /// What stands where there is no number.
+    pub(crate) fn absent(&self) -> &'static str {
+        self.glyph("–", "-")
+    }
+
+    /// What stands between items of a line.
+    pub(crate) fn between(&self) -> &'static str {
+        self.glyph(" · ", ", ")
+    }
+
+    /// The times sign.
+    pub(crate) fn times(&self) -> &'static str {
+        self.glyph("×", "x")
+    }
+
+    /// The unit of rates.
+    pub(crate) fn rate_unit(&self) -> &'static str {
+        if self.units_iec { "GiB/s" } else { "GB/s" }
+    }
+}
+
+/// The ink of a grade.
+pub(crate) fn grade_ink(grade: Grade) -> Ink {
+    match grade {
+        Grade::Trusted => Ink::Good,
+        Grade::Suspect => Ink::Warn,
+        Grade::Invalid => Ink::Bad,
+    }
+}

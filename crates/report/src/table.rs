@@ -1,0 +1,232 @@
+//! Tables that always fit: flexible columns wrap, and what still does not fit goes to a second block below.
+
+use crate::style::{Ink, Style};
+use crate::text::{clean, left, right, width, wrap_hard};
+
+/// On which side a column is flush.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) ink: Ink,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
+        Self::inked(text, Ink::Plain)
+    }
+
+    pub(crate) fn inked(text: impl AsRef<str>, ink: Ink) -> Self {
+        Self { text: clean(text.as_ref()), ink }
+    }
+}
+
+struct Column {
+    /// Lines of the head.
+    head: Vec<String>,
+    align: Align,
+}
+
+/// A table under construction.
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+    indent: usize,
+    gap: usize,
+}
+
+/// A column that wraps keeps at least this many columns, unless it never had as many.
+const NARROWEST: usize = 12;
+
+impl Table {
+    /// A table with two spaces before it and between its columns.
+    pub(crate) fn new() -> Self {
+        Self { columns: Vec::new(), rows: Vec::new(), indent: 2, gap: 2 }
+    }
+
+    /// Sets the spaces between columns.
+    pub(crate) fn gap(mut self, gap: usize) -> Self {
+        self.gap = gap;
+        self
+    }
+
+    /// Sets the spaces before the table.
+    pub(crate) fn indent(mut self, indent: usize) -> Self {
+        self.indent = indent;
+        self
+    }
+
+    /// Adds a column; `|` in the head starts a new line.
+    pub(crate) fn column(mut self, head: &str, align: Align) -> Self {
+        self.columns.push(Column { head: head.split('|').map(clean).collect(), align });
+        self
+    }
+
+    /// Adds a row; missing cells are empty.
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// Whether it has no row.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The table as lines.
+    pub(crate) fn render(&self, style: &Style) -> String {
+        let budget = style.columns().saturating_sub(self.indent).max(NARROWEST);
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(|c| self.natural(c)).collect();
+        self.shrink(&mut widths, budget);
+        let mut out = String::new();
+        for (i, block) in self.blocks(&widths, budget).iter().enumerate() {
+            if i > 0 {
+                out.push('\n');
+            }
+            self.render_block(block, &widths, style, &mut out);
+        }
+        out
+    }
+
+    fn natural(&self, column: usize) -> usize {
+        let head = self.columns[column].head.iter().map(|h| width(h)).max().unwrap_or(0);
+        self.rows.iter().filter_map(|r| r.get(column)).map(|c| width(&c.text)).fold(head, usize::max)
+    }
+
+    /// Takes width from the widest left-flush columns (texts) until the table fits; numbers never wrap.
+    fn shrink(&self, widths: &mut [usize], budget: usize) {
+        let gaps = self.gap * widths.len().saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > budget {
+            let widest = (0..widths.len())
+                .filter(|&c| self.columns[c].align == Align::Left && widths[c] > NARROWEST)
+                .max_by_key(|&c| widths[c]);
+            let Some(widest) = widest else { break };
+            widths[widest] -= 1;
+        }
+        if widths.iter().sum::<usize>() + gaps > budget {
+            // It will be cut into blocks: no column may be wider than half the space, so that two always fit side by side.
+            for w in widths.iter_mut() {
+                *w = (*w).min((budget.saturating_sub(self.gap) / 2).max(1));
+            }
+        }
+    }
+
+    /// Column numbers of each block; the first column opens every block.
+    fn blocks(&self, widths: &[usize], budget: usize) -> Vec<Vec<usize>> {
+        let mut blocks = vec![Vec::new()];
+        let mut used = 0;
+        for column in 0..widths.len() {
+            let block = blocks.last().map_or(0, Vec::len);
+            let needed = widths[column] + if block == 0 { 0 } else { self.gap };
+            if block > 1 && used + needed > budget {
+                blocks.push(vec![0, column]);
+                used = widths[0] + self.gap + widths[column];
+            } else if let Some(last) = blocks.last_mut() {
+                last.push(column);
+                used += needed;
+            }
+        }
+        blocks
+    }
+
+    fn render_block(&self, block: &[usize], widths: &[usize], style: &Style, out: &mut String) {
+        let height = block.iter().map(|&c| self.columns[c].head.len()).max().unwrap_or(0);
+        let heads = |c: usize, line: usize| {
+            let head = &self.columns[c].head;
+            // Heads stand on the last line, so that one-line heads meet their numbers.
+            (line + head.len()).checked_sub(height).and_then(|i| head.get(i)).cloned().unwrap_or_default()
+        };
+        for line in 0..height {
+            let cells: Vec<(String, Ink)> = block
+                .iter()
+                .map(|&c| (wrap_hard(&heads(c, line), widths[c]).first().cloned().unwrap_or_default(), Ink::Dim))
+                .collect();
+            if cells.iter().any(|(text, _)| !text.is_empty()) {
+                self.line(block, widths, &cells, style, out);
+            }
+        }
+        for row in &self.rows {
+            let wrapped: Vec<(Vec<String>, Ink)> = block
+                .iter()
+                .map(|&c| row.get(c).cloned().unwrap_or_default())
+                .zip(block)
+                .map(|(cell, &c)| {
+                    let lines =
+                        if width(&cell.text) <= widths[c] { vec![cell.text] } else { wrap_hard(&cell.text, widths[c]) };
+                    (lines, cell.ink)
+                })
+                .collect();
+            for line in 0..wrapped.iter().map(|(lines, _)| lines.len()).max().unwrap_or(0) {
+                let cells: Vec<(String, Ink)> =
+                    wrapped.iter().map(|(lines, ink)| (lines.get(line).cloned().unwrap_or_default(), *ink)).collect();
+                self.line(block, widths, &cells, style, out);
+            }
+        }
+    }
+
+    fn line(&self, block: &[usize], widths: &[usize], cells: &[(String, Ink)], style: &Style, out: &mut String) {
+        let last = cells.iter().rposition(|(text, _)| !text.trim().is_empty());
+        let mut line = " ".repeat(self.indent);
+        for (i, (&column, (text, ink))) in block.iter().zip(cells).enumerate().take(last.map_or(0, |l| l + 1)) {
+            if i > 0 {
+                line.push_str(&" ".repeat(self.gap));
+            }
+            let padded = match self.columns[column].align {
+                Align::Right => right(text, widths[column]),
+                Align::Left if Some(i) == last => text.clone(),
+                Align::Left => left(text, widths[column]),
+            };
+            let padded = if Some(i) == last { padded.trim_end().to_owned() } else { padded };
+            line.push_str(&style.paint(*ink, &padded));
+        }
+        out.push_str(&line);
+        out.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new().column("tier", Align::Left).column("read|GB/s", Align::Right);
+        table = table.column("note", Align::Left);
+        table.row(vec![
+            Cell::new("L1"),
+            Cell::new("180.2"),
+            Cell::new("a remark that is far too long for one line of it"),
+        ]);
+        table.row(vec![Cell::new("DRAM"), Cell::new("9.21")]);
+        table
+    }
+
+    #[test]
+    fn texts_wrap_and_numbers_stay_flush() {
+        let shown = sample().render(&Style { width: 40, ..Style::default() });
+        insta::assert_snapshot!(shown, @r"
+                 read
+          tier   GB/s  note
+          L1    180.2  a remark that is far too
+                       long for one line of it
+          DRAM   9.21
+        ");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_go_below_with_their_row_names() {
+        let mut table = Table::new().column("size", Align::Left);
+        for n in 0..12 {
+            table = table.column(&format!("kernel{n}"), Align::Right);
+        }
+        table.row((0..13).map(|n| Cell::new(format!("v{n}"))).collect());
+        let shown = table.render(&Style { width: 60, ..Style::default() });
+        assert!(shown.lines().all(|l| width(l) <= 60), "{shown}");
+        assert_eq!(shown.matches("size").count(), 3, "{shown}");
+        assert!((0..13).all(|n| shown.contains(&format!("v{n}"))), "{shown}");
+    }
+}
