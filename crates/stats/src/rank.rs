@@ -3,9 +3,10 @@
 use crate::special::normal_two_sided;
 use crate::usable;
 
-/// The largest product of sample sizes for which the exact distribution is computed; beyond it the normal
-/// approximation is good to three decimals and the table of counts would cost more than it tells.
-const EXACT_PRODUCT: usize = 400;
+/// The largest product of sample sizes for which the exact distribution is computed (milliseconds there). Beyond it the
+/// normal approximation is within 0.003 where p < 0.2 for sizes no more than six-fold apart, within 0.007 for five
+/// values against many.
+const EXACT_PRODUCT: usize = 2500;
 
 /// Result of a Mann–Whitney test.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,7 +17,7 @@ pub struct Spread {
 /// Robust Estimators of Scale", COMPSTAT 1992.
 ///
 /// `within` is the square root of the mean of the groups' variances weighted by samples. The medians of groups vary by
-/// `between`² plus π/2 · `within`²/n (variance of a normal sample's median, Kendall & Stuart §14.12), which is subtracted.
+/// `between`² plus π/2 · `within`²/n (the asymptotic variance of a normal sample's median), which is subtracted.
 /// Empty groups are ignored. `None` when there is no sample, one is not finite, or the median is zero.
 #[must_use]
 pub fn spread(groups: &[Vec<f64>]) -> Option<Spread> {

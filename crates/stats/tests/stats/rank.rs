@@ -26,6 +26,10 @@ fn exact_matches_scipy() {
     assert!(twenty.exact);
     close(twenty.u, 171.0);
     close(twenty.p_value, 0.44496402484021574);
+    let thirty = mann_whitney(&thirty(), &twenty_five()).unwrap();
+    assert!(thirty.exact);
+    close(thirty.u, 343.0);
+    close(thirty.p_value, 0.5972130984200782);
 }
 
 #[test]
@@ -35,9 +39,13 @@ fn normal_approximation_matches_scipy() {
     assert!(!tied.exact);
     close(tied.u, 14.0);
     close(tied.p_value, 0.036083552871538305);
-    let large = mann_whitney(&thirty(), &twenty_five()).unwrap();
-    close(large.u, 343.0);
-    close(large.p_value, 0.5944163153711335);
+    // a = [(i*37 % 101)/10 for i in range(60)]; b = [(i*53 % 97)/10 + 1.05 for i in range(50)]
+    let a: Vec<f64> = (0..60).map(|i| f64::from(i * 37 % 101) / 10.0).collect();
+    let b: Vec<f64> = (0..50).map(|i| f64::from(i * 53 % 97) / 10.0 + 1.05).collect();
+    let large = mann_whitney(&a, &b).unwrap();
+    assert!(!large.exact, "no ties, but large");
+    close(large.u, 1321.0);
+    close(large.p_value, 0.28392853676013996);
 }
 
 #[test]
