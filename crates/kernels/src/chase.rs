@@ -26,7 +26,7 @@ pub type ChaseFn = unsafe extern "C" fn(*mut ChaseArgs);
 
 /// The chase over that many independent chains; `None` outside 1 to 32.
 ///
-/// Heads live in registers up to 14 chains on x86-64 and 27 on aarch64. Beyond, the further ones live in stack slots:
+/// Heads live in registers up to 14 chains on x86-64 and 26 on aarch64. Beyond, the further ones live in stack slots:
 /// each of their steps also costs a store and a load of the slot (about 5 cycles more a step, forwarded from the
 /// store buffer), which does not show where a step goes beyond the second-level cache.
 pub fn chase(chains: u8) -> Option<ChaseFn> {

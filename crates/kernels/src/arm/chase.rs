@@ -1,0 +1,165 @@
+//! Pointer chases for 1 to 32 chains.
+
+use crate::chase::ChaseRow;
+
+/// Saves what a chase may use and the caller keeps; x18 belongs to the platform and stays alone.
+macro_rules! save {
+    () => {
+        "stp x29, x30, [sp, #-96]!\nstp x27, x28, [sp, #16]\nstp x25, x26, [sp, #32]\nstp x23, x24, [sp, #48]\n\
+         stp x21, x22, [sp, #64]\nstp x19, x20, [sp, #80]"
+    };
+}
+
+/// Undoes [`save`].
+macro_rules! restore {
+    () => {
+        "ldp x19, x20, [sp, #80]\nldp x21, x22, [sp, #64]\nldp x23, x24, [sp, #48]\nldp x25, x26, [sp, #32]\n\
+         ldp x27, x28, [sp, #16]\nldp x29, x30, [sp], #96"
+    };
+}
+
+/// A chase whose heads all live in registers: eight steps an iteration, the rest one by one.
+///
+/// `$reg` and `$head` list the registers and the byte offsets of their heads. x1 counts steps down.
+macro_rules! in_registers {
+    ($name:ident, $($reg:literal $head:literal),+) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(_args: *mut $crate::ChaseArgs) {
+            core::arch::naked_asm!(
+                save!(),
+                $(concat!("ldr ", $reg, ", [x0, #", $head, "]"),)+
+                "ldr x1, [x0, #256]",
+                "subs x1, x1, #8",
+                "b.lo 4f",
+                ".p2align 6",
+                "3:",
+                concat!(".rept 8\n", $("ldr ", $reg, ", [", $reg, "]\n",)+ ".endr"),
+                "subs x1, x1, #8",
+                "b.hs 3b",
+                "4:",
+                "adds x1, x1, #8",
+                "b.eq 6f",
+                "5:",
+                $(concat!("ldr ", $reg, ", [", $reg, "]"),)+
+                "subs x1, x1, #1",
+                "b.ne 5b",
+                "6:",
+                $(concat!("str ", $reg, ", [x0, #", $head, "]"),)+
+                restore!(),
+                "ret",
+            )
+        }
+    };
+}
+
+/// A chase with 26 heads in registers and the others in stack slots: one step an iteration.
+///
+/// `$slot` lists byte offsets in the arguments of the heads that live in slots, which are copied to the stack at
+/// `sp + slot - 208`. x30 carries each slot's pointer.
+macro_rules! with_slots {
+    ($name:ident, $($slot:literal),+) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(_args: *mut $crate::ChaseArgs) {
+            core::arch::naked_asm!(
+                save!(),
+                // 6 slots at most.
+                "sub sp, sp, #48",
+                $(concat!("ldr x30, [x0, #", $slot, "]\nstr x30, [sp, #", $slot, " - 208]"),)+
+                ".irp n,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17\nldr x\\n, [x0, #(\\n - 2) * 8]\n.endr",
+                ".irp n,19,20,21,22,23,24,25,26,27,28\nldr x\\n, [x0, #(\\n - 3) * 8]\n.endr",
+                "ldr x1, [x0, #256]",
+                ".p2align 6",
+                "3:",
+                ".irp n,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,19,20,21,22,23,24,25,26,27,28\n\
+                 ldr x\\n, [x\\n]\n.endr",
+                $(concat!("ldr x30, [sp, #", $slot, " - 208]\nldr x30, [x30]\nstr x30, [sp, #", $slot, " - 208]"),)+
+                "subs x1, x1, #1",
+                "b.ne 3b",
+                ".irp n,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17\nstr x\\n, [x0, #(\\n - 2) * 8]\n.endr",
+                ".irp n,19,20,21,22,23,24,25,26,27,28\nstr x\\n, [x0, #(\\n - 3) * 8]\n.endr",
+                $(concat!("ldr x30, [sp, #", $slot, " - 208]\nstr x30, [x0, #", $slot, "]"),)+
+                "add sp, sp, #48",
+                restore!(),
+                "ret",
+            )
+        }
+    };
+}
+
+in_registers!(tiermark_chase_1, "x2" "0");
+in_registers!(tiermark_chase_2, "x2" "0", "x3" "8");
+in_registers!(tiermark_chase_3, "x2" "0", "x3" "8", "x4" "16");
+in_registers!(tiermark_chase_4, "x2" "0", "x3" "8", "x4" "16", "x5" "24");
+in_registers!(tiermark_chase_5, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32");
+in_registers!(tiermark_chase_6, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40");
+in_registers!(tiermark_chase_7, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48");
+in_registers!(tiermark_chase_8, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56");
+in_registers!(tiermark_chase_9, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64");
+in_registers!(tiermark_chase_10, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72");
+in_registers!(tiermark_chase_11, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80");
+in_registers!(tiermark_chase_12, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88");
+in_registers!(tiermark_chase_13, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96");
+in_registers!(tiermark_chase_14, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104");
+in_registers!(tiermark_chase_15, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112");
+in_registers!(tiermark_chase_16, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120");
+in_registers!(tiermark_chase_17, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128");
+in_registers!(tiermark_chase_18, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136");
+in_registers!(tiermark_chase_19, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144");
+in_registers!(tiermark_chase_20, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152");
+in_registers!(tiermark_chase_21, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160");
+in_registers!(tiermark_chase_22, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168");
+in_registers!(tiermark_chase_23, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176");
+in_registers!(tiermark_chase_24, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176", "x26" "184");
+in_registers!(tiermark_chase_25, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176", "x26" "184", "x27" "192");
+in_registers!(tiermark_chase_26, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176", "x26" "184", "x27" "192", "x28" "200");
+with_slots!(tiermark_chase_27, "208");
+with_slots!(tiermark_chase_28, "208", "216");
+with_slots!(tiermark_chase_29, "208", "216", "224");
+with_slots!(tiermark_chase_30, "208", "216", "224", "232");
+with_slots!(tiermark_chase_31, "208", "216", "224", "232", "240");
+with_slots!(tiermark_chase_32, "208", "216", "224", "232", "240", "248");
+
+/// A row; register chases unroll eight steps.
+macro_rules! row {
+    ($run:ident, $loads:expr) => {
+        ChaseRow { run: $run, symbol: stringify!($run), loads: $loads }
+    };
+}
+
+/// Every chase, by number of chains from 1.
+pub(crate) static TABLE: [ChaseRow; 32] = [
+    row!(tiermark_chase_1, 8),
+    row!(tiermark_chase_2, 16),
+    row!(tiermark_chase_3, 24),
+    row!(tiermark_chase_4, 32),
+    row!(tiermark_chase_5, 40),
+    row!(tiermark_chase_6, 48),
+    row!(tiermark_chase_7, 56),
+    row!(tiermark_chase_8, 64),
+    row!(tiermark_chase_9, 72),
+    row!(tiermark_chase_10, 80),
+    row!(tiermark_chase_11, 88),
+    row!(tiermark_chase_12, 96),
+    row!(tiermark_chase_13, 104),
+    row!(tiermark_chase_14, 112),
+    row!(tiermark_chase_15, 120),
+    row!(tiermark_chase_16, 128),
+    row!(tiermark_chase_17, 136),
+    row!(tiermark_chase_18, 144),
+    row!(tiermark_chase_19, 152),
+    row!(tiermark_chase_20, 160),
+    row!(tiermark_chase_21, 168),
+    row!(tiermark_chase_22, 176),
+    row!(tiermark_chase_23, 184),
+    row!(tiermark_chase_24, 192),
+    row!(tiermark_chase_25, 200),
+    row!(tiermark_chase_26, 208),
+    row!(tiermark_chase_27, 27),
+    row!(tiermark_chase_28, 28),
+    row!(tiermark_chase_29, 29),
+    row!(tiermark_chase_30, 30),
+    row!(tiermark_chase_31, 31),
+    row!(tiermark_chase_32, 32),
+];

@@ -1,0 +1,29 @@
+//! Time stamps and the clock of the core.
+
+use std::arch::asm;
+
+/// Reads the virtual counter after loads before it have finished and before anything after it starts.
+#[inline(always)]
+pub(crate) fn stamp() -> u64 {
+    let ticks: u64;
+    // SAFETY: reads a counter that Linux opens to user space; the barriers have no other effect. Not `nomem`, so that
+    // memory accesses stay on their side.
+    unsafe {
+        asm!("dsb ishld", "isb", "mrs {}, cntvct_el0", "isb", out(reg) ticks, options(nostack, preserves_flags));
+    }
+    ticks
+}
+
+/// Runs a chain of at least `n` dependent additions and returns how many it ran.
+#[inline(always)]
+pub(crate) fn alu_chain(n: u64) -> u64 {
+    let blocks = n.div_ceil(128).max(1);
+    // SAFETY: only registers.
+    unsafe {
+        asm!(
+            ".p2align 6", "2:", ".rept 128\nadd {x}, {x}, {y}\n.endr", "subs {n}, {n}, #1", "b.ne 2b",
+            n = inout(reg) blocks => _, x = inout(reg) 1u64 => _, y = in(reg) blocks, options(nomem, nostack)
+        );
+    }
+    blocks * 128
+}
