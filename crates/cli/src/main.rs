@@ -1,2 +1,66 @@
-//! tiermark
-fn main() {}
+//! tiermark's command line: arguments become requests, requests run on a host, runs become documents and views.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod busy;
+mod commands;
+mod measure;
+mod orphans;
+mod outcome;
+mod output;
+mod parse;
+mod shell;
+mod signals;
+mod sinks;
+mod target;
+mod version;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use clap::Parser;
+use tiermark_model::Exit;
+
+use crate::output::Failure;
+
+fn main() -> ExitCode {
+    install_panic_hook();
+    let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Failure);
+    ExitCode::from(exit.code())
+}
+
+fn run() -> Exit {
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed pipe behind --help is no failure.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
+        }
+    };
+    match commands::run(&cli) {
+        Ok(exit) => exit,
+        // The reader went away: it has what it wanted.
+        Err(Failure::BrokenPipe) => Exit::Done,
+        Err(Failure::Exit(exit, text)) => {
+            output::complain(&text);
+            exit
+        }
+    }
+}
+
+/// A defect of the program is said in one sentence; the details are for those who ask for them.
+fn install_panic_hook() {
+    let default = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
+            default(info);
+        }
+        let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
+        let what = info.payload_as_str().unwrap_or("no text").lines().next().unwrap_or_default().to_owned();
+        output::complain(&format!(
+            "internal error{place}: {what}; please report it with the command line (RUST_BACKTRACE=1 shows more)"
+        ));
+    }));
+}

@@ -1,0 +1,389 @@
+//! The command line as data. Help, man pages and completions are made from these definitions.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Effects, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tiermark_model::{Bytes, ChainLayout, Effort, PageKind};
+use tiermark_probes::bandwidth::ThreadCount;
+
+use crate::parse;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const AFTER: &str = "\
+Sizes: 64, 32K = 32KiB (powers of 1024), 32kB (powers of 1000). Cpus: 0-3,8 or node:1, socket:0, core:5, llc:2, all, !2.
+Exit codes: 0 done, 1 failure, 2 usage, 4 nothing can be measured here, 5 partial, 6 too noisy (--strict), 130/143 stopped.
+Text output is for people and may change; programs read --json, whose schema `tiermark schema` prints.";
+
+/// Measures every tier of a Linux server's memory, with a verdict on every number.
+#[derive(Debug, Parser)]
+#[command(name = "tiermark", disable_version_flag = true, disable_help_subcommand = true, styles = STYLES)]
+#[command(arg_required_else_help = true, subcommand_negates_reqs = true, after_help = AFTER, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Print the version, git revision, target, compiler and C library
+    #[arg(short = 'V', long)]
+    pub(crate) version: bool,
+    /// With --version: as JSON
+    #[arg(long, requires = "version")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) simulation: Simulation,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure the whole ladder: latency and bandwidth of every tier, in about a minute
+    Survey(SurveyArgs),
+    /// Measure the time of one dependent access, by footprint, layout and page size
+    #[command(after_help = LATENCY_EXAMPLES)]
+    Latency(LatencyArgs),
+    /// Measure bytes a second, by footprint, operation, kernel and number of threads
+    #[command(after_help = BANDWIDTH_EXAMPLES)]
+    Bandwidth(BandwidthArgs),
+    /// Show cpus, caches, nodes, DIMMs and the settings that matter
+    Machine(MachineArgs),
+    /// Show a saved run again
+    Show(ShowArgs),
+    /// List runs, probes, kernels or commands
+    List(ListArgs),
+    /// Print the JSON Schema of run documents
+    Schema,
+    /// Check kernels, random generators, chases, the clock and the tool's own cost on this machine
+    Selftest(ViewArgs),
+    /// Show the method page of a probe, or the help of a command
+    Help(HelpArgs),
+    /// Print shell completions
+    Completions(CompletionsArgs),
+    /// Write man pages of all commands into a directory
+    #[command(hide = true)]
+    Man(ManArgs),
+}
+
+const LATENCY_EXAMPLES: &str = "\
+Without --sizes: the ladder of this machine's tiers and a dense curve. With --sizes: exactly that table.
+Examples:
+  tiermark latency
+  tiermark latency --sizes 2K,8K,32K,128K,512K,2M,8M,32M,128M --layout stride:8,stride:64,random
+  tiermark latency --sizes 2K,32K,2M,128M --layout stride:64,random --cpus node:0 --mem-node 1   (remote memory)
+  tiermark latency --sizes 256M --pages base,thp,2M,1G --chains 1,2,4,8
+Strided layouts are helped by prefetchers and say so; the honest latency is that of the random layout.";
+
+const BANDWIDTH_EXAMPLES: &str = "\
+Without --sizes: the ladder, a dense curve and the scaling with threads. With --sizes: exactly that table.
+Examples:
+  tiermark bandwidth
+  tiermark bandwidth --threads one --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,32M,64M,128M
+  tiermark bandwidth --op read,write,copy,write.nt,read/avx2 --sizes 256M --threads one,cores
+  tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
+A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
+
+/// A machine that is not there: for tests and demonstrations.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Simulation {
+    /// Run on a simulated machine: a captured tree, or synth:sockets=2,cores=16,smt=2
+    #[arg(long, value_name = "TREE", global = true, hide = true)]
+    pub(crate) simulate: Option<String>,
+    /// Relative scatter of the simulated machine's memory
+    #[arg(long, value_name = "RATIO", global = true, hide = true)]
+    pub(crate) sim_noise: Option<f64>,
+    /// Time slices that other work takes from each simulated thread, per second
+    #[arg(long, value_name = "RATE", global = true, hide = true)]
+    pub(crate) sim_busy: Option<f64>,
+    /// Simulated seconds after which the simulated user stops the run
+    #[arg(long, value_name = "SECONDS", global = true, hide = true)]
+    pub(crate) sim_stop: Option<f64>,
+}
+
+/// When colours are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The unit of bandwidth on screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Units {
+    /// GB/s, powers of 1000
+    Decimal,
+    /// GiB/s, powers of 1024
+    Iec,
+}
+
+/// How things are shown.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "View")]
+pub(crate) struct View {
+    /// When to use colours
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// Columns to fill [default: the terminal's, 80 in a pipe]
+    #[arg(long, value_name = "COLUMNS")]
+    pub(crate) width: Option<u16>,
+    /// Use ASCII characters only
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// Unit of bandwidth on screen; documents always hold bytes per second
+    #[arg(long, value_name = "UNITS", default_value = "decimal")]
+    pub(crate) units: Units,
+    /// Show more: steps, rules, all reasons (repeatable)
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// Options of commands that only show.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// Options of every command that measures.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// Where and how hard to measure.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Measuring")]
+pub(crate) struct PlaceArgs {
+    /// Cpus to use: 0-3,8, node:1, socket:0, core:5, llc:2, all, !2 [default: all allowed]
+    #[arg(long, value_name = "SELECTOR")]
+    pub(crate) cpus: Option<String>,
+    /// NUMA node to take memory from [default: each thread's own]
+    #[arg(long, value_name = "NODE")]
+    pub(crate) mem_node: Option<u32>,
+    /// Page size to ask for: base, thp, 2M, 1G [default: thp where the system has it]
+    #[arg(long, value_name = "PAGE", value_parser = parse::page)]
+    pub(crate) page: Option<PageKind>,
+    /// Most memory to use [default: half of what is free on the node and in the cgroup]
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) max_mem: Option<Bytes>,
+    /// Most time to take, in seconds, or as 2m
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
+    pub(crate) max_time: Option<f64>,
+    /// Wanted half-width of the 95 % interval, in percent of the value
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    pub(crate) precision: Option<f64>,
+    /// Seed of every random choice [default: from the clock; the document records it]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// Lower the priority by this much (0 to 19)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
+    pub(crate) nice: Option<i32>,
+    /// Exit with 6 when a number did not reach its precision or is not trusted
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Exit with 0 although some steps were refused
+    #[arg(long)]
+    pub(crate) allow_partial: bool,
+    /// Measure although the machine is busy
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the plan and measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Where results go.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Results")]
+pub(crate) struct ResultArgs {
+    /// Write the run document as JSON to standard output (-) or a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub(crate) json: Option<String>,
+    /// Write events as they happen, one JSON object a line, to standard output (-) or a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    pub(crate) jsonl: Option<String>,
+    /// Do not save the run
+    #[arg(long)]
+    pub(crate) no_save: bool,
+    /// Show no progress and no remarks, only results and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Show no progress
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+/// Arguments of `survey`.
+#[derive(Debug, Args)]
+pub(crate) struct SurveyArgs {
+    /// The points of the ladder only, in at most 15 seconds
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Dense curves and more repetitions, some minutes
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+impl SurveyArgs {
+    /// How far to go.
+    pub(crate) fn effort(&self) -> Effort {
+        effort(self.quick, self.full)
+    }
+}
+
+/// The effort of two flags that exclude each other.
+pub(crate) fn effort(quick: bool, full: bool) -> Effort {
+    match (quick, full) {
+        (true, _) => Effort::Quick,
+        (_, true) => Effort::Full,
+        _ => Effort::Standard,
+    }
+}
+
+/// Arguments of `latency`.
+#[derive(Debug, Args)]
+pub(crate) struct LatencyArgs {
+    /// Footprints, as in 32K,2M,256M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
+    pub(crate) sizes: Vec<Bytes>,
+    /// Chain layouts: random, page-random, stride:BYTES, long, long:2-8 [default: random]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::layout)]
+    pub(crate) layout: Vec<ChainLayout>,
+    /// Page sizes to compare: base, thp, 2M, 1G [default: that of --page]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page)]
+    pub(crate) pages: Vec<PageKind>,
+    /// Independent chains followed at once, 1 to 32 [default: 1]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub(crate) chains: Vec<u8>,
+    /// Few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Many repetitions, dense curves
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `bandwidth`.
+#[derive(Debug, Args)]
+pub(crate) struct BandwidthArgs {
+    /// Footprints of each thread, as in 32K,2M,256M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
+    pub(crate) sizes: Vec<Bytes>,
+    /// Jobs (read, write, copy, triad), operations (write.nt) or kernels (read/avx2) [default: read,write,copy]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) op: Vec<String>,
+    /// Threads: one, cores (one a physical core), cpus, or numbers [default: one,cores]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
+    pub(crate) threads: Vec<ThreadCount>,
+    /// Few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Many repetitions, dense curves
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `machine`.
+#[derive(Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read a captured machine (a directory or a tar archive) instead of this one
+    #[arg(long, value_name = "TREE", conflicts_with = "capture")]
+    pub(crate) root: Option<PathBuf>,
+    /// Write what can be read of this machine to a .tar.gz, without serial numbers and host name
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub(crate) capture: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// A file, the id of a saved run or its beginning, `last`, or - for standard input
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) run: String,
+    /// Print the document instead of the report
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Leave out what names the machine and its owner
+    #[arg(long)]
+    pub(crate) redact: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Listing {
+    /// Saved runs
+    Runs,
+    /// Questions that can be asked
+    Probes,
+    /// Timed loops, and why some cannot run here
+    Kernels,
+    /// Commands
+    Commands,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// What to list
+    pub(crate) what: Listing,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// Arguments of `help`.
+#[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// A probe (its method page) or a command
+    pub(crate) topic: Option<String>,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The directory
+    pub(crate) directory: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_hold_together() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,49 @@
+//! `tiermark machine`: what this machine is.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use tiermark_host::live_facts;
+use tiermark_machine::{Root, capture};
+use tiermark_model::Exit;
+
+use crate::args::{MachineArgs, Simulation};
+use crate::output::{Failure, print, style, tell};
+use crate::target;
+
+/// Runs the command.
+pub(crate) fn run(args: &MachineArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    if let Some(file) = &args.capture {
+        return write_capture(file);
+    }
+    let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
+    let machine = match tree {
+        Some(tree) => target::captured_machine(&target::tree(&tree)?)?,
+        None => target::this_machine()?,
+    };
+    let text = if args.json {
+        serde_json::to_string_pretty(&machine).map_err(Failure::tool)?
+    } else {
+        tiermark_report::machine(&machine, &style(&args.view))
+    };
+    print(&text).map(|()| Exit::Done)
+}
+
+/// Captures in memory first: a tree that cannot be read leaves no file.
+fn write_capture(path: &Path) -> Result<Exit, Failure> {
+    let fail = |e: std::io::Error| {
+        Failure::tool(format!("writing '{}': {e}; choose a place that can be written", path.display()))
+    };
+    let mut archive = Vec::new();
+    let summary = capture(&Root::live(), &live_facts(), &mut archive).map_err(Failure::tool)?;
+    let mut file = File::create(path).map_err(fail)?;
+    file.write_all(&archive).and_then(|()| file.sync_all()).map_err(fail)?;
+    tell(format_args!(
+        "tiermark: {} files, {} KiB; {}",
+        summary.files,
+        summary.bytes >> 10,
+        summary.redacted.join("; ")
+    ));
+    Ok(Exit::Done)
+}

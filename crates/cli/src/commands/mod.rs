@@ -1,0 +1,52 @@
+//! One file a command.
+
+mod bandwidth;
+mod completions;
+mod help;
+mod latency;
+mod list;
+mod machine;
+mod man;
+mod schema;
+mod selftest;
+mod show;
+mod survey;
+
+use serde_json::Value;
+use tiermark_model::{Effort, Exit, Request, Scope};
+
+use crate::args::{Cli, Command, PlaceArgs};
+use crate::output::{Failure, print};
+use crate::version;
+
+/// Runs what the command line says.
+///
+/// # Errors
+/// A [`Failure`] for whatever keeps it from a result.
+pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
+    if cli.version {
+        let tool = version::tool();
+        let text = if cli.json { serde_json::to_string_pretty(&tool).map_err(Failure::tool)? } else { version::line() };
+        return print(&text).map(|()| Exit::Done);
+    }
+    let simulation = &cli.simulation;
+    match &cli.command {
+        Some(Command::Survey(args)) => survey::run(args, simulation),
+        Some(Command::Latency(args)) => latency::run(args, simulation),
+        Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
+        Some(Command::Machine(args)) => machine::run(args, simulation),
+        Some(Command::Show(args)) => show::run(args),
+        Some(Command::List(args)) => list::run(args, simulation),
+        Some(Command::Schema) => schema::run(),
+        Some(Command::Selftest(args)) => selftest::run(args),
+        Some(Command::Help(args)) => help::run(args),
+        Some(Command::Completions(args)) => completions::run(args),
+        Some(Command::Man(args)) => man::run(args),
+        None => Err(Failure::usage("say what to do; `tiermark --help` lists the commands")),
+    }
+}
+
+/// A request of one probe.
+fn request(probe: &str, place: &PlaceArgs, effort: Effort, scope: &Scope, seed: u64, params: Value) -> Request {
+    Request { probe: probe.to_owned(), scope: scope.clone(), effort, precision: place.precision, seed, params }
+}

@@ -1,0 +1,305 @@
+//! From a request to a saved, rendered run.
+
+use std::io;
+
+use rustix::process::{getpriority_process, setpriority_process};
+use tiermark_engine::{Host, Lab, run_experiment};
+use tiermark_history::{Journal, Store};
+use tiermark_model::{Exit, Experiment, IdSet, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning, resolve_cpus};
+use tiermark_probes::survey;
+
+use crate::args::{PlaceArgs, RunArgs, Simulation};
+use crate::outcome::{self, Demands};
+use crate::output::{self, Failure, complain, tell};
+use crate::signals::Stop;
+use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
+use crate::{busy, orphans, shell, target, version};
+
+/// What one command measures.
+pub(crate) struct Job<'a> {
+    /// The command's name.
+    pub(crate) title: &'a str,
+    /// Its common arguments.
+    pub(crate) args: &'a RunArgs,
+    /// The machine to run on.
+    pub(crate) simulation: &'a Simulation,
+    /// Makes the requests of a scope and a seed.
+    pub(crate) requests: &'a dyn Fn(&Scope, u64) -> Vec<Request>,
+}
+
+/// Seed of simulated runs: they are to be the same each time.
+const SIMULATED_SEED: u64 = 1;
+/// Drawn seeds stay below 2³², so that every reader of JSON keeps them exactly.
+const SEED_MASK: u64 = 0xffff_ffff;
+
+/// Runs a job from the plan to the exit code.
+///
+/// # Errors
+/// A [`Failure`] for whatever ends it before there is a result.
+pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+    let (place, result) = (&job.args.place, &job.args.result);
+    if result.json.as_deref() == Some("-") && result.jsonl.as_deref() == Some("-") {
+        return Err(Failure::usage(
+            "--json and --jsonl both want standard output; give one of them a file, as in --jsonl=events.jsonl",
+        ));
+    }
+    let simulated = job.simulation.simulate.is_some();
+    // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
+    let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
+    let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
+    let seed = place.seed.unwrap_or(drawn);
+    let mut host = target::open(job.simulation, seed, stop.flag())?;
+    let scope = scope(place, host.as_ref())?;
+    let requests = (job.requests)(&scope, seed);
+    if place.dry_run {
+        return dry_run(&requests, host.as_ref(), job.args);
+    }
+    let crowd = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
+    let store = shell::store();
+    let mut run = head(job, host.as_ref(), seed, crowd);
+    let mut listeners = listeners(job.args, &store, &run, &requests, host.as_ref(), &stop)?;
+    for request in &requests {
+        run.experiments.push(experiment(request, host.as_mut(), &mut listeners)?);
+        if host.stopped() {
+            break;
+        }
+    }
+    run.seconds = host.now();
+    run.complete = !host.stopped();
+    listeners.progress = None;
+    let stopped_by = match stop.exit() {
+        // A simulated user stops a run as Ctrl-C does.
+        None if host.stopped() && simulated => Some(Exit::Interrupted),
+        exit => exit,
+    };
+    finish(job.args, &store, &run, listeners, stopped_by)
+}
+
+/// Where to measure, as the machine understands it.
+fn scope(place: &PlaceArgs, host: &dyn Host) -> Result<Scope, Failure> {
+    let cpus = place.cpus.as_deref().map(|text| resolve_cpus(text, host.machine())).transpose()?;
+    Ok(Scope { cpus, mem_node: place.mem_node, page: place.page, max_mem: place.max_mem, max_seconds: place.max_time })
+}
+
+/// Prints the plans and measures nothing.
+fn dry_run(requests: &[Request], host: &dyn Host, args: &RunArgs) -> Result<Exit, Failure> {
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let mut plans: Vec<(Request, Plan)> = Vec::new();
+    let mut refused: Vec<Refusal> = Vec::new();
+    for request in requests {
+        match probe(request)?.plan(request, lab) {
+            Ok(plan) => plans.push((request.clone(), plan)),
+            Err(refusal) => refused.push(refusal),
+        }
+    }
+    let exit = match (plans.is_empty(), refused.is_empty()) {
+        (true, _) => Exit::Refused,
+        (_, false) if !args.place.allow_partial => Exit::Partial,
+        _ => Exit::Done,
+    };
+    match args.result.json.as_deref() {
+        Some(place) => {
+            let value: Vec<_> =
+                plans.iter().map(|(request, plan)| serde_json::json!({ "request": request, "plan": plan })).collect();
+            output::write_to(place, &serde_json::to_string_pretty(&value).map_err(Failure::tool)?)?;
+        }
+        None if !plans.is_empty() => output::print(&tiermark_report::plan(&plans, &output::style(&args.view)))?,
+        None => {}
+    }
+    refused.iter().for_each(|refusal| complain(&refusal.to_string()));
+    Ok(exit)
+}
+
+fn probe(request: &Request) -> Result<&'static dyn tiermark_engine::Probe, Failure> {
+    tiermark_probes::find(&request.probe).ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))
+}
+
+/// Lowers the priority if asked, and looks whether other work keeps the cpus in scope busy.
+fn look_around(scope: &Scope, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Crowd>, Failure> {
+    if let Some(nice) = place.nice {
+        let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
+        lowered.map_err(|e: rustix::io::Errno| {
+            Failure::from(Refusal::new(format!("--nice {nice}"), io::Error::from(e).to_string(), "leave it out"))
+        })?;
+    }
+    let cpus: &IdSet = scope.cpus.as_ref().unwrap_or(&host.machine().allowed_cpus);
+    let Some(busy) = busy::busy_cpus(cpus) else { return Ok(None) };
+    Ok(Some(Crowd { warning: busy::judge(busy, cpus, place.force)? }))
+}
+
+/// What looking around just before the run told.
+struct Crowd {
+    warning: Option<Warning>,
+}
+
+/// The run document without its experiments.
+fn head(job: &Job<'_>, host: &dyn Host, seed: u64, crowd: Option<Crowd>) -> Run {
+    let (started, id) = shell::started_and_id();
+    let machine = host.machine().clone();
+    let mut warnings = survey::warnings(&machine);
+    if let Some(crowd) = crowd {
+        // What was seen just now replaces the load average, which still shows what ended a minute ago.
+        warnings.retain(|w| w.code != "busy");
+        warnings.extend(crowd.warning);
+    }
+    Run {
+        schema: RUN_SCHEMA.to_owned(),
+        id,
+        title: job.title.to_owned(),
+        tool: version::tool(),
+        command: std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect(),
+        started,
+        seconds: 0.0,
+        complete: false,
+        seed,
+        simulated: job.simulation.simulate.clone(),
+        machine,
+        bench: host.bench().clone(),
+        experiments: Vec::new(),
+        warnings,
+    }
+}
+
+/// Sets up everyone who listens.
+fn listeners(
+    args: &RunArgs,
+    store: &Store,
+    run: &Run,
+    requests: &[Request],
+    host: &dyn Host,
+    stop: &Stop,
+) -> Result<Listeners, Failure> {
+    let mut listeners = Listeners::default();
+    if let Some(place) = &args.result.jsonl {
+        let mut lines = EventLines::open(place, stop.flag())?;
+        lines.head(run);
+        listeners.lines = Some(lines);
+    }
+    if !args.result.no_save {
+        orphans::adopt(store, args.result.quiet);
+        match Journal::create(store, run) {
+            Ok(journal) => {
+                journal.notice().into_iter().for_each(|refusal| remark(args, refusal));
+                listeners.journal = Some(JournalSink(journal));
+            }
+            Err(refusal) => remark(args, &refusal),
+        }
+    }
+    if args.view.verbose > 0 {
+        listeners.talk = Some(Talk);
+    } else if !args.result.quiet && !args.result.no_progress {
+        let lab = Lab { machine: host.machine(), bench: host.bench() };
+        let expected = requests.iter().map(|request| {
+            probe(request).ok().and_then(|p| p.plan(request, lab).ok()).map_or(0.0, |plan| plan.expected_seconds())
+        });
+        listeners.progress = Progress::new(expected.collect());
+    }
+    Ok(listeners)
+}
+
+/// A refusal that does not end the run.
+fn remark(args: &RunArgs, refusal: &Refusal) {
+    if !args.result.quiet {
+        tell(format_args!("tiermark: warning: {refusal}"));
+    }
+}
+
+/// Runs one request. One that is refused as a whole is part of the document, with its reason.
+fn experiment(request: &Request, host: &mut dyn Host, listeners: &mut Listeners) -> Result<Experiment, Failure> {
+    let probe = probe(request)?;
+    Ok(run_experiment(probe, request, host, listeners).unwrap_or_else(|refusal| Experiment {
+        request: request.clone(),
+        method: probe.about().method,
+        plan: Plan { refused: vec![refusal], ..Plan::default() },
+        observations: Vec::new(),
+        drift: None,
+        findings: Vec::new(),
+    }))
+}
+
+/// Saves, prints, and finds the exit code.
+fn finish(
+    args: &RunArgs,
+    store: &Store,
+    run: &Run,
+    listeners: Listeners,
+    stopped_by: Option<Exit>,
+) -> Result<Exit, Failure> {
+    let Listeners { journal, lines, .. } = listeners;
+    let result = &args.result;
+    let measured = run.observations().any(|o| o.value.is_some());
+    let (saved, exit_of_saving) = if measured && !result.no_save {
+        save(args, store, run, journal)
+    } else {
+        journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
+        (None, Exit::Done)
+    };
+    let demands = Demands { strict: args.place.strict, allow_partial: args.place.allow_partial };
+    let exit = outcome::exit(run, stopped_by, demands);
+    if !measured {
+        explain_nothing(run, stopped_by);
+    }
+    if let Some(error) = lines.and_then(|lines| lines.end(run)) {
+        return Err(error.into());
+    }
+    if let Some(place) = &result.json {
+        output::write_to(place, &tiermark_report::json(run))?;
+    }
+    let to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
+    if measured && !to_stdout {
+        let mut text = tiermark_report::run(run, &output::style(&args.view));
+        if let Some(path) = &saved {
+            text.push_str(&format!("Saved as {path}; `tiermark show {}` shows it again.\n", run.id));
+        }
+        output::print(&text)?;
+    } else if let Some(path) = saved.filter(|_| !result.quiet) {
+        tell(format_args!("tiermark: saved as {path}"));
+    }
+    if exit == Exit::Noisy && !result.quiet {
+        let cure = if outcome::imprecise(run) {
+            "; allow more time (--max-time) or a wider interval (--precision)"
+        } else {
+            ""
+        };
+        tell(format_args!("tiermark: with --strict: not every number is trusted and precise{cure}"));
+    }
+    Ok(if exit == Exit::Done { exit_of_saving } else { exit })
+}
+
+/// Saves a run; the journal goes once the document is safe.
+fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<String>, Exit) {
+    match store.save(run) {
+        Ok(saved) => {
+            saved.notice.iter().for_each(|refusal| remark(args, refusal));
+            journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
+            (Some(saved.path.display().to_string()), Exit::Done)
+        }
+        Err(error) => {
+            let kept = journal.map_or_else(String::new, |JournalSink(journal)| {
+                format!("; what was measured is in the journal {}", journal.path().display())
+            });
+            complain(&format!("{error}{kept}"));
+            (None, Exit::Failure)
+        }
+    }
+}
+
+/// Says why there is no number at all, each reason once.
+fn explain_nothing(run: &Run, stopped_by: Option<Exit>) {
+    if stopped_by.is_some() {
+        tell("tiermark: stopped before anything was measured");
+        return;
+    }
+    let plans = run.experiments.iter().flat_map(|e| &e.plan.refused);
+    let mut said: Vec<&Refusal> = Vec::new();
+    for refusal in plans.chain(run.observations().filter_map(|o| o.refusal.as_ref())) {
+        if !said.contains(&refusal) {
+            said.push(refusal);
+            complain(&refusal.to_string());
+        }
+    }
+    for observation in run.observations().filter(|o| o.refusal.is_none()) {
+        let reasons: Vec<&str> = observation.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+        complain(&format!("{}: {}", observation.step, reasons.join("; ")));
+    }
+}

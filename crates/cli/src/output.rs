@@ -1,0 +1,119 @@
+//! Standard output and standard error: results on the one, everything else on the other.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+
+use tiermark_model::{Exit, Refusal};
+use tiermark_report::Style;
+
+use crate::args::{ColorChoice, View};
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody reads the output any more.
+    BrokenPipe,
+    /// One sentence, and the exit code that goes with it.
+    Exit(Exit, String),
+}
+
+impl Failure {
+    /// A failure inside the tool or the run.
+    pub(crate) fn tool(text: impl fmt::Display) -> Self {
+        Self::Exit(Exit::Failure, text.to_string())
+    }
+
+    /// Bad usage that only shows once the machine is known.
+    pub(crate) fn usage(text: impl fmt::Display) -> Self {
+        Self::Exit(Exit::Usage, text.to_string())
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Exit(Exit::Refused, refusal.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::BrokenPipe;
+        }
+        Self::tool(format!("writing the output: {error}; free space, or write it elsewhere"))
+    }
+}
+
+/// Writes text to standard output, ending in one newline.
+///
+/// # Errors
+/// [`Failure::BrokenPipe`] when nobody reads it, else what the system says.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.trim_end_matches('\n').as_bytes())?;
+    out.write_all(b"\n")?;
+    Ok(out.flush()?)
+}
+
+/// Writes text to a file, or to standard output for `-`.
+///
+/// # Errors
+/// A [`Failure`] that names the file.
+pub(crate) fn write_to(place: &str, text: &str) -> Result<(), Failure> {
+    if place == "-" {
+        return print(text);
+    }
+    let text = format!("{}\n", text.trim_end_matches('\n'));
+    std::fs::write(place, text)
+        .map_err(|e| Failure::tool(format!("writing '{place}': {e}; choose a place that can be written")))
+}
+
+/// A line on standard error. Where that is closed there is nobody left to tell.
+pub(crate) fn tell(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// An error, in one sentence.
+pub(crate) fn complain(text: &str) {
+    tell(format_args!("tiermark: error: {text}"));
+}
+
+/// How views are rendered on standard output.
+pub(crate) fn style(view: &View) -> Style {
+    let is_terminal = io::stdout().is_terminal();
+    let width = view.width.map(usize::from).or_else(|| {
+        // A pipe gets 80 columns, whatever the terminal behind it has.
+        is_terminal.then(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0))).flatten()
+    });
+    Style {
+        width: width.unwrap_or(80),
+        color: use_color(view.color, is_terminal),
+        unicode: !view.ascii && locale_is_utf8(),
+        units_iec: view.units == crate::args::Units::Iec,
+        verbose: view.verbose > 0,
+    }
+}
+
+/// Colour by flag, else by the conventions of `NO_COLOR`, `CLICOLOR_FORCE` and `TERM`.
+fn use_color(choice: ColorChoice, is_terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+    match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if set("NO_COLOR").is_some() => false,
+        ColorChoice::Auto if set("CLICOLOR_FORCE").is_some_and(|v| v != "0") => true,
+        ColorChoice::Auto => is_terminal && set("TERM").is_some_and(|t| t != "dumb"),
+    }
+}
+
+/// Whether the locale is UTF-8, by the first of the variables that decide it. No locale at all is taken for a script's or
+/// a container's bare environment, whose reader nearly always takes UTF-8.
+fn locale_is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
+    locale.is_none_or(|l| {
+        let l = l.to_ascii_lowercase();
+        l.contains("utf-8") || l.contains("utf8")
+    })
+}

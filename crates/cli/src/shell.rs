@@ -1,0 +1,33 @@
+//! What the program knows of the shell it runs in: places to write, time, name of a new run.
+
+use std::env;
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use tiermark_history::{Places, Store};
+
+/// The store of saved runs, by the environment.
+pub(crate) fn store() -> Store {
+    let path = |name: &str| env::var_os(name).map(PathBuf::from);
+    Store::new(&Places {
+        tiermark_home: path("TIERMARK_HOME"),
+        xdg_data_home: path("XDG_DATA_HOME"),
+        home: path("HOME"),
+        current: env::current_dir().ok(),
+        temporary: Some(env::temp_dir()),
+    })
+}
+
+/// A random number that differs between processes: the standard library keys its hashes with the system's randomness.
+pub(crate) fn random() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// Start of a run, RFC 3339 in UTC to the second, and the id that follows from it.
+pub(crate) fn started_and_id() -> (String, String) {
+    let now = Timestamp::now();
+    let started = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let id = format!("{}-{:06x}", now.strftime("%Y%m%dT%H%M%S"), random() & 0xff_ffff);
+    (started, id)
+}

@@ -1,0 +1,219 @@
+//! Listeners of a run: the journal, the stream of events, the progress bar and the talkative log.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+use tiermark_engine::{Event, Sink};
+use tiermark_history::{Journal, Record};
+use tiermark_model::{Observation, Run, Unit, format_gbs, format_ns};
+
+use crate::output::{Failure, tell};
+
+/// Everyone who listens to a run.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    pub(crate) journal: Option<JournalSink>,
+    pub(crate) lines: Option<EventLines>,
+    pub(crate) progress: Option<Progress>,
+    pub(crate) talk: Option<Talk>,
+}
+
+impl Sink for Listeners {
+    fn event(&mut self, event: &Event<'_>) {
+        let sinks = [
+            self.journal.as_mut().map(|s| s as &mut dyn Sink),
+            self.lines.as_mut().map(|s| s as &mut dyn Sink),
+            self.progress.as_mut().map(|s| s as &mut dyn Sink),
+            self.talk.as_mut().map(|s| s as &mut dyn Sink),
+        ];
+        for sink in sinks.into_iter().flatten() {
+            sink.event(event);
+        }
+    }
+}
+
+/// Keeps every event in the journal.
+pub(crate) struct JournalSink(pub(crate) Journal);
+
+impl Sink for JournalSink {
+    fn event(&mut self, event: &Event<'_>) {
+        let record = match event {
+            Event::ExperimentStarted { request, method, plan } => {
+                Record::Experiment { request: Box::new((*request).clone()), method: *method, plan: (*plan).clone() }
+            }
+            Event::StepsAdded { steps } => Record::Steps(steps.to_vec()),
+            Event::StepStarted { .. } => return,
+            Event::Observed { observation, .. } => Record::Observation(Box::new((*observation).clone())),
+            Event::ExperimentDone { drift } => Record::Drift(*drift),
+        };
+        if let Some(refusal) = self.0.append(&record) {
+            tell(format_args!("tiermark: warning: {refusal}"));
+        }
+    }
+}
+
+/// Writes events as one JSON object a line.
+pub(crate) struct EventLines {
+    out: Box<dyn Write>,
+    /// The first failure to write; nothing is written after it.
+    failed: Option<io::Error>,
+    /// Set when nobody reads the events any more: then nobody waits for the rest of the run.
+    stop: Arc<AtomicBool>,
+}
+
+impl EventLines {
+    /// Opens a file, or standard output for `-`.
+    ///
+    /// # Errors
+    /// A [`Failure`] that names the file.
+    pub(crate) fn open(place: &str, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
+        let out: Box<dyn Write> = if place == "-" {
+            Box::new(io::stdout())
+        } else {
+            let file = std::fs::File::create(place);
+            Box::new(
+                file.map_err(|e| Failure::tool(format!("writing events to '{place}': {e}; choose another place")))?,
+            )
+        };
+        Ok(Self { out, failed: None, stop })
+    }
+
+    /// The first line: the run without experiments.
+    pub(crate) fn head(&mut self, run: &Run) {
+        self.line(&json!({ "event": "run_started", "run": run }));
+    }
+
+    /// The last line; gives back the first failure to write any of them.
+    pub(crate) fn end(mut self, run: &Run) -> Option<io::Error> {
+        self.line(&json!({ "event": "run_done", "complete": run.complete, "seconds": run.seconds }));
+        self.failed
+    }
+
+    fn line(&mut self, value: &Value) {
+        if self.failed.is_some() {
+            return;
+        }
+        // One write a line: a reader of the pipe sees whole objects.
+        if let Err(error) = self.out.write_all(format!("{value}\n").as_bytes()).and_then(|()| self.out.flush()) {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+            self.failed = Some(error);
+        }
+    }
+}
+
+impl Sink for EventLines {
+    fn event(&mut self, event: &Event<'_>) {
+        self.line(&match event {
+            Event::ExperimentStarted { request, method, plan } => {
+                json!({ "event": "experiment_started", "request": request, "method": method, "plan": plan })
+            }
+            Event::StepsAdded { steps } => json!({ "event": "steps_added", "steps": steps }),
+            Event::StepStarted { step, allocation } => {
+                json!({ "event": "step_started", "step": step.id, "allocation": allocation })
+            }
+            Event::Observed { observation, remaining_seconds, done } => json!({
+                "event": "observed", "observation": observation, "remaining_seconds": remaining_seconds, "done": done
+            }),
+            Event::ExperimentDone { drift } => json!({ "event": "experiment_done", "drift": drift }),
+        });
+    }
+}
+
+/// A bar with the time left, drawn only on a terminal and only between shots: it has no thread of its own.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// Seconds each experiment of the run is expected to take.
+    expected: Vec<f64>,
+    /// Experiments begun.
+    begun: usize,
+    share: f64,
+}
+
+/// Resolution of the bar.
+const TICKS: u64 = 1000;
+
+impl Progress {
+    /// A bar over experiments of these expected seconds; `None` where nobody would see it.
+    pub(crate) fn new(expected: Vec<f64>) -> Option<Self> {
+        let dumb = std::env::var_os("TERM").is_none_or(|t| t == "dumb");
+        if !io::stderr().is_terminal() || dumb {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(Some(TICKS), ProgressDrawTarget::stderr_with_hz(5));
+        // The template is a constant; a wrong one would leave indicatif's own, which does no harm.
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3} %  {prefix}  {wide_msg}") {
+            bar.set_style(style);
+        }
+        Some(Self { bar, expected, begun: 0, share: 0.0 })
+    }
+
+    /// Never runs backwards: steps that a probe adds take their share of what is left.
+    fn advance(&mut self, done: f64, remaining: f64) {
+        let all: f64 = self.expected.iter().sum();
+        let before: f64 = self.expected.iter().take(self.begun.saturating_sub(1)).sum();
+        let own = self.expected.get(self.begun.saturating_sub(1)).copied().unwrap_or(0.0);
+        let share = if all > 0.0 { (before + own * done) / all } else { done };
+        self.share = self.share.max(share.clamp(0.0, 1.0));
+        let later: f64 = self.expected.iter().skip(self.begun).sum();
+        self.bar.set_position((self.share * TICKS as f64) as u64);
+        self.bar.set_prefix(format!("{:.0} s left", (remaining + later).max(0.0)));
+    }
+}
+
+impl Sink for Progress {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::ExperimentStarted { plan, .. } => {
+                self.begun += 1;
+                self.advance(0.0, plan.expected_seconds());
+            }
+            Event::StepStarted { step, .. } => self.bar.set_message(step.id.clone()),
+            Event::Observed { done, remaining_seconds, .. } => self.advance(*done, *remaining_seconds),
+            Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Says on standard error what is measured, as it is measured.
+pub(crate) struct Talk;
+
+impl Sink for Talk {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::ExperimentStarted { request, plan, .. } => tell(format_args!(
+                "{}: {} steps, about {:.0} s, at most {:.0} s",
+                request.probe,
+                plan.steps.len(),
+                plan.expected_seconds(),
+                plan.max_seconds
+            )),
+            Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
+            Event::StepStarted { .. } => {}
+            Event::Observed { observation, .. } => tell(told(observation)),
+            Event::ExperimentDone { drift } => {
+                let drift = drift.map_or_else(|| "unknown".to_owned(), |d| format!("{:+.2} %", d * 100.0));
+                tell(format_args!("done, drift {drift}"));
+            }
+        }
+    }
+}
+
+fn told(observation: &Observation) -> String {
+    let value = match (observation.value, observation.unit) {
+        (Some(value), Unit::Ns) => format!("{} ns", format_ns(value)),
+        (Some(value), _) => format!("{} GB/s", format_gbs(value)),
+        (None, _) => observation.refusal.as_ref().map_or_else(|| "no value yet".to_owned(), ToString::to_string),
+    };
+    format!("{}  {value}  {}", observation.step, observation.verdict.grade)
+}

@@ -1,0 +1,134 @@
+//! The machine to run on: this one, or a simulated one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use tiermark_engine::{Host, SimHost, SimOptions};
+use tiermark_host::{LinuxHost, live_facts};
+use tiermark_machine::synth::{MemoryNode, Synth};
+use tiermark_machine::{LiveFacts, Root, discover};
+use tiermark_model::{Bytes, KernelInfo, Machine, parse_size};
+
+use crate::args::Simulation;
+use crate::output::Failure;
+
+/// Discovers this machine.
+///
+/// # Errors
+/// A [`Failure`] when `/sys` and `/proc` do not even say which cpus there are.
+pub(crate) fn this_machine() -> Result<Machine, Failure> {
+    discover(&Root::live(), &live_facts()).map_err(Failure::tool)
+}
+
+/// Opens a captured tree, or builds a synthetic one from `synth:SPEC`.
+///
+/// # Errors
+/// A [`Failure`] that names the path, or the part of the specification that makes no sense.
+pub(crate) fn tree(text: &str) -> Result<Root, Failure> {
+    match text.strip_prefix("synth:") {
+        Some(spec) => Ok(synth(spec).map_err(Failure::usage)?.root()),
+        None => Root::at(PathBuf::from(text)).map_err(|e| {
+            Failure::usage(format!("{e}; give a directory with sys and proc, or a .tar, .tar.gz or .tar.bz2 of one"))
+        }),
+    }
+}
+
+/// Discovers the machine of a captured tree, which knows nothing of this process.
+///
+/// # Errors
+/// A [`Failure`] when the tree does not say which cpus there are.
+pub(crate) fn captured_machine(root: &Root) -> Result<Machine, Failure> {
+    discover(root, &LiveFacts::default()).map_err(Failure::usage)
+}
+
+/// Makes the host of a run. Hosts are moved behind one pointer: nothing of theirs is called inside a timed loop.
+///
+/// # Errors
+/// A [`Failure`] when the machine cannot be read or this process may use none of its cpus.
+pub(crate) fn open(simulation: &Simulation, seed: u64, stopped: Arc<AtomicBool>) -> Result<Box<dyn Host>, Failure> {
+    let Some(name) = &simulation.simulate else {
+        let options = tiermark_host::Options { stopped, ..tiermark_host::Options::default() };
+        return Ok(Box::new(LinuxHost::new(this_machine()?, options)?));
+    };
+    let machine = captured_machine(&tree(name)?)?;
+    let defaults = SimOptions::default();
+    let options = SimOptions {
+        seed,
+        noise: simulation.sim_noise.unwrap_or(defaults.noise),
+        preemptions_per_second: simulation.sim_busy.unwrap_or(defaults.preemptions_per_second),
+        stop_after: simulation.sim_stop,
+    };
+    Ok(Box::new(SimHost::new(machine, simulated_kernels(), options)))
+}
+
+/// The kernels of simulated machines: all that were built, whatever this cpu can run, so that results do not depend on it.
+fn simulated_kernels() -> Vec<KernelInfo> {
+    tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()
+}
+
+/// Reads `sockets=2,nodes=1,cores=16,smt=2,llc=8,l1=32K,l2=1M,l3=32M,mem=64G,stride=1,cxl=128G`, any of them, or `largest`.
+fn synth(spec: &str) -> Result<Synth, String> {
+    let mut synth = Synth::default();
+    let mut llc = None;
+    for part in spec.split(',').filter(|p| !p.is_empty()) {
+        if part == "largest" {
+            synth = Synth::largest();
+            continue;
+        }
+        let (key, value) = part.split_once('=').ok_or_else(|| format!("'{part}': write key=value, as in cores=16"))?;
+        let bad = || format!("'{part}': '{value}' is not a number in range");
+        let count = || value.parse::<u32>().ok().filter(|n| (1..=4096).contains(n)).ok_or_else(bad);
+        let size = || parse_size(value).map(|Bytes(n)| n).map_err(|e| e.to_string());
+        match key {
+            "sockets" => synth.sockets = count()?,
+            "nodes" => synth.nodes_per_socket = count()?,
+            "cores" => synth.cores_per_node = count()?,
+            "smt" => synth.smt = count()?,
+            "llc" => llc = Some(count()?),
+            "stride" => synth.node_stride = count()?,
+            "l1" => synth.l1_bytes = size()?,
+            "l2" => synth.l2_bytes = size()?,
+            "l3" => synth.l3_bytes = size()?,
+            "mem" => synth.node_bytes = size()?,
+            // Twice the distance and latency of a neighbour's DRAM, at the rate of a x8 link: a usual expander.
+            "cxl" => synth.memory_nodes.push(MemoryNode {
+                bytes: size()?,
+                distance: 28,
+                tier: 5,
+                latency_ns: 250,
+                bandwidth_mbs: 26_000,
+            }),
+            _ => return Err(format!("'{key}': use sockets, nodes, cores, smt, llc, l1, l2, l3, mem, stride or cxl")),
+        }
+    }
+    synth.cores_per_llc = llc.unwrap_or(synth.cores_per_node);
+    let cpus = [synth.sockets, synth.nodes_per_socket, synth.cores_per_node, synth.smt];
+    // Larger than any machine that exists, small enough for memory.
+    const MOST_CPUS: u64 = 16_384;
+    if cpus.iter().map(|n| u64::from(*n)).product::<u64>() > MOST_CPUS {
+        return Err(format!("'{spec}': more than {MOST_CPUS} cpus"));
+    }
+    Ok(synth)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builds_what_the_text_says() {
+        let machine = |spec: &str| captured_machine(&tree(&format!("synth:{spec}")).unwrap()).unwrap();
+        let small = machine("sockets=2,cores=4,smt=2,mem=4G,cxl=8G");
+        assert_eq!((small.cpus.len(), small.sockets().len(), small.nodes.len()), (16, 2, 3));
+        assert_eq!(machine("largest").cpus.len(), 2048);
+    }
+
+    #[test]
+    fn refuses_with_the_part_that_is_wrong() {
+        for spec in ["cores", "cores=0", "cores=x", "wings=2", "mem=lots", "sockets=4096,cores=4096"] {
+            let Err(Failure::Exit(_, text)) = tree(&format!("synth:{spec}")) else { panic!("{spec}") };
+            assert!(text.contains(spec.split(',').next().unwrap()) || text.contains('\''), "{text}");
+        }
+    }
+}
