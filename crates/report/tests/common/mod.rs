@@ -1,0 +1,310 @@
+//! Runs made by hand: what the probes will produce, and every kind of trouble.
+
+pub(crate) mod machines;
+
+use std::collections::BTreeMap;
+
+use tiermark_model::*;
+
+pub(crate) fn around(value: f64, relative: f64) -> Option<Interval> {
+    Some(Interval { low: value * (1.0 - relative), high: value * (1.0 + relative), level: 0.95 })
+}
+
+pub(crate) fn finding(metric: &str, labels: Labels, unit: Unit, value: f64) -> Finding {
+    Finding {
+        metric: metric.into(),
+        labels,
+        value: Some(value),
+        unit,
+        interval: around(value, 0.003),
+        samples: 45,
+        verdict: Verdict::trusted(),
+        evidence: vec![],
+        note: None,
+    }
+}
+
+pub(crate) fn observation(labels: Labels, metric: Metric, value: f64) -> Observation {
+    let unit = if metric == Metric::Latency { Unit::Ns } else { Unit::BytesPerSecond };
+    Observation {
+        step: labels.to_string(),
+        labels,
+        metric,
+        unit,
+        value: Some(value),
+        interval: around(value, 0.003),
+        min: None,
+        max: None,
+        spread_within: None,
+        spread_between: None,
+        samples: vec![Sample { allocation: 0, value }],
+        allocations: 3,
+        disturbance: Disturbance::default(),
+        tail: None,
+        placement: None,
+        core_hz: None,
+        core_hz_spread: None,
+        rivals: vec![],
+        overhead_share: None,
+        started_seconds: 0.0,
+        seconds: 0.1,
+        verdict: Verdict::trusted(),
+        refusal: None,
+    }
+}
+
+pub(crate) fn request(probe: &str) -> Request {
+    Request {
+        probe: probe.into(),
+        scope: Scope::default(),
+        effort: Effort::Standard,
+        precision: None,
+        seed: 42,
+        params: serde_json::json!({}),
+    }
+}
+
+pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observation>, findings: Vec<Finding>) -> Run {
+    Run {
+        schema: RUN_SCHEMA.into(),
+        id: "20260102T030405Z-0a1b2c".into(),
+        title: title.into(),
+        tool: Tool {
+            version: "0.1.0".into(),
+            git: Some("0123456".into()),
+            target: "x86_64-unknown-linux-musl".into(),
+            rustc: None,
+            libc: "musl".into(),
+        },
+        command: ["tiermark", title, "--json=/home/ada/out.json", "--kernel", "read/avx512"].map(String::from).into(),
+        started: "2026-01-02T03:04:05Z".into(),
+        seconds: 48.2,
+        complete: true,
+        seed: 42,
+        simulated: None,
+        machine,
+        bench: Bench {
+            kernels: vec![],
+            clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },
+            overheads: Overheads { stamp_ns: 11.9, gate_ns: 900.0, loop_ns: 3.2, core_hz: Some(3.5e9) },
+        },
+        experiments: vec![Experiment {
+            request: request(title),
+            method: 1,
+            plan: Plan { rules: vec!["buffer 1 GiB = 4 x (260 MiB L3)".into()], max_seconds: 60.0, ..Plan::default() },
+            observations,
+            drift: None,
+            findings,
+        }],
+        warnings: vec![],
+    }
+}
+
+/// Size, latency in ns, and read, write, copy in GB/s by one core, of four tiers.
+const TIERS: [(&str, u64, f64, [f64; 3]); 4] = [
+    ("L1", 48 * KIB, 1.4286, [221.4, 118.2, 190.7]),
+    ("L2", 2 * MIB, 4.571, [94.3, 52.1, 61.8]),
+    ("L3", 32 * MIB, 23.9, [22.6, 13.3, 15.2]),
+    ("DRAM", GIB, 112.4, [13.1, 9.02, 10.4]),
+];
+
+fn ladder_findings() -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (tier, size, ns, rates) in TIERS {
+        let tier = || Labels::new().text(Labels::TIER, tier);
+        findings.push(Finding { interval: None, ..finding("tier.size", tier(), Unit::Bytes, size as f64) });
+        let chase = tier().text(Labels::LAYOUT, "random").text(Labels::PAGE, "thp").whole(Labels::SIZE, size / 2);
+        findings.push(finding("latency", chase, Unit::Ns, ns));
+        for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
+            for (span, threads) in [("one", 1), ("all", 2)] {
+                let labels = tier().text(Labels::OP, op).text(Labels::SPAN, span).whole(Labels::THREADS, threads);
+                let labels = labels.text(Labels::KERNEL, format!("{op}/avx512"));
+                findings.push(finding("bandwidth", labels, Unit::BytesPerSecond, rate * 1e9 * threads as f64 * 0.97));
+            }
+        }
+    }
+    for (statistic, ns) in [("p50", 111.0), ("p99", 131.5), ("p99.9", 212.0), ("p99.99", 1240.0), ("max", 51_300.0)] {
+        let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::STATISTIC, statistic);
+        findings.push(Finding { interval: None, ..finding("latency.tail", labels, Unit::Ns, ns) });
+    }
+    for (threads, rate) in [(1, 13.1), (2, 25.4)] {
+        let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "read").whole(Labels::THREADS, threads);
+        findings.push(finding("bandwidth.scaling", labels, Unit::BytesPerSecond, rate * 1e9));
+    }
+    findings.push(Finding { interval: None, ..finding("drift", Labels::new(), Unit::Ratio, 0.0041) });
+    findings
+}
+
+fn curve() -> Vec<Observation> {
+    let mut points = Vec::new();
+    for step in 0..34 {
+        let size = (4096.0 * 2f64.powf(f64::from(step) * 0.55)) as u64;
+        let (_, _, ns, rates) = TIERS.iter().find(|(_, tier, ..)| size <= *tier).unwrap_or(&TIERS[3]);
+        let labels =
+            || Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, size).text(Labels::PAGE, "thp");
+        points.push(observation(labels().text(Labels::LAYOUT, "random"), Metric::Latency, *ns));
+        let strided = labels().text(Labels::LAYOUT, "stride:64");
+        points.push(observation(strided, Metric::Latency, ns.sqrt() * 1.2));
+        for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
+            points.push(observation(labels().text(Labels::OP, op), Metric::Bandwidth, rate * 1e9));
+        }
+    }
+    points
+}
+
+/// A survey of a guest with everything in order.
+pub(crate) fn vm_run() -> Run {
+    run_of(machines::vm(), "survey", curve(), ladder_findings())
+}
+
+/// A survey of a two-socket machine with CXL memory: nodes on the ladder, shares of the peak, winners beside plain kernels.
+pub(crate) fn cxl_run() -> Run {
+    let mut findings = Vec::new();
+    for (tier, node, ns, rate) in [("DRAM", 0, 108.2, 271.3), ("DRAM", 1, 181.7, 130.2), ("CXL", 4, 255.1, 52.8)] {
+        let here = || Labels::new().text(Labels::TIER, tier).whole(Labels::NODE, node);
+        findings.push(finding("latency", here().text(Labels::LAYOUT, "random"), Unit::Ns, ns));
+        findings.push(finding("latency", here().text(Labels::LAYOUT, "page-random"), Unit::Ns, ns * 0.9));
+        for op in ["read", "write", "copy", "triad"] {
+            let labels = here().text(Labels::OP, op).text(Labels::SPAN, "all").whole(Labels::THREADS, 64);
+            let mut f = finding("bandwidth", labels, Unit::BytesPerSecond, rate * 1e9);
+            if op == "write" {
+                f.labels = f.labels.text(Labels::KERNEL, "fill.rep/stosb");
+                f.note = Some("plain write/avx512 34.1".into());
+            }
+            findings.push(f);
+        }
+        if tier == "DRAM" {
+            let labels = here().text(Labels::OP, "read").text(Labels::SPAN, "all");
+            findings.push(finding("peak.share", labels, Unit::Ratio, rate / 307.2));
+        }
+    }
+    run_of(machines::cxl(), "survey", vec![], findings)
+}
+
+/// The largest machine there is.
+pub(crate) fn huge_run() -> Run {
+    run_of(machines::huge(), "survey", vec![], ladder_findings())
+}
+
+/// Nothing in it.
+pub(crate) fn empty_run() -> Run {
+    let mut run = run_of(Machine::default(), "survey", vec![], vec![]);
+    (run.experiments, run.bench, run.complete) = (vec![], Bench::default(), false);
+    run
+}
+
+/// A table of latencies by size and layout, as asked for on the command line.
+pub(crate) fn table_run() -> Run {
+    let rows = [(2, [1.28, 2.4]), (32, [1.26, 2.4]), (512, [2.43, 4.8]), (8192, [3.15, 19.2]), (131_072, [8.92, 52.8])];
+    let mut cells = Vec::new();
+    for (kib, values) in rows {
+        for (layout, ns) in ["stride:64", "random"].into_iter().zip(values) {
+            let labels = Labels::new().text(Labels::PURPOSE, "table").whole(Labels::SIZE, kib * KIB);
+            let labels = labels.text(Labels::LAYOUT, layout).text(Labels::PAGE, "base").whole(Labels::NODE, 0);
+            cells.push(observation(labels, Metric::Latency, ns));
+        }
+    }
+    let mut coarse = Verdict::trusted();
+    coarse.suspect(ReasonCode::Quantised, "every sample is a multiple of 2.40 ns, the clock's step");
+    cells.iter_mut().filter(|o| o.labels.is(Labels::LAYOUT, "random")).for_each(|o| o.verdict = coarse.clone());
+    let findings = cells.iter().map(|o| Finding {
+        evidence: vec![o.step.clone()],
+        ..finding("latency", o.labels.clone(), Unit::Ns, o.value.unwrap_or(0.0))
+    });
+    let findings = findings.collect();
+    run_of(machines::vm(), "latency", cells, findings)
+}
+
+/// Every kind of trouble at once.
+pub(crate) fn troubled_run() -> Run {
+    let mut run = vm_run();
+    (run.complete, run.simulated) = (false, Some("2s-cxl".into()));
+    let mut disturbed = Verdict::trusted();
+    disturbed.suspect(ReasonCode::Disturbed, "61 % of the windows were disturbed by other processes");
+    let mut misplaced = Verdict::trusted();
+    misplaced.invalid(ReasonCode::WrongNode, "12 % of the pages were on node 1");
+    let experiment = &mut run.experiments[0];
+    for f in &mut experiment.findings {
+        if f.labels.is(Labels::TIER, "L3") || f.labels.is(Labels::SPAN, "all") {
+            f.verdict = disturbed.clone();
+        }
+        if f.labels.is(Labels::TIER, "DRAM") && f.labels.is(Labels::OP, "write") {
+            (f.verdict, f.value, f.interval) = (misplaced.clone(), None, None);
+        }
+    }
+    experiment.findings.push(finding("knee", Labels::new().text(Labels::NODE, "0"), Unit::BytesPerSecond, f64::NAN));
+    experiment.observations[3].value = None;
+    experiment.observations[3].verdict = misplaced;
+    let huge = Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::PAGE, "1G");
+    let mut refused = observation(huge, Metric::Latency, 0.0);
+    refused.value = None;
+    refused.interval = None;
+    refused.refusal = Some(Refusal::new(
+        "pages of 1 GiB",
+        "0 of 0 reserved pages are free on node 0",
+        "echo 4 > /sys/devices/system/node/node0/hugepages/hugepages-1048576kB/nr_hugepages",
+    ));
+    experiment.observations.push(refused);
+    experiment.plan.refused.push(Refusal::new("node 3", "this machine has no node 3", "choose among the nodes 0"));
+    experiment.plan.rules.push("written by build-7 from /home/ada/plans".into());
+    run.warnings = vec![
+        Warning {
+            code: "cpu_quota".into(),
+            text: "this process may use 1.5 cpus of time: it will be stopped while it measures".into(),
+            cure: Some("run it in a control group without cpu.max".into()),
+        },
+        Warning { code: "busy".into(), text: "the load is 3.1 on build-7.example.org".into(), cure: None },
+    ];
+    run
+}
+
+/// A plan with this many steps.
+pub(crate) fn plan_of(steps: u64) -> Plan {
+    let step = |n: u64| {
+        let size = 4096 << (n % 12);
+        let role = match n % 3 {
+            0 => Role::Chase { chains: 1 },
+            1 => Role::Stream { kernel: "read/avx512".into(), rivals: vec![] },
+            _ => Role::Stream { kernel: "write/avx512".into(), rivals: vec!["fill.rep/stosb".into()] },
+        };
+        let metric = if n.is_multiple_of(3) { Metric::Latency } else { Metric::Bandwidth };
+        let page = PageKind::Thp;
+        Step {
+            id: format!("step/{n}"),
+            labels: Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, size).whole("kind", n % 3),
+            metric,
+            setup: Setup {
+                regions: vec![RegionSetup {
+                    bytes: Bytes(size),
+                    policy: MemPolicy::Bind,
+                    nodes: machines::set("0"),
+                    page,
+                    layout: Layout::Data,
+                }],
+                threads: vec![ThreadSetup { cpu: (n % 2) as u32, role, region: 0 }],
+                seed: 1,
+            },
+            stop: StopRule { precision: 0.01, shots: 5, min_allocations: 3, max_allocations: 9, shot_seconds: 0.01 },
+        }
+    };
+    Plan {
+        steps: (0..steps).map(step).collect(),
+        rules: vec!["buffer 1 GiB = 4 x (260 MiB L3)".into(), "physical cores before SMT siblings".into()],
+        refused: vec![Refusal::new("pages of 1 GiB", "none is reserved", "reserve some")],
+        max_seconds: 60.0,
+    }
+}
+
+/// An observation whose every number is the same strange one.
+pub(crate) fn strange(labels: Labels, number: f64) -> Observation {
+    Observation {
+        min: Some(number),
+        max: Some(number),
+        interval: Some(Interval { low: number, high: -number, level: number }),
+        tail: Some(Tail { block_accesses: 0, blocks: u64::MAX, quantiles: BTreeMap::from([("p50".into(), number)]) }),
+        disturbance: Disturbance { gap_share: number, ..Disturbance::default() },
+        started_seconds: number,
+        seconds: number,
+        ..observation(labels, Metric::Bandwidth, number)
+    }
+}

@@ -1,0 +1,220 @@
+//! Every view of hand-made documents: snapshots, widths, and nothing measured left out.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panic, in its helpers too")]
+
+mod common;
+
+use common::*;
+use proptest::prelude::*;
+use tiermark_model::*;
+use tiermark_report::{Check, ProbeLine, Style};
+use unicode_width::UnicodeWidthStr;
+
+fn style(width: usize) -> Style {
+    Style { width, ..Style::default() }
+}
+
+#[test]
+fn a_guest_on_one_screen() {
+    let shown = tiermark_report::machine(&machines::vm(), &style(80));
+    assert!(shown.lines().count() <= 40, "{shown}");
+    insta::assert_snapshot!("machine_vm", shown);
+}
+
+#[test]
+fn two_sockets_with_cxl_on_one_screen() {
+    let shown = tiermark_report::machine(&machines::cxl(), &style(80));
+    assert!(shown.lines().count() <= 50, "{shown}");
+    insta::assert_snapshot!("machine_cxl", shown);
+}
+
+#[test]
+fn two_thousand_cpus_on_one_screen() {
+    let shown = tiermark_report::machine(&machines::huge(), &style(80));
+    assert!(shown.lines().count() <= 40, "{shown}");
+    insta::assert_snapshot!("machine_huge", shown);
+}
+
+#[test]
+fn a_machine_that_says_nothing() {
+    insta::assert_snapshot!("machine_empty", tiermark_report::machine(&Machine::default(), &style(80)));
+}
+
+#[test]
+fn runs() {
+    insta::assert_snapshot!("run_vm", tiermark_report::run(&vm_run(), &style(80)));
+    insta::assert_snapshot!("run_cxl_wide", tiermark_report::run(&cxl_run(), &style(110)));
+    insta::assert_snapshot!("run_huge", tiermark_report::run(&huge_run(), &style(80)));
+    insta::assert_snapshot!("run_empty", tiermark_report::run(&empty_run(), &style(80)));
+    insta::assert_snapshot!("run_table", tiermark_report::run(&table_run(), &style(80)));
+    let ascii = Style { unicode: false, verbose: true, units_iec: true, ..style(80) };
+    insta::assert_snapshot!("run_troubled_ascii", tiermark_report::run(&troubled_run(), &ascii));
+}
+
+#[test]
+fn ascii_means_ascii() {
+    let ascii = Style { unicode: false, ..style(80) };
+    for run in [vm_run(), cxl_run(), troubled_run(), table_run()] {
+        let shown = tiermark_report::run(&run, &ascii) + &tiermark_report::machine(&run.machine, &ascii);
+        assert!(shown.is_ascii(), "{:?}", shown.chars().find(|c| !c.is_ascii()));
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    for run in [vm_run(), troubled_run(), cxl_run()] {
+        let colored = tiermark_report::run(&run, &Style { color: true, ..style(80) });
+        assert!(colored.contains("\u{1b}["));
+        assert_eq!(plain(&colored), tiermark_report::run(&run, &style(80)));
+    }
+}
+
+/// The text without escape sequences, and without the spaces that colour hides from trimming.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
+    }
+    out + rest
+}
+
+#[test]
+fn nothing_measured_is_invisible() {
+    let mut run = cxl_run();
+    let odd = Labels::new().text("moon", "full");
+    run.experiments[0].findings.push(finding("tide", odd.clone(), Unit::Count, 7411.0));
+    run.experiments[0].observations.push(observation(odd, Metric::Latency, 8522.0));
+    let shown = tiermark_report::run(&run, &style(80));
+    for said in ["tide", "7411", "full", "8522", "triad", "page-random"] {
+        assert!(shown.contains(said), "{said} is missing:\n{shown}");
+    }
+}
+
+#[test]
+fn plans() {
+    let plans = [(request("latency"), plan_of(5)), (request("bandwidth"), plan_of(90))];
+    insta::assert_snapshot!("plan", tiermark_report::plan(&plans, &style(80)));
+}
+
+#[test]
+fn lists_and_checks() {
+    let kernel = |id: &str, store_kind, pattern, plain| KernelInfo {
+        id: id.into(),
+        isa: Isa::Avx512,
+        pattern,
+        streams: 2,
+        loads: 8,
+        stores: 8,
+        unroll_bytes: 512,
+        store_kind,
+        read_per_line: 64,
+        write_per_line: 64,
+        plain,
+        doc: "512-bit loads and stores, the destination in lines the core owns".into(),
+    };
+    let kernels = [
+        kernel("copy/avx512", StoreKind::Cached, Pattern::Sequential, true),
+        kernel("copy.nt/avx512", StoreKind::NonTemporal, Pattern::Random, false),
+    ];
+    let refused = Refusal::new("kernels for sve", "this processor has no SVE", "");
+    let probes = [ProbeLine {
+        id: "latency".into(),
+        method: 1,
+        summary: "time of one dependent load, by footprint, layout and page size".into(),
+        refused: Some(Refusal::new("latency", "no cpu is allowed", "choose other cpus")),
+    }];
+    let check =
+        |name: &str, pass, detail: &str| Check { name: name.into(), value: "0.31".into(), pass, detail: detail.into() };
+    let checks = [
+        check("uniform generator, KS", true, "below 1.63 at 1 %"),
+        check("clock against CLOCK_MONOTONIC_RAW", false, "off by 0.31 %, more than 0.1 %: use another clocksource"),
+    ];
+    let shown = [
+        tiermark_report::kernels(&kernels, &[refused], &style(80)),
+        tiermark_report::probes(&probes, &style(80)),
+        tiermark_report::selftest(&checks, &style(80)),
+        tiermark_report::about(
+            "latency, method 1",
+            "One.\n\nTwo.",
+            &[("What it is not", "Loaded latency.")],
+            &style(80),
+        ),
+    ];
+    insta::assert_snapshot!("lists", shown.join("\n=====\n"));
+}
+
+#[test]
+fn json_is_the_document() {
+    let text = tiermark_report::json(&vm_run());
+    assert!(text.ends_with("}\n"));
+    assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), vm_run());
+}
+
+#[test]
+fn redacted_documents_name_nobody() {
+    let mut run = troubled_run();
+    run.bench.kernels = vec![];
+    let redacted = tiermark_report::redact(&run);
+    let text = tiermark_report::json(&redacted);
+    for name in ["build-7", "ada", "example.org", "user-1000"] {
+        assert!(!text.contains(name), "{name}");
+    }
+    assert!(text.contains("--json=(redacted)"));
+    assert_eq!(redacted.experiments[0].findings.len(), run.experiments[0].findings.len());
+    assert_eq!(redacted.machine.caches, run.machine.caches);
+}
+
+/// Lines that are too long, but for those a path makes so.
+fn too_long(shown: &str, width: usize) -> Vec<&str> {
+    shown.lines().filter(|l| l.width() > width && !l.contains('/')).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn every_view_fits_its_width(width in 60usize..=140, unicode: bool, verbose: bool) {
+        let style = Style { width, unicode, verbose, ..Style::default() };
+        for run in [vm_run(), cxl_run(), empty_run(), table_run(), troubled_run()] {
+            let shown = tiermark_report::run(&run, &style) + &tiermark_report::machine(&run.machine, &style);
+            prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
+            prop_assert!(shown.lines().all(|l| l.trim_end() == l), "trailing spaces");
+        }
+        let shown = tiermark_report::plan(&[(request("a"), plan_of(90))], &style);
+        prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
+    }
+
+    #[test]
+    fn strange_numbers_and_texts_never_panic(
+        number in prop::num::f64::ANY,
+        whole: u64,
+        text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}",
+        width in 0usize..200,
+        purpose in prop::sample::select(vec!["curve", "table", "ladder", "scaling"]),
+    ) {
+        let style = Style { width, unicode: true, color: true, verbose: true, units_iec: true };
+        let labels = Labels::new().text(Labels::PURPOSE, purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
+        let labels = labels.whole(Labels::THREADS, whole).text(Labels::OP, "read").text(Labels::STATISTIC, &text);
+        let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];
+        let metrics = ["tier.size", "latency", "bandwidth", "peak.share", "latency.tail", "bandwidth.scaling", "drift"];
+        let findings = metrics.iter().flat_map(|m| units.map(|u| finding(m, labels.clone(), u, number))).collect();
+        let mut run = run_of(machines::vm(), &text, vec![strange(labels.clone(), number); 3], findings);
+        run.seconds = number;
+        run.experiments[0].drift = Some(number);
+        run.bench.clock.hz = number;
+        run.machine.nodes[0].memory_bytes = Some(whole);
+        run.machine.nodes[0].free_bytes = Some(u64::MAX);
+        run.machine.system.hostname = Some(text);
+        run.machine.system.load1 = Some(number);
+        let shown = tiermark_report::run(&run, &style) + &tiermark_report::machine(&run.machine, &style);
+        let controls = plain(&shown).chars().filter(|c| c.is_control() && *c != '\n').count();
+        prop_assert_eq!(controls, 0);
+        tiermark_report::redact(&run);
+        let mut plan = plan_of(3);
+        plan.max_seconds = number;
+        plan.steps[0].setup.regions[0].bytes = Bytes(whole);
+        tiermark_report::plan(&[(request("a"), plan)], &style);
+    }
+}
