@@ -11,7 +11,8 @@ use tiermark_kernels::rng::fill_data;
 use tiermark_kernels::{StreamArgs, StreamSpec, available};
 
 /// Footprints: the sum over a kernel's streams.
-const SIZES: [(&str, usize); 4] = [("L1 16K", 16 << 10), ("L2 512K", 512 << 10), ("L3 8M", 8 << 20), ("512M", 512 << 20)];
+const SIZES: [(&str, usize); 4] =
+    [("L1 16K", 16 << 10), ("L2 512K", 512 << 10), ("L3 8M", 8 << 20), ("512M", 512 << 20)];
 
 /// Bytes a run moves in caches: some milliseconds, so that most runs escape interruption.
 const RUN_BYTES: usize = 512 << 20;

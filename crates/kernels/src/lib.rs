@@ -19,8 +19,10 @@ pub mod clock;
 pub mod layout;
 mod portable;
 pub mod rng;
+mod verify;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use chase::{ChaseArgs, ChaseFn, ChaseRow, MAX_CHAINS, chase, chases};
 pub use registry::{Fill, KernelRow, Op, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, available, stream, streams};
+pub use verify::verify;

@@ -4,10 +4,30 @@
 macro_rules! pairs {
     ($op:literal, $ptr:literal, $off:literal) => {
         concat!(
-            $op, " q20, q21, [", $ptr, ", #", $off, "]\n",
-            $op, " q22, q23, [", $ptr, ", #", $off, " + 32]\n",
-            $op, " q24, q25, [", $ptr, ", #", $off, " + 64]\n",
-            $op, " q26, q27, [", $ptr, ", #", $off, " + 96]"
+            $op,
+            " q20, q21, [",
+            $ptr,
+            ", #",
+            $off,
+            "]\n",
+            $op,
+            " q22, q23, [",
+            $ptr,
+            ", #",
+            $off,
+            " + 32]\n",
+            $op,
+            " q24, q25, [",
+            $ptr,
+            ", #",
+            $off,
+            " + 64]\n",
+            $op,
+            " q26, q27, [",
+            $ptr,
+            ", #",
+            $off,
+            " + 96]"
         )
     };
 }

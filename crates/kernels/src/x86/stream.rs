@@ -4,9 +4,7 @@
 /// `\r` stands for the number.
 macro_rules! each {
     ($regs:literal, $pre:expr, $ptr:literal, $off:expr, $width:literal, $post:expr) => {
-        concat!(
-            ".irp r,", $regs, "\n", $pre, "[", $ptr, " + ", $off, " + \\r*", $width, "]", $post, "\n.endr"
-        )
+        concat!(".irp r,", $regs, "\n", $pre, "[", $ptr, " + ", $off, " + \\r*", $width, "]", $post, "\n.endr")
     };
 }
 

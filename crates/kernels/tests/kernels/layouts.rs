@@ -1,0 +1,201 @@
+//! Layouts: one cycle, every node once, pages exhausted one by one, and a proof that believes nothing else.
+
+use proptest::prelude::*;
+use tiermark_kernels::layout::{
+    LayoutError, ProofError, cycle, permutation, pitch, places, prove, prove_permutation, write_chain,
+};
+use tiermark_model::setup::ChainLayout;
+
+/// Any address that is a multiple of a page: pure code does not care where memory lies.
+const BASE: u64 = 0x7f00_1234_5000;
+
+fn any_layout() -> impl Strategy<Value = ChainLayout> {
+    prop_oneof![
+        Just(ChainLayout::Random),
+        Just(ChainLayout::PageRandom),
+        (1u64..40).prop_map(|words| ChainLayout::Stride(words * 8)),
+        (1u8..=8).prop_map(ChainLayout::Long),
+    ]
+}
+
+/// Follows a chain from its first node until it comes back, serially.
+fn round(words: &[u64]) -> Vec<usize> {
+    let mut at = 0;
+    let mut seen = Vec::new();
+    loop {
+        seen.push(at);
+        at = ((words[at] - BASE) / 8) as usize;
+        if at == 0 || seen.len() > words.len() {
+            return seen;
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_layout_is_one_cycle_over_all_its_nodes(layout in any_layout(), lines in 1usize..700, seed: u64) {
+        let mut words = vec![u64::MAX; lines * 8 + 3];
+        let count = places(layout, words.len() * 8);
+        prop_assume!(count.is_ok());
+        write_chain(&mut words, BASE, layout, 1024, seed).unwrap();
+        let depth = if let ChainLayout::Long(n) = layout { usize::from(n) } else { 1 };
+        let nodes = count.unwrap() * depth;
+        let mut seen = round(&words);
+        prop_assert_eq!(seen.len(), nodes);
+        seen.sort_unstable();
+        seen.dedup();
+        prop_assert_eq!(seen.len(), nodes);
+        // Words that are no nodes were left alone.
+        let untouched = words.iter().filter(|w| **w == u64::MAX).count();
+        prop_assert_eq!(untouched, words.len() - nodes);
+        let before = words.clone();
+        let proof = prove(&mut words, BASE, layout).unwrap();
+        prop_assert_eq!(proof.nodes, nodes as u64);
+        prop_assert!(words == before, "the proof left marks");
+    }
+
+    #[test]
+    fn starts_are_equally_spaced(layout in any_layout(), lines in 64usize..3000, chains in 1u8..=32, seed: u64) {
+        let mut words = vec![0; lines * 8];
+        write_chain(&mut words, BASE, layout, 4096, seed).unwrap();
+        let proof = prove(&mut words, BASE, layout).unwrap();
+        let starts = proof.starts(&words, BASE, chains);
+        let place: std::collections::HashMap<u64, usize> =
+            round(&words).into_iter().enumerate().map(|(i, word)| (BASE + word as u64 * 8, i)).collect();
+        let nodes = proof.nodes as usize;
+        for pair in 0..usize::from(chains) {
+            let next = (pair + 1) % usize::from(chains);
+            let gap = (place[&starts[next]] + nodes - place[&starts[pair]]) % nodes;
+            let want = nodes / usize::from(chains);
+            prop_assert!(chains == 1 || gap == want || gap == want + 1, "chain {} of {}: {} not {}", pair, chains, gap, want);
+        }
+    }
+
+    #[test]
+    fn page_random_stays_in_a_page_until_it_is_exhausted(pages in 1usize..40, seed: u64) {
+        // The last page is half full.
+        let nodes = pages * 64 - 32;
+        let next = cycle(ChainLayout::PageRandom, nodes, 4096, seed).unwrap();
+        let mut at = 0usize;
+        let mut crossings = 0;
+        for _ in 0..nodes {
+            let to = next[at] as usize;
+            crossings += usize::from(to / 64 != at / 64);
+            at = to;
+        }
+        prop_assert_eq!(at, 0);
+        prop_assert_eq!(crossings, if pages == 1 { 0 } else { pages });
+    }
+
+    #[test]
+    fn permutations_are_proven_and_faults_are_found(lines in 2usize..5000, seed: u64, at: prop::sample::Index) {
+        let mut order = permutation(lines, seed).unwrap();
+        prop_assert_eq!(prove_permutation(&order, lines), Ok(()));
+        let at = at.index(lines);
+        let other = order[(at + 1) % lines];
+        let good = std::mem::replace(&mut order[at], other);
+        let doubled = matches!(prove_permutation(&order, lines), Err(ProofError::NotAPermutation { .. }));
+        prop_assert!(doubled);
+        order[at] = lines as u32;
+        let outside = matches!(prove_permutation(&order, lines), Err(ProofError::NotAPermutation { .. }));
+        prop_assert!(outside);
+        order[at] = good;
+        order.pop();
+        let short = matches!(prove_permutation(&order, lines), Err(ProofError::Incomplete { .. }));
+        prop_assert!(short);
+    }
+
+    #[test]
+    fn a_chain_cut_into_two_cycles_is_rejected(lines in 2usize..3000, seed: u64, a: prop::sample::Index, b: prop::sample::Index) {
+        let mut words = vec![0; lines * 8];
+        write_chain(&mut words, BASE, ChainLayout::Random, 4096, seed).unwrap();
+        let (a, b) = (a.index(lines) * 8, b.index(lines) * 8);
+        prop_assume!(a != b);
+        // Exchanging two successors of one cycle always makes two.
+        words.swap(a, b);
+        let before = words.clone();
+        let rejected = matches!(prove(&mut words, BASE, ChainLayout::Random), Err(ProofError::NotOneCycle { .. }));
+        prop_assert!(rejected);
+        prop_assert!(words == before);
+        // Two nodes with the same successor: some node has none.
+        words.swap(a, b);
+        words[a] = words[b];
+        let rejected = matches!(prove(&mut words, BASE, ChainLayout::Random), Err(ProofError::NotOneCycle { .. }));
+        prop_assert!(rejected);
+    }
+}
+
+#[test]
+fn pointers_that_lead_nowhere_are_rejected() {
+    for wrong in [0, BASE - 64, BASE + 64 * 100, BASE + 8, BASE + 1, u64::MAX] {
+        let mut words = vec![0; 800];
+        write_chain(&mut words, BASE, ChainLayout::Random, 4096, 1).unwrap();
+        words[80] = wrong;
+        assert_eq!(
+            prove(&mut words, BASE, ChainLayout::Random),
+            Err(ProofError::Astray { word: 80, pointer: wrong }),
+            "{wrong:#x}"
+        );
+    }
+}
+
+#[test]
+fn a_long_chain_that_mixes_its_permutations_is_rejected() {
+    let mut words = vec![0; 800];
+    let long = ChainLayout::Long(2);
+    write_chain(&mut words, BASE, long, 4096, 1).unwrap();
+    // A second way out of permutation 0, and a second way back: still one cycle perhaps, but not one after the other.
+    let line = (0..100).find(|line| words[line * 8].is_multiple_of(64)).unwrap();
+    words[line * 8] += 8;
+    assert_eq!(prove(&mut words, BASE, long), Err(ProofError::Exits { permutation: 0, exits: 2 }));
+}
+
+#[test]
+fn long_chains_walk_each_permutation_in_another_order() {
+    let mut words = vec![0; 8 * 512];
+    write_chain(&mut words, BASE, ChainLayout::Long(4), 4096, 3).unwrap();
+    let visits = round(&words);
+    let orders: Vec<Vec<usize>> =
+        (0..4).map(|j| visits.iter().filter(|word| **word % 8 == j).map(|word| word / 8).collect()).collect();
+    for j in 0..4 {
+        assert_eq!(orders[j].len(), 512);
+        // Of 511 neighbours about one is a neighbour in another random order too.
+        let pairs: std::collections::HashSet<_> = orders[j].windows(2).collect();
+        for other in (0..4).filter(|other| *other != j) {
+            let shared = orders[other].windows(2).filter(|pair| pairs.contains(pair)).count();
+            assert!(shared <= 8, "permutations {j} and {other} share {shared} neighbours");
+        }
+    }
+}
+
+#[test]
+fn seeds_decide_the_cycle() {
+    let make = |seed| cycle(ChainLayout::Random, 1000, 4096, seed).unwrap();
+    assert_eq!(make(1), make(1));
+    assert_ne!(make(1), make(2));
+}
+
+#[test]
+fn cycles_of_four_lines_are_equally_likely() {
+    let mut counts = std::collections::HashMap::new();
+    for seed in 0..6000 {
+        *counts.entry(cycle(ChainLayout::Random, 4, 4096, seed).unwrap()).or_insert(0i32) += 1;
+    }
+    // There are (4 - 1)! cyclic permutations of four; 5 standard deviations of a count of 1000 are 144.
+    assert_eq!(counts.len(), 6);
+    assert!(counts.values().all(|n| (n - 1000).abs() < 144), "{counts:?}");
+}
+
+#[test]
+fn layouts_that_cannot_be_built_say_why() {
+    let too_small = write_chain(&mut [0; 7], BASE, ChainLayout::Random, 4096, 1).unwrap_err();
+    assert_eq!(too_small, LayoutError::TooSmall { layout: ChainLayout::Random, bytes: 56, needed: 64 });
+    assert!(too_small.to_string().contains("at least 64 bytes"));
+    assert!(matches!(places(ChainLayout::Random, 1 << 40), Err(LayoutError::TooLarge { .. })));
+    assert!(matches!(places(ChainLayout::Stride(12), 4096), Err(LayoutError::Stride { stride: 12 })));
+    assert!(matches!(places(ChainLayout::Stride(0), 4096), Err(LayoutError::Stride { stride: 0 })));
+    assert!(matches!(places(ChainLayout::Long(9), 4096), Err(LayoutError::Permutations { count: 9 })));
+    assert!(matches!(cycle(ChainLayout::PageRandom, 64, 100, 1), Err(LayoutError::Page { page_bytes: 100 })));
+    assert_eq!(pitch(ChainLayout::Stride(4096)), 4096);
+    assert_eq!(places(ChainLayout::Stride(4096), 32 << 10), Ok(8));
+}
