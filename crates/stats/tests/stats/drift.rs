@@ -14,6 +14,7 @@ fn slope_matches_scipy() {
 #[test]
 fn what_has_no_slope_gives_none() {
     assert_eq!(theil_sen(&[1.0, 1.0], &[1.0, 2.0]), None);
+    assert_eq!(theil_sen(&[1.0, 1.0, 2.0], &[1.0, 2.0, 3.0]), Some(1.5), "a pair at one x is left out");
     assert_eq!(theil_sen(&[1.0], &[1.0]), None);
     assert_eq!(theil_sen(&[1.0, 2.0], &[1.0]), None);
     for bad in UNUSABLE {

@@ -54,6 +54,13 @@ fn one_group_agrees_with_scipy() {
 }
 
 #[test]
+fn an_even_resample_has_the_mean_of_its_middle_two() {
+    // Four draws of 1 or 3: the median is 1, 2 or 3 with probability 5/16, 6/16 and 5/16.
+    let found = bootstrap_median(&[vec![1.0, 1.0, 3.0, 3.0]], 0.2, 2000, 1).unwrap();
+    assert_eq!((found.low, found.high), (2.0, 2.0));
+}
+
+#[test]
 fn allocations_that_differ_widen_the_interval() {
     let mut rng = Rng::new(3);
     let groups: Vec<Vec<f64>> =

@@ -35,6 +35,15 @@ fn a_saturating_curve_bends_where_it_saturates() {
 }
 
 #[test]
+fn sensitivity_sets_how_far_the_curve_must_fall() {
+    // The difference falls from about 0.49 to 0 after the knee; 30 points are 1/29 apart.
+    let points = curve(30, |x| 1.0 - (-x / 5.0).exp());
+    let with = |sensitivity| knee(&points, Curve::ConcaveIncreasing, XScale::Linear, sensitivity);
+    assert!(with(10.0).is_some());
+    assert_eq!(with(20.0), None);
+}
+
+#[test]
 fn no_knee_no_answer() {
     let any = |points: &[(f64, f64)], scale| knee(points, Curve::ConcaveIncreasing, scale, 1.0);
     assert_eq!(any(&curve(20, |x| 2.0 * x), XScale::Linear), None, "a line");
