@@ -1,6 +1,6 @@
 //! Cache instances and the groups of cpus behind one last-level cache.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tiermark_model::{Cache, CacheKind, Cpu, CpuId, IdSet, Refusal};
 
@@ -26,13 +26,15 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
             "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured",
         ));
     }
-    // The set's text only tells apart sets with the same first cpu.
-    let mut caches: BTreeMap<(u8, CacheKind, CpuId, String), Cache> = BTreeMap::new();
+    let mut seen = HashSet::new();
+    let mut caches = Vec::new();
     for (view, cpus) in views.iter().zip(sharers(reader, cpus, &views)) {
+        if !seen.insert((view.level, view.kind, cpus.clone())) {
+            continue;
+        }
         let at = |name: &str| format!("{}/{name}", view.dir);
         let positive = |name: &str| reader.number::<u32>(&at(name)).filter(|n| *n != 0);
-        let key = (view.level, view.kind, cpus.first().unwrap_or(view.cpu), cpus.to_string());
-        caches.entry(key).or_insert_with(|| Cache {
+        caches.push(Cache {
             level: view.level,
             kind: view.kind,
             bytes: reader.size(&at("size")),
@@ -42,7 +44,8 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
             cpus,
         });
     }
-    caches.into_values().collect()
+    caches.sort_by_key(|cache: &Cache| (cache.level, cache.kind, cache.cpus.first()));
+    caches
 }
 
 fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<View> {
@@ -80,10 +83,15 @@ fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[View]) -> Vec<IdSet> {
                 claims.insert((view.level, view.kind, view.cpu), claim.intersection(&online));
             }
         }
+        // Every member of a set asks the same question; the answer is kept.
+        let mut answers: HashMap<(u8, CacheKind, &IdSet), bool> = HashMap::new();
         for (view, settled) in views.iter().zip(&mut settled).filter(|(_, settled)| settled.is_none()) {
             let of = |cpu: CpuId| claims.get(&(view.level, view.kind, cpu));
-            let agreed = |claim: &&IdSet| claim.contains(view.cpu) && claim.iter().all(|cpu| of(cpu) == Some(*claim));
-            *settled = of(view.cpu).filter(agreed).cloned();
+            let Some(claim) = of(view.cpu).filter(|claim| claim.contains(view.cpu)) else { continue };
+            let all_agree = || claim.iter().all(|cpu| of(cpu) == Some(claim));
+            if *answers.entry((view.level, view.kind, claim)).or_insert_with(all_agree) {
+                *settled = Some(claim.clone());
+            }
         }
     }
     let threads = |view: &View| cores.get(&view.core).cloned().unwrap_or_default();

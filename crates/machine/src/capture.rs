@@ -85,7 +85,7 @@ fn redact(recording: &mut Recording, machine: &Machine, live: &LiveFacts) -> Vec
 }
 
 fn write(recording: &Recording, out: impl Write, redacted: Vec<&'static str>) -> io::Result<CaptureSummary> {
-    let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::best()));
+    let mut archive = tar::Builder::new(GzEncoder::new(out, Compression::default()));
     let mut add = |path: &str, kind: tar::EntryType, bytes: &[u8]| {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(kind);

@@ -95,8 +95,9 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> Plac
     let group = |list: &str, mask: &str| {
         reader.ids(&at(list), &at(mask)).map(|cpus| cpus.intersection(online)).filter(|cpus| cpus.contains(id))
     };
-    // -1 is the kernel's word for "unknown".
-    let known = |name: &str| reader.number::<i64>(&at(name)).and_then(|n| u32::try_from(n).ok());
+    // The kernel's words for "unknown" are -1 and, for an id that an APIC does not give, 65535.
+    let known =
+        |name: &str| reader.number::<i64>(&at(name)).and_then(|n| u32::try_from(n).ok()).filter(|n| *n != 65535);
     Place {
         package: reader.number(&at("physical_package_id")).or_else(|| info.sockets.get(&id).copied().map(i64::from)),
         package_cpus: group("package_cpus_list", "package_cpus")

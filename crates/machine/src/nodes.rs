@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Cpu, HmatAccess, HugePool, IdSet, Node, NodeId, Refusal};
+use tiermark_model::{Bytes, Cpu, HmatAccess, HugePool, IdSet, Node, NodeId, Refusal};
 
 use crate::reader::Reader;
 
@@ -20,6 +20,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     }
     let mut nodes: Vec<Node> = ids.iter().map(|id| node(reader, &ids, &online, id)).collect();
     keep_apart(reader, &mut nodes);
+    check_sum(reader, &nodes);
     for node in &nodes {
         for cpu in cpus.iter_mut().filter(|cpu| node.cpus.contains(cpu.id)) {
             cpu.node = Some(node.id);
@@ -98,17 +99,35 @@ fn hmat(reader: &Reader<'_>, node_dir: &str, class: u32) -> Option<HmatAccess> {
 /// Where nodes claim the same cpus, firmware is wrong; the first claim holds, so that every cpu has one node.
 fn keep_apart(reader: &Reader<'_>, nodes: &mut [Node]) {
     let mut claimed = IdSet::new();
+    let mut wrong = IdSet::new();
     for node in nodes {
-        let twice = node.cpus.intersection(&claimed);
-        if !twice.is_empty() {
-            reader.refuse(Refusal::new(
-                format!("the cpus of node {}", node.id),
-                format!("cpus {twice} also belong to a node before it, so the firmware's NUMA tables are wrong"),
-                "update the firmware; those cpus are counted for the first node",
-            ));
+        if !node.cpus.intersection(&claimed).is_empty() {
+            wrong.insert(node.id);
             node.cpus = node.cpus.difference(&claimed);
         }
         claimed = claimed.union(&node.cpus);
+    }
+    if !wrong.is_empty() {
+        reader.refuse(Refusal::new(
+            format!("the cpus of nodes {wrong}"),
+            "some of them also belong to a node before, so the firmware's NUMA tables are wrong",
+            "update the firmware; each cpu is counted for the first node that claims it",
+        ));
+    }
+}
+
+/// Nodes that do not add up to the machine's memory: seen where a hypervisor adds memory to a running guest.
+fn check_sum(reader: &Reader<'_>, nodes: &[Node]) {
+    let meminfo = reader.lines("proc/meminfo").unwrap_or_default();
+    let Some(total) = reader.kilobytes("proc/meminfo", &meminfo, "MemTotal") else { return };
+    let Some(sum) = nodes.iter().map(|node| node.memory_bytes).sum::<Option<u64>>() else { return };
+    // Rounding and memory that belongs to no node stay far below a tenth.
+    if sum.abs_diff(total) > total / 10 {
+        reader.refuse(Refusal::new(
+            "the memory of each node",
+            format!("the nodes add up to {}, and the machine has {}", Bytes(sum), Bytes(total)),
+            "sizes are planned by the nodes' figures; name one (--max-mem) where they are too small",
+        ));
     }
 }
 
@@ -123,19 +142,17 @@ fn tiers(reader: &Reader<'_>, nodes: &mut [Node]) {
 
 /// Pools of all sizes in a directory of `hugepages-NkB`.
 fn pools(reader: &Reader<'_>, dir: &str) -> Vec<HugePool> {
-    let mut pools: Vec<HugePool> = reader
-        .list(dir)
-        .into_iter()
-        .filter_map(|name| {
-            let kb: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-            let count = |file: &str| reader.number::<u64>(&format!("{dir}/{name}/{file}"));
-            let total = count("nr_hugepages")?;
-            let free = count("free_hugepages").unwrap_or_default();
-            Some(HugePool { page_bytes: kb.checked_mul(1024)?, total, free })
+    let sizes = reader.page_sizes(dir).into_iter();
+    sizes
+        .filter_map(|(page_bytes, name)| {
+            let count = |file: &str| reader.count_of(&format!("{dir}/{name}/{file}"), page_bytes);
+            Some(HugePool {
+                page_bytes,
+                total: count("nr_hugepages")?,
+                free: count("free_hugepages").unwrap_or_default(),
+            })
         })
-        .collect();
-    pools.sort_by_key(|pool| pool.page_bytes);
-    pools
+        .collect()
 }
 
 /// Where no node lists its pools, the machine's totals go to the first node, and with several nodes this is said.

@@ -21,9 +21,13 @@ pub(crate) fn base_page(reader: &Reader<'_>, arch: Option<&str>, system: &System
         ("aarch64", Some(0x0200_0000)) => 16 << 10,
         ("aarch64", Some(0x2000_0000)) => 64 << 10,
         (arch, _) => {
+            let why = match arch {
+                "" => "no file states it, nor the architecture".to_owned(),
+                arch => format!("no file states it, and {arch} has several"),
+            };
             reader.refuse(Refusal::new(
                 "the base page size",
-                format!("no file states it and architecture '{arch}' has several"),
+                why,
                 "4 KiB is assumed; a capture by `tiermark machine --capture` states it",
             ));
             4 << 10

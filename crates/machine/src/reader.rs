@@ -11,6 +11,9 @@ use crate::root::Root;
 /// Refusals kept one by one; a tree full of garbage must not yield one a file.
 const MAX_REFUSALS: usize = 40;
 
+/// No figure of a cache, node or pool is that large (4 PiB), and a thousand of them still add up in 64 bits.
+const MAX_BYTES: u64 = 1 << 52;
+
 /// Reads files of a root. Absent files are `None`; malformed ones are `None` too and leave a refusal behind.
 pub(crate) struct Reader<'a> {
     root: &'a Root,
@@ -125,13 +128,22 @@ impl<'a> Reader<'a> {
             "G" => Some(30),
             _ => None,
         };
-        // 2^40 units of anything is no cache; it also keeps the shift in range.
-        let number = text[..split].parse::<u64>().ok().filter(|n| *n < 1 << 33);
-        let Some((number, scale)) = number.zip(scale) else {
+        let number = text[..split].parse::<u64>().ok();
+        let bytes = number.zip(scale).and_then(|(n, scale)| n.checked_mul(1 << scale)).filter(|b| *b < MAX_BYTES);
+        if bytes.is_none() {
             self.malformed(path, &text, "is not a size such as 32K");
-            return None;
-        };
-        Some(number << scale).filter(|bytes| *bytes != 0)
+        }
+        bytes.filter(|bytes| *bytes != 0)
+    }
+
+    /// A count of things of so many bytes each, as long as all of them make a sane amount.
+    pub(crate) fn count_of(&self, path: &str, bytes_each: u64) -> Option<u64> {
+        let count: u64 = self.number(path)?;
+        let sane = count.checked_mul(bytes_each).is_some_and(|bytes| bytes < MAX_BYTES);
+        if !sane {
+            self.malformed(path, &count.to_string(), "is more than any machine has");
+        }
+        Some(count).filter(|_| sane)
     }
 
     /// The selected one of several words: `always [madvise] never`, or the only word.
@@ -152,6 +164,18 @@ impl<'a> Reader<'a> {
         self.noted(self.root.list(path))
     }
 
+    /// Page sizes in bytes that a directory has entries for (`hugepages-2048kB`), with the entries' names, rising.
+    pub(crate) fn page_sizes(&self, dir: &str) -> Vec<(u64, String)> {
+        let bytes = |name: &str| {
+            let kb: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+            kb.checked_mul(1024).filter(|bytes| *bytes < MAX_BYTES)
+        };
+        let names = self.noted(self.root.matching(dir, |name| bytes(name).is_some()));
+        let mut sizes: Vec<(u64, String)> = names.into_iter().filter_map(|name| Some((bytes(&name)?, name))).collect();
+        sizes.sort_unstable();
+        sizes
+    }
+
     /// The numbers of a directory's entries named `prefix` and a number.
     pub(crate) fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
         self.noted(self.root.numbered(path, prefix))
@@ -166,7 +190,7 @@ impl<'a> Reader<'a> {
         let mut words = rest.split_whitespace();
         let number = words.next().and_then(|word| word.parse::<u64>().ok());
         let unit = words.next();
-        let bytes = number.filter(|_| unit == Some("kB")).and_then(|n| n.checked_mul(1024));
+        let bytes = number.filter(|_| unit == Some("kB")).and_then(|n| n.checked_mul(1024)).filter(|b| *b < MAX_BYTES);
         if bytes.is_none() {
             self.malformed(path, rest, format!("is not a number of kB for {name}"));
         }

@@ -71,11 +71,8 @@ fn distribution(reader: &Reader<'_>) -> Option<String> {
 }
 
 fn mthp(reader: &Reader<'_>) -> BTreeMap<u64, String> {
-    let sizes = reader.list(THP_DIR).into_iter().filter_map(|name| {
-        let kb: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
-        Some((kb.checked_mul(1024)?, reader.selected(&format!("{THP_DIR}/{name}/enabled"))?))
-    });
-    sizes.collect()
+    let sizes = reader.page_sizes(THP_DIR).into_iter();
+    sizes.filter_map(|(bytes, name)| Some((bytes, reader.selected(&format!("{THP_DIR}/{name}/enabled"))?))).collect()
 }
 
 fn damon(reader: &Reader<'_>) -> Option<bool> {

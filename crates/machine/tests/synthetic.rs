@@ -1,8 +1,6 @@
 //! Machines nobody here owns, built from parameters, and strange variations of them.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests, which are no tests themselves")]
-
-use std::time::Instant;
+#![allow(clippy::unwrap_used, reason = "helpers of tests, which are no tests themselves")]
 
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, Uname, capture, discover};
@@ -133,12 +131,8 @@ fn many_last_level_caches_a_socket() {
 }
 
 #[test]
-fn the_largest_machine_is_read_quickly() {
-    let synth = Synth::largest();
-    let root = synth.root();
-    let start = Instant::now();
-    let m = found(&root);
-    println!("2,048 cpus discovered in {:?}", start.elapsed());
+fn the_largest_machine() {
+    let m = found(&Synth::largest().root());
     assert_eq!((m.cpus.len(), m.core_count(), m.sockets().len(), m.llc_groups().len()), (2048, 1024, 8, 8));
     assert_eq!(m.node(7).unwrap().cpus, ids("896-1023,1920-2047"));
 }
@@ -305,4 +299,28 @@ fn a_capture_yields_the_same_machine_and_the_same_bytes() {
         plain.push_str(&String::from_utf8_lossy(&bytes));
         assert!(!plain.contains("secret"), "nothing that identifies the machine leaves it");
     }
+}
+
+#[test]
+fn a_capture_of_a_real_guest() {
+    let m = found(&Root::from_archive("vm.tar.gz", include_bytes!("trees/vm.tar.gz")).unwrap());
+    assert_eq!((m.cpus.len(), m.core_count(), m.sockets().len(), m.nodes.len()), (2, 2, 1, 1));
+    assert_eq!((m.cpu_model.name.as_deref(), m.cpu_model.family), (Some("AMD EPYC"), Some(26)));
+    assert_eq!(
+        m.caches.iter().map(|c| c.bytes.unwrap() >> 10).collect::<Vec<_>>(),
+        [48, 48, 32, 32, 1024, 1024, 32768]
+    );
+    assert_eq!(m.llc_groups()[0].cpus, ids("0-1"));
+    assert_eq!((m.page_bytes, m.system.thp_bytes), (4096, Some(2 * MIB)));
+    assert_eq!(m.system.mthp.len(), 8);
+    assert_eq!((m.system.hypervisor.as_deref(), m.system.container.as_deref()), (Some("KVM"), Some("Docker")));
+    assert_eq!((m.system.kernel.as_deref(), m.system.hostname.as_deref()), (Some("6.18.44"), Some("captured")));
+    let cgroup = m.system.cgroup.unwrap();
+    assert_eq!((cgroup.version, cgroup.path.as_str(), cgroup.memory_limit), (1, "/jobs/1", None));
+    assert_eq!(m.nodes[0].memory_tier, Some(4));
+    assert_eq!(m.nodes[0].huge_pages.iter().map(|p| p.page_bytes).collect::<Vec<_>>(), [2 * MIB, 1 << 30]);
+    assert_eq!(m.cpus[0].cluster, None, "65535 is no cluster");
+    assert!(m.unseen.iter().any(|r| r.what.contains("SMBIOS")));
+    // Memory was added to this guest while it ran, and its node does not count it.
+    assert!(m.unseen.iter().any(|r| r.what == "the memory of each node"), "{:?}", m.unseen);
 }

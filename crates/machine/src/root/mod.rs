@@ -149,8 +149,16 @@ impl Root {
     /// # Errors
     /// [`DiscoverError`] where the directory exists and cannot be read.
     pub fn list(&self, rel: &str) -> Result<Vec<String>, DiscoverError> {
-        let names = self.names(rel)?;
-        self.record_names(rel, &names);
+        self.matching(rel, |_| true)
+    }
+
+    /// The names in a directory that fit, sorted.
+    pub(crate) fn matching(&self, rel: &str, fits: impl Fn(&str) -> bool) -> Result<Vec<String>, DiscoverError> {
+        let mut names = self.names(rel)?;
+        names.retain(|name| fits(name));
+        if let Some(log) = &self.recording {
+            log.lock().unwrap_or_else(PoisonError::into_inner).names(rel, &names);
+        }
         Ok(names)
     }
 
@@ -159,19 +167,12 @@ impl Root {
     /// # Errors
     /// As for [`Root::list`].
     pub fn numbered(&self, rel: &str, prefix: &str) -> Result<Vec<u32>, DiscoverError> {
-        let number = |name: &String| name.strip_prefix(prefix)?.parse::<u32>().ok();
-        let names: Vec<String> = self.names(rel)?.into_iter().filter(|name| number(name).is_some()).collect();
-        self.record_names(rel, &names);
-        let mut numbers: Vec<u32> = names.iter().filter_map(number).collect();
+        let number = |name: &str| name.strip_prefix(prefix)?.parse::<u32>().ok();
+        let names = self.matching(rel, |name| number(name).is_some())?;
+        let mut numbers: Vec<u32> = names.iter().filter_map(|name| number(name)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         Ok(numbers)
-    }
-
-    fn record_names(&self, rel: &str, names: &[String]) {
-        if let Some(log) = &self.recording {
-            log.lock().unwrap_or_else(PoisonError::into_inner).names(rel, names);
-        }
     }
 
     fn names(&self, rel: &str) -> Result<Vec<String>, DiscoverError> {
