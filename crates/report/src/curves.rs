@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Labels, Machine, Metric, Observation};
+use tiermark_model::{Labels, Machine, Metric, Observation, Unit};
 
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, value, with_interval};
@@ -18,26 +18,54 @@ const CURVES_A_PLOT: usize = 5;
 /// Labels that do not name a series: they say where on it a point is, or why it is in the plan.
 const NOT_A_NAME: [&str; 4] = [Labels::PURPOSE, Labels::SIZE, Labels::TIER, Labels::CPUS];
 
-/// What names the series of an observation. The kernel that won may change along a curve, so it names tables only.
-fn series_name(observation: &Observation, with_kernel: bool) -> String {
-    let mut without = NOT_A_NAME.to_vec();
-    if !with_kernel && observation.labels.get(Labels::OP).is_some() {
-        without.push(Labels::KERNEL);
-    }
-    words(&observation.labels, &without)
+/// How the series of some observations are named: by the labels that differ; those that all share are the caption.
+struct Names {
+    /// Labels that name no series.
+    without: Vec<String>,
+    caption: String,
 }
 
-/// Observations in groups of the same series name, in order of first appearance.
-fn by_series<'a>(observations: &[&'a Observation], with_kernel: bool) -> Vec<(String, Vec<&'a Observation>)> {
-    let mut groups: Vec<(String, Vec<&Observation>)> = Vec::new();
-    for observation in observations {
-        let name = series_name(observation, with_kernel);
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, group)) => group.push(observation),
-            None => groups.push((name, vec![observation])),
+impl Names {
+    /// The kernel that won may change along a curve, so it names the series of tables only.
+    fn new(observations: &[&Observation], with_kernel: bool) -> Self {
+        let mut without: Vec<String> = NOT_A_NAME.map(str::to_owned).into();
+        if !with_kernel && observations.iter().any(|o| o.labels.get(Labels::OP).is_some()) {
+            without.push(Labels::KERNEL.to_owned());
         }
+        let mut shared = Labels::new();
+        if let Some(first) = observations.first() {
+            shared.0.extend(first.labels.0.clone());
+            shared.0.retain(|key, label| {
+                !without.contains(key) && observations.iter().all(|o| o.labels.0.get(key) == Some(label))
+            });
+        }
+        let caption = words(&shared, &[]);
+        without.extend(shared.0.into_keys());
+        Self { without, caption }
     }
-    groups
+
+    fn name(&self, observation: &Observation) -> String {
+        let without: Vec<&str> = self.without.iter().map(String::as_str).collect();
+        words(&observation.labels, &without)
+    }
+
+    /// The title with the caption.
+    fn titled(&self, title: &str) -> String {
+        if self.caption.is_empty() { title.to_owned() } else { format!("{title} ({})", self.caption) }
+    }
+
+    /// Observations in groups of the same name, in order of first appearance.
+    fn groups<'a>(&self, observations: &[&'a Observation]) -> Vec<(String, Vec<&'a Observation>)> {
+        let mut groups: Vec<(String, Vec<&Observation>)> = Vec::new();
+        for observation in observations {
+            let name = self.name(observation);
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, group)) => group.push(observation),
+                None => groups.push((name, vec![observation])),
+            }
+        }
+        groups
+    }
 }
 
 fn is_for(observation: &Observation, metric: Metric, purpose: &str) -> bool {
@@ -61,19 +89,20 @@ pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &S
         if points.is_empty() {
             continue;
         }
-        out.push_str(&heading(&title(metric, style), style));
-        for chunk in by_series(&points, false).chunks(CURVES_A_PLOT) {
+        let names = Names::new(&points, false);
+        out.push_str(&heading(&names.titled(&title(metric, style)), style));
+        for chunk in names.groups(&points).chunks(CURVES_A_PLOT) {
             out.push_str(&drawn(chunk, metric, machine, style));
         }
         let without = points.iter().filter(|o| o.value.is_none()).count();
-        if without > 0 {
+        if without > 0 && !style.verbose {
             let text = format!("{without} of {} points have no number; --verbose lists them", points.len());
             out.push_str(&hanging("  ", &text, crate::style::Ink::Dim, style));
         }
         if style.verbose {
-            out.push_str(&by_size(&points, style));
+            out.push_str(&by_size(&points, &names, style));
         } else {
-            out.push_str(&doubts(&points, style));
+            out.push_str(&doubts(&points, &names, style));
         }
     }
     out
@@ -93,8 +122,15 @@ fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machi
         .collect();
     let marks = cache_marks(machine);
     let unit = if metric == Metric::Latency { "ns" } else { style.rate_unit() };
-    let drawing = plot(&Plot { unit, log_y: metric == Metric::Latency, series: &series, marks: &marks }, style);
+    let log_y = metric == Metric::Latency || wide(&series);
+    let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks }, style);
     if drawing.is_empty() { hanging("  ", "no point has a number", crate::style::Ink::Dim, style) } else { drawing }
+}
+
+/// Whether the values are so far apart that a linear axis would flatten the small ones into its lowest row.
+fn wide(series: &[Series]) -> bool {
+    let values = || series.iter().flat_map(|s| &s.points).map(|p| p.1).filter(|v| v.is_finite() && *v > 0.0);
+    values().fold(0.0, f64::max) > 10.0 * values().fold(f64::INFINITY, f64::min)
 }
 
 /// The declared data cache sizes, to compare with where the curve bends.
@@ -103,11 +139,11 @@ fn cache_marks(machine: &Machine) -> Vec<(f64, String)> {
     sizes.into_iter().map(|(level, bytes)| (bytes as f64, format!("L{level} {}", short_size(bytes as f64)))).collect()
 }
 
-fn doubts(points: &[&Observation], style: &Style) -> String {
+fn doubts(points: &[&Observation], names: &Names, style: &Style) -> String {
     let mut reasons = Reasons::default();
     for o in points {
         let at = o.labels.size().map_or(String::new(), |s| s.to_string());
-        reasons.add(&format!("{at} {}", series_name(o, false)), &o.verdict);
+        reasons.add(format!("{at} {}", names.name(o)).trim(), &o.verdict);
     }
     reasons.render(style)
 }
@@ -118,20 +154,22 @@ pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let cells: Vec<&Observation> = observations.iter().filter(|o| is_for(o, metric, "table")).copied().collect();
         if !cells.is_empty() {
-            out.push_str(&heading(&title(metric, style), style));
-            out.push_str(&by_size(&cells, style));
+            let names = Names::new(&cells, true);
+            out.push_str(&heading(&names.titled(&title(metric, style)), style));
+            out.push_str(&by_size(&cells, &names, style));
         }
     }
     out
 }
 
 /// Rows are sizes, columns are series.
-fn by_size(cells: &[&Observation], style: &Style) -> String {
-    let groups = by_series(cells, true);
+fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> String {
+    let groups = names.groups(cells);
     let sizes: BTreeSet<u64> = cells.iter().filter_map(|o| o.labels.size()).map(|s| s.0).collect();
     let mut table = Table::new().column("size", Align::Right);
     for (name, _) in &groups {
         // Long names stand in as many lines as they have words.
+        let name = if name.is_empty() { unit_name(cells.first().map_or(Unit::Ns, |o| o.unit), style) } else { name };
         table = table.column(&format!("{} ", name.split(' ').collect::<Vec<_>>().join(" |")), Align::Right);
     }
     for size in sizes {
@@ -146,13 +184,17 @@ fn by_size(cells: &[&Observation], style: &Style) -> String {
         }
         table.row(row);
     }
-    table.render(style) + &doubts(cells, style)
+    table.render(style) + &doubts(cells, names, style)
 }
 
 /// Observations that no curve, table or finding speaks for.
 pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> String {
     let told = |o: &Observation| {
-        evidence.contains(o.step.as_str()) || is_for(o, o.metric, "curve") || is_for(o, o.metric, "table")
+        // A refused step is told among the trouble.
+        o.refusal.is_some()
+            || evidence.contains(o.step.as_str())
+            || is_for(o, o.metric, "curve")
+            || is_for(o, o.metric, "table")
     };
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);

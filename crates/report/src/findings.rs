@@ -20,8 +20,12 @@ fn label_text(key: &str, label: &Label) -> String {
 
 /// All labels but some, as words.
 pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
-    let shown = labels.0.iter().filter(|(key, _)| !without.contains(&key.as_str()));
-    let words = shown.map(|(key, label)| match (key.as_str(), label) {
+    // What people name first comes first; the rest follows by name.
+    const FIRST: [&str; 7] =
+        [Labels::TIER, Labels::NODE, Labels::SIZE, Labels::OP, Labels::LAYOUT, Labels::KERNEL, Labels::PAGE];
+    let mut shown: Vec<(&String, &Label)> = labels.0.iter().filter(|(k, _)| !without.contains(&k.as_str())).collect();
+    shown.sort_by_key(|(key, _)| FIRST.iter().position(|k| k == key).unwrap_or(FIRST.len()));
+    let words = shown.into_iter().map(|(key, label)| match (key.as_str(), label) {
         (Labels::THREADS, Label::Whole(1)) => "1 thread".to_owned(),
         (Labels::THREADS, _) => format!("{} threads", label_text(key, label)),
         (Labels::CHAINS, Label::Whole(1)) => "1 chain".to_owned(),

@@ -4,7 +4,7 @@ use tiermark_model::{Bytes, Machine, Run};
 
 use crate::number::{hertz, nanoseconds, seconds};
 use crate::style::{Ink, Style};
-use crate::text::{clean, hanging};
+use crate::text::{clean, hanging, items};
 
 /// The machine in a line or two.
 pub(crate) fn machine_line(machine: &Machine, style: &Style) -> String {
@@ -15,7 +15,7 @@ pub(crate) fn machine_line(machine: &Machine, style: &Style) -> String {
     parts.extend(system.kernel.as_ref().map(|k| format!("Linux {k}")));
     parts.extend(system.hypervisor.as_ref().map(|h| format!("{h} guest")));
     parts.extend(system.container.as_ref().map(|c| format!("in {c}")));
-    parts.join(style.between())
+    items(&parts, style)
 }
 
 /// How many of what: `2 sockets, 96 cores, 192 cpus (188 allowed), 4 nodes`.
@@ -37,8 +37,7 @@ pub(crate) fn counts(machine: &Machine) -> String {
 pub(crate) fn header(run: &Run, style: &Style) -> String {
     let mut first = vec![format!("tiermark {}", run.title), run.started.clone(), seconds(run.seconds)];
     first.extend(run.machine.system.hostname.clone());
-    first.push(format!("run {}", run.id));
-    let mut out = hanging("", &first.join(style.between()), Ink::Head, style);
+    let mut out = hanging("", &items(&first, style), Ink::Head, style);
     out.push_str(&hanging("", &machine_line(&run.machine, style), Ink::Plain, style));
     if let Some(name) = &run.simulated {
         let text = format!("SIMULATED machine '{name}': these numbers are a model's, nothing was measured");
@@ -68,6 +67,8 @@ pub(crate) fn footer(run: &Run, style: &Style) -> String {
     }
     parts.extend(cost.core_hz.map(|hz| format!("core {}", hertz(hz))));
     let git = run.tool.git.as_ref().map_or(String::new(), |git| format!(" ({git})"));
-    parts.push(format!("tiermark {}{git} {}, seed {}", run.tool.version, run.tool.target, run.seed));
-    format!("\n{}", hanging("", &parts.join(style.between()), Ink::Dim, style))
+    parts.push(format!("tiermark {}{git} {}", run.tool.version, run.tool.target));
+    parts.push(format!("seed {}", run.seed));
+    parts.push(format!("run {}", run.id));
+    format!("\n{}", hanging("", &items(&parts, style), Ink::Dim, style))
 }

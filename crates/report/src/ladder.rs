@@ -63,6 +63,9 @@ pub(crate) fn subject(finding: &Finding) -> String {
     }
     let what = match finding.metric.as_str() {
         "bandwidth" => labels.get(Labels::OP).or_else(|| labels.get(Labels::KERNEL)).unwrap_or("bandwidth").to_owned(),
+        "tier.size" => "size".to_owned(),
+        "latency.tail" => "tail".to_owned(),
+        "bandwidth.scaling" => format!("{} scaling", labels.get(Labels::OP).unwrap_or("bandwidth")),
         metric => metric.to_owned(),
     };
     words.push(what);
@@ -122,7 +125,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, style: &Style) -> String {
 
 fn key(style: &Style) -> String {
     let text = format!(
-        "one = one core, all = all cores; {} all trusted, {} suspect, {} invalid (no number)",
+        "one = one core, all = all cores; {} trusted, {} suspect, {} invalid",
         style.mark(Grade::Trusted),
         style.mark(Grade::Suspect),
         style.mark(Grade::Invalid)

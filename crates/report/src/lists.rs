@@ -22,17 +22,16 @@ pub struct ProbeLine {
 
 /// Renders the kernels that can run here, and why others cannot.
 pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], style: &Style) -> String {
-    let mut table = Table::new().indent(0).column("kernel", Align::Left).column("streams", Align::Right);
-    table = table.column("bytes/line|read", Align::Right).column("|written", Align::Right);
-    table = table.column("stores", Align::Left).column("what", Align::Left);
+    let mut table = Table::new().indent(0).column("kernel", Align::Left);
+    // Useful bytes of every 64-byte line of span: what turns time into a rate.
+    table = table.column("bytes a line|read+written", Align::Right).column("stores", Align::Left);
+    table = table.column("what", Align::Left);
     for kernel in kernels {
         let walk = if kernel.pattern == Pattern::Random { "random lines: " } else { "" };
         let plain = if kernel.plain { " (plain)" } else { "" };
         table.row(vec![
             Cell::inked(kernel.id.to_string(), Ink::Head),
-            Cell::new(kernel.streams.to_string()),
-            Cell::new(kernel.read_per_line.to_string()),
-            Cell::new(kernel.write_per_line.to_string()),
+            Cell::new(format!("{}+{}", kernel.read_per_line, kernel.write_per_line)),
             Cell::new(match kernel.store_kind {
                 StoreKind::None => "",
                 StoreKind::Cached => "cached",

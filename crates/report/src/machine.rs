@@ -9,7 +9,7 @@ use tiermark_model::{Bytes, Machine};
 
 use crate::run::trouble;
 use crate::style::{Ink, Style};
-use crate::text::{hanging, labelled};
+use crate::text::{hanging, items, labelled};
 
 /// Renders a machine. Alike things are counted instead of listed, so that large machines fit one screen too.
 pub fn machine(machine: &Machine, style: &Style) -> String {
@@ -44,7 +44,9 @@ fn head(machine: &Machine, style: &Style) -> String {
     .into_iter()
     .flatten()
     .collect();
-    out.push_str(&hanging("", &identity.join(style.between()), Ink::Dim, style));
+    if !identity.is_empty() {
+        out.push_str(&hanging("", &items(&identity, style), Ink::Dim, style));
+    }
     let place: Vec<String> = [
         system.hostname.clone(),
         system.product.clone(),
@@ -58,7 +60,7 @@ fn head(machine: &Machine, style: &Style) -> String {
     .flatten()
     .collect();
     if !place.is_empty() {
-        out.push_str(&hanging("", &place.join(style.between()), Ink::Plain, style));
+        out.push_str(&hanging("", &items(&place, style), Ink::Plain, style));
     }
     out + &limits(machine, style)
 }

@@ -37,7 +37,8 @@ pub(crate) fn percent(ratio: f64) -> String {
 
 /// A frequency in GHz or MHz, with its unit.
 pub(crate) fn hertz(hz: f64) -> String {
-    if hz >= 1e9 { sane(hz, format!("{:.3} GHz", hz / 1e9)) } else { sane(hz, format!("{:.0} MHz", hz / 1e6)) }
+    let (scale, unit, digits) = if hz >= 1e9 { (1e9, "GHz", 3) } else { (1e6, "MHz", 0) };
+    sane(hz / scale, format!("{:.digits$} {unit}", hz / scale))
 }
 
 /// Seconds as people say them.
@@ -86,35 +87,35 @@ pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
     }
 }
 
-/// Half the width of an interval around a value, as many decimals as the value has: `±0.4`.
-pub(crate) fn half_width(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> Option<String> {
-    let interval = interval?;
-    // The interval of a median is not symmetric: the wider side is told.
-    let half = (interval.high - of).max(of - interval.low);
-    let sign = style.glyph("±", "+-");
-    if !half.is_finite() || half < 0.0 {
-        return None;
-    }
-    if matches!(unit, Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count) {
-        return Some(format!("{sign}{}", value(half, unit, style)));
-    }
-    let scale = match unit {
-        Unit::BytesPerSecond if style.units_iec => (1u64 << 30) as f64,
-        Unit::BytesPerSecond => 1e9,
-        _ => 1.0,
-    };
-    let shown = value(of, unit, style);
-    let decimals = shown.split_once('.').map_or(0, |(_, d)| d.len());
-    let half = half / scale;
-    if half >= 1e7 { Some(format!("{sign}{half:.1e}")) } else { Some(format!("{sign}{half:.decimals$}")) }
-}
-
-/// `155.2 ±0.4`, or the value alone where it has no interval.
+/// `155.2 ±0.4`: the value with the wider side of its interval, or alone where it has none.
+///
+/// Both get the same decimals: one more than the value alone would have where the interval is too narrow to show.
 pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> String {
     let shown = value(of, unit, style);
-    match half_width(of, interval, unit, style) {
-        Some(half) => format!("{shown} {half}"),
-        None => shown,
+    // The interval of a median is not symmetric.
+    let half = interval.map(|i| (i.high - of).max(of - i.low)).filter(|half| half.is_finite() && *half >= 0.0);
+    let (Some(half), true) = (half, of.is_finite()) else { return shown };
+    let sign = style.glyph("±", "+-");
+    let scale = match unit {
+        Unit::Ns => 1.0,
+        Unit::BytesPerSecond if style.units_iec => (1u64 << 30) as f64,
+        Unit::BytesPerSecond => 1e9,
+        Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
+            return format!("{shown} {sign}{}", value(half, unit, style));
+        }
+    };
+    let (of, half) = (of / scale, half / scale);
+    if of.abs() >= 1e7 || half >= 1e7 {
+        return format!("{shown} {sign}{half:.1e}");
+    }
+    let decimals = shown.split_once('.').map_or(0, |(_, d)| d.len());
+    let more = decimals + 1;
+    if half >= 0.5 * 0.1f64.powi(decimals as i32) || half == 0.0 {
+        format!("{shown} {sign}{half:.decimals$}")
+    } else if half >= 0.5 * 0.1f64.powi(more as i32) {
+        format!("{of:.more$} {sign}{half:.more$}")
+    } else {
+        format!("{shown} {sign}<{:.more$}", 0.1f64.powi(more as i32))
     }
 }
 
@@ -138,6 +139,10 @@ mod tests {
         assert_eq!(with_interval(155.2e9, interval(154.9e9, 155.6e9), Unit::BytesPerSecond, &style), "155.2 ±0.4");
         assert_eq!(with_interval(84.31, interval(84.0, 84.5), Unit::Ns, &style), "84.3 ±0.3");
         assert_eq!(with_interval(1.434, interval(1.43, 1.44), Unit::Ns, &style), "1.43 ±0.01");
+        assert_eq!(with_interval(1.4286, interval(1.427, 1.430), Unit::Ns, &style), "1.429 ±0.002");
+        assert_eq!(with_interval(112.4, interval(112.1, 112.6), Unit::Ns, &style), "112.4 ±0.3");
+        assert_eq!(with_interval(112.4, interval(112.399, 112.401), Unit::Ns, &style), "112 ±<0.1");
+        assert_eq!(hertz(2.1e9), "2.100 GHz");
         assert_eq!(with_interval(84.31, None, Unit::Ns, &style), "84.3");
         assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
         let ascii = Style { unicode: false, units_iec: true, ..style };

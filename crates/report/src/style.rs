@@ -82,11 +82,6 @@ impl Style {
         self.glyph("–", "-")
     }
 
-    /// What stands between items of a line.
-    pub(crate) fn between(&self) -> &'static str {
-        self.glyph(" · ", ", ")
-    }
-
     /// The times sign.
     pub(crate) fn times(&self) -> &'static str {
         self.glyph("×", "x")

@@ -9,6 +9,7 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\n' | '\t' => ' ',
+            GLUE => c,
             c if c.is_control() => '\u{fffd}',
             c => c,
         })
@@ -44,7 +45,7 @@ fn fold(text: &str, columns: usize, breakable: impl Fn(&str) -> bool) -> Vec<Str
     let columns = columns.max(1);
     let mut lines = Vec::new();
     let mut line = String::new();
-    for word in text.split_whitespace() {
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
         let space = usize::from(!line.is_empty());
         if width(&line) + space + width(word) <= columns {
             line.push_str(if space == 1 { " " } else { "" });
@@ -68,7 +69,20 @@ fn fold(text: &str, columns: usize, breakable: impl Fn(&str) -> bool) -> Vec<Str
     if !line.is_empty() || lines.is_empty() {
         lines.push(line);
     }
-    lines
+    lines.into_iter().map(|line| line.replace(GLUE, " ")).collect()
+}
+
+/// Stands for a space at which no line breaks.
+const GLUE: char = '\u{a0}';
+
+/// Joins items so that lines break between them; only items longer than half a line break inside.
+pub(crate) fn items(items: &[String], style: &Style) -> String {
+    let glued = items
+        .iter()
+        .filter(|item| !item.is_empty())
+        .map(|item| if width(item) <= style.columns() / 2 { item.replace(' ', "\u{a0}") } else { item.clone() });
+    // The separator stays with the item before it.
+    glued.collect::<Vec<_>>().join(if style.unicode { "\u{a0}· " } else { ", " })
 }
 
 /// Wraps a text behind a first prefix; further lines are indented to the same column.

@@ -19,7 +19,10 @@ pub(super) fn nodes(machine: &Machine, style: &Style) -> String {
     let total: u64 = machine.nodes.iter().filter_map(|n| n.memory_bytes).fold(0, u64::saturating_add);
     let known = machine.nodes.iter().any(|n| n.memory_bytes.is_some());
     let memory = if known { format!(", {}", Bytes(total)) } else { String::new() };
-    let mut title = format!("{}{memory}, pages of {}", super::topology::many(count, "node"), Bytes(machine.page_bytes));
+    let mut title = format!("{}{memory}", super::topology::many(count, "node"));
+    if machine.page_bytes > 0 {
+        title.push_str(&format!(", pages of {}", Bytes(machine.page_bytes)));
+    }
     if machine.allowed_nodes.len() < count {
         title.push_str(&format!("; memory allowed from {}", short_list(&machine.allowed_nodes)));
     }

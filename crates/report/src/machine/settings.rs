@@ -4,7 +4,7 @@ use tiermark_model::{Bytes, Machine, System};
 
 use crate::number::short_size;
 use crate::style::Style;
-use crate::text::labelled;
+use crate::text::{items, labelled};
 
 /// The settings section.
 pub(super) fn settings(machine: &Machine, style: &Style) -> String {
@@ -27,7 +27,7 @@ pub(super) fn settings(machine: &Machine, style: &Style) -> String {
     add("load", system.load1.map(|l| format!("{l:.2}")));
     add("perf_event_paranoid", system.perf_event_paranoid.map(|p| p.to_string()));
     add("available", system.available_bytes.map(|b| Bytes(b).to_string()));
-    let mut out = labelled("settings", &known.join(style.between()), style);
+    let mut out = labelled("settings", &items(&known, style), style);
     if !unknown.is_empty() {
         out.push_str(&labelled("", &format!("not told by this system: {}", unknown.join(", ")), style));
     }

@@ -6,7 +6,7 @@ use tiermark_model::{Bytes, Cache, CacheKind, CoreKind, IdSet, Machine};
 
 use crate::style::Style;
 use crate::table::{Align, Cell, Table};
-use crate::text::{GUTTER, labelled};
+use crate::text::{GUTTER, items, labelled};
 
 /// Longer id lists are cut: on sparse machines they fill screens. JSON has them whole.
 const LIST_COLUMNS: usize = 40;
@@ -38,7 +38,8 @@ pub(super) fn processors(machine: &Machine, style: &Style) -> String {
     } else {
         format!("{}, {}, {}", many(sockets, "socket"), many(cores, "core"), many(cpus, "cpu"))
     };
-    let mut out = labelled("processors", &format!("{text} ({})", short_list(&online)), style);
+    let text = if online.is_empty() { text } else { format!("{text} ({})", short_list(&online)) };
+    let mut out = labelled("processors", &text, style);
     let dies = machine.cpus.iter().filter_map(|c| Some((c.socket, c.die?))).collect::<std::collections::BTreeSet<_>>();
     if dies.len() > sockets {
         out.push_str(&labelled("", &many(dies.len(), "die"), style));
@@ -105,7 +106,7 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> String {
         return labelled("caches", "the system does not say", style);
     }
     let mut table = Table::new().indent(GUTTER);
-    for align in [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left] {
+    for align in [Align::Left, Align::Right, Align::Right, Align::Right, Align::Left] {
         table = table.column("", align);
     }
     for Alike { cache, instances, total } in &groups {
@@ -120,14 +121,17 @@ pub(super) fn caches(machine: &Machine, style: &Style) -> String {
             Cell::new(format!("{instances} {} {size}", style.times())),
             Cell::new(total.filter(|_| *instances > 1).map_or(String::new(), |t| format!("= {}", Bytes(t)))),
             Cell::new(cache.ways.map_or(String::new(), |w| format!("{w}-way"))),
-            Cell::new(cache.line_bytes.map_or(String::new(), |l| format!("{l} B lines"))),
             Cell::new(sharers(machine, cache, *instances)),
         ]);
     }
     // The gutter's label stands on the first line of the table.
     let body = table.render(style);
     let rest = body.strip_prefix(&" ".repeat(GUTTER)).map_or(body.as_str(), |r| r);
-    format!("{}{rest}", style.paint(crate::style::Ink::Head, &crate::text::left("caches", GUTTER)))
+    let label = style.paint(crate::style::Ink::Head, &crate::text::left("caches", GUTTER));
+    let lines: std::collections::BTreeSet<u32> = machine.caches.iter().filter_map(|c| c.line_bytes).collect();
+    let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+    let lines = if lines.is_empty() { "unknown size".to_owned() } else { format!("{} bytes", lines.join(" and ")) };
+    format!("{label}{rest}{}", labelled("", &format!("lines of {lines}"), style))
 }
 
 /// Who shares one instance.
@@ -165,8 +169,8 @@ pub(super) fn groups(machine: &Machine, style: &Style) -> String {
         .iter()
         .map(|((cpus, bytes), n)| {
             let bytes = bytes.map_or(String::new(), |b| format!(", {}", Bytes(b)));
-            format!("{} of {}{bytes}", many(*n, "group"), many(*cpus, "cpu"))
+            format!("{} of {}{bytes} each", many(*n, "group"), many(*cpus, "cpu"))
         })
         .collect();
-    labelled("LLC groups", &parts.join(style.between()), style)
+    labelled("LLC groups", &items(&parts, style), style)
 }

@@ -271,7 +271,10 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
         let page = PageKind::Thp;
         Step {
             id: format!("step/{n}"),
-            labels: Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, size).whole("kind", n % 3),
+            labels: Labels::new()
+                .text(Labels::PURPOSE, "curve")
+                .whole(Labels::SIZE, size)
+                .text("kind", ["chase", "read", "write"][(n % 3) as usize]),
             metric,
             setup: Setup {
                 regions: vec![RegionSetup {
