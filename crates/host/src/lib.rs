@@ -6,6 +6,8 @@
 
 mod check;
 mod clock;
+#[cfg(test)]
+mod confined;
 mod crew;
 mod gate;
 mod linux;

@@ -228,3 +228,89 @@ impl ChaseWork {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use tiermark_model::{Bytes, CpuModel, IdSet, Layout, Machine, MemPolicy, PageKind, RegionSetup, System};
+
+    use crate::region::Order;
+
+    fn region(bytes: u64, streams: usize, layout: Layout) -> Region {
+        let setup = RegionSetup {
+            bytes: Bytes(bytes),
+            policy: MemPolicy::Bind,
+            nodes: IdSet::new(),
+            page: PageKind::Base,
+            layout,
+        };
+        Region::map(&Order { setup: &setup, target: IdSet::new(), streams }, &Machine::default()).unwrap()
+    }
+
+    fn clock() -> Clock {
+        Clock::choose(&CpuModel::default(), &System::default()).0
+    }
+
+    #[test]
+    fn streams_share_the_footprint_and_never_alias() {
+        for bytes in [192, 16 << 10, 100_000, 1 << 20, (3 << 20) + 64] {
+            for streams in 1..=3 {
+                let region = region(bytes, 3, Layout::Data);
+                let plan = stream_plan(&region, streams);
+                assert_eq!(plan.span, bytes as usize / streams / 64 * 64);
+                let offsets = &plan.offsets[..streams];
+                assert!(offsets[streams - 1] + plan.span <= region.used);
+                assert!(offsets.windows(2).all(|w| w[0] + plan.span <= w[1]));
+                for (i, a) in offsets.iter().enumerate() {
+                    for b in &offsets[..i] {
+                        let apart = (a - b) % 4096;
+                        assert!(apart.min(4096 - apart) >= 20 * 64, "{offsets:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_are_equal_cover_the_span_and_start_apart_for_those_who_share() {
+        let region = region(1 << 20, 1, Layout::Data);
+        region.fill(0, 5, None, &|| false).unwrap();
+        let spec = tiermark_kernels::stream("read/portable").unwrap();
+        for index in 0..3 {
+            let work = Work::stream(&region, spec, None, Share { index, of: 3 }, &clock()).unwrap();
+            let Work::Stream(stream) = &work else { panic!("no stream") };
+            assert!(stream.bytes * stream.blocks <= 1 << 20 && stream.bytes * stream.blocks > (1 << 20) * 9 / 10);
+            // At its third of the span, to within a block.
+            let third = (1 << 20) * index / 3;
+            assert!((stream.next * stream.bytes).abs_diff(third) <= stream.bytes + (1 << 20) / 10);
+        }
+    }
+
+    #[test]
+    fn reading_leaves_the_data_as_it_was_filled() {
+        let region = region(300_000, 1, Layout::Data);
+        region.fill(0, 11, None, &|| false).unwrap();
+        let mut expected = vec![0u64; 300_000 / 8];
+        tiermark_kernels::rng::fill_data(&mut expected, 11);
+        let spec = tiermark_kernels::stream("read/portable").unwrap();
+        let mut work = Work::stream(&region, spec, None, Share { index: 0, of: 1 }, &clock()).unwrap();
+        let sums: Vec<u64> = (0..10).map(|_| work.block()).collect();
+        assert!(sums.iter().all(|sum| *sum != 0));
+        region.mapping.with_words(0, 300_000, |words| assert_eq!(words, expected));
+    }
+
+    #[test]
+    fn a_chain_is_still_one_cycle_after_it_was_followed() {
+        let chain = tiermark_model::ChainLayout::Random;
+        let region = Arc::new(region(1 << 20, 1, Layout::Chain(chain)));
+        region.fill(0, 11, None, &|| false).unwrap();
+        let starts = region.starts(5);
+        assert_eq!(starts.iter().collect::<BTreeSet<_>>().len(), 5);
+        let mut work = Work::chase(&region, &starts, &clock()).unwrap();
+        (0..10).for_each(|_| assert_eq!(work.block(), 0));
+        let base = region.mapping.address() as u64;
+        let proof = region.mapping.with_words(0, 1 << 20, |words| tiermark_kernels::layout::prove(words, base, chain));
+        assert_eq!(proof.unwrap().nodes, (1 << 20) / 64);
+    }
+}

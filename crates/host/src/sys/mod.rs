@@ -7,6 +7,8 @@ mod calls;
 mod ident;
 mod mem;
 mod sched;
+#[cfg(test)]
+mod seccomp;
 
 pub(crate) use calls::{ChaseCall, LineOrder, StreamCall, StreamPlan, alu_chain};
 #[cfg(target_arch = "aarch64")]
@@ -16,6 +18,8 @@ pub(crate) use mem::{Advice, Mapping};
 pub(crate) use sched::{
     Usage, affinity, allowed_nodes, cpu_now, pin, raw_clock_ns, relax, thread_cpu_ns, thread_usage, yield_now,
 };
+#[cfg(test)]
+pub(crate) use seccomp::refuse;
 
 use std::io;
 

@@ -1,0 +1,124 @@
+//! Shots on the real machine: what they hold, never how fast they were.
+
+mod common;
+
+use common::{SHOT, assert_sane, chase, first_cpu, host, machine, region, stream};
+use tiermark_engine::Host;
+use tiermark_model::{ChainLayout, KernelId, Layout, PageKind, Pattern, ThreadSetup};
+
+#[test]
+fn every_layout_is_chased_in_blocks_of_equal_work() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    let layouts = [
+        ChainLayout::Random,
+        ChainLayout::PageRandom,
+        ChainLayout::Stride(256),
+        ChainLayout::Stride(8),
+        ChainLayout::Long(3),
+    ];
+    for layout in layouts {
+        for chains in [1u8, 3, 32] {
+            let setup = chase(cpu, region(96 << 10, PageKind::Base, Layout::Chain(layout)), chains);
+            let mut rig = host.prepare(&setup).unwrap();
+            let first = rig.shot(SHOT).unwrap();
+            let second = rig.shot(SHOT).unwrap();
+            let [a, b] = [&first.threads[0], &second.threads[0]];
+            assert_sane(a, cpu);
+            assert_eq!(a.per_block, b.per_block);
+            assert!(
+                a.per_block >= 64.0 && a.per_block <= 4096.0 * f64::from(chains),
+                "{layout} {chains}: {}",
+                a.per_block
+            );
+            assert_eq!(a.per_block % f64::from(chains), 0.0);
+        }
+    }
+}
+
+#[test]
+fn every_kernel_of_this_cpu_runs_in_a_shot() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    for info in host.bench().kernels.clone() {
+        let layout = if info.pattern == Pattern::Random { Layout::Permuted } else { Layout::Data };
+        let setup = stream(&[cpu], &region(100_000, PageKind::Base, layout), &info.id.0, &[]);
+        let mut rig = host.prepare(&setup).unwrap();
+        let shot = rig.shot(SHOT).unwrap();
+        assert_sane(&shot.threads[0], cpu);
+        // Whole lines of every stream, or whole passes over all of them.
+        let span = shot.threads[0].per_block / info.useful_per_byte();
+        assert_eq!(span % 64.0, 0.0, "{}", info.id);
+        assert!(span >= 32_768.0, "{}: a block covers {span} bytes of each stream", info.id);
+    }
+}
+
+#[test]
+fn all_cpus_start_at_one_gate_and_stop_after_the_budget() {
+    let mut host = host();
+    let cpus: Vec<u32> = host.machine().allowed_cpus.iter().take(4).collect();
+    let setup = stream(&cpus, &region(4 << 20, PageKind::Thp, Layout::Data), "read/portable", &[]);
+    let mut rig = host.prepare(&setup).unwrap();
+    for _ in 0..3 {
+        let shot = rig.shot(SHOT).unwrap();
+        assert_eq!(shot.threads.len(), cpus.len());
+        for (thread, cpu) in shot.threads.iter().zip(&cpus) {
+            assert_sane(thread, *cpu);
+            // All but the last block began before the budget was used up.
+            let last_but_one = thread.stamps_ns[thread.stamps_ns.len() - 2];
+            assert!(thread.stamps_ns.len() == 2 || last_but_one < SHOT.as_nanos() as f64);
+            assert!(*thread.stamps_ns.last().unwrap() >= SHOT.as_nanos() as f64);
+        }
+    }
+}
+
+#[test]
+fn rivals_with_other_stream_counts_use_the_same_memory() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    let region = region(1 << 20, PageKind::Base, Layout::Data);
+    let setup = stream(&[cpu], &region, "read/portable", &["copy/portable", "triad/portable"]);
+    let mut rig = host.prepare(&setup).unwrap();
+    for kernel in ["triad/portable", "copy/portable", "read/portable"] {
+        rig.select(&KernelId::from(kernel)).unwrap();
+        assert_sane(&rig.shot(SHOT).unwrap().threads[0], cpu);
+    }
+    let fault = rig.select(&KernelId::from("read/abacus")).unwrap_err();
+    assert!(fault.0.contains("read/abacus"), "{fault}");
+    // The rig still works after the fault.
+    assert_sane(&rig.shot(SHOT).unwrap().threads[0], cpu);
+}
+
+#[test]
+fn threads_may_share_a_region() {
+    let machine = machine();
+    let cpus: Vec<u32> = machine.allowed_cpus.iter().take(2).collect();
+    let mut host = host();
+    let mut setup = chase(cpus[0], region(64 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 4);
+    let other = ThreadSetup { cpu: *cpus.last().unwrap(), ..setup.threads[0].clone() };
+    setup.threads.push(other);
+    let shot = host.prepare(&setup).unwrap().shot(SHOT).unwrap();
+    assert_eq!(shot.threads.len(), 2);
+    shot.threads.iter().zip(&setup.threads).for_each(|(shot, thread)| assert_sane(shot, thread.cpu));
+}
+
+#[test]
+fn two_workers_on_one_cpu_do_not_hang() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    let setup = stream(&[cpu, cpu], &region(64 << 10, PageKind::Base, Layout::Data), "read/portable", &[]);
+    let mut rig = host.prepare(&setup).unwrap();
+    for _ in 0..3 {
+        rig.shot(SHOT).unwrap().threads.iter().for_each(|shot| assert_sane(shot, cpu));
+    }
+}
+
+#[test]
+fn the_instruments_are_described() {
+    let host = host();
+    let bench = host.bench();
+    assert!(bench.kernels.iter().any(|kernel| kernel.plain));
+    assert!(bench.clock.hz > 1e6 && bench.clock.resolution_ns > 0.0 && !bench.clock.how.is_empty());
+    let overheads = &bench.overheads;
+    assert!(overheads.stamp_ns > 0.0 && overheads.gate_ns > 0.0 && overheads.loop_ns >= 0.0, "{overheads:?}");
+}
