@@ -144,7 +144,7 @@ fn x86(row: &KernelRow, instruction: &Instruction, parts: &[&str]) -> (bool, boo
     if store {
         assert!(store_mnemonics.contains(&&*instruction.mnemonic), "{}: {instruction:?} is another class", row.id);
     }
-    (!store && parts.iter().skip(1).any(|p| memory(p)), store)
+    (!store && parts.iter().skip(1).any(memory), store)
 }
 
 /// Whether an aarch64 instruction is a load or a store of the kernel's class.
