@@ -1,7 +1,5 @@
 //! Tells the program which source and compiler it was made of. Nothing here can fail a build.
 
-#![expect(clippy::print_stdout, reason = "cargo reads standard output")]
-
 use std::process::Command;
 
 fn main() {
