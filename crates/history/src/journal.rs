@@ -114,7 +114,7 @@ impl Store {
 }
 
 /// Whether nobody holds the writer's lock. Where locks do not work nothing is called abandoned.
-fn abandoned(path: &Path) -> bool {
+pub(crate) fn abandoned(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use tiermark_model::{Refusal, Run};
 
 use crate::document::{DocumentError, read_file};
+use crate::journal::abandoned;
 use crate::recover::recover;
 
 /// What the environment says about places to write; the caller reads it, so that tests need not change it.
@@ -113,14 +114,15 @@ impl Store {
 
     /// Loads a run by path, id, the beginning of an id that fits only one, or `last`. A file named `last` is reached as `./last`.
     ///
+    /// A killed run is read from its journal: it comes with `complete: false` and without findings.
+    ///
     /// # Errors
     /// A [`LoadError`] that says what there is instead.
     pub fn load(&self, reference: &str) -> Result<Run, LoadError> {
         let directory = self.directory.clone().unwrap_or_default();
         if reference == "last" {
-            let newest = self.files("json").unwrap_or_default().pop();
-            return match newest {
-                Some(entry) => Ok(read_file(&entry.path)?),
+            return match self.newest() {
+                Some(entry) => read_any(&entry.path),
                 None => Err(LoadError::Empty { directory }),
             };
         }
@@ -149,6 +151,14 @@ impl Store {
                 matches: several.iter().take(8).map(|e| e.id.clone()).collect(),
             }),
         }
+    }
+
+    /// The newest run: saved, or killed and only in its journal. A run that still goes on is not the last one.
+    fn newest(&self) -> Option<Entry> {
+        let mut entries = self.files("json").unwrap_or_default();
+        let journals = self.files("journal").unwrap_or_default();
+        entries.extend(journals.into_iter().filter(|journal| abandoned(&journal.path)));
+        entries.into_iter().max_by(|a, b| (a.saved, &a.id).cmp(&(b.saved, &b.id)))
     }
 
     /// Files of the store with an extension, oldest first.

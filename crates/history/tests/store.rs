@@ -142,6 +142,50 @@ fn a_dead_writers_journal_is_an_orphan() {
     assert_eq!(store.orphans(), [path]);
 }
 
+/// Not a test of its own: the process that the next test kills. Does nothing unless told a directory.
+#[test]
+fn a_run_that_never_ends() {
+    let Some(directory) = std::env::var_os("TIERMARK_TEST_ENDLESS_RUN") else { return };
+    let run = run("endless");
+    let mut journal = Journal::create(&Store::at(directory), &run).unwrap();
+    let records = records(&run);
+    assert_eq!(journal.append(&records[0]), None);
+    loop {
+        records[1..].iter().for_each(|record| assert_eq!(journal.append(record), None));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_a_journal_that_is_the_last_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::at(dir.path());
+    store.save(&run("earlier")).unwrap();
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_run_that_never_ends"])
+        .env("TIERMARK_TEST_ENDLESS_RUN", dir.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let path = dir.path().join("endless.journal");
+    let seen = || recover(&path).map_or(0, |run| run.observations().count());
+    for _ in 0..2000 {
+        if seen() == 2 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let living = store.orphans();
+    let last_while_it_runs = store.load("last").unwrap().id;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(living, Vec::<PathBuf>::new(), "its writer lived");
+    assert_eq!(last_while_it_runs, "earlier");
+    assert_eq!(store.orphans(), [path]);
+    let last = store.load("last").unwrap();
+    assert_eq!((last.id.as_str(), last.complete, last.observations().count()), ("endless", false, 2));
+}
+
 #[test]
 fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
     let dir = tempfile::tempdir().unwrap();
@@ -153,10 +197,11 @@ fn a_journal_cut_at_any_byte_gives_the_whole_records_before() {
         journal.append(&record);
         ends.push(fs::metadata(journal.path()).unwrap().len() as usize);
     }
-    let bytes = fs::read(journal.path()).unwrap();
     let cut = dir.path().join("cut.journal");
-    for length in 0..=bytes.len() {
-        fs::write(&cut, &bytes[..length]).unwrap();
+    fs::copy(journal.path(), &cut).unwrap();
+    let file = fs::File::options().write(true).open(&cut).unwrap();
+    for length in (0..=*ends.last().unwrap()).rev() {
+        file.set_len(length as u64).unwrap();
         let recovered = recover(&cut);
         if length < header {
             assert!(recovered.is_err(), "{length}");

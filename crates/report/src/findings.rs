@@ -30,6 +30,8 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::THREADS, _) => format!("{} threads", label_text(key, label)),
         (Labels::CHAINS, Label::Whole(1)) => "1 chain".to_owned(),
         (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
+        // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
+        (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
         (Labels::NODE | Labels::CPUS, _) => format!("{key} {}", label_text(key, label)),
         _ => label_text(key, label),
     });

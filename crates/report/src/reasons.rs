@@ -1,6 +1,6 @@
 //! Reasons for doubt, each said once with the numbers it touches.
 
-use tiermark_model::{Grade, Verdict};
+use tiermark_model::{Grade, ReasonCode, Verdict};
 
 use crate::style::{Style, grade_ink};
 use crate::text::bullet;
@@ -13,12 +13,18 @@ pub(crate) struct Reasons {
 
 struct Group {
     grade: Grade,
+    /// `None` where a verdict came without a reason.
+    code: Option<ReasonCode>,
     text: String,
     subjects: Vec<String>,
+    /// How many texts of the same kind, with other numbers in them, were merged into this one.
+    alike: usize,
 }
 
 /// More subjects than this are counted, not listed.
 const LISTED: usize = 6;
+/// More texts of one kind than this become one: they differ in their numbers only.
+const TEXTS_A_KIND: usize = 2;
 
 impl Reasons {
     /// Adds the reasons of a number.
@@ -26,23 +32,52 @@ impl Reasons {
         if verdict.grade == Grade::Trusted {
             return;
         }
-        let unsaid = "no reason was recorded".to_owned();
-        let mut texts: Vec<String> = verdict.reasons.iter().map(|r| r.text.clone()).collect();
-        if texts.is_empty() {
-            texts.push(unsaid);
+        if verdict.reasons.is_empty() {
+            self.touch(verdict.grade, None, "no reason was recorded", subject);
         }
-        for text in texts {
-            let known = self.groups.iter_mut().find(|g| g.grade == verdict.grade && g.text == text);
-            match known {
-                Some(group) if group.subjects.iter().any(|s| s == subject) => {}
-                Some(group) => group.subjects.push(subject.to_owned()),
-                None => self.groups.push(Group { grade: verdict.grade, text, subjects: vec![subject.to_owned()] }),
+        for reason in &verdict.reasons {
+            self.touch(verdict.grade, Some(reason.code), &reason.text, subject);
+        }
+    }
+
+    fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, text: &str, subject: &str) {
+        let known = self.groups.iter_mut().find(|g| g.grade == grade && g.code == code && g.text == text);
+        match known {
+            Some(group) if group.subjects.iter().any(|s| s == subject) => {}
+            Some(group) => group.subjects.push(subject.to_owned()),
+            None => {
+                let (text, subjects) = (text.to_owned(), vec![subject.to_owned()]);
+                self.groups.push(Group { grade, code, text, subjects, alike: 0 });
             }
         }
     }
 
+    /// Makes one group of those that have the same grade and code, where they are many.
+    fn merge(&mut self) {
+        let mut merged: Vec<Group> = Vec::new();
+        for group in std::mem::take(&mut self.groups) {
+            let kind = |g: &Group| g.grade == group.grade && g.code == group.code;
+            let room = merged.iter().filter(|g| kind(g)).count() < TEXTS_A_KIND;
+            match merged.iter_mut().rfind(|g| kind(g)).filter(|_| !room) {
+                Some(last) => {
+                    last.alike += 1;
+                    for subject in group.subjects {
+                        if !last.subjects.contains(&subject) {
+                            last.subjects.push(subject);
+                        }
+                    }
+                }
+                None => merged.push(group),
+            }
+        }
+        self.groups = merged;
+    }
+
     /// One bullet a reason, the worst grade first.
     pub(crate) fn render(mut self, style: &Style) -> String {
+        if !style.verbose {
+            self.merge();
+        }
         self.groups.sort_by_key(|g| std::cmp::Reverse(g.grade));
         let mut out = String::new();
         for group in &self.groups {
@@ -51,7 +86,8 @@ impl Reasons {
             if group.subjects.len() > listed {
                 subjects.push_str(&format!(" and {} more", group.subjects.len() - listed));
             }
-            let text = format!("{}: {subjects}: {}", group.grade, group.text);
+            let alike = if group.alike > 0 { format!(" (and {} alike)", group.alike) } else { String::new() };
+            let text = format!("{}: {subjects}: {}{alike}", group.grade, group.text);
             out.push_str(&bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style));
         }
         out
@@ -61,7 +97,6 @@ impl Reasons {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::ReasonCode;
 
     #[test]
     fn the_same_reason_is_said_once() {
@@ -79,6 +114,22 @@ mod tests {
         insta::assert_snapshot!(shown, @r"
           ✘ invalid: DRAM read: 3 % of the pages were on node 1
           ! suspect: L1 read, L2 read: half the windows were disturbed
+        ");
+    }
+
+    #[test]
+    fn reasons_that_differ_in_numbers_only_are_merged() {
+        let mut reasons = Reasons::default();
+        for percent in 10..20 {
+            let mut verdict = Verdict::trusted();
+            verdict.suspect(ReasonCode::Disturbed, format!("{percent} % of the windows were disturbed"));
+            reasons.add(&format!("number {percent}"), &verdict);
+        }
+        let shown = reasons.render(&Style::default());
+        insta::assert_snapshot!(shown, @r"
+          ! suspect: number 10: 10 % of the windows were disturbed
+          ! suspect: number 11, number 12, number 13, number 14, number 15, number 16
+            and 3 more: 11 % of the windows were disturbed (and 8 alike)
         ");
     }
 }
