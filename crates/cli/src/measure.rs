@@ -51,15 +51,21 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let mut host = target::open(job.simulation, seed, stop.flag())?;
     let scope = scope(place, host.as_ref())?;
     let requests = (job.requests)(&scope, seed);
+    let plans = plans(&requests, host.as_ref())?;
     if place.dry_run {
-        return dry_run(&requests, host.as_ref(), job.args);
+        return dry_run(&plans, job.args);
+    }
+    let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
+    if refused.len() == plans.len() {
+        refused.iter().for_each(|refusal| complain(&refusal.to_string()));
+        return Ok(Exit::Refused);
     }
     let crowd = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
     let store = shell::store();
     let mut run = head(job, host.as_ref(), seed, crowd);
-    let mut listeners = listeners(job.args, &store, &run, &requests, host.as_ref(), &stop)?;
-    for request in &requests {
-        run.experiments.push(experiment(request, host.as_mut(), &mut listeners)?);
+    let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
+    for (request, plan) in &plans {
+        run.experiments.push(experiment(request, plan.as_ref().err(), host.as_mut(), &mut listeners)?);
         if host.stopped() {
             break;
         }
@@ -81,20 +87,38 @@ fn scope(place: &PlaceArgs, host: &dyn Host) -> Result<Scope, Failure> {
     Ok(Scope { cpus, mem_node: place.mem_node, page: place.page, max_mem: place.max_mem, max_seconds: place.max_time })
 }
 
-/// Prints the plans and measures nothing.
-fn dry_run(requests: &[Request], host: &dyn Host, args: &RunArgs) -> Result<Exit, Failure> {
+/// A request with its plan, or with why it is refused as a whole.
+type Planned = (Request, Result<Plan, Refusal>);
+
+/// Plans every request, before anything is measured or refused for another reason.
+fn plans(requests: &[Request], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
     let lab = Lab { machine: host.machine(), bench: host.bench() };
-    let mut plans: Vec<(Request, Plan)> = Vec::new();
-    let mut refused: Vec<Refusal> = Vec::new();
-    for request in requests {
-        match probe(request)?.plan(request, lab) {
-            Ok(plan) => plans.push((request.clone(), plan)),
-            Err(refusal) => refused.push(refusal),
-        }
+    let plan = |request: &Request| -> Result<Planned, Failure> {
+        let plan = probe(request)?.plan(request, lab).and_then(|plan| within_memory(request, plan));
+        Ok((request.clone(), plan))
+    };
+    requests.iter().map(plan).collect()
+}
+
+/// Footprints that a user names are taken as they are; together they must not break what the same user allows.
+fn within_memory(request: &Request, plan: Plan) -> Result<Plan, Refusal> {
+    match request.scope.max_mem {
+        Some(most) if plan.peak_bytes() > most => Err(Refusal::new(
+            format!("{} of memory", plan.peak_bytes()),
+            format!("--max-mem allows {most}"),
+            "raise it, or ask for smaller sizes or fewer threads",
+        )),
+        _ => Ok(plan),
     }
-    let exit = match (plans.is_empty(), refused.is_empty()) {
-        (true, _) => Exit::Refused,
-        (_, false) if !args.place.allow_partial => Exit::Partial,
+}
+
+/// Prints the plans and measures nothing.
+fn dry_run(planned: &[Planned], args: &RunArgs) -> Result<Exit, Failure> {
+    let plans: Vec<(Request, Plan)> =
+        planned.iter().filter_map(|(request, plan)| Some((request.clone(), plan.clone().ok()?))).collect();
+    let exit = match (plans.len(), planned.len()) {
+        (0, _) => Exit::Refused,
+        (some, all) if some < all && !args.place.allow_partial => Exit::Partial,
         _ => Exit::Done,
     };
     match args.result.json.as_deref() {
@@ -106,7 +130,8 @@ fn dry_run(requests: &[Request], host: &dyn Host, args: &RunArgs) -> Result<Exit
         None if !plans.is_empty() => output::print(&tiermark_report::plan(&plans, &output::style(&args.view)))?,
         None => {}
     }
-    refused.iter().for_each(|refusal| complain(&refusal.to_string()));
+    let refused = planned.iter().filter_map(|(_, plan)| plan.as_ref().err());
+    refused.for_each(|refusal| complain(&refusal.to_string()));
     Ok(exit)
 }
 
@@ -161,14 +186,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, crowd: Option<Crowd>) -> Run 
 }
 
 /// Sets up everyone who listens.
-fn listeners(
-    args: &RunArgs,
-    store: &Store,
-    run: &Run,
-    requests: &[Request],
-    host: &dyn Host,
-    stop: &Stop,
-) -> Result<Listeners, Failure> {
+fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: &Stop) -> Result<Listeners, Failure> {
     let mut listeners = Listeners::default();
     if let Some(place) = &args.result.jsonl {
         let mut lines = EventLines::open(place, stop.flag())?;
@@ -188,10 +206,7 @@ fn listeners(
     if args.view.verbose > 0 {
         listeners.talk = Some(Talk);
     } else if !args.result.quiet && !args.result.no_progress {
-        let lab = Lab { machine: host.machine(), bench: host.bench() };
-        let expected = requests.iter().map(|request| {
-            probe(request).ok().and_then(|p| p.plan(request, lab).ok()).map_or(0.0, |plan| plan.expected_seconds())
-        });
+        let expected = plans.iter().map(|(_, plan)| plan.as_ref().map_or(0.0, Plan::expected_seconds));
         listeners.progress = Progress::new(expected.collect());
     }
     Ok(listeners)
@@ -205,9 +220,18 @@ fn remark(args: &RunArgs, refusal: &Refusal) {
 }
 
 /// Runs one request. One that is refused as a whole is part of the document, with its reason.
-fn experiment(request: &Request, host: &mut dyn Host, listeners: &mut Listeners) -> Result<Experiment, Failure> {
+fn experiment(
+    request: &Request,
+    refused: Option<&Refusal>,
+    host: &mut dyn Host,
+    listeners: &mut Listeners,
+) -> Result<Experiment, Failure> {
     let probe = probe(request)?;
-    Ok(run_experiment(probe, request, host, listeners).unwrap_or_else(|refusal| Experiment {
+    let outcome = match refused {
+        Some(refusal) => Err(refusal.clone()),
+        None => run_experiment(probe, request, host, listeners),
+    };
+    Ok(outcome.unwrap_or_else(|refusal| Experiment {
         request: request.clone(),
         method: probe.about().method,
         plan: Plan { refused: vec![refusal], ..Plan::default() },

@@ -73,8 +73,9 @@ pub(crate) fn tell(text: impl fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// An error, in one sentence.
+/// An error, in one sentence: whatever bytes of a file it quotes, it stays one line and leaves the terminal alone.
 pub(crate) fn complain(text: &str) {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     tell(format_args!("tiermark: error: {text}"));
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use tiermark_engine::{Host, SimHost, SimOptions};
 use tiermark_host::{LinuxHost, live_facts};
 use tiermark_machine::synth::{MemoryNode, Synth};
-use tiermark_machine::{LiveFacts, Root, discover};
+use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
 use tiermark_model::{Bytes, KernelInfo, Machine, parse_size};
 
 use crate::args::Simulation;
@@ -28,8 +28,10 @@ pub(crate) fn this_machine() -> Result<Machine, Failure> {
 pub(crate) fn tree(text: &str) -> Result<Root, Failure> {
     match text.strip_prefix("synth:") {
         Some(spec) => Ok(synth(spec).map_err(Failure::usage)?.root()),
-        None => Root::at(PathBuf::from(text)).map_err(|e| {
-            Failure::usage(format!("{e}; give a directory with sys and proc, or a .tar, .tar.gz or .tar.bz2 of one"))
+        None => Root::at(PathBuf::from(text)).map_err(|error| match error {
+            // Says itself what a tree is.
+            DiscoverError::NotATree { .. } => Failure::usage(error),
+            _ => Failure::usage(format!("{error}; give a directory with sys and proc, or a tar archive of one")),
         }),
     }
 }
