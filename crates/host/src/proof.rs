@@ -61,11 +61,11 @@ pub(crate) fn prove(regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64
 
 /// Asks the kernel for the node of an evenly spaced sample of pages.
 fn by_move_pages(region: &Region, rng: &mut Rng) -> std::io::Result<Seen> {
-    let pages = region.used.div_ceil(region.page_bytes);
+    let pages = region.used.div_ceil(region.grain);
     let count = (pages / SAMPLE_EVERY).clamp(SAMPLE_LEAST, SAMPLE_MOST).min(pages);
     let step = pages / count;
     let first = rng.below(u32::try_from(step).unwrap_or(u32::MAX)) as usize;
-    let offsets: Vec<usize> = (0..count).map(|i| (first + i * step) * region.page_bytes).collect();
+    let offsets: Vec<usize> = (0..count).map(|i| (first + i * step) * region.grain).collect();
     let mut seen = Seen { pages: count as u64, on_target: Some(0), ..Seen::default() };
     for node in region.mapping.page_nodes(&offsets)? {
         // Negative: the page is not there, so it counts as looked at and as on no node.
@@ -98,7 +98,7 @@ fn numa_maps_line(maps: &str, address: u64) -> Option<BTreeMap<NodeId, u64>> {
 
 /// With one node all pages are on it; with more, nothing is known.
 fn by_elimination(region: &Region, one_node: Option<NodeId>) -> Seen {
-    let pages = region.used.div_ceil(region.page_bytes) as u64;
+    let pages = region.used.div_ceil(region.grain) as u64;
     match one_node {
         Some(node) => {
             let on_target = Some(if region.target.contains(node) { pages } else { 0 });

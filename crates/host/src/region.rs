@@ -44,6 +44,9 @@ pub(crate) struct Region {
     pub(crate) page: PageKind,
     /// Its bytes.
     pub(crate) page_bytes: usize,
+    /// Pages that may each lie elsewhere: of the size asked for where they are reserved, base pages otherwise, because
+    /// transparent huge pages are not promised.
+    pub(crate) grain: usize,
     pub(crate) layout: Layout,
     touch: Touch,
     /// What fell short.
@@ -107,6 +110,11 @@ impl Region {
             target: order.target.clone(),
             page: order.setup.page,
             page_bytes,
+            grain: if let PageKind::Huge(_) = order.setup.page {
+                page_bytes
+            } else {
+                page_size(PageKind::Base, machine)
+            },
             layout: order.setup.layout,
             touch,
             notes: Mutex::new(notes),
@@ -136,13 +144,22 @@ impl Region {
                 }
                 Ok(())
             }
-            Layout::Chain(chain) => self.write_chain(chain, seed, next),
+            Layout::Chain(chain) => self.write_chain(chain, seed, next, stopped),
         }
     }
 
-    fn write_chain(&self, chain: ChainLayout, seed: u64, next: Option<&[u32]>) -> Result<(), Refusal> {
+    fn write_chain(
+        &self,
+        chain: ChainLayout,
+        seed: u64,
+        next: Option<&[u32]>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(), Refusal> {
+        if stopped() {
+            return Err(stop_refusal());
+        }
         let base = self.mapping.address() as u64;
-        let proof = self.mapping.with_words(0, self.bytes / 8 * 8, |words| {
+        let proof: Result<Option<Proof>, String> = self.mapping.with_words(0, self.bytes / 8 * 8, |words| {
             match next {
                 Some(next) => {
                     let pitch = layout::pitch(chain);
@@ -152,12 +169,13 @@ impl Region {
                 }
                 None => layout::write_chain(words, base, chain, self.page_bytes, seed).map_err(|e| e.to_string())?,
             }
-            layout::prove(words, base, chain).map_err(|error| error.to_string())
+            // The proof takes the longest; a chain that is not proven is never followed.
+            if stopped() { Ok(None) } else { layout::prove(words, base, chain).map(Some).map_err(|e| e.to_string()) }
         });
         let proof = proof.map_err(|why| {
             Refusal::new(format!("a chain {chain} in {}", Bytes(self.bytes as u64)), why, "try another size or layout")
         })?;
-        *self.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof);
+        *self.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof.ok_or_else(stop_refusal)?);
         Ok(())
     }
 
@@ -179,11 +197,11 @@ impl Region {
 
     /// Backs every page with memory, from the right cpus and without a chance of SIGBUS.
     fn first_touch(&self, cpu: CpuId) -> Result<(), Refusal> {
-        let huge = matches!(self.page, PageKind::Huge(_));
+        let reserved = matches!(self.page, PageKind::Huge(_));
         let from = match &self.touch {
             Touch::From(nodes) => nodes.as_slice(),
-            // Filling touches ordinary pages by itself.
-            Touch::Bound | Touch::Anywhere if !huge => return Ok(()),
+            // Filling with data touches ordinary pages by itself; a chain of long strides leaves some out.
+            Touch::Bound | Touch::Anywhere if !reserved && !matches!(self.layout, Layout::Chain(_)) => return Ok(()),
             Touch::Bound | Touch::Anywhere => &[],
         };
         let turns = from.len().max(1);
@@ -191,12 +209,12 @@ impl Region {
             if let Some((_, toucher)) = from.get(turn) {
                 repin(*toucher)?;
             }
-            for offset in (0..self.mapping.len()).step_by(self.page_bytes).skip(turn).step_by(turns) {
-                if huge {
-                    self.mapping.touch_by_kernel(offset).map_err(|error| pool_drained(self, offset, &error))?;
-                } else {
-                    self.mapping.touch(offset);
+            for page in (0..self.mapping.len()).step_by(self.page_bytes).skip(turn).step_by(turns) {
+                if reserved {
+                    self.mapping.touch_by_kernel(page).map_err(|error| pool_drained(self, page, &error))?;
+                    continue;
                 }
+                (page..page + self.page_bytes).step_by(self.grain).for_each(|offset| self.mapping.touch(offset));
             }
         }
         if from.is_empty() { Ok(()) } else { repin(cpu) }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
+use tiermark_kernels::{Fill, Op, SPAN_QUANTUM, StreamSpec};
 
 use crate::clock::Clock;
 use crate::region::{Region, SKEW};
@@ -18,6 +18,11 @@ const CHASE_ACCESSES: (usize, usize) = (64, 4_096);
 const STREAM_BLOCK_NS: f64 = 9_000.0;
 /// A stream block covers at least this much where its span does, so that prefetchers run up once for many lines.
 const STREAM_BLOCK_LEAST: usize = 64 << 10;
+/// String instructions choose how their stores reach memory by the length of the one call: measured on a Zen 5 with
+/// 32 MiB of last-level cache, `rep stosb` and `rep movsb` keep to ordinary cached stores below 32 MiB and write around
+/// the caches from there on. A large fill in small blocks would be another experiment, so where a span is larger than
+/// the last-level cache, blocks are too, by an eighth.
+const STRING_BLOCK: (usize, usize) = (9, 8);
 /// Blocks timed at each size of a calibration; the shortest counts, the others may have been disturbed.
 const TRIALS: usize = 4;
 /// Blocks thrown away after the gate opened, while frequencies, prefetchers and the other threads settle.
@@ -86,6 +91,7 @@ impl Work {
         spec: &StreamSpec,
         order: Option<LineOrder>,
         share: Share,
+        cache_bytes: usize,
         clock: &Clock,
     ) -> Result<Self, String> {
         let plan = stream_plan(region, usize::from(spec.info.op.streams()));
@@ -93,7 +99,7 @@ impl Work {
         let useful_per_byte = f64::from(spec.info.op.read_per_line() + spec.info.op.write_per_line()) / 64.0;
         let mut work =
             StreamWork { bytes: call.span(), call, useful_per_byte, passes: 1, blocks: 1, next: 0, block_ns: 0.0 };
-        work.calibrate(clock);
+        work.calibrate(least_block(spec, work.call.span(), cache_bytes), clock);
         // Those who share a region start evenly spread over it.
         work.next = work.blocks * share.index / share.of.max(1);
         Ok(Self::Stream(work))
@@ -158,6 +164,13 @@ impl Work {
     }
 }
 
+/// The least bytes of each stream in a block.
+fn least_block(spec: &StreamSpec, span: usize, cache_bytes: usize) -> usize {
+    let string = matches!(spec.info.op, Op::FillRep | Op::CopyRep) && spec.info.fill != Fill::Zero;
+    let past_cache = cache_bytes / STRING_BLOCK.1 * STRING_BLOCK.0;
+    if string && span >= past_cache { past_cache } else { STREAM_BLOCK_LEAST }
+}
+
 impl StreamWork {
     #[inline]
     fn block(&mut self) -> u64 {
@@ -170,9 +183,9 @@ impl StreamWork {
     }
 
     /// Doubles the work of a block until its length can be told, then cuts the span into equal blocks of the length aimed at.
-    fn calibrate(&mut self, clock: &Clock) {
+    fn calibrate(&mut self, least: usize, clock: &Clock) {
         let span = self.call.span();
-        let mut amount = STREAM_BLOCK_LEAST.min(span);
+        let mut amount = least.min(span);
         let mut at = 0;
         let best = loop {
             let best = (0..TRIALS).map(|_| self.trial(amount, &mut at, clock)).fold(f64::INFINITY, f64::min);
@@ -182,12 +195,13 @@ impl StreamWork {
             }
             amount *= 2;
         };
-        let ideal = (amount as f64 * STREAM_BLOCK_NS / best.max(1.0)).max(STREAM_BLOCK_LEAST as f64);
+        let ideal = (amount as f64 * STREAM_BLOCK_NS / best.max(1.0)).max(least as f64);
         let rounds = ideal / span as f64;
         if rounds >= 1.0 {
             (self.bytes, self.passes, self.blocks) = (span, rounds.round() as usize, 1);
         } else {
-            let blocks = (1.0 / rounds).round().max(1.0) as usize;
+            // Rounded down: no block is shorter than the least.
+            let blocks = (1.0 / rounds).max(1.0) as usize;
             // Whole lines, and the same number in each block: the span's last few lines are left out.
             let bytes = (span / blocks / SPAN_QUANTUM * SPAN_QUANTUM).max(SPAN_QUANTUM);
             (self.bytes, self.passes, self.blocks) = (bytes, 1, span / bytes);
@@ -278,7 +292,7 @@ mod tests {
         region.fill(0, 5, None, &|| false).unwrap();
         let spec = tiermark_kernels::stream("read/portable").unwrap();
         for index in 0..3 {
-            let work = Work::stream(&region, spec, None, Share { index, of: 3 }, &clock()).unwrap();
+            let work = Work::stream(&region, spec, None, Share { index, of: 3 }, 1 << 20, &clock()).unwrap();
             let Work::Stream(stream) = &work else { panic!("no stream") };
             assert!(stream.bytes * stream.blocks <= 1 << 20 && stream.bytes * stream.blocks > (1 << 20) * 9 / 10);
             // At its third of the span, to within a block.
@@ -288,13 +302,23 @@ mod tests {
     }
 
     #[test]
+    fn string_kernels_get_blocks_past_the_cache_where_their_span_is() {
+        let least = |id: &str, span| tiermark_kernels::stream(id).map(|spec| least_block(spec, span, 32 << 20));
+        for id in ["fill.rep/stosb", "copy.rep/movsb"] {
+            assert!(least(id, 512 << 20).is_none_or(|bytes| bytes == 36 << 20));
+            assert!(least(id, 32 << 20).is_none_or(|bytes| bytes == STREAM_BLOCK_LEAST));
+        }
+        assert_eq!(least("read/portable", 512 << 20), Some(STREAM_BLOCK_LEAST));
+    }
+
+    #[test]
     fn reading_leaves_the_data_as_it_was_filled() {
         let region = region(300_000, 1, Layout::Data);
         region.fill(0, 11, None, &|| false).unwrap();
         let mut expected = vec![0u64; 300_000 / 8];
         tiermark_kernels::rng::fill_data(&mut expected, 11);
         let spec = tiermark_kernels::stream("read/portable").unwrap();
-        let mut work = Work::stream(&region, spec, None, Share { index: 0, of: 1 }, &clock()).unwrap();
+        let mut work = Work::stream(&region, spec, None, Share { index: 0, of: 1 }, 1 << 20, &clock()).unwrap();
         let sums: Vec<u64> = (0..10).map(|_| work.block()).collect();
         assert!(sums.iter().all(|sum| *sum != 0));
         region.mapping.with_words(0, 300_000, |words| assert_eq!(words, expected));

@@ -76,7 +76,7 @@ impl Worker {
                 let mine = &starts[from..(from + chains).min(starts.len())];
                 Work::chase(&self.region, mine, &self.clock)
             }
-            (None, Some(spec)) => Work::stream(&self.region, spec, order, self.share, &self.clock),
+            (None, Some(spec)) => Work::stream(&self.region, spec, order, self.share, self.cache_bytes, &self.clock),
             (None, None) => Err("no kernel".to_owned()),
         };
         let what = || kernel.map_or("a chase".to_owned(), |spec| spec.info.id.to_owned());

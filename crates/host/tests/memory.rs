@@ -67,6 +67,15 @@ fn interleaved_memory_is_on_the_nodes_asked_for() {
 }
 
 #[test]
+fn pages_that_a_long_stride_leaves_out_are_there_too() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    let layout = Layout::Chain(ChainLayout::Stride(16 << 10));
+    let proof = host.prepare(&chase(cpu, region((1 << 20) + 40, PageKind::Base, layout), 1)).unwrap().placement();
+    assert_eq!(proof.on_target, Some(1.0), "{proof:?}");
+}
+
+#[test]
 fn huge_pages_are_had_or_refused_with_the_command_that_reserves_them() {
     let mut host = host();
     let cpu = first_cpu(host.machine());
