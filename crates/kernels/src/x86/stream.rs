@@ -8,6 +8,35 @@ macro_rules! each {
     };
 }
 
+/// As [`each`], a load and a store of every register before the next, so that no burst of loads waits for stores.
+macro_rules! each_move {
+    ($regs:literal, $load:literal, $from:literal, $store:literal, $to:literal, $reg:literal, $off:expr, $width:literal) => {
+        concat!(
+            ".irp r,",
+            $regs,
+            "\n",
+            $load,
+            "[",
+            $from,
+            " + ",
+            $off,
+            " + \\r*",
+            $width,
+            "]\n",
+            $store,
+            "[",
+            $to,
+            " + ",
+            $off,
+            " + \\r*",
+            $width,
+            "], ",
+            $reg,
+            "\\r\n.endr"
+        )
+    };
+}
+
 /// A naked function around a loop body.
 ///
 /// Inside, rdi points to the arguments, r8, r9 and r10 walk `dst`, `src` and `src2`, rdx counts bytes down, rcx

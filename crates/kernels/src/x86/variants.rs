@@ -5,12 +5,12 @@
 /// numbers the lines of one iteration of the unrolled loop, `second` leads from the fifth vector of an iteration to the
 /// second page.
 macro_rules! variant_kernels {
-    (isa $isa:expr, [$pf:literal, $nta:literal, $halves:literal, $pages:literal], $available:path, width $w:literal,
+    (isa $isa:expr, [$pf:literal, $nta:literal, $halves:literal, $pages:literal, $ls:literal], $available:path, width $w:literal,
      unroll $unroll:literal, step $step:literal, per $per:literal, tail $tail:literal, offs [$($off:literal),+],
      lines $lines:literal, second $second:literal, splat [$($splat:literal),+], zero $zero:literal, sum $sum:literal,
      load $load:literal, store $store:literal, nt $nt:literal, scale ($scale_pre:literal, $scale_post:literal),
      plus $plus:literal, reg $reg:literal, fold [$($fold:literal),+], leave [$($leave:literal),*],
-     names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $write_nt_pages:ident,
+     names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $copy_pages:ident, $copy_nt_pf:ident, $copy_nt_ls:ident, $write_nt_pages:ident,
             $copy_nt_pages:ident, $triad_nt_pages:ident]) => {
         stream_fn!($read_pf, unroll $unroll, walks ["r9"],
             init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
@@ -37,6 +37,22 @@ macro_rules! variant_kernels {
             tail [each!($tail, $load, "r9", "0", $w, ""),
                   each!($tail, $store, "r8", "0", $w, concat!(", ", $reg, "\\r"))],
             done [$($leave,)* "xor eax, eax"]);
+        two_pages_fn!($copy_pages, step $step, walks ["r8", "r9"], init [],
+            body [each!("0,1,2,3", $load, "r9", "0", $w, ""), each!("4,5,6,7", $load, "r9", $second, $w, ""),
+                  each!("0,1,2,3", $store, "r8", "0", $w, concat!(", ", $reg, "\\r")),
+                  each!("4,5,6,7", $store, "r8", $second, $w, concat!(", ", $reg, "\\r"))],
+            tail [each!($tail, $load, "r9", "0", $w, ""),
+                  each!($tail, $store, "r8", "0", $w, concat!(", ", $reg, "\\r"))],
+            done [$($leave,)* "xor eax, eax"]);
+        stream_fn!($copy_nt_pf, unroll $unroll, walks ["r8", "r9"], init [],
+            body [each!($lines, "prefetcht0 ", "r9", "2048", "64", ""),
+                  $(each_move!("0,1,2,3,4,5,6,7", $load, "r9", $nt, "r8", $reg, $off, $w)),+],
+            tail [each_move!($tail, $load, "r9", $nt, "r8", $reg, "0", $w)],
+            done [$($leave,)* "xor eax, eax", "sfence"]);
+        stream_fn!($copy_nt_ls, unroll $unroll, walks ["r8", "r9"], init [],
+            body [$(each_move!("0,1,2,3,4,5,6,7", $load, "r9", $nt, "r8", $reg, $off, $w)),+],
+            tail [each_move!($tail, $load, "r9", $nt, "r8", $reg, "0", $w)],
+            done [$($leave,)* "xor eax, eax", "sfence"]);
         two_pages_fn!($write_nt_pages, step $step, walks ["r8"], init [$($splat),+],
             body [each!("0,1,2,3", $nt, "r8", "0", $w, concat!(", ", $reg, "15")),
                   each!("4,5,6,7", $nt, "r8", $second, $w, concat!(", ", $reg, "15"))],
@@ -70,6 +86,12 @@ macro_rules! variant_kernels {
                     "both halves of the span at once"),
                 spec!($copy_pf, "copy", $pf, Copy, $isa, $per, $per, $unroll, Cached, $available, false,
                     "software prefetch 2 KiB ahead"),
+                spec!($copy_pages, "copy", $pages, Copy, $isa, 8, 8, 2 * $step, Cached, $available, false,
+                    "two pages at once"),
+                spec!($copy_nt_pf, "copy.nt", $pf, CopyNt, $isa, $per, $per, $unroll, NonTemporal, $available, false,
+                    "software prefetch 2 KiB ahead, loads and stores alternate"),
+                spec!($copy_nt_ls, "copy.nt", $ls, CopyNt, $isa, $per, $per, $unroll, NonTemporal, $available, false,
+                    "loads and stores alternate"),
                 spec!($write_nt_pages, "write.nt", $pages, WriteNt, $isa, 0, 8, 2 * $step, NonTemporal, $available,
                     false, "two pages at once"),
                 spec!($copy_nt_pages, "copy.nt", $pages, CopyNt, $isa, 8, 8, 2 * $step, NonTemporal, $available, false,

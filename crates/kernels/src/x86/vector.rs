@@ -99,7 +99,7 @@ pub(super) mod sse2 {
         names [tiermark_read_sse2, tiermark_write_sse2, tiermark_write_nt_sse2, tiermark_copy_sse2,
                tiermark_copy_nt_sse2, tiermark_update_sse2, tiermark_triad_sse2, tiermark_triad_nt_sse2]);
 
-    variant_kernels!(isa Isa::Sse2, ["sse2-pf", "sse2-nta", "sse2-2s", "sse2-2p"], available, width "16", unroll 256, step 64,
+    variant_kernels!(isa Isa::Sse2, ["sse2-pf", "sse2-nta", "sse2-2s", "sse2-2p", "sse2-ls"], available, width "16", unroll 256, step 64,
         per 16, tail "0,1,2,3", offs ["0", "128"], lines "0,1,2,3", second "4032",
         splat ["movq xmm15, [rdi + 40]", "punpcklqdq xmm15, xmm15"], zero "pxor xmm\\r, xmm\\r", sum "paddq xmm\\r, ",
         load "movdqa xmm\\r, ", store "movdqa ", nt "movntdq ", scale ("movapd xmm\\r, ", "\nmulpd xmm\\r, xmm15"),
@@ -108,6 +108,7 @@ pub(super) mod sse2 {
               "add rax, [rsp - 56]"],
         leave [],
         names [tiermark_read_sse2_pf, tiermark_read_sse2_nta, tiermark_read_sse2_2s, tiermark_copy_sse2_pf,
+               tiermark_copy_sse2_2p, tiermark_copy_nt_sse2_pf, tiermark_copy_nt_sse2_ls,
                tiermark_write_nt_sse2_2p, tiermark_copy_nt_sse2_2p, tiermark_triad_nt_sse2_2p]);
 
     /// All kernels of this instruction set.
@@ -135,7 +136,7 @@ pub(super) mod avx2 {
         names [tiermark_read_avx2, tiermark_write_avx2, tiermark_write_nt_avx2, tiermark_copy_avx2,
                tiermark_copy_nt_avx2, tiermark_update_avx2, tiermark_triad_avx2, tiermark_triad_nt_avx2]);
 
-    variant_kernels!(isa Isa::Avx2, ["avx2-pf", "avx2-nta", "avx2-2s", "avx2-2p"], available, width "32", unroll 512, step 128,
+    variant_kernels!(isa Isa::Avx2, ["avx2-pf", "avx2-nta", "avx2-2s", "avx2-2p", "avx2-ls"], available, width "32", unroll 512, step 128,
         per 16, tail "0,1", offs ["0", "256"], lines "0,1,2,3,4,5,6,7", second "3968",
         splat ["vpbroadcastq ymm15, [rdi + 40]"], zero "vpxor ymm\\r, ymm\\r, ymm\\r", sum "vpaddq ymm\\r, ymm\\r, ",
         load "vmovdqa ymm\\r, ", store "vmovdqa ", nt "vmovntdq ", scale ("vmulpd ymm\\r, ymm15, ", ""),
@@ -144,6 +145,7 @@ pub(super) mod avx2 {
               "mov rax, [rsp - 64]", ".irp o,56,48,40\nadd rax, [rsp - \\o]\n.endr"],
         leave ["vzeroupper"],
         names [tiermark_read_avx2_pf, tiermark_read_avx2_nta, tiermark_read_avx2_2s, tiermark_copy_avx2_pf,
+               tiermark_copy_avx2_2p, tiermark_copy_nt_avx2_pf, tiermark_copy_nt_avx2_ls,
                tiermark_write_nt_avx2_2p, tiermark_copy_nt_avx2_2p, tiermark_triad_nt_avx2_2p]);
 
     /// All kernels of this instruction set.
@@ -171,7 +173,7 @@ pub(super) mod avx512 {
         names [tiermark_read_avx512, tiermark_write_avx512, tiermark_write_nt_avx512, tiermark_copy_avx512,
                tiermark_copy_nt_avx512, tiermark_update_avx512, tiermark_triad_avx512, tiermark_triad_nt_avx512]);
 
-    variant_kernels!(isa Isa::Avx512, ["avx512-pf", "avx512-nta", "avx512-2s", "avx512-2p"], available, width "64", unroll 512, step 256,
+    variant_kernels!(isa Isa::Avx512, ["avx512-pf", "avx512-nta", "avx512-2s", "avx512-2p", "avx512-ls"], available, width "64", unroll 512, step 256,
         per 8, tail "0", offs ["0"], lines "0,1,2,3,4,5,6,7", second "3840",
         splat ["vpbroadcastq zmm15, [rdi + 40]"], zero "vpxord zmm\\r, zmm\\r, zmm\\r", sum "vpaddq zmm\\r, zmm\\r, ",
         load "vmovdqa64 zmm\\r, ", store "vmovdqa64 ", nt "vmovntdq ", scale ("vmulpd zmm\\r, zmm15, ", ""),
@@ -180,6 +182,7 @@ pub(super) mod avx512 {
               "mov rax, [rsp - 64]", ".irp o,56,48,40,32,24,16,8\nadd rax, [rsp - \\o]\n.endr"],
         leave ["vzeroupper"],
         names [tiermark_read_avx512_pf, tiermark_read_avx512_nta, tiermark_read_avx512_2s, tiermark_copy_avx512_pf,
+               tiermark_copy_avx512_2p, tiermark_copy_nt_avx512_pf, tiermark_copy_nt_avx512_ls,
                tiermark_write_nt_avx512_2p, tiermark_copy_nt_avx512_2p, tiermark_triad_nt_avx512_2p]);
 
     /// All kernels of this instruction set.

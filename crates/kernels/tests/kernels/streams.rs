@@ -112,6 +112,25 @@ fn checksums_notice_a_change_in_any_line() {
 }
 
 #[test]
+fn every_pass_is_made() {
+    let mut arena = Arena::new(16 << 10, Flush::Back);
+    for spec in available() {
+        let mut least = |passes| {
+            let time = |_| {
+                let start = std::time::Instant::now();
+                std::hint::black_box(arena.run(spec, 16 << 10, passes, 0));
+                start.elapsed()
+            };
+            (0..5).map(time).min().unwrap()
+        };
+        // Stores of the same value leave no other trace of passes than time. A pass takes tens of ns, a call and its
+        // time stamps no more: a thousand passes take hundreds of times as long as one, and far more than 20 times.
+        let (one, thousand) = (least(1), least(1000));
+        assert!(thousand > one * 20, "{}: {one:?} for one pass, {thousand:?} for 1000", spec.info.id);
+    }
+}
+
+#[test]
 fn declarations_are_consistent() {
     let mut ids: Vec<_> = streams().iter().map(|spec| spec.info.id).collect();
     ids.sort_unstable();
