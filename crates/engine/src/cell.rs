@@ -190,7 +190,10 @@ impl Cell {
         const BLOCKS: usize = 200;
         let every = (self.blocks_ns.len() / BLOCKS).max(1);
         let blocks: Vec<f64> = self.blocks_ns.iter().step_by(every).take(BLOCKS).map(|b| f64::from(*b)).collect();
-        tiermark_stats::quantum(&blocks, judge::PRINTED_NS).map(|q| q.size)
+        let quantum = tiermark_stats::quantum(&blocks, judge::PRINTED_NS)?;
+        // A step finer than the precision wanted does no harm: the median is a mean over many blocks.
+        let visible = self.median().is_none_or(|m| quantum.size > self.step.stop.precision * m);
+        visible.then_some(quantum.size)
     }
 
     fn tail(&self) -> Option<Tail> {
