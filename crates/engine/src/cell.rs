@@ -16,6 +16,8 @@ const LEVEL: f64 = 0.95;
 const RESAMPLES: usize = 400;
 /// A quantile is given only with this many blocks beyond it, so that no single block decides it.
 const BLOCKS_BEYOND: f64 = 10.0;
+/// Blocks are kept as 32-bit floats: they are known to this share of themselves, and a little more.
+const KNOWN_TO: f64 = 1e-6;
 /// Tail blocks kept a step: bounds the memory of long runs at 16 MiB a step.
 const MAX_TAIL_BLOCKS: usize = 4 << 20;
 
@@ -28,6 +30,8 @@ pub(crate) struct Cell {
     disturbance: Disturbance,
     blocks_ns: Vec<f32>,
     stamp_per_access: f64,
+    /// The clock's step in ns per access, where the first shot shows one (later ones may have other blocks).
+    quantum: Option<f64>,
     /// Accesses in one block, as the last shot had them.
     block_accesses: u64,
     core_hz: Vec<f64>,
@@ -50,6 +54,7 @@ impl Cell {
             disturbance: Disturbance::default(),
             blocks_ns: Vec::new(),
             stamp_per_access: 0.0,
+            quantum: None,
             block_accesses: 0,
             core_hz: Vec::new(),
             overhead_share: 0.0,
@@ -83,6 +88,9 @@ impl Cell {
         self.overhead_share = self.overhead_share.max(shot.overhead_share);
         self.block_accesses = shot.block_work as u64;
         self.stamp_per_access = shot.stamp_per_access;
+        if self.blocks_ns.is_empty() {
+            self.quantum = clock_step(&shot.blocks_ns);
+        }
         let room = MAX_TAIL_BLOCKS.saturating_sub(self.blocks_ns.len());
         self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
         if let (Some(value), Some(group)) = (shot.value, self.groups.last_mut()) {
@@ -184,16 +192,12 @@ impl Cell {
         observation
     }
 
-    /// The clock's step, where it shows in the blocks of a chase as the clock gave them.
+    /// The clock's step, where it shows in the blocks of the first shot and is coarser than the precision wanted: a finer one
+    /// does no harm, since the value is a mean over many blocks.
     fn quantum(&self) -> Option<f64> {
-        // As many as decide the question; more only take time.
-        const BLOCKS: usize = 200;
-        let every = (self.blocks_ns.len() / BLOCKS).max(1);
-        let blocks: Vec<f64> = self.blocks_ns.iter().step_by(every).take(BLOCKS).map(|b| f64::from(*b)).collect();
-        let quantum = tiermark_stats::quantum(&blocks, judge::PRINTED_NS)?;
-        // A step finer than the precision wanted does no harm: the median is a mean over many blocks.
-        let visible = self.median().is_none_or(|m| quantum.size > self.step.stop.precision * m);
-        visible.then_some(quantum.size)
+        let quantum = self.quantum?;
+        let visible = self.median().is_none_or(|m| quantum > self.step.stop.precision * m);
+        visible.then_some(quantum)
     }
 
     fn tail(&self) -> Option<Tail> {
@@ -213,6 +217,15 @@ impl Cell {
         quantiles.insert("max".to_owned(), at(last));
         Some(Tail { block_accesses: self.block_accesses, blocks: sorted.len() as u64, quantiles })
     }
+}
+
+/// The step of which all blocks of a shot are whole multiples.
+fn clock_step(blocks_ns: &[f32]) -> Option<f64> {
+    // As many as decide the question; more only take time.
+    const BLOCKS: usize = 200;
+    let blocks: Vec<f64> = blocks_ns.iter().take(BLOCKS).map(|b| f64::from(*b)).collect();
+    let largest = blocks.iter().copied().fold(0.0, f64::max);
+    tiermark_stats::quantum(&blocks, KNOWN_TO * largest).map(|q| q.size)
 }
 
 fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {

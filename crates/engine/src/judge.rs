@@ -8,8 +8,6 @@ const ON_TARGET: f64 = 0.99;
 const PAGE_SHARE: f64 = 0.99;
 /// Share of windows that must be undisturbed.
 const CLEAN_SHARE: f64 = 0.5;
-/// Latencies are printed to a hundredth of a ns: coarser steps than this can be seen.
-pub(crate) const PRINTED_NS: f64 = 0.01;
 /// Clock moves beyond this are said: boost steps are 25 to 100 MHz, 1 to 3 % of a core's clock.
 const CLOCK_SPREAD: f64 = 0.03;
 /// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.

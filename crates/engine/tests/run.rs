@@ -1,5 +1,7 @@
 //! The run loop on simulated machines: what is measured, when it stops, and what the verdict says.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
 use tiermark_engine::{About, Event, Host, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_model::*;
 
@@ -230,6 +232,18 @@ fn preemption_leaves_the_median_and_costs_the_trust() {
             assert!((value / a.value.unwrap() - 1.0).abs() < 0.02, "{}", b.step);
         }
     }
+}
+
+#[test]
+fn a_clock_that_does_not_resolve_the_blocks_gives_no_number() {
+    // Blocks of 50 µs against steps of 20 µs: every block is 2 or 3 steps, as in a table of latencies all multiples of one.
+    let (experiment, _) = run(&tiny(), machine(), SimOptions { clock_step_ns: 20_000.0, ..SimOptions::default() });
+    let chase = &experiment.observations[0];
+    assert_eq!((chase.value, chase.verdict.grade), (None, Grade::Invalid));
+    assert!(codes(chase).contains(&ReasonCode::Quantised), "{:?}", chase.verdict);
+    // Steps of 10 ns, as some processors have, are far below the precision wanted.
+    let (experiment, _) = run(&tiny(), machine(), SimOptions { clock_step_ns: 10.0, ..SimOptions::default() });
+    assert_eq!(experiment.observations[0].verdict, Verdict::trusted());
 }
 
 #[test]

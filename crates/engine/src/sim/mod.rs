@@ -40,13 +40,15 @@ pub struct SimOptions {
     pub noise: f64,
     /// Time slices lost by each thread, per second.
     pub preemptions_per_second: f64,
+    /// Step of the simulated clock, ns; 0 is a clock without steps.
+    pub clock_step_ns: f64,
     /// Simulated seconds after which the "user" stops the run.
     pub stop_after: Option<f64>,
 }
 
 impl Default for SimOptions {
     fn default() -> Self {
-        Self { seed: 1, noise: 0.002, preemptions_per_second: 0.0, stop_after: None }
+        Self { seed: 1, noise: 0.002, preemptions_per_second: 0.0, clock_step_ns: 0.0, stop_after: None }
     }
 }
 
@@ -211,8 +213,11 @@ fn simulate_thread(
     clean_ns: f64,
     budget_ns: f64,
 ) -> ThreadShot {
+    let read = |at: f64| {
+        if options.clock_step_ns > 0.0 { (at / options.clock_step_ns).floor() * options.clock_step_ns } else { at }
+    };
     let mut at = rng.unit() * 200.0;
-    let mut stamps_ns = vec![at];
+    let mut stamps_ns = vec![read(at)];
     let (mut switches, mut lost) = (0, 0.0);
     while at < budget_ns {
         let mut block = clean_ns * (1.0 + 2.0 * options.noise * rng.normal()) + STAMP_NS;
@@ -223,7 +228,7 @@ fn simulate_thread(
             switches += 1;
         }
         at += block.max(1.0);
-        stamps_ns.push(at);
+        stamps_ns.push(read(at));
     }
     let guard = Guard {
         cpu,
