@@ -20,9 +20,9 @@ macro_rules! restore {
 
 /// A chase whose heads all live in registers: eight steps an iteration, the rest one by one.
 ///
-/// `$reg` and `$head` list the registers and the byte offsets of their heads. x1 counts steps down.
+/// Each place is a register and the byte offset of its head in the arguments. x1 counts steps down.
 macro_rules! in_registers {
-    ($name:ident, $($reg:literal $head:literal),+) => {
+    ($name:ident, $(($reg:literal $head:literal)),+) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(_args: *mut $crate::ChaseArgs) {
@@ -55,10 +55,10 @@ macro_rules! in_registers {
 
 /// A chase with 26 heads in registers and the others in stack slots: one step an iteration.
 ///
-/// `$slot` lists byte offsets in the arguments of the heads that live in slots, which are copied to the stack at
+/// Each place is the byte offset in the arguments of a head that lives in a slot; slots are on the stack at
 /// `sp + slot - 208`. x30 carries each slot's pointer.
 macro_rules! with_slots {
-    ($name:ident, $($slot:literal),+) => {
+    ($name:ident, $(($slot:literal)),+) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(_args: *mut $crate::ChaseArgs) {
@@ -88,38 +88,55 @@ macro_rules! with_slots {
     };
 }
 
-in_registers!(tiermark_chase_1, "x2" "0");
-in_registers!(tiermark_chase_2, "x2" "0", "x3" "8");
-in_registers!(tiermark_chase_3, "x2" "0", "x3" "8", "x4" "16");
-in_registers!(tiermark_chase_4, "x2" "0", "x3" "8", "x4" "16", "x5" "24");
-in_registers!(tiermark_chase_5, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32");
-in_registers!(tiermark_chase_6, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40");
-in_registers!(tiermark_chase_7, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48");
-in_registers!(tiermark_chase_8, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56");
-in_registers!(tiermark_chase_9, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64");
-in_registers!(tiermark_chase_10, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72");
-in_registers!(tiermark_chase_11, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80");
-in_registers!(tiermark_chase_12, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88");
-in_registers!(tiermark_chase_13, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96");
-in_registers!(tiermark_chase_14, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104");
-in_registers!(tiermark_chase_15, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112");
-in_registers!(tiermark_chase_16, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120");
-in_registers!(tiermark_chase_17, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128");
-in_registers!(tiermark_chase_18, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136");
-in_registers!(tiermark_chase_19, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144");
-in_registers!(tiermark_chase_20, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152");
-in_registers!(tiermark_chase_21, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160");
-in_registers!(tiermark_chase_22, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168");
-in_registers!(tiermark_chase_23, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176");
-in_registers!(tiermark_chase_24, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176", "x26" "184");
-in_registers!(tiermark_chase_25, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176", "x26" "184", "x27" "192");
-in_registers!(tiermark_chase_26, "x2" "0", "x3" "8", "x4" "16", "x5" "24", "x6" "32", "x7" "40", "x8" "48", "x9" "56", "x10" "64", "x11" "72", "x12" "80", "x13" "88", "x14" "96", "x15" "104", "x16" "112", "x17" "120", "x19" "128", "x20" "136", "x21" "144", "x22" "152", "x23" "160", "x24" "168", "x25" "176", "x26" "184", "x27" "192", "x28" "200");
-with_slots!(tiermark_chase_27, "208");
-with_slots!(tiermark_chase_28, "208", "216");
-with_slots!(tiermark_chase_29, "208", "216", "224");
-with_slots!(tiermark_chase_30, "208", "216", "224", "232");
-with_slots!(tiermark_chase_31, "208", "216", "224", "232", "240");
-with_slots!(tiermark_chase_32, "208", "216", "224", "232", "240", "248");
+/// Defines one chase after the other, each with the place of one more head.
+macro_rules! family {
+    ($kind:ident, [$($places:tt),*],) => {};
+    ($kind:ident, [$($places:tt),*], $name:ident $place:tt, $($rest:tt)*) => {
+        $kind!($name, $($places,)* $place);
+        family!($kind, [$($places,)* $place], $($rest)*);
+    };
+}
+
+family!(
+    in_registers,
+    [],
+    tiermark_chase_1 ("x2" "0"),
+    tiermark_chase_2 ("x3" "8"),
+    tiermark_chase_3 ("x4" "16"),
+    tiermark_chase_4 ("x5" "24"),
+    tiermark_chase_5 ("x6" "32"),
+    tiermark_chase_6 ("x7" "40"),
+    tiermark_chase_7 ("x8" "48"),
+    tiermark_chase_8 ("x9" "56"),
+    tiermark_chase_9 ("x10" "64"),
+    tiermark_chase_10 ("x11" "72"),
+    tiermark_chase_11 ("x12" "80"),
+    tiermark_chase_12 ("x13" "88"),
+    tiermark_chase_13 ("x14" "96"),
+    tiermark_chase_14 ("x15" "104"),
+    tiermark_chase_15 ("x16" "112"),
+    tiermark_chase_16 ("x17" "120"),
+    tiermark_chase_17 ("x19" "128"),
+    tiermark_chase_18 ("x20" "136"),
+    tiermark_chase_19 ("x21" "144"),
+    tiermark_chase_20 ("x22" "152"),
+    tiermark_chase_21 ("x23" "160"),
+    tiermark_chase_22 ("x24" "168"),
+    tiermark_chase_23 ("x25" "176"),
+    tiermark_chase_24 ("x26" "184"),
+    tiermark_chase_25 ("x27" "192"),
+    tiermark_chase_26 ("x28" "200"),
+);
+family!(
+    with_slots,
+    [],
+    tiermark_chase_27("208"),
+    tiermark_chase_28("216"),
+    tiermark_chase_29("224"),
+    tiermark_chase_30("232"),
+    tiermark_chase_31("240"),
+    tiermark_chase_32("248"),
+);
 
 /// A row; register chases unroll eight steps.
 macro_rules! row {

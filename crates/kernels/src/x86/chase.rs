@@ -4,9 +4,9 @@ use crate::chase::ChaseRow;
 
 /// A chase whose heads all live in registers: eight steps an iteration, the rest one by one.
 ///
-/// `$reg` and `$head` list the registers and the byte offsets of their heads. rdi counts steps down.
+/// Each place is a register and the byte offset of its head in the arguments. rdi counts steps down.
 macro_rules! in_registers {
-    ($name:ident, $($reg:literal $head:literal),+) => {
+    ($name:ident, $(($reg:literal $head:literal)),+) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(_args: *mut $crate::ChaseArgs) {
@@ -41,10 +41,10 @@ macro_rules! in_registers {
 
 /// A chase with thirteen heads in registers and the others in stack slots: one step an iteration.
 ///
-/// `$slot` lists byte offsets in the arguments of the heads that live in slots, which are copied to the stack at
+/// Each place is the byte offset in the arguments of a head that lives in a slot; slots are on the stack at
 /// `rsp + slot - 104`. rax carries each slot's pointer.
 macro_rules! with_slots {
-    ($name:ident, $($slot:literal),+) => {
+    ($name:ident, $(($slot:literal)),+) => {
         #[unsafe(naked)]
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name(_args: *mut $crate::ChaseArgs) {
@@ -83,163 +83,54 @@ macro_rules! with_slots {
     };
 }
 
-in_registers!(tiermark_chase_1, "rax" "0");
-in_registers!(tiermark_chase_2, "rax" "0", "rcx" "8");
-in_registers!(tiermark_chase_3, "rax" "0", "rcx" "8", "rdx" "16");
-in_registers!(tiermark_chase_4, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24");
-in_registers!(tiermark_chase_5, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32");
-in_registers!(tiermark_chase_6, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40");
-in_registers!(tiermark_chase_7, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48");
-in_registers!(tiermark_chase_8, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48", "r9" "56");
-in_registers!(tiermark_chase_9, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48", "r9" "56", "r10" "64");
-in_registers!(tiermark_chase_10, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48", "r9" "56", "r10" "64", "r11" "72");
-in_registers!(tiermark_chase_11, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48", "r9" "56", "r10" "64", "r11" "72", "r12" "80");
-in_registers!(tiermark_chase_12, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48", "r9" "56", "r10" "64", "r11" "72", "r12" "80", "r13" "88");
-in_registers!(tiermark_chase_13, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48", "r9" "56", "r10" "64", "r11" "72", "r12" "80", "r13" "88", "r14" "96");
-in_registers!(tiermark_chase_14, "rax" "0", "rcx" "8", "rdx" "16", "rbx" "24", "rbp" "32", "rsi" "40", "r8" "48", "r9" "56", "r10" "64", "r11" "72", "r12" "80", "r13" "88", "r14" "96", "r15" "104");
-with_slots!(tiermark_chase_15, "104", "112");
-with_slots!(tiermark_chase_16, "104", "112", "120");
-with_slots!(tiermark_chase_17, "104", "112", "120", "128");
-with_slots!(tiermark_chase_18, "104", "112", "120", "128", "136");
-with_slots!(tiermark_chase_19, "104", "112", "120", "128", "136", "144");
-with_slots!(tiermark_chase_20, "104", "112", "120", "128", "136", "144", "152");
-with_slots!(tiermark_chase_21, "104", "112", "120", "128", "136", "144", "152", "160");
-with_slots!(tiermark_chase_22, "104", "112", "120", "128", "136", "144", "152", "160", "168");
-with_slots!(tiermark_chase_23, "104", "112", "120", "128", "136", "144", "152", "160", "168", "176");
-with_slots!(tiermark_chase_24, "104", "112", "120", "128", "136", "144", "152", "160", "168", "176", "184");
-with_slots!(tiermark_chase_25, "104", "112", "120", "128", "136", "144", "152", "160", "168", "176", "184", "192");
-with_slots!(
-    tiermark_chase_26,
-    "104",
-    "112",
-    "120",
-    "128",
-    "136",
-    "144",
-    "152",
-    "160",
-    "168",
-    "176",
-    "184",
-    "192",
-    "200"
+/// Defines one chase after the other, each with the place of one more head.
+macro_rules! family {
+    ($kind:ident, [$($places:tt),*],) => {};
+    ($kind:ident, [$($places:tt),*], $name:ident $place:tt, $($rest:tt)*) => {
+        $kind!($name, $($places,)* $place);
+        family!($kind, [$($places,)* $place], $($rest)*);
+    };
+}
+
+family!(
+    in_registers,
+    [],
+    tiermark_chase_1 ("rax" "0"),
+    tiermark_chase_2 ("rcx" "8"),
+    tiermark_chase_3 ("rdx" "16"),
+    tiermark_chase_4 ("rbx" "24"),
+    tiermark_chase_5 ("rbp" "32"),
+    tiermark_chase_6 ("rsi" "40"),
+    tiermark_chase_7 ("r8" "48"),
+    tiermark_chase_8 ("r9" "56"),
+    tiermark_chase_9 ("r10" "64"),
+    tiermark_chase_10 ("r11" "72"),
+    tiermark_chase_11 ("r12" "80"),
+    tiermark_chase_12 ("r13" "88"),
+    tiermark_chase_13 ("r14" "96"),
+    tiermark_chase_14 ("r15" "104"),
 );
-with_slots!(
-    tiermark_chase_27,
-    "104",
-    "112",
-    "120",
-    "128",
-    "136",
-    "144",
-    "152",
-    "160",
-    "168",
-    "176",
-    "184",
-    "192",
-    "200",
-    "208"
-);
-with_slots!(
-    tiermark_chase_28,
-    "104",
-    "112",
-    "120",
-    "128",
-    "136",
-    "144",
-    "152",
-    "160",
-    "168",
-    "176",
-    "184",
-    "192",
-    "200",
-    "208",
-    "216"
-);
-with_slots!(
-    tiermark_chase_29,
-    "104",
-    "112",
-    "120",
-    "128",
-    "136",
-    "144",
-    "152",
-    "160",
-    "168",
-    "176",
-    "184",
-    "192",
-    "200",
-    "208",
-    "216",
-    "224"
-);
-with_slots!(
-    tiermark_chase_30,
-    "104",
-    "112",
-    "120",
-    "128",
-    "136",
-    "144",
-    "152",
-    "160",
-    "168",
-    "176",
-    "184",
-    "192",
-    "200",
-    "208",
-    "216",
-    "224",
-    "232"
-);
-with_slots!(
-    tiermark_chase_31,
-    "104",
-    "112",
-    "120",
-    "128",
-    "136",
-    "144",
-    "152",
-    "160",
-    "168",
-    "176",
-    "184",
-    "192",
-    "200",
-    "208",
-    "216",
-    "224",
-    "232",
-    "240"
-);
-with_slots!(
-    tiermark_chase_32,
-    "104",
-    "112",
-    "120",
-    "128",
-    "136",
-    "144",
-    "152",
-    "160",
-    "168",
-    "176",
-    "184",
-    "192",
-    "200",
-    "208",
-    "216",
-    "224",
-    "232",
-    "240",
-    "248"
+family!(
+    with_slots,
+    [("104")],
+    tiermark_chase_15("112"),
+    tiermark_chase_16("120"),
+    tiermark_chase_17("128"),
+    tiermark_chase_18("136"),
+    tiermark_chase_19("144"),
+    tiermark_chase_20("152"),
+    tiermark_chase_21("160"),
+    tiermark_chase_22("168"),
+    tiermark_chase_23("176"),
+    tiermark_chase_24("184"),
+    tiermark_chase_25("192"),
+    tiermark_chase_26("200"),
+    tiermark_chase_27("208"),
+    tiermark_chase_28("216"),
+    tiermark_chase_29("224"),
+    tiermark_chase_30("232"),
+    tiermark_chase_31("240"),
+    tiermark_chase_32("248"),
 );
 
 /// A row; register chases unroll eight steps.

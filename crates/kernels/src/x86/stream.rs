@@ -10,7 +10,8 @@ macro_rules! each {
 
 /// As [`each`], a load and a store of every register before the next, so that no burst of loads waits for stores.
 macro_rules! each_move {
-    ($regs:literal, $load:literal, $from:literal, $store:literal, $to:literal, $reg:literal, $off:expr, $width:literal) => {
+    ($regs:literal, $load:literal, $from:literal, $store:literal, $to:literal, $reg:literal, $off:expr,
+     $width:literal) => {
         concat!(
             ".irp r,",
             $regs,

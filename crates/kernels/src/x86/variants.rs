@@ -1,17 +1,16 @@
 //! Variants of the plain kernels that are faster somewhere: prefetch ahead in software, two halves of the span at once,
 //! two pages at once. Which one wins where differs by machine; the host holds a tournament.
 
-/// The variants of one instruction set. Meanings as in `plain_kernels`; `step` is the bytes of four vectors, `lines`
-/// numbers the lines of one iteration of the unrolled loop, `second` leads from the fifth vector of an iteration to the
-/// second page.
+/// The variants of one instruction set. What the words mean is said at `spelling`.
 macro_rules! variant_kernels {
-    (isa $isa:expr, [$pf:literal, $nta:literal, $halves:literal, $pages:literal, $ls:literal], $available:path, width $w:literal,
-     unroll $unroll:literal, step $step:literal, per $per:literal, tail $tail:literal, offs [$($off:literal),+],
-     lines $lines:literal, second $second:literal, splat [$($splat:literal),+], zero $zero:literal, sum $sum:literal,
-     load $load:literal, store $store:literal, nt $nt:literal, scale ($scale_pre:literal, $scale_post:literal),
+    (isa $isa:expr, [$plain:literal, $pf:literal, $nta:literal, $halves:literal, $pages:literal, $ls:literal],
+     $available:path, width $w:literal, unroll $unroll:literal, step $step:literal, per $per:literal,
+     tail $tail:literal, offs [$($off:literal),+], lines $lines:literal, second $second:literal,
+     splat [$($splat:literal),+], zero $zero:literal, sum $sum:literal, load $load:literal, store $store:literal,
+     nt $nt:literal, update ($upd_pre:literal, $upd_post:literal), scale ($scale_pre:literal, $scale_post:literal),
      plus $plus:literal, reg $reg:literal, fold [$($fold:literal),+], leave [$($leave:literal),*],
-     names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $copy_pages:ident, $copy_nt_pf:ident, $copy_nt_ls:ident, $write_nt_pages:ident,
-            $copy_nt_pages:ident, $triad_nt_pages:ident]) => {
+     names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $copy_pages:ident,
+            $copy_nt_pf:ident, $copy_nt_ls:ident, $write_nt_pages:ident, $copy_nt_pages:ident, $triad_nt_pages:ident]) => {
         stream_fn!($read_pf, unroll $unroll, walks ["r9"],
             init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
             body [each!($lines, "prefetcht0 ", "r9", "2048", "64", ""),
