@@ -63,7 +63,8 @@ fn main() {
             for chains in [1u8, 4, 14, 32] {
                 if let Some((built, proven, step)) = step_ns(&mut memory[..bytes / 8], layout, chains, 9) {
                     println!(
-                        "{layout} over {:7} KiB, {chains:2} chains: {step:8.3} ns a step = {:7.2} cycles; built in {:.3} s, proven in {:.3} s",
+                        "{layout} over {:7} KiB, {chains:2} chains: {step:8.3} ns = {:7.2} cycles a step; \
+                         built in {:.3} s, proven in {:.3} s",
                         bytes >> 10,
                         step / cycle,
                         built,

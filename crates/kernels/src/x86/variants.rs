@@ -10,7 +10,8 @@ macro_rules! variant_kernels {
      nt $nt:literal, update ($upd_pre:literal, $upd_post:literal), scale ($scale_pre:literal, $scale_post:literal),
      plus $plus:literal, reg $reg:literal, fold [$($fold:literal),+], leave [$($leave:literal),*],
      names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $copy_pages:ident,
-            $copy_nt_pf:ident, $copy_nt_ls:ident, $write_nt_pages:ident, $copy_nt_pages:ident, $triad_nt_pages:ident]) => {
+            $copy_nt_pf:ident, $copy_nt_ls:ident, $write_nt_pages:ident, $copy_nt_pages:ident,
+            $triad_nt_pages:ident]) => {
         stream_fn!($read_pf, unroll $unroll, walks ["r9"],
             init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
             body [each!($lines, "prefetcht0 ", "r9", "2048", "64", ""),

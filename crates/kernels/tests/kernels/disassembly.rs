@@ -1,4 +1,5 @@
-//! The machine code of each kernel against what its row declares: the instructions in its main loop, by class and count.
+//! The machine code of each kernel against what its row declares: the instructions in its main loop, by class and
+//! count.
 
 use std::collections::{HashMap, HashSet};
 use std::process::Command;

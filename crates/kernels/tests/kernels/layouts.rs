@@ -67,7 +67,8 @@ proptest! {
             let next = (pair + 1) % usize::from(chains);
             let gap = (place[&starts[next]] + nodes - place[&starts[pair]]) % nodes;
             let want = nodes / usize::from(chains);
-            prop_assert!(chains == 1 || gap == want || gap == want + 1, "chain {} of {}: {} not {}", pair, chains, gap, want);
+            let even = chains == 1 || gap == want || gap == want + 1;
+            prop_assert!(even, "chain {} of {}: {} not {}", pair, chains, gap, want);
         }
     }
 
@@ -106,7 +107,9 @@ proptest! {
     }
 
     #[test]
-    fn a_chain_cut_into_two_cycles_is_rejected(lines in 2usize..3000, seed: u64, a: prop::sample::Index, b: prop::sample::Index) {
+    fn a_chain_cut_into_two_cycles_is_rejected(
+        lines in 2usize..3000, seed: u64, a: prop::sample::Index, b: prop::sample::Index
+    ) {
         let mut words = vec![0; lines * 8];
         write_chain(&mut words, BASE, ChainLayout::Random, 4096, seed).unwrap();
         let (a, b) = (a.index(lines) * 8, b.index(lines) * 8);
