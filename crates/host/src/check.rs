@@ -2,7 +2,8 @@
 
 use tiermark_kernels::StreamSpec;
 use tiermark_model::{
-    Bytes, CpuId, IdSet, KernelId, Layout, Machine, MemPolicy, PageKind, Pattern, Refusal, RegionSetup, Role, Setup,
+    Bytes, CpuId, IdSet, KernelId, Layout, Machine, MemPolicy, Node, PageKind, Pattern, Refusal, RegionSetup, Role,
+    Setup,
 };
 
 use crate::region::Order;
@@ -143,13 +144,22 @@ fn resolve<'a>(
     if region.bytes.0 > 1 << 56 {
         return Err(Refusal::new(format!("a region of {}", region.bytes), "no machine maps as much", "ask for less"));
     }
-    let target = if region.nodes.is_empty() {
-        machine.node_of(worker.cpu).map(|node| IdSet::from_iter([node])).unwrap_or_default()
-    } else {
-        region.nodes.clone()
-    };
+    let (target, note) = if region.nodes.is_empty() { home(worker.cpu, machine) } else { (region.nodes.clone(), None) };
     target.iter().try_for_each(|node| node_usable(node, machine))?;
-    Ok(Order { setup: region, target, streams })
+    Ok(Order { setup: region, target, streams, note })
+}
+
+/// The node a cpu takes memory from when nothing else is asked: its own, or the nearest where its own has none.
+fn home(cpu: CpuId, machine: &Machine) -> (IdSet, Option<String>) {
+    let Some(node) = machine.node_of(cpu).and_then(|id| machine.node(id)) else { return (IdSet::new(), None) };
+    if node.memory_bytes != Some(0) {
+        return (IdSet::from_iter([node.id]), None);
+    }
+    let with_memory = machine.nodes.iter().filter(|other| other.memory_bytes != Some(0));
+    let distance = |other: &&Node| node.distances.get(&other.id).copied().unwrap_or(u32::MAX);
+    let Some(nearest) = with_memory.min_by_key(distance) else { return (IdSet::from_iter([node.id]), None) };
+    let note = format!("node {} of cpu {cpu} has no memory: it comes from node {}, the nearest", node.id, nearest.id);
+    (IdSet::from_iter([nearest.id]), Some(note))
 }
 
 fn node_usable(node: u32, machine: &Machine) -> Result<(), Refusal> {
@@ -173,5 +183,26 @@ fn node_usable(node: u32, machine: &Machine) -> Result<(), Refusal> {
             format!("choose from {}, or widen cpuset.mems of the control group", machine.allowed_nodes),
         )),
         Some(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::Cpu;
+
+    fn node(id: u32, memory: u64, distances: &[(u32, u32)]) -> Node {
+        Node { id, memory_bytes: Some(memory), distances: distances.iter().copied().collect(), ..Node::default() }
+    }
+
+    #[test]
+    fn a_cpu_without_local_memory_gets_the_nearest() {
+        let cpu = |id, node| Cpu { id, node: Some(node), ..Cpu::default() };
+        let nodes = vec![node(0, 1 << 30, &[]), node(2, 0, &[(0, 32), (2, 10), (5, 12)]), node(5, 1 << 30, &[])];
+        let machine = Machine { cpus: vec![cpu(0, 0), cpu(1, 2)], nodes, ..Machine::default() };
+        assert_eq!(home(0, &machine), (IdSet::from_iter([0]), None));
+        let (target, note) = home(1, &machine);
+        assert_eq!(target, IdSet::from_iter([5]));
+        assert!(note.is_some_and(|note| note.contains("node 2 of cpu 1 has no memory")));
     }
 }

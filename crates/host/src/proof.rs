@@ -27,7 +27,7 @@ struct Seen {
 /// Proves the placement of all regions. `one_node` is the id of the only node of a machine that has just one.
 pub(crate) fn prove(regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64) -> PlacementProof {
     let mut rng = Rng::new(seed);
-    let mut notes: Vec<String> = regions.iter().flat_map(|region| region.notes()).collect();
+    let mut notes: Vec<String> = regions.iter().flat_map(|region| region.notes.clone()).collect();
     let mut how = "move_pages";
     let mut all = Seen { on_target: Some(0), ..Seen::default() };
     for region in regions {
@@ -59,13 +59,14 @@ pub(crate) fn prove(regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64
     }
 }
 
-/// Asks the kernel for the node of an evenly spaced sample of pages.
+/// Asks the kernel for the node of a sample of pages spread over the whole region.
 fn by_move_pages(region: &Region, rng: &mut Rng) -> std::io::Result<Seen> {
     let pages = region.used.div_ceil(region.grain);
     let count = (pages / SAMPLE_EVERY).clamp(SAMPLE_LEAST, SAMPLE_MOST).min(pages);
     let step = pages / count;
-    let first = rng.below(u32::try_from(step).unwrap_or(u32::MAX)) as usize;
-    let offsets: Vec<usize> = (0..count).map(|i| (first + i * step) * region.grain).collect();
+    // One page at random out of each stretch: an even spacing would see only one node of an interleaved region.
+    let within = u32::try_from(step).unwrap_or(u32::MAX);
+    let offsets: Vec<usize> = (0..count).map(|i| (i * step + rng.below(within) as usize) * region.grain).collect();
     let mut seen = Seen { pages: count as u64, on_target: Some(0), ..Seen::default() };
     for node in region.mapping.page_nodes(&offsets)? {
         // Negative: the page is not there, so it counts as looked at and as on no node.

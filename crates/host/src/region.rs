@@ -50,7 +50,7 @@ pub(crate) struct Region {
     pub(crate) layout: Layout,
     touch: Touch,
     /// What fell short.
-    notes: Mutex<Vec<String>>,
+    pub(crate) notes: Vec<String>,
     /// The proof of its chain, once written.
     chain: Mutex<Option<Proof>>,
 }
@@ -63,6 +63,8 @@ pub(crate) struct Order<'a> {
     pub(crate) target: IdSet,
     /// Arrays that the kernels at work here walk at once.
     pub(crate) streams: usize,
+    /// What is not as asked already.
+    pub(crate) note: Option<String>,
 }
 
 impl Order<'_> {
@@ -100,7 +102,7 @@ impl Region {
             _ => Mapping::reserve(len, page_bytes),
         };
         let mapping = mapping.map_err(|error| map_refused(order.setup, &error))?;
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = order.note.iter().cloned().collect();
         advise(&mapping, order.setup.page, machine, &mut notes);
         let touch = place(&mapping, order, machine, &mut notes)?;
         Ok(Self {
@@ -117,7 +119,7 @@ impl Region {
             },
             layout: order.setup.layout,
             touch,
-            notes: Mutex::new(notes),
+            notes,
             chain: Mutex::new(None),
         })
     }
@@ -190,11 +192,6 @@ impl Region {
         starts.into_iter().cycle().take(chains).collect()
     }
 
-    /// What fell short so far.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
     /// Backs every page with memory, from the right cpus and without a chance of SIGBUS.
     fn first_touch(&self, cpu: CpuId) -> Result<(), Refusal> {
         let reserved = matches!(self.page, PageKind::Huge(_));
@@ -242,10 +239,13 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
     if page == PageKind::Thp && machine.system.thp.as_deref() == Some("never") {
         notes.push("transparent huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled is never)".to_owned());
     }
-    // Both are precautions: a kernel without KSM, or a small memlock limit, changes nothing unless memory is scarce, and
-    // then the fault counts show it.
+    // A precaution; a kernel without KSM refuses it and has nothing to merge with.
     let _ = mapping.advise(Advice::Unmergeable);
-    let _ = mapping.lock_on_fault();
+    if let Err(error) = mapping.lock_on_fault()
+        && !machine.system.swaps.is_empty()
+    {
+        notes.push(format!("memory could not be locked and may be swapped out: {error} (ulimit -l)"));
+    }
 }
 
 /// Tells the kernel where pages shall come from, or finds another way.

@@ -27,6 +27,8 @@ const STRING_BLOCK: (usize, usize) = (9, 8);
 const TRIALS: usize = 4;
 /// Blocks thrown away after the gate opened, while frequencies, prefetchers and the other threads settle.
 const RAMP_BLOCKS: usize = 3;
+/// One block is ramp enough where it takes this long, ns.
+const RAMP_LONG_NS: f64 = 100_000.0;
 /// Blocks of the warm-up pass at most: a last-level cache full at a quarter of the slowest rate seen there.
 const WARM_BLOCKS: usize = 512;
 
@@ -160,7 +162,8 @@ impl Work {
 
     /// The blocks after the gate that do not count.
     pub(crate) fn ramp(&mut self) -> u64 {
-        (0..RAMP_BLOCKS).fold(0, |sum, _| sum ^ self.block())
+        let blocks = if self.block_ns() > RAMP_LONG_NS { 1 } else { RAMP_BLOCKS };
+        (0..blocks).fold(0, |sum, _| sum ^ self.block())
     }
 }
 
@@ -259,7 +262,7 @@ mod tests {
             page: PageKind::Base,
             layout,
         };
-        Region::map(&Order { setup: &setup, target: IdSet::new(), streams }, &Machine::default()).unwrap()
+        Region::map(&Order { setup: &setup, target: IdSet::new(), streams, note: None }, &Machine::default()).unwrap()
     }
 
     fn clock() -> Clock {
