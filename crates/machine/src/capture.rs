@@ -66,9 +66,9 @@ fn redact(recording: &mut Recording, machine: &Machine, live: &LiveFacts) -> Vec
             *mounts = keep(mounts, &|line| {
                 [" cgroup ", " cgroup2 ", " cpuset ", " - overlay "].iter().any(|kind| line.contains(kind))
             });
-            redacted.push("mounts other than control groups left out");
         }
     }
+    redacted.push("mounts other than control groups left out");
     let allowed = [("Cpus_allowed_list", &machine.allowed_cpus), ("Mems_allowed_list", &machine.allowed_nodes)];
     let status: String = allowed.iter().map(|(name, ids)| format!("{name}:\t{ids}\n")).collect();
     files.insert("proc/self/status".to_owned(), status.into_bytes());

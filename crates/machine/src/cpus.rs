@@ -43,7 +43,8 @@ pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo) -> Found {
     };
     let online = if online.is_empty() { from_dirs(reader, &dirs) } else { online };
     let online = if online.is_empty() { info.processors.clone() } else { online };
-    let known = if dirs.is_empty() { present.intersection(&info.processors) } else { dirs };
+    // Some kernels make directories for cpus that could be plugged in but are not there.
+    let known = if present.is_empty() { dirs } else { dirs.intersection(&present) };
     Found { offline: known.difference(&online), online }
 }
 

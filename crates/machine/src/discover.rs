@@ -50,7 +50,7 @@ pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError>
     let mut cpus = cpus::topology(&reader, &online, &info);
     let caches = caches::read(&reader, &cpus);
     caches::assign_groups(&mut cpus, &caches);
-    kinds::assign(&reader, &mut cpus);
+    kinds::assign(&reader, &mut cpus, &caches);
     let nodes = nodes::read(&reader, &mut cpus);
     let board = identity::read(&reader);
     let limits = cgroup::read(&reader);
@@ -78,6 +78,13 @@ pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError>
     );
     let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, model.arch.as_deref(), &system));
     let theoretical_peak = dmi::theoretical_peak(&board.dimms);
+    if theoretical_peak.is_none() && board.dimms.iter().any(|dimm| dimm.populated) {
+        reader.refuse(Refusal::new(
+            "the theoretical peak of the memory channels",
+            "not every memory module states its speed, as on virtual boards",
+            "shares of the peak are left out",
+        ));
+    }
     Ok(Machine {
         cpu_model: info.model,
         cpus,

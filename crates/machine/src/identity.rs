@@ -86,8 +86,10 @@ fn edac(reader: &Reader<'_>, dimms: &mut Vec<Dimm>) {
             if !from_smbios {
                 let bytes =
                     reader.number::<u64>(&at("size")).and_then(|mib| mib.checked_mul(1 << 20)).filter(|b| *b != 0);
-                let kind =
-                    reader.word(&at("dimm_mem_type")).map(|kind| kind.rsplit('-').next().unwrap_or(&kind).to_owned());
+                let kind = reader
+                    .word(&at("dimm_mem_type"))
+                    .filter(|kind| kind != "Unknown")
+                    .map(|kind| kind.rsplit('-').next().unwrap_or(&kind).to_owned());
                 dimms.push(Dimm {
                     populated: bytes.is_some(),
                     bytes,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CoreKind, Cpu, CpuId, IdSet};
+use tiermark_model::{Cache, CacheKind, CoreKind, Cpu, CpuId, IdSet};
 
 use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
@@ -14,10 +14,11 @@ const CAPACITY_GAP: f64 = 1.2;
 const CLOCK_GAP: f64 = 1.3;
 
 /// Sets the kind of each cpu where the machine has more than one.
-pub(crate) fn assign(reader: &Reader<'_>, cpus: &mut [Cpu]) {
+pub(crate) fn assign(reader: &Reader<'_>, cpus: &mut [Cpu], caches: &[Cache]) {
     let kinds = from_perf_units(reader, cpus)
-        .or_else(|| from_figure(reader, cpus, "cpu_capacity", CAPACITY_GAP))
-        .or_else(|| from_figure(reader, cpus, "cpufreq/cpuinfo_max_freq", CLOCK_GAP));
+        .or_else(|| by_figure(&figures(reader, cpus, "cpu_capacity")?, CAPACITY_GAP))
+        .or_else(|| by_figure(&l1_bytes(cpus, caches)?, CAPACITY_GAP))
+        .or_else(|| by_figure(&figures(reader, cpus, "cpufreq/cpuinfo_max_freq")?, CLOCK_GAP));
     if let Some(kinds) = kinds {
         for cpu in cpus {
             cpu.kind = kinds.get(&cpu.id).copied();
@@ -53,15 +54,23 @@ fn from_perf_units(reader: &Reader<'_>, cpus: &[Cpu]) -> Option<BTreeMap<CpuId, 
     several(kinds)
 }
 
-/// Kinds by a figure of each cpu that is larger for faster cores.
-fn from_figure(reader: &Reader<'_>, cpus: &[Cpu], file: &str, gap: f64) -> Option<BTreeMap<CpuId, CoreKind>> {
-    let figures: BTreeMap<CpuId, u64> = cpus
-        .iter()
-        .map_while(|cpu| reader.number(&format!("{CPU_DIR}/cpu{}/{file}", cpu.id)).map(|figure| (cpu.id, figure)))
+/// A figure that the kernel gives for each cpu; `None` where it leaves one out.
+fn figures(reader: &Reader<'_>, cpus: &[Cpu], file: &str) -> Option<BTreeMap<CpuId, u64>> {
+    cpus.iter().map(|cpu| Some((cpu.id, reader.number(&format!("{CPU_DIR}/cpu{}/{file}", cpu.id))?))).collect()
+}
+
+/// Bytes of each cpu's first-level data cache: cores of one design have the same, and larger designs larger ones.
+fn l1_bytes(cpus: &[Cpu], caches: &[Cache]) -> Option<BTreeMap<CpuId, u64>> {
+    let first = caches.iter().filter(|cache| cache.level == 1 && cache.kind == CacheKind::Data);
+    let bytes: BTreeMap<CpuId, u64> = first
+        .filter_map(|cache| Some((cache, cache.bytes?)))
+        .flat_map(|(c, b)| c.cpus.iter().map(move |cpu| (cpu, b)))
         .collect();
-    if figures.len() != cpus.len() {
-        return None;
-    }
+    cpus.iter().all(|cpu| bytes.contains_key(&cpu.id)).then_some(bytes)
+}
+
+/// Kinds by a figure that is larger for faster cores.
+fn by_figure(figures: &BTreeMap<CpuId, u64>, gap: f64) -> Option<BTreeMap<CpuId, CoreKind>> {
     let mut distinct: Vec<u64> = figures.values().copied().filter(|f| *f > 0).collect();
     distinct.sort_unstable();
     distinct.dedup();
@@ -80,7 +89,7 @@ fn from_figure(reader: &Reader<'_>, cpus: &[Cpu], file: &str, gap: f64) -> Optio
         rank if rank <= 1 && count >= 3 => CoreKind::LowPower,
         _ => CoreKind::Efficiency,
     };
-    several(figures.into_iter().map(|(id, figure)| (id, kind_of(figure))).collect())
+    several(figures.iter().map(|(id, figure)| (*id, kind_of(*figure))).collect())
 }
 
 fn several(kinds: BTreeMap<CpuId, CoreKind>) -> Option<BTreeMap<CpuId, CoreKind>> {

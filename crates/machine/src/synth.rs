@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{IdSet, KIB, MIB};
+use tiermark_model::{IdSet, KIB, MIB, Machine};
 
+use crate::discover::{LiveFacts, discover};
+use crate::error::DiscoverError;
 use crate::root::Root;
 
 /// Parameters of a machine. Cpus are numbered as Linux does on servers: the first threads of all cores, node by node,
@@ -98,6 +100,14 @@ impl Synth {
     /// The root of this machine, in memory.
     pub fn root(&self) -> Root {
         Root::from_files("synthetic machine", self.files())
+    }
+
+    /// This machine, discovered from its root.
+    ///
+    /// # Errors
+    /// [`DiscoverError`] where the parameters leave no cpu online.
+    pub fn machine(&self) -> Result<Machine, DiscoverError> {
+        discover(&self.root(), &LiveFacts::default())
     }
 
     /// All files of this machine, by path; change or remove some to make it stranger.

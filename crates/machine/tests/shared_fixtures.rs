@@ -101,6 +101,8 @@ fn hwlocs_archives_have_the_counts_of_their_names() {
         let name = stem(&path);
         assert_eq!(Some(&counts), expected.get(name.as_str()), "{name}: {:?}", m.unseen);
         check_invariants(&name, &m);
+        let hybrid = name.contains("hybrid") || name.contains("hetero");
+        assert_eq!(m.cpus.iter().any(|cpu| cpu.kind.is_some()), hybrid, "{name}");
         seen += 1;
     }
     assert_eq!(seen, HWLOC.len());
@@ -133,7 +135,10 @@ fn hwlocs_archives_in_depth() {
 
     let hybrid = of("x86+linux-5intel64-hybrid-lakefield");
     let fast = hybrid.cpus.iter().filter(|cpu| cpu.kind == Some(CoreKind::Performance)).count();
-    assert!(matches!(fast, 0 | 1), "one big core at most, or kinds unknown: {fast}");
+    assert_eq!(fast, 1, "one big core, told by its first-level cache");
+    let fake = of("fakeheterocpunuma");
+    let fast: Vec<u32> = fake.cpus.iter().filter(|c| c.kind == Some(CoreKind::Performance)).map(|c| c.id).collect();
+    assert_eq!(fast, (12..24).collect::<Vec<_>>(), "told by capacity");
 
     let limited = of("16amd64-4n4c-cgroup-distance-merge");
     assert_eq!(limited.allowed_nodes.len(), 2);

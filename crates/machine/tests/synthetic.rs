@@ -20,7 +20,7 @@ fn ids(text: &str) -> IdSet {
 
 #[test]
 fn two_sockets_with_threads() {
-    let m = found(&Synth { sockets: 2, ..Synth::default() }.root());
+    let m = Synth { sockets: 2, ..Synth::default() }.machine().unwrap();
     assert_eq!((m.cpus.len(), m.core_count(), m.sockets().len(), m.nodes.len()), (16, 8, 2, 2));
     let cpu = m.cpu(9).unwrap();
     assert_eq!((cpu.core, cpu.smt_rank, cpu.socket, cpu.node, cpu.llc), (1, 1, 0, Some(0), Some(0)));
@@ -99,6 +99,9 @@ fn hybrids_by_unit_capacity_and_clock() {
     let least = Some(CoreKind::LowPower);
     assert_eq!(figures("cpu_capacity", [1024, 980, 700, 280]), [fast, fast, small, least]);
     assert_eq!(figures("cpu_capacity", [1024, 1024, 1000, 990]), [None; 4]);
+    let mut files = Synth { smt: 1, ..Synth::default() }.files();
+    files.insert("sys/devices/system/cpu/cpu0/cache/index0/size".into(), "48K\n".into());
+    assert_eq!(kinds(&of(files)), [fast, small, small, small], "a larger first level is a larger core");
     assert_eq!(
         figures("cpufreq/cpuinfo_max_freq", [5_100_000, 5_000_000, 3_700_000, 3_700_000]),
         [fast, fast, small, small]
@@ -323,4 +326,59 @@ fn a_capture_of_a_real_guest() {
     assert!(m.unseen.iter().any(|r| r.what.contains("SMBIOS")));
     // Memory was added to this guest while it ran, and its node does not count it.
     assert!(m.unseen.iter().any(|r| r.what == "the memory of each node"), "{:?}", m.unseen);
+}
+
+/// An SMBIOS table of modules: their slots' names, MiB and MT/s (0 for unknown).
+fn smbios(modules: &[(&str, u16, u16)]) -> Vec<u8> {
+    let mut table = Vec::new();
+    for (index, (locator, mib, speed)) in modules.iter().enumerate() {
+        let mut device = [0u8; 0x22];
+        device[..4].copy_from_slice(&[17, 0x22, index as u8, 0x11]);
+        device[0x0a..0x0c].copy_from_slice(&64u16.to_le_bytes());
+        device[0x0c..0x0e].copy_from_slice(&mib.to_le_bytes());
+        device[0x10] = 1;
+        device[0x18] = 2;
+        device[0x20..0x22].copy_from_slice(&speed.to_le_bytes());
+        table.extend(device);
+        table.extend(format!("{locator}\0SN-{index}-private\0\0").bytes());
+    }
+    table.extend([127, 4, 0, 0, 0, 0]);
+    table
+}
+
+#[test]
+fn modules_labels_and_their_peak() {
+    let with = |modules: &[(&str, u16, u16)]| {
+        let text = Synth::default().files().into_iter().map(|(path, text)| (path, text.into_bytes()));
+        let mut files: Vec<(String, Vec<u8>)> = text.collect();
+        files.push(("sys/firmware/dmi/tables/DMI".into(), smbios(modules)));
+        files.push(("sys/devices/system/edac/mc/mc0/dimm0/dimm_label".into(), "CPU0 CPU0_DIMM_B1".into()));
+        Root::from_files("test", files)
+    };
+    let root = with(&[
+        ("CPU0_DIMM_A1", 8192, 4800),
+        ("CPU0_DIMM_A2", 8192, 4800),
+        ("CPU0_DIMM_B1", 8192, 4400),
+        ("CPU0_DIMM_B2", 0, 0),
+    ]);
+    let m = found(&root);
+    assert_eq!((m.dimms.len(), m.dimms.iter().filter(|d| d.populated).count()), (4, 3));
+    assert_eq!(m.dimms[2].edac_label.as_deref(), Some("CPU0 CPU0_DIMM_B1"));
+    let peak = m.theoretical_peak.clone().unwrap();
+    assert_eq!(peak.bytes_per_second, (4800e6 + 4400e6) * 8.0);
+    assert_eq!(
+        peak.how,
+        "1 channel x 4400 MT/s x 8 bytes + 1 channel x 4800 MT/s x 8 bytes; 3 modules, channels told by slot names"
+    );
+    // The same from a capture, in which no serial number is left.
+    let mut archive = Vec::new();
+    capture(&root, &LiveFacts::default(), &mut archive).unwrap();
+    let copy = Root::from_archive("copy", &archive).unwrap();
+    assert_eq!(found(&copy).dimms, m.dimms);
+    let table = copy.read("sys/firmware/dmi/tables/DMI").unwrap().unwrap();
+    assert!(table.contains("CPU0_DIMM_A1") && !table.contains("private"), "{table:?}");
+
+    let virtual_board = found(&with(&[("DIMM 0", 8192, 0)]));
+    assert_eq!(virtual_board.theoretical_peak, None);
+    assert!(virtual_board.unseen.iter().any(|r| r.what.contains("peak")));
 }

@@ -56,7 +56,8 @@ fn untar(path: &str, stream: impl Read) -> Result<Entry, DiscoverError> {
             }
         } else if kind.is_file() {
             let mut bytes = Vec::new();
-            entry.by_ref().take(MAX_FILE_BYTES).read_to_end(&mut bytes).map_err(damaged)?;
+            // One byte more than is allowed shows the reader that the file is too large.
+            entry.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(damaged)?;
             total += bytes.len() as u64;
             tree.insert(&name, Entry::File(bytes));
         }

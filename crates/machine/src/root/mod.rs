@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use record::Recording;
 pub(crate) use tree::Entry;
-use tree::{Step, parts};
+use tree::{Step, Walk, parts};
 
 use crate::error::DiscoverError;
 
@@ -123,6 +123,9 @@ impl Root {
                 None => None,
             },
             Source::Memory(tree) => match self.find(tree, rel)? {
+                Some(Entry::File(bytes)) if bytes.len() as u64 > MAX_FILE_BYTES => {
+                    return Err(DiscoverError::TooLarge { path: rel.to_owned(), limit: MAX_FILE_BYTES });
+                }
                 Some(Entry::File(bytes)) => Some(bytes.clone()),
                 _ => None,
             },
@@ -190,9 +193,10 @@ impl Root {
 
     fn find<'a>(&self, tree: &'a Entry, rel: &str) -> Result<Option<&'a Entry>, DiscoverError> {
         // Nearly all paths run through no link; only the others pay for the walk.
-        match tree.get(parts(rel)) {
-            Some(entry) if !matches!(entry, Entry::Link(_)) => Ok(Some(entry)),
-            _ => Ok(self.resolve(rel)?.and_then(|names| tree.get(names.iter().map(String::as_str)))),
+        match tree.walk(rel) {
+            Walk::Found(entry) => Ok(Some(entry)),
+            Walk::Absent => Ok(None),
+            Walk::Link => Ok(self.resolve(rel)?.and_then(|names| tree.get(names.iter().map(String::as_str)))),
         }
     }
 

@@ -74,3 +74,13 @@ fn what_is_no_tree_is_refused_in_words() {
         assert!(error.starts_with("file: "), "{error}");
     }
 }
+
+#[test]
+fn files_beyond_the_limit_are_refused() {
+    let root = Root::from_files("test", [("f", vec![b'0'; MAX_FILE_BYTES as usize + 1])]);
+    assert!(matches!(root.read("f"), Err(DiscoverError::TooLarge { .. })));
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("sys/devices")).unwrap();
+    std::fs::File::create(dir.path().join("f")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+    assert!(matches!(Root::at(dir.path()).unwrap().read("f"), Err(DiscoverError::TooLarge { .. })));
+}

@@ -26,6 +26,14 @@ pub(crate) enum Step {
     Link(String),
 }
 
+/// Where a path leads.
+pub(crate) enum Walk<'a> {
+    Found(&'a Entry),
+    Absent,
+    /// A link or `..` is on the way: the path must be resolved step by step.
+    Link,
+}
+
 /// The parts of a path that name something; `..` is kept.
 pub(crate) fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".")
@@ -62,6 +70,23 @@ impl Entry {
             Self::Dir(children) => children.get(name),
             _ => None,
         })
+    }
+
+    /// Where a path leads as far as no link is on the way.
+    pub(crate) fn walk(&self, path: &str) -> Walk<'_> {
+        let mut at = self;
+        for name in parts(path) {
+            match at {
+                Self::Dir(_) if name == ".." => return Walk::Link,
+                Self::Dir(children) => match children.get(name) {
+                    Some(child) => at = child,
+                    None => return Walk::Absent,
+                },
+                Self::File(_) => return Walk::Absent,
+                Self::Link(_) => return Walk::Link,
+            }
+        }
+        if matches!(at, Self::Link(_)) { Walk::Link } else { Walk::Found(at) }
     }
 
     /// The names in a directory, in order.
