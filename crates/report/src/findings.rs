@@ -44,7 +44,7 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
         return String::new();
     }
     let column = |f: &Finding| f.labels.0.get(column_key).map_or(String::new(), |l| label_text(column_key, l));
-    let row = |f: &Finding| words(&f.labels, &[column_key, Labels::PURPOSE]);
+    let row = row_names(findings, column_key);
     let (mut columns, mut rows): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for f in findings {
         if !columns.contains(&column(f)) {
@@ -54,6 +54,7 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
             rows.push(row(f));
         }
     }
+    columns.sort_by(|a, b| quantile(a).total_cmp(&quantile(b)));
     let mut table = Table::new().column("", Align::Left);
     for name in &columns {
         table = table.column(&format!("{name} "), Align::Right);
@@ -72,7 +73,43 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
         table.row(cells);
     }
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
-    heading(title, style) + &table.render(style) + &reasons.render(style) + &notes(findings, style)
+    let mut remarks: Vec<String> = Vec::new();
+    for f in findings {
+        let remark = f.note.as_ref().map(|note| format!("{}: {note}", row(f)));
+        remarks.extend(remark.filter(|r| !remarks.contains(r)));
+    }
+    let remarks = if remarks.is_empty() { String::new() } else { hanging("  ", &remarks.join("; "), Ink::Dim, style) };
+    heading(title, style) + &table.render(style) + &reasons.render(style) + &remarks
+}
+
+/// Where a statistic stands among the columns: quantiles by rank, the largest last, other words where they came.
+fn quantile(name: &str) -> f64 {
+    match name {
+        "max" => f64::INFINITY,
+        _ => name.strip_prefix('p').and_then(|rank| rank.parse().ok()).unwrap_or(0.0),
+    }
+}
+
+/// Names rows by as few labels as tell them apart: the tier alone, with layout and page, or all labels.
+fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> String {
+    const FEW: [&str; 2] = [Labels::TIER, Labels::NODE];
+    const SOME: [&str; 5] = [Labels::TIER, Labels::NODE, Labels::LAYOUT, Labels::PAGE, Labels::CHAINS];
+    let full = |f: &Finding| words(&f.labels, &[column_key, Labels::PURPOSE]);
+    let only = |f: &Finding, keys: &[&str]| {
+        let mut labels = f.labels.clone();
+        labels.0.retain(|key, _| keys.contains(&key.as_str()));
+        words(&labels, &[])
+    };
+    let distinct = |name: &dyn Fn(&Finding) -> String| {
+        findings.iter().map(|f| name(f)).filter(|n| !n.is_empty()).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    let rows = distinct(&full);
+    let keys: Option<&[&str]> = [&FEW[..], &SOME[..]].into_iter().find(|keys| distinct(&|f| only(f, keys)) == rows);
+    let column_key = column_key.to_owned();
+    move |f| match keys {
+        Some(keys) => only(f, keys),
+        None => words(&f.labels, &[column_key.as_str(), Labels::PURPOSE]),
+    }
 }
 
 /// The remarks of findings, each said once.
@@ -97,7 +134,9 @@ pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric == "bandwidth.scaling");
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
     for f in findings {
-        let name = words(&f.labels, &[Labels::THREADS, Labels::PURPOSE, Labels::SPAN, Labels::CPUS, Labels::KERNEL]);
+        // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
+        let along = [Labels::THREADS, Labels::SIZE, Labels::PURPOSE, Labels::SPAN, Labels::CPUS, Labels::KERNEL];
+        let name = words(&f.labels, &along);
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, group)) => group.push(f),
             None => groups.push((name, vec![f])),

@@ -69,10 +69,11 @@ pub(crate) fn subject(finding: &Finding) -> String {
         metric => metric.to_owned(),
     };
     words.push(what);
-    for key in [Labels::LAYOUT, Labels::SPAN, Labels::STATISTIC] {
-        words.extend(labels.get(key).filter(|w| *w != "random").map(str::to_owned));
-    }
-    if labels.get(Labels::SPAN).is_none() {
+    // The quantiles of a tail stand and fall together, and a scaling is told by its threads.
+    let scaling = finding.metric == "bandwidth.scaling";
+    words.extend(labels.get(Labels::LAYOUT).filter(|w| *w != "random").map(str::to_owned));
+    words.extend(labels.get(Labels::SPAN).filter(|_| !scaling).map(str::to_owned));
+    if scaling || labels.get(Labels::SPAN).is_none() {
         words.extend(labels.number(Labels::THREADS).map(|n| format!("{n} threads")));
     }
     words.join(" ")
@@ -92,35 +93,51 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut table = Table::new().gap(1).indent(1);
-    for (head, align) in [("tier", Align::Left), ("size ", Align::Right), ("latency |ns ", Align::Right)] {
-        table = table.column(head, align);
-    }
-    for op in OPS {
-        table = table.column(&format!("{op} |one "), Align::Right);
-        table = table.column(&format!("{} |all ", style.rate_unit()), Align::Right);
-    }
-    table = table.column("of|peak", Align::Right).column("", Align::Left);
+    let rows: Vec<(String, Row<'_>)> = rows.into_iter().map(|name| (name.clone(), Row::take(&name, shown))).collect();
     let mut reasons = Reasons::default();
     let mut notes = Vec::new();
     let mut kernels = Vec::new();
-    for name in &rows {
-        let row = Row::take(name, shown);
+    for (name, row) in &rows {
         row.add_reasons(&mut reasons);
         row.add_kernels(name, &mut kernels, style);
-        notes.extend(row.size.and_then(|f| f.note.clone()).map(|note| format!("{name}: {note}")));
-        table.row(row.cells(name, style));
+        for (what, f) in [("size", row.size), ("latency", row.latency)] {
+            notes.extend(f.and_then(|f| f.note.as_ref()).map(|note| format!("{name} {what}: {note}")));
+        }
     }
     let mut out = heading("The ladder", style);
-    out.push_str(&table.render(style));
+    out.push_str(&table(&rows, style));
     out.push_str(&key(style));
     out.push_str(&reasons.render(style));
-    out.push_str(&shares(shown, style));
-    out.push_str(&kernel_lines(kernels, style));
     for note in notes {
         out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
     }
+    out.push_str(&shares(shown, style));
+    out.push_str(&kernel_lines(kernels, style));
     out
+}
+
+/// The table itself. Columns of which no tier has anything are left out: a run of one probe has half of them.
+fn table(rows: &[(String, Row<'_>)], style: &Style) -> String {
+    let mut columns = vec![("tier".to_owned(), Align::Left)];
+    columns.push(("size ".to_owned(), Align::Right));
+    columns.push(("latency |ns ".to_owned(), Align::Right));
+    for op in OPS {
+        columns.push((format!("{op} |one "), Align::Right));
+        columns.push((format!("{} |all ", style.rate_unit()), Align::Right));
+    }
+    columns.push(("of|peak".to_owned(), Align::Right));
+    columns.push((String::new(), Align::Left));
+    let used: Vec<usize> =
+        (0..columns.len()).filter(|&c| rows.iter().any(|(_, row)| row.has().get(c).copied().unwrap_or(true))).collect();
+    let mut table = Table::new().gap(1).indent(1);
+    for &c in &used {
+        table = table.column(&columns[c].0, columns[c].1);
+    }
+    for (name, row) in rows {
+        let cells = row.cells(name, style);
+        table.row(used.iter().filter_map(|&c| cells.get(c).cloned()).collect());
+    }
+    table.render(style)
 }
 
 fn key(style: &Style) -> String {
@@ -165,6 +182,14 @@ impl<'a> Row<'a> {
         let shares = shown.findings.iter().filter(|f| here(f, "peak.share") && f.value.is_some_and(f64::is_finite));
         let peak = shares.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0))).copied();
         Self { size, latency, rates, peak }
+    }
+
+    /// Which cells have something in them, tier and verdict included. One span of an operation brings the other's column along.
+    fn has(&self) -> Vec<bool> {
+        let mut has = vec![true, self.size.is_some(), self.latency.is_some()];
+        has.extend(self.rates.chunks(SPANS.len()).flat_map(|op| [op.iter().any(Option::is_some); SPANS.len()]));
+        has.extend([self.peak.is_some(), true]);
+        has
     }
 
     fn all(&self) -> impl Iterator<Item = &'a Finding> {

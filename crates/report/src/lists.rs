@@ -24,7 +24,7 @@ pub struct ProbeLine {
 pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], style: &Style) -> String {
     let mut table = Table::new().indent(0).column("kernel", Align::Left);
     // Useful bytes of every 64-byte line of span: what turns time into a rate.
-    table = table.column("bytes a line|read+written", Align::Right).column("stores", Align::Left);
+    table = table.column("bytes a|line r+w", Align::Right).column("stores", Align::Left);
     table = table.column("what", Align::Left);
     for kernel in kernels {
         let walk = if kernel.pattern == Pattern::Random { "random lines: " } else { "" };

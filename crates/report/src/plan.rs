@@ -88,7 +88,8 @@ fn steps(steps: &[Step], style: &Style) -> String {
     table = table.column("work", Align::Left).column("time", Align::Right);
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let name = if grouped { words(&step.labels, &[Labels::SIZE, Labels::CPUS]) } else { step.id.clone() };
+        let name =
+            if grouped { words(&step.labels, &[Labels::SIZE, Labels::CPUS, Labels::TIER]) } else { step.id.clone() };
         match groups.iter_mut().find(|(known, _)| *known == name && grouped) {
             Some((_, group)) => group.push(step),
             None => groups.push((name, vec![step])),

@@ -46,7 +46,8 @@ pub(crate) fn plot(plot: &Plot<'_>, style: &Style) -> String {
             canvas.letter(last, i);
         }
     }
-    let mut out = format!("{} {}\n", right(plot.unit, AXIS - 1), legend(plot.series, style));
+    let head = format!("{} {}", right(plot.unit, AXIS - 1), legend(plot.series, style));
+    let mut out = format!("{}\n", head.trim_end());
     let ticks = scale.y_ticks();
     for row in 0..ROWS {
         let tick = ticks.iter().find(|(_, at)| *at == row);

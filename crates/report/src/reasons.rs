@@ -1,5 +1,7 @@
 //! Reasons for doubt, each said once with the numbers it touches.
 
+use std::collections::BTreeMap;
+
 use tiermark_model::{Grade, ReasonCode, Verdict};
 
 use crate::style::{Style, grade_ink};
@@ -25,6 +27,9 @@ struct Group {
 const LISTED: usize = 6;
 /// More texts of one kind than this become one: they differ in their numbers only.
 const TEXTS_A_KIND: usize = 2;
+
+/// What makes reasons alike.
+type Kind = (Grade, Option<ReasonCode>);
 
 impl Reasons {
     /// Adds the reasons of a number.
@@ -54,16 +59,20 @@ impl Reasons {
 
     /// Makes one group of those that have the same grade and code, where they are many.
     fn merge(&mut self) {
+        let mut texts: BTreeMap<Kind, usize> = BTreeMap::new();
+        for group in &self.groups {
+            *texts.entry((group.grade, group.code)).or_default() += 1;
+        }
         let mut merged: Vec<Group> = Vec::new();
         for group in std::mem::take(&mut self.groups) {
-            let kind = |g: &Group| g.grade == group.grade && g.code == group.code;
-            let room = merged.iter().filter(|g| kind(g)).count() < TEXTS_A_KIND;
-            match merged.iter_mut().rfind(|g| kind(g)).filter(|_| !room) {
-                Some(last) => {
-                    last.alike += 1;
+            let few = texts.get(&(group.grade, group.code)).is_none_or(|n| *n <= TEXTS_A_KIND);
+            let alike = merged.iter_mut().find(|g| (g.grade, g.code) == (group.grade, group.code));
+            match alike.filter(|_| !few) {
+                Some(first) => {
+                    first.alike += 1;
                     for subject in group.subjects {
-                        if !last.subjects.contains(&subject) {
-                            last.subjects.push(subject);
+                        if !first.subjects.contains(&subject) {
+                            first.subjects.push(subject);
                         }
                     }
                 }
@@ -127,9 +136,8 @@ mod tests {
         }
         let shown = reasons.render(&Style::default());
         insta::assert_snapshot!(shown, @r"
-          ! suspect: number 10: 10 % of the windows were disturbed
-          ! suspect: number 11, number 12, number 13, number 14, number 15, number 16
-            and 3 more: 11 % of the windows were disturbed (and 8 alike)
+          ! suspect: number 10, number 11, number 12, number 13, number 14, number 15
+            and 4 more: 10 % of the windows were disturbed (and 9 alike)
         ");
     }
 }

@@ -89,16 +89,27 @@ fn refusals(run: &Run, style: &Style) -> String {
     trouble("Not measured", &all, style)
 }
 
-/// A list of refusals, each said once; empty when there is none.
+/// A list of refusals, those with the same reason and cure together; empty when there is none.
 pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
-    let mut said: Vec<&Refusal> = Vec::new();
-    let mut out = String::new();
+    // More than these of one reason are counted, not listed.
+    const LISTED: usize = 6;
+    let mut groups: Vec<(&Refusal, Vec<&str>)> = Vec::new();
     for refusal in refusals {
-        if said.contains(refusal) {
-            continue;
+        let known = groups.iter_mut().find(|(r, _)| r.why == refusal.why && r.cure == refusal.cure);
+        match known {
+            Some((_, whats)) if whats.contains(&refusal.what.as_str()) => {}
+            Some((_, whats)) => whats.push(&refusal.what),
+            None => groups.push((refusal, vec![&refusal.what])),
         }
-        said.push(refusal);
-        let text = format!("{}: {}", refusal.what, refusal.why);
+    }
+    let mut out = String::new();
+    for (refusal, whats) in groups {
+        let listed = if style.verbose { whats.len() } else { LISTED };
+        let mut what = whats.iter().take(listed).copied().collect::<Vec<_>>().join(", ");
+        if whats.len() > listed {
+            what.push_str(&format!(" and {} more", whats.len() - listed));
+        }
+        let text = format!("{what}: {}", refusal.why);
         let mark = style.mark(Grade::Invalid);
         out.push_str(&bullet(mark, Ink::Bad, &text, Some(&refusal.cure), style));
     }
