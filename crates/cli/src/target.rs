@@ -60,6 +60,7 @@ pub(crate) fn open(simulation: &Simulation, seed: u64, stopped: Arc<AtomicBool>)
         noise: simulation.sim_noise.unwrap_or(defaults.noise),
         preemptions_per_second: simulation.sim_busy.unwrap_or(defaults.preemptions_per_second),
         stop_after: simulation.sim_stop,
+        ..defaults
     };
     Ok(Box::new(SimHost::new(machine, simulated_kernels(), options)))
 }

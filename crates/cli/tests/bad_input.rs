@@ -1,0 +1,165 @@
+//! Bad input and bad luck: one clear sentence with what, why and cure, and the documented exit code.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+
+use common::User;
+
+const MACHINE: &str = "synth:sockets=2,cores=2,smt=1,mem=4G";
+
+/// Every command line, its exit code, and words that its sentence must hold.
+const CASES: &[(&[&str], i32, &[&str])] = &[
+    (&["bandwidth", "--op", "reed"], 4, &["'reed'", "tiermark list kernels"]),
+    (&["bandwidth", "--op", "read/avx9", "--sizes", "1M"], 4, &["read/avx9", "tiermark list kernels"]),
+    (&["latency", "--sizes", "0"], 2, &["'0'", "at least 1K"]),
+    (&["latency", "--sizes", "64"], 4, &["64 B", "too small", "1K"]),
+    (&["latency", "--sizes", "1.3"], 2, &["'1.3'", "whole number of bytes"]),
+    (&["latency", "--sizes", "12Q"], 2, &["'12Q'", "unknown unit"]),
+    (&["latency", "--sizes", "900G"], 4, &["900 GiB", "free"]),
+    (&["latency", "--sizes", "64M", "--max-mem", "1M"], 4, &["64 MiB", "--max-mem allows 1 MiB"]),
+    (&["latency", "--layout", "spiral"], 2, &["spiral", "page-random"]),
+    (&["latency", "--chains", "33"], 2, &["33", "1..=32"]),
+    (&["latency", "--cpus", "99"], 4, &["cpu 99", "0-3"]),
+    (&["latency", "--cpus", "node:7"], 4, &["node 7", "0-3"]),
+    (&["latency", "--cpus", "3-1"], 4, &["backwards"]),
+    (&["latency", "--sizes", "1M", "--mem-node", "5"], 4, &["node 5", "0-1"]),
+    (&["latency", "--sizes", "1M", "--page", "1G"], 4, &["1 GiB", "0 are free", "nr_hugepages"]),
+    (&["latency", "--page", "3M"], 2, &["3M", "2M"]),
+    (&["bandwidth", "--threads", "0"], 2, &["'0'", "cores"]),
+    (&["bandwidth", "--threads", "9", "--sizes", "1M"], 4, &["9 threads", "4 cpus"]),
+    (&["latency", "--precision", "-1"], 2, &["-1"]),
+    (&["latency", "--max-time", "soon"], 2, &["soon", "seconds"]),
+    (&["survey", "--quick", "--full"], 2, &["--quick", "--full"]),
+    (&["latency", "--json", "--jsonl"], 2, &["standard output"]),
+    (&["frob"], 2, &["frob"]),
+    (&["help", "frob"], 2, &["frob", "latency"]),
+    (&["list", "frob"], 2, &["frob", "kernels"]),
+    (&["show", "nope"], 2, &["nope", "no run"]),
+    (&["show", "last"], 2, &["no last run", "tiermark survey"]),
+    (&["show", "/etc/passwd"], 1, &["/etc/passwd", "line 1"]),
+    (&["machine", "--root", "/nonexistent"], 2, &["/nonexistent", "sys"]),
+    (&["machine", "--root", "/etc/passwd"], 2, &["/etc/passwd", "sys"]),
+    (&["latency", "--json=/nonexistent/x.json", "--sizes=32K", "--quick"], 1, &["/nonexistent/x.json"]),
+    (&["latency", "--jsonl=/nonexistent/x.jsonl"], 1, &["/nonexistent/x.jsonl"]),
+];
+
+#[test]
+fn each_gets_a_sentence_and_its_exit_code() {
+    for (arguments, code, words) in CASES {
+        let user = User::new();
+        let ran = user.run(&[arguments, &["--simulate", MACHINE][..]].concat());
+        let said = format!("{arguments:?} said:\n{}", ran.err);
+        assert_eq!(ran.code, Some(*code), "{said}");
+        assert!(ran.err.contains("error:"), "{said}");
+        assert!(!ran.err.contains("panicked") && !ran.err.contains("internal error"), "{said}");
+        for word in *words {
+            assert!(ran.err.contains(word), "'{word}' is missing; {said}");
+        }
+    }
+}
+
+#[test]
+fn memory_less_nodes_are_refused_by_name() {
+    let user = User::new();
+    let tree = "synth:sockets=2,cores=2,smt=1,mem=0,cxl=4G";
+    let ran = user.run(&["latency", "--sizes=1M", "--mem-node=0", "--simulate", tree]).expect(4);
+    assert!(ran.err.contains("node 0") && ran.err.contains("no memory"), "{}", ran.err);
+}
+
+#[test]
+fn garbage_trees_and_documents_never_panic() {
+    let user = User::new();
+    for (name, bytes) in [
+        ("empty.tar", &b""[..]),
+        ("garbage.tar.gz", b"\x1f\x8b\x08garbage"),
+        ("noise.tar", &[0xa5; 4096]),
+        ("list.json", b"[1,2,3]"),
+        ("future.json", br#"{"schema":"tiermark/run/9"}"#),
+        ("short.json", br#"{"schema":"tiermark/run/1","id":"#),
+        ("wrong.json", br#"{"schema":"tiermark/run/1","id":5}"#),
+        ("binary.json", &[0xff, 0xfe, 0x00, 0x7b]),
+    ] {
+        let path = user.path(name);
+        fs::write(&path, bytes).unwrap();
+        let path = path.display().to_string();
+        for arguments in [["machine", "--root", &path], ["show", &path, "--json"]] {
+            let ran = user.run(&arguments);
+            let said = format!("{arguments:?}: {:?}\n{}", ran.code, ran.err);
+            assert!(matches!(ran.code, Some(1 | 2)), "{said}");
+            assert!(ran.err.starts_with("tiermark: error: ") && ran.err.lines().count() == 1, "{said}");
+            assert!(!ran.err.contains("internal error"), "{said}");
+        }
+    }
+    fs::create_dir_all(user.path("tree/sys/devices/system/cpu")).unwrap();
+    fs::write(user.path("tree/sys/devices/system/cpu/online"), b"0-\xff\x00zzz\n").unwrap();
+    let ran = user.run(&["machine", "--root", "tree"]);
+    assert!(!ran.err.contains("internal error"), "{}", ran.err);
+}
+
+#[test]
+fn a_store_that_cannot_be_written_costs_a_warning_not_the_run() {
+    let user = User::new();
+    // A file where the directory should be stops even root.
+    fs::write(user.path("runs"), b"in the way").unwrap();
+    let ran = user.run(&["latency", "--simulate", MACHINE, "--quick", "--sizes=32K"]).expect(0);
+    assert!(ran.err.contains("warning") && ran.err.contains("TIERMARK_HOME"), "{}", ran.err);
+    let beside = fs::read_dir(user.home.path()).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
+    let saved: Vec<String> = beside.filter(|n| n.starts_with("tiermark-") && n.ends_with(".json")).collect();
+    assert_eq!(saved.len(), 1, "the document goes to the current directory");
+    assert!(ran.out.contains(&saved[0]), "{}", ran.out);
+}
+
+#[test]
+fn nowhere_to_save_is_a_failure_that_still_shows_the_result() {
+    let user = User::new();
+    fs::write(user.path("runs"), b"in the way").unwrap();
+    let gone = user.path("gone");
+    fs::create_dir(&gone).unwrap();
+    fs::set_permissions(&gone, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = user.command(&["latency", "--simulate", MACHINE, "--quick", "--sizes=32K"]);
+    command.current_dir("/proc").env("TMPDIR", "/proc");
+    let output = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("could not be saved") && err.contains("--json=-"), "{err}");
+    assert!(out.contains("32 KiB"), "{out}");
+}
+
+#[test]
+fn a_full_disk_is_said() {
+    let user = User::new();
+    let arguments = ["latency", "--simulate", MACHINE, "--quick", "--sizes=32K", "--json=/dev/full"];
+    let ran = user.run(&arguments).expect(1);
+    assert!(ran.err.contains("/dev/full") && ran.err.contains("No space left"), "{}", ran.err);
+    assert_eq!(user.saved("json").len(), 1, "the store has the run all the same");
+    let mut command = user.command(&["list", "kernels"]);
+    command.stdout(fs::File::options().write(true).open("/dev/full").unwrap());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"));
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let user = User::new();
+    for arguments in [
+        &["list", "kernels"][..],
+        &["schema"],
+        &["completions", "bash"],
+        &["help", "latency"],
+        &["survey", "--quick", "--simulate", MACHINE],
+        &["survey", "--quick", "--simulate", MACHINE, "--json"],
+        &["survey", "--quick", "--simulate", MACHINE, "--jsonl"],
+    ] {
+        let mut child = user.start(arguments);
+        let mut first = String::new();
+        // The reader takes one line, or none, and goes.
+        BufReader::with_capacity(16, child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), err.contains("error")), (Some(0), false), "{arguments:?}: {err}");
+    }
+}

@@ -1,0 +1,95 @@
+//! Running the program as a user does, in a home of its own.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A user with an empty home.
+pub(crate) struct User {
+    pub(crate) home: TempDir,
+}
+
+/// What a run of the program left.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl User {
+    pub(crate) fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap() }
+    }
+
+    /// The program with a bare environment, so that nobody's settings reach the tests.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tiermark"));
+        command.args(arguments).env_clear().env("TIERMARK_HOME", self.home.path()).env("PATH", "/usr/bin:/bin");
+        command.current_dir(self.home.path()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::from(self.command(arguments).output().unwrap())
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Files of saved runs with an extension.
+    pub(crate) fn saved(&self, extension: &str) -> Vec<PathBuf> {
+        let listing = std::fs::read_dir(self.path("runs")).into_iter().flatten().flatten().map(|e| e.path());
+        listing.filter(|p| p.extension().is_some_and(|e| e == extension)).collect()
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    /// Panics with everything printed unless the exit code is this one.
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        self
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e} in:\n{}", self.out))
+    }
+}
+
+/// A saved document.
+pub(crate) fn document(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// All findings of a run document.
+pub(crate) fn findings(run: &Value) -> Vec<Value> {
+    let experiments = run["experiments"].as_array().expect("experiments");
+    experiments.iter().flat_map(|e| e["findings"].as_array().unwrap().clone()).collect()
+}
+
+/// A report without what differs from run to run: time, id, and the last paragraph (clock, versions, place).
+pub(crate) fn stable(report: &str) -> String {
+    let body = report.rsplit_once("\nclock ").map_or(report, |(body, _)| body);
+    let mut lines: Vec<String> = body.lines().map(|l| l.trim_end().to_owned()).collect();
+    if let Some(head) = lines.first_mut() {
+        let parts: Vec<&str> = head.split(" · ").map(|part| if part.ends_with('Z') { "TIME" } else { part }).collect();
+        *head = parts.join(" · ");
+    }
+    lines.join("\n")
+}

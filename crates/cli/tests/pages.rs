@@ -1,0 +1,105 @@
+//! Help, lists, schema, completions, man pages, versions.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::User;
+
+#[test]
+fn versions_say_what_was_built() {
+    let user = User::new();
+    let line = user.run(&["--version"]).expect(0).out;
+    assert!(line.starts_with(concat!("tiermark ", env!("CARGO_PKG_VERSION"), " (")), "{line}");
+    assert!(line.contains("rustc"), "{line}");
+    let tool = user.run(&["--version", "--json"]).expect(0).json();
+    assert_eq!(tool["version"], env!("CARGO_PKG_VERSION"));
+    for field in ["target", "rustc", "libc"] {
+        assert!(tool[field].as_str().is_some_and(|t| line.contains(t)), "{field}: {tool}");
+    }
+}
+
+#[test]
+fn the_schema_is_the_committed_one() {
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/run-1.json");
+    let printed = User::new().run(&["schema"]).expect(0).json();
+    let committed: serde_json::Value = serde_json::from_slice(&fs::read(committed).unwrap()).unwrap();
+    assert_eq!(
+        printed, committed,
+        "the schema has drifted: `tiermark schema > schema/run-1.json`, if fields were only added"
+    );
+}
+
+#[test]
+fn every_command_and_probe_has_help() {
+    let user = User::new();
+    let commands = user.run(&["list", "commands"]).expect(0).out;
+    let names: Vec<&str> = commands.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    assert!(names.len() >= 9, "{commands}");
+    for name in &names {
+        assert!(user.run(&[name, "--help"]).expect(0).out.contains("Usage:"), "{name}");
+        user.run(&["help", name]).expect(0);
+    }
+    for probe in ["latency", "bandwidth"] {
+        let page = user.run(&["help", probe]).expect(0).out;
+        assert!(page.contains("What it is not") && page.contains("Sources"), "{page}");
+        assert!(user.run(&["list", "probes"]).expect(0).out.contains(probe));
+    }
+    // The tables of two published experiments, as a user would ask for them; help is wrapped to the terminal.
+    let help = |name| {
+        let text = user.run(&["help", name]).expect(0).out + &user.run(&[name, "--help"]).expect(0).out;
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(help("bandwidth").contains("--threads one --sizes 4K,"));
+    assert!(help("latency").contains("--layout stride:64,random --cpus node:0 --mem-node 1"));
+}
+
+#[test]
+fn kernels_are_listed_with_what_they_do() {
+    let list = User::new().run(&["list", "kernels"]).expect(0).out;
+    for kernel in ["read/portable", "write.nt/portable", "copy.rep/portable"] {
+        assert!(list.contains(kernel), "{list}");
+    }
+}
+
+#[test]
+fn completions_and_man_pages_cover_every_command() {
+    let user = User::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = user.run(&["completions", shell]).expect(0).out;
+        assert!(script.contains("survey") && script.contains("mem-node"), "{shell}");
+    }
+    user.run(&["man", "pages"]).expect(0);
+    for page in ["tiermark.1", "tiermark-survey.1", "tiermark-latency.1", "tiermark-machine.1"] {
+        let text = fs::read_to_string(user.path("pages").join(page)).unwrap();
+        assert!(text.contains(".TH"), "{page}");
+    }
+    let survey = fs::read_to_string(user.path("pages/tiermark-survey.1")).unwrap();
+    assert!(survey.contains("allow\\-partial") && !survey.contains("simulate"), "hidden flags stay hidden");
+}
+
+#[test]
+fn colour_is_written_when_asked_for_and_never_into_a_pipe() {
+    let user = User::new();
+    let arguments = ["machine", "--simulate", "synth:cores=2"];
+    assert!(!user.run(&arguments).expect(0).out.contains('\x1b'));
+    assert!(user.run(&[&arguments[..], &["--color=always"]].concat()).expect(0).out.contains('\x1b'));
+    let forced = |name: &str| {
+        let mut command = user.command(&arguments);
+        command.env("CLICOLOR_FORCE", "1").env(name, "1");
+        String::from_utf8(command.output().unwrap().stdout).unwrap().contains('\x1b')
+    };
+    assert!(forced("CLICOLOR_FORCE"));
+    assert!(!forced("NO_COLOR"), "NO_COLOR wins");
+}
+
+#[test]
+fn text_is_ascii_when_asked_for_or_when_the_locale_is() {
+    let user = User::new();
+    let arguments = ["latency", "--simulate", "synth:cores=2", "--quick", "--sizes=32K,1M", "--no-save"];
+    assert!(!user.run(&arguments).expect(0).out.is_ascii());
+    assert!(user.run(&[&arguments[..], &["--ascii"]].concat()).expect(0).out.is_ascii());
+    let mut plain = user.command(&arguments);
+    assert!(plain.env("LC_ALL", "C").output().unwrap().stdout.is_ascii());
+}

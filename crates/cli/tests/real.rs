@@ -1,0 +1,137 @@
+//! The program on the machine the tests run on: structure, never speed.
+
+mod common;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Ran, User, document, findings};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Whatever else runs, these tests measure: numbers are not looked at.
+const QUICK: [&str; 4] = ["survey", "--quick", "--force", "--allow-partial"];
+
+#[test]
+fn a_quick_survey_measures_the_ladder() {
+    let user = User::new();
+    // More time than a quiet machine needs: others may be compiling.
+    let ran = user.run(&[&QUICK[..], &["--max-time=90"]].concat()).expect(0);
+    assert!(ran.out.contains("The ladder") && ran.out.contains("Saved as"), "{}", ran.out);
+    let saved = user.saved("json");
+    assert_eq!((saved.len(), user.saved("journal").len()), (1, 0));
+    let run = document(&saved[0]);
+    assert_eq!((run["complete"].as_bool(), run["simulated"].is_null()), (Some(true), true));
+    assert!(run["bench"]["clock"]["hz"].as_f64().unwrap() > 0.0);
+    let found = findings(&run);
+    for metric in ["latency", "bandwidth"] {
+        let tiers: Vec<&str> =
+            found.iter().filter(|f| f["metric"] == metric).filter_map(|f| f["labels"]["tier"].as_str()).collect();
+        assert!(tiers.contains(&"L1") && tiers.contains(&"DRAM"), "{metric} of {tiers:?}");
+    }
+    for finding in &found {
+        assert!(finding["value"].as_f64().is_none_or(|v| v > 0.0), "{finding}");
+        let grade = finding["verdict"]["grade"].as_str().unwrap();
+        assert!(["trusted", "suspect", "invalid"].contains(&grade), "{finding}");
+        let reasons = finding["verdict"]["reasons"].as_array().unwrap().len();
+        assert_eq!(grade == "trusted", reasons == 0, "{finding}");
+    }
+}
+
+#[test]
+fn tables_hold_exactly_what_was_asked_for() {
+    let user = User::new();
+    let arguments = ["latency", "--quick", "--force", "--sizes=16K,64K", "--layout=stride:64,random", "--json"];
+    let run = user.run(&arguments).expect(0).json();
+    let steps = run["experiments"][0]["plan"]["steps"].as_array().unwrap().len();
+    assert_eq!(steps, 4);
+    let arguments = ["bandwidth", "--quick", "--force", "--sizes=16K,64K", "--op=read,copy", "--threads=one", "--json"];
+    let run = user.run(&arguments).expect(0).json();
+    let values: Vec<f64> = findings(&run).iter().filter_map(|f| f["value"].as_f64()).collect();
+    assert!(values.len() >= 4 && values.iter().all(|v| *v > 0.0), "{values:?}");
+}
+
+#[test]
+fn the_machine_is_read_captured_and_read_back() {
+    let user = User::new();
+    let live = user.run(&["machine", "--json"]).expect(0).json();
+    assert!(!live["cpus"].as_array().unwrap().is_empty());
+    assert!(user.run(&["machine"]).expect(0).out.contains("cpus"));
+    user.run(&["machine", "--capture", "me.tar.gz"]).expect(0);
+    let captured = user.run(&["machine", "--root", "me.tar.gz", "--json"]).expect(0).json();
+    for part in ["cpus", "caches", "dimms", "page_bytes", "cpu_model"] {
+        assert_eq!(live[part], captured[part], "{part}");
+    }
+}
+
+#[test]
+fn the_self_test_passes_here() {
+    let ran = User::new().run(&["selftest"]).expect(0);
+    assert!(ran.out.contains("checks passed"), "{}", ran.out);
+}
+
+#[test]
+fn a_dry_run_measures_nothing() {
+    let user = User::new();
+    let ran = user.run(&["survey", "--dry-run"]).expect(0);
+    assert!(ran.out.contains("Plan of latency") && ran.out.contains("Plan of bandwidth"), "{}", ran.out);
+    assert!(user.saved("json").is_empty() && user.saved("journal").is_empty());
+}
+
+/// Starts a survey, waits until it measures and then some, and sends a signal.
+fn stopped_by(user: &User, signal: Signal, after: Duration) -> (Ran, Duration) {
+    let child = user.start(&QUICK);
+    let pid = Pid::from_raw(child.id() as i32).unwrap();
+    let began = Instant::now();
+    while user.saved("journal").is_empty() {
+        assert!(began.elapsed() < Duration::from_secs(30), "no journal appears");
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(after);
+    let sent = Instant::now();
+    kill_process(pid, signal).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    (ran, sent.elapsed())
+}
+
+#[test]
+fn signals_stop_a_run_and_lose_nothing() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        for after in [0, 137, 700] {
+            let user = User::new();
+            let (ran, took) = stopped_by(&user, signal, Duration::from_millis(after));
+            let ran = ran.expect(code);
+            // A second is the promise on a machine of its own; here compilers may hold the cpus.
+            assert!(took < Duration::from_secs(10), "{took:?}");
+            assert!(user.saved("journal").is_empty(), "the journal is gone once the run has ended");
+            match user.saved("json").as_slice() {
+                [] => assert!(ran.err.contains("before anything was measured"), "{}", ran.err),
+                [saved] => {
+                    assert_eq!(document(saved)["complete"], false);
+                    assert!(ran.out.contains("INCOMPLETE"), "{}", ran.out);
+                }
+                several => panic!("{several:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_is_recovered_from_its_journal() {
+    for after in [20, 411, 900] {
+        let user = User::new();
+        let (ran, _) = stopped_by(&user, Signal::KILL, Duration::from_millis(after));
+        assert_eq!(ran.code, None, "killed");
+        assert_eq!((user.saved("json").len(), user.saved("journal").len()), (0, 1));
+        let shown = user.run(&["show", "last"]).expect(0);
+        assert!(shown.err.contains("was killed") && shown.out.contains("INCOMPLETE"), "{}\n{}", shown.out, shown.err);
+        assert_eq!((user.saved("json").len(), user.saved("journal").len()), (1, 0));
+        let run = document(&user.saved("json")[0]);
+        let observed =
+            run["experiments"].as_array().unwrap().iter().map(|e| e["observations"].as_array().unwrap().len());
+        if observed.sum::<usize>() > 3 {
+            assert!(!findings(&run).is_empty(), "findings are derived from the journal's observations");
+        }
+        // It is said once.
+        assert_eq!(user.run(&["show", "last"]).expect(0).err, "");
+    }
+}

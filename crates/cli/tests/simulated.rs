@@ -1,0 +1,156 @@
+//! The whole program on simulated machines: exact, whatever this machine is.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{User, document, findings, stable};
+
+/// A small guest: one socket, two cores.
+const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
+/// Two sockets of four cores with two threads.
+const SERVER: &str = "synth:sockets=2,cores=4,smt=2,mem=16G";
+/// Two sockets, and two nodes of CXL memory.
+const EXPANDED: &str = "synth:sockets=2,cores=4,smt=1,mem=16G,cxl=32G,cxl=32G";
+/// 8 sockets, 2,048 cpus.
+const LARGEST: &str = "synth:largest";
+
+/// The report of a survey, and its document beside it.
+fn survey(tree: &str, more: &[&str]) -> (String, serde_json::Value) {
+    let user = User::new();
+    let mut arguments = vec!["survey", "--simulate", tree, "--json=run.json"];
+    arguments.extend(more);
+    let ran = user.run(&arguments).expect(0);
+    assert_eq!(ran.err, "");
+    (stable(&ran.out), document(&user.path("run.json")))
+}
+
+// Kernels differ between architectures, and their names stand in reports.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn reports_are_exact() {
+    insta::assert_snapshot!("survey_guest", survey(GUEST, &[]).0);
+    insta::assert_snapshot!("survey_server_quick", survey(SERVER, &["--quick"]).0);
+    insta::assert_snapshot!("survey_expanded_quick_ascii", survey(EXPANDED, &["--quick", "--ascii", "--width=120"]).0);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn plans_are_exact() {
+    let plan = |arguments: &[&str]| User::new().run(arguments).expect(0).out;
+    insta::assert_snapshot!("plan_largest", plan(&["survey", "--simulate", LARGEST, "--dry-run"]));
+    insta::assert_snapshot!(
+        "plan_remote_latency",
+        plan(&[
+            "latency",
+            "--simulate",
+            SERVER,
+            "--dry-run",
+            "--sizes",
+            "2K,32K,2M,128M",
+            "--layout",
+            "stride:64,random",
+            "--cpus",
+            "node:0",
+            "--mem-node",
+            "1",
+        ])
+    );
+}
+
+#[test]
+fn the_same_command_gives_the_same_numbers() {
+    let (first, one) = survey(GUEST, &["--quick", "--seed=7"]);
+    let (second, two) = survey(GUEST, &["--quick", "--seed=7"]);
+    assert_eq!(first, second);
+    assert_eq!(one["experiments"], two["experiments"]);
+    let (_, other) = survey(GUEST, &["--quick", "--seed=8"]);
+    assert_ne!(one["experiments"], other["experiments"], "another seed, other noise");
+}
+
+#[test]
+fn every_tier_of_a_server_is_found() {
+    let (_, run) = survey(SERVER, &["--quick"]);
+    assert_eq!((run["complete"].as_bool(), run["simulated"].as_str()), (Some(true), Some(SERVER)));
+    for tier in ["L1", "L2", "L3", "DRAM"] {
+        for metric in ["latency", "bandwidth"] {
+            let found: Vec<f64> = findings(&run)
+                .iter()
+                .filter(|f| f["metric"] == metric && f["labels"]["tier"] == tier)
+                .map(|f| f["value"].as_f64().unwrap_or_else(|| panic!("no value: {f}")))
+                .collect();
+            assert!(!found.is_empty() && found.iter().all(|v| *v > 0.0), "{metric} of {tier}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn planning_for_2048_cpus_is_quick() {
+    let began = Instant::now();
+    let plan = User::new().run(&["survey", "--simulate", LARGEST, "--dry-run", "--json"]).expect(0).json();
+    // Wide of the mark on purpose: this is about a plan that grows with the square of the cpus, not about speed.
+    assert!(began.elapsed() < Duration::from_secs(30));
+    let steps: usize = plan.as_array().unwrap().iter().map(|p| p["plan"]["steps"].as_array().unwrap().len()).sum();
+    let small = User::new().run(&["survey", "--simulate", GUEST, "--dry-run", "--json"]).expect(0).json();
+    let few: usize = small.as_array().unwrap().iter().map(|p| p["plan"]["steps"].as_array().unwrap().len()).sum();
+    // Steps follow tiers and the octaves of their sizes: 1,024 times the cpus must not make 4 times the steps.
+    assert!(steps < 4 * few, "{steps} steps, {few} on two cpus");
+}
+
+#[test]
+fn a_busy_machine_is_told() {
+    let (_, run) = survey(GUEST, &["--quick", "--sim-busy=200"]);
+    let doubted = findings(&run).iter().filter(|f| f["verdict"]["grade"] != "trusted").count();
+    assert!(doubted > 0, "time slices lost 200 times a second leave no mark");
+    User::new().run(&["survey", "--quick", "--simulate", GUEST, "--sim-busy=200", "--strict", "-q"]).expect(6);
+}
+
+#[test]
+fn a_stopped_run_keeps_what_it_has() {
+    let user = User::new();
+    let ran = user.run(&["survey", "--simulate", GUEST, "--sim-stop=3"]).expect(130);
+    assert!(ran.out.contains("INCOMPLETE"), "{}", ran.out);
+    let saved = user.saved("json");
+    assert_eq!((saved.len(), user.saved("journal").len()), (1, 0));
+    let run = document(&saved[0]);
+    assert_eq!(run["complete"], false);
+    assert!(findings(&run).iter().any(|f| f["value"].is_number()));
+}
+
+#[test]
+fn a_saved_run_is_shown_as_it_was() {
+    let user = User::new();
+    let first = user.run(&["latency", "--simulate", GUEST, "--quick", "--sizes=32K,1M"]).expect(0);
+    let again = user.run(&["show"]).expect(0);
+    let body = |text: &str| text.rsplit_once("Saved as").map_or(text.to_owned(), |(body, _)| body.to_owned());
+    assert_eq!(body(&first.out).trim_end(), again.out.trim_end());
+    let json = user.run(&["show", "last", "--json"]).expect(0);
+    let id = json.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(user.run(&["show", &id]).expect(0).out, again.out);
+    assert!(user.run(&["list", "runs"]).expect(0).out.contains(&id));
+    let mut piped = user.command(&["show", "-"]);
+    piped.stdin(std::fs::File::open(user.saved("json").remove(0)).unwrap());
+    assert_eq!(String::from_utf8(piped.output().unwrap().stdout).unwrap(), again.out);
+    assert!(!user.run(&["show", "last", "--redact"]).expect(0).out.contains("· synthetic ·"));
+}
+
+#[test]
+fn events_are_json_lines_and_end_with_the_run() {
+    let user = User::new();
+    let ran = user.run(&["latency", "--simulate", GUEST, "--quick", "--sizes=32K", "--jsonl"]).expect(0);
+    let events: Vec<serde_json::Value> = ran.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let name = |at: usize| events[at]["event"].as_str().unwrap();
+    assert_eq!((name(0), name(1), name(events.len() - 1)), ("run_started", "experiment_started", "run_done"));
+    assert!(events.iter().any(|e| e["event"] == "observed" && e["observation"]["value"].is_number()));
+    assert_eq!(events.last().unwrap()["complete"], true);
+}
+
+#[test]
+fn one_run_has_several_outputs_at_once() {
+    let user = User::new();
+    let arguments = ["bandwidth", "--simulate", GUEST, "--quick", "--sizes=32K", "--op=read", "--json=a.json"];
+    let ran = user.run(&[&arguments[..], &["--jsonl=a.jsonl", "--no-save"]].concat()).expect(0);
+    assert!(ran.out.contains("GB/s") && user.path("a.jsonl").exists());
+    assert_eq!(document(&user.path("a.json"))["title"], "bandwidth");
+    assert!(user.saved("json").is_empty(), "--no-save saves nothing");
+}
