@@ -77,6 +77,21 @@ fn without_mbind_memory_is_touched_first_where_it_shall_be() {
     assert!(proof.how.starts_with("numa_maps"), "{proof:?}");
     assert_eq!(proof.on_target, Some(1.0), "{proof:?}");
     assert_eq!(proof.by_node.keys().collect::<Vec<_>>(), [&near]);
+    // Every node that has cpus and memory of its own can be had by touching from there, alone and in turns.
+    let reachable: IdSet =
+        machine.nodes.iter().filter(|n| !n.cpus.is_empty() && n.memory_bytes != Some(0)).map(|n| n.id).collect();
+    for policy in [MemPolicy::Bind, MemPolicy::Interleave] {
+        for nodes in reachable.iter().map(|node| IdSet::from_iter([node])).chain([reachable.clone()]) {
+            if policy == MemPolicy::Bind && nodes.len() > 1 {
+                continue;
+            }
+            let mut setup = setup(&machine, &nodes.to_string());
+            setup.regions[0].policy = policy;
+            let proof = host.prepare(&setup).unwrap().placement();
+            assert_eq!(proof.on_target, Some(1.0), "{proof:?}");
+            assert_eq!(proof.by_node.keys().copied().collect::<IdSet>(), nodes);
+        }
+    }
     // A node without cpus cannot be reached by touching.
     let Err(refusal) = host.prepare(&setup(&machine, &far.to_string())) else { panic!("prepared") };
     assert!(refusal.why.contains("mbind was refused") && refusal.cure.contains("SYS_NICE"), "{refusal}");

@@ -241,7 +241,9 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
     }
     // A precaution; a kernel without KSM refuses it and has nothing to merge with.
     let _ = mapping.advise(Advice::Unmergeable);
-    if let Err(error) = mapping.lock_on_fault()
+    // Reserved huge pages are never swapped; locking them would populate them at once, on this thread's node.
+    if !matches!(page, PageKind::Huge(_))
+        && let Err(error) = mapping.lock_on_fault()
         && !machine.system.swaps.is_empty()
     {
         notes.push(format!("memory could not be locked and may be swapped out: {error} (ulimit -l)"));
