@@ -1,39 +1,16 @@
 //! The frame of a sequential kernel: passes around an unrolled loop, and a loop of single lines for the rest.
 
-/// One instruction for each vector register number in `$regs`, on memory at `$ptr + $off + number * $width`.
-/// `\r` stands for the number.
+/// For each vector register number in `$regs`, one instruction a pair `(before, pointer, after)` around the memory
+/// operand at `pointer + $off + number * $width`. `\r` stands for the number.
+///
+/// All instructions of one vector come before those of the next: loads and stores that alternate were up to a third
+/// faster than eight loads and then eight stores (non-temporal copies on Zen 5), and never slower.
 macro_rules! each {
-    ($regs:literal, $pre:expr, $ptr:literal, $off:expr, $width:literal, $post:expr) => {
-        concat!(".irp r,", $regs, "\n", $pre, "[", $ptr, " + ", $off, " + \\r*", $width, "]", $post, "\n.endr")
-    };
-}
-
-/// As [`each`], a load and a store of every register before the next, so that no burst of loads waits for stores.
-macro_rules! each_move {
-    ($regs:literal, $load:literal, $from:literal, $store:literal, $to:literal, $reg:literal, $off:expr,
-     $width:literal) => {
+    ($regs:literal, $off:expr, $width:literal, $(($pre:expr, $ptr:literal, $post:expr)),+) => {
         concat!(
-            ".irp r,",
-            $regs,
-            "\n",
-            $load,
-            "[",
-            $from,
-            " + ",
-            $off,
-            " + \\r*",
-            $width,
-            "]\n",
-            $store,
-            "[",
-            $to,
-            " + ",
-            $off,
-            " + \\r*",
-            $width,
-            "], ",
-            $reg,
-            "\\r\n.endr"
+            ".irp r,", $regs, "\n",
+            $($pre, "[", $ptr, " + ", $off, " + \\r*", $width, "]", $post, "\n",)+
+            ".endr"
         )
     };
 }
