@@ -23,7 +23,11 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
     // What people name first comes first; the rest follows by name.
     const FIRST: [&str; 7] =
         [Labels::TIER, Labels::NODE, Labels::SIZE, Labels::OP, Labels::LAYOUT, Labels::KERNEL, Labels::PAGE];
-    let mut shown: Vec<(&String, &Label)> = labels.0.iter().filter(|(k, _)| !without.contains(&k.as_str())).collect();
+    // A kernel's name begins with its operation.
+    let kernel = labels.get(Labels::KERNEL).filter(|_| !without.contains(&Labels::KERNEL));
+    let said = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
+    let told = |key: &str| without.contains(&key) || (key == Labels::OP && said.is_some() && labels.get(key) == said);
+    let mut shown: Vec<(&String, &Label)> = labels.0.iter().filter(|(key, _)| !told(key)).collect();
     shown.sort_by_key(|(key, _)| FIRST.iter().position(|k| k == key).unwrap_or(FIRST.len()));
     let words = shown.into_iter().map(|(key, label)| match (key.as_str(), label) {
         (Labels::THREADS, Label::Whole(1)) => "1 thread".to_owned(),
@@ -176,17 +180,20 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
         + &notes(group, style)
 }
 
-/// Every finding no other view has shown.
+/// Every finding no other view has shown; with `verbose`, every finding, with interval and number of samples.
 pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
-    let findings = shown.rest();
+    let rest = shown.rest();
+    let findings = if style.verbose { shown.findings.clone() } else { rest.clone() };
     if findings.is_empty() {
         return String::new();
     }
     let mut table = Table::new().column("what", Align::Left).column("of", Align::Left);
     table = table.column("value ", Align::Right).column("unit", Align::Left).column("n", Align::Right);
     let mut reasons = Reasons::default();
-    for f in &findings {
+    for f in &rest {
         reasons.add(&format!("{} {}", f.metric, words(&f.labels, &[Labels::PURPOSE])), &f.verdict);
+    }
+    for f in &findings {
         table.row(vec![
             Cell::new(&f.metric),
             Cell::new(words(&f.labels, &[Labels::PURPOSE])),
@@ -195,5 +202,5 @@ pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
             Cell::inked(f.samples.to_string(), Ink::Dim),
         ]);
     }
-    heading("Findings", style) + &table.render(style) + &reasons.render(style) + &notes(&findings, style)
+    heading("Findings", style) + &table.render(style) + &reasons.render(style) + &notes(&rest, style)
 }

@@ -103,6 +103,10 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, style: &Style) -> String {
         for (what, f) in [("size", row.size), ("latency", row.latency)] {
             notes.extend(f.and_then(|f| f.note.as_ref()).map(|note| format!("{name} {what}: {note}")));
         }
+        // The remarks of rates stand beside their kernels, where they have one.
+        for f in row.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none()) {
+            notes.extend(f.note.as_ref().map(|note| format!("{}: {note}", subject(f))));
+        }
     }
     let mut out = heading("The ladder", style);
     out.push_str(&table(&rows, style));
