@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use tiermark_machine::{LiveFacts, Root, discover, dmi};
+use tiermark_machine::{LiveFacts, Root, capture, discover, dmi};
 use tiermark_model::{CoreKind, Dimm, Machine};
 
 /// The folder of shared fixtures, beside the workspace.
@@ -103,9 +103,20 @@ fn hwlocs_archives_have_the_counts_of_their_names() {
         check_invariants(&name, &m);
         let hybrid = name.contains("hybrid") || name.contains("hetero");
         assert_eq!(m.cpus.iter().any(|cpu| cpu.kind.is_some()), hybrid, "{name}");
+        assert_same_from_capture(&name, &path, &m);
         seen += 1;
     }
     assert_eq!(seen, HWLOC.len());
+}
+
+/// A capture of a tree describes the machine of the tree, but for the host's name and what could not be inferred.
+fn assert_same_from_capture(name: &str, path: &Path, original: &Machine) {
+    let mut archive = Vec::new();
+    capture(&Root::at(path).unwrap(), &LiveFacts::default(), &mut archive).unwrap();
+    let mut copy = discover(&Root::from_archive(name, &archive).unwrap(), &LiveFacts::default()).unwrap();
+    copy.system.hostname = original.system.hostname.clone();
+    copy.unseen = original.unseen.clone();
+    assert_eq!(&copy, original, "{name}");
 }
 
 #[test]

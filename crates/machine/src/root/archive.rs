@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::tree::Entry;
+use super::tree::{Entry, Tree};
 use super::{DiscoverError, MAX_FILE_BYTES};
 
 /// Bytes of all files together; the largest real capture known here holds 10 MiB.
@@ -13,7 +13,7 @@ const MAX_STREAM_BYTES: u64 = 1 << 30;
 const MAX_ENTRIES: usize = 1_000_000;
 
 /// Reads a `.tar`, `.tar.gz` or `.tar.bz2`, told apart by their first bytes.
-pub(crate) fn unpack(path: &str, mut file: impl Read) -> Result<Entry, DiscoverError> {
+pub(crate) fn unpack(path: &str, mut file: impl Read) -> Result<Tree, DiscoverError> {
     let io_error = |source| DiscoverError::Io { path: path.to_owned(), source };
     let mut magic = Vec::new();
     file.by_ref().take(3).read_to_end(&mut magic).map_err(io_error)?;
@@ -36,9 +36,9 @@ impl ChainReader for Vec<u8> {
     }
 }
 
-fn untar(path: &str, stream: impl Read) -> Result<Entry, DiscoverError> {
+fn untar(path: &str, stream: impl Read) -> Result<Tree, DiscoverError> {
     let damaged = |source: io::Error| DiscoverError::NotATree { path: path.to_owned(), why: source.to_string() };
-    let mut tree = Entry::default();
+    let mut tree = Tree::default();
     let mut total = 0u64;
     let mut archive = tar::Archive::new(stream.take(MAX_STREAM_BYTES));
     for (count, entry) in archive.entries().map_err(damaged)?.enumerate() {
@@ -49,7 +49,7 @@ fn untar(path: &str, stream: impl Read) -> Result<Entry, DiscoverError> {
         let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
         let kind = entry.header().entry_type();
         if kind.is_dir() {
-            tree.insert(&name, Entry::default());
+            tree.insert(&name, Entry::Dir(Vec::new()));
         } else if kind.is_symlink() {
             if let Some(target) = entry.link_name_bytes() {
                 tree.insert(&name, Entry::Link(String::from_utf8_lossy(&target).into_owned()));

@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use record::Recording;
-pub(crate) use tree::Entry;
-use tree::{Step, Walk, parts};
+use tree::{Entry, Step, Tree, Walk, parts};
 
 use crate::error::DiscoverError;
 
@@ -36,7 +35,7 @@ enum Source {
     /// A directory that links must not leave.
     Directory(PathBuf),
     /// An archive, or a machine built in memory.
-    Memory(Arc<Entry>),
+    Memory(Arc<Tree>),
 }
 
 impl Root {
@@ -84,7 +83,7 @@ impl Root {
 
     /// A machine given as paths and contents.
     pub fn from_files<P: AsRef<str>, B: Into<Vec<u8>>>(label: &str, files: impl IntoIterator<Item = (P, B)>) -> Self {
-        let mut tree = Entry::default();
+        let mut tree = Tree::default();
         for (path, bytes) in files {
             tree.insert(path.as_ref(), Entry::File(bytes.into()));
         }
@@ -186,17 +185,19 @@ impl Root {
                 None => Ok(Vec::new()),
             },
             Source::Memory(tree) => {
-                Ok(self.find(tree, rel)?.map(|entry| entry.names().cloned().collect()).unwrap_or_default())
+                let mut names = self.find(tree, rel)?.map(|entry| entry.names().to_vec()).unwrap_or_default();
+                names.sort_unstable();
+                Ok(names)
             }
         }
     }
 
-    fn find<'a>(&self, tree: &'a Entry, rel: &str) -> Result<Option<&'a Entry>, DiscoverError> {
+    fn find<'a>(&self, tree: &'a Tree, rel: &str) -> Result<Option<&'a Entry>, DiscoverError> {
         // Nearly all paths run through no link; only the others pay for the walk.
         match tree.walk(rel) {
             Walk::Found(entry) => Ok(Some(entry)),
             Walk::Absent => Ok(None),
-            Walk::Link => Ok(self.resolve(rel)?.and_then(|names| tree.get(names.iter().map(String::as_str)))),
+            Walk::Unclear => Ok(self.resolve(rel)?.and_then(|names| tree.get(&names.join("/")))),
         }
     }
 
@@ -238,7 +239,7 @@ impl Root {
         match &self.source {
             Source::Live => disk::step(rel, &disk::join(Path::new("/"), at)),
             Source::Directory(base) => disk::step(rel, &disk::join(base, at)),
-            Source::Memory(tree) => Ok(tree.get(at.iter().map(String::as_str)).map(Entry::step)),
+            Source::Memory(tree) => Ok(tree.get(&at.join("/")).map(Entry::step)),
         }
     }
 }

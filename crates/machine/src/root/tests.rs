@@ -1,7 +1,7 @@
 use super::*;
 
 fn memory(files: &[(&str, Entry)]) -> Root {
-    let mut tree = Entry::default();
+    let mut tree = Tree::default();
     for (path, entry) in files {
         assert!(tree.insert(path, entry.clone()));
     }
@@ -56,10 +56,10 @@ fn a_directory_is_left_neither_by_links_nor_by_dots() {
 fn numbered_names_ignore_the_rest() {
     let root = memory(&[
         ("d/cpu10/x", file("")),
-        ("d/cpu2", Entry::default()),
-        ("d/cpufreq", Entry::default()),
-        ("d/cpu", Entry::default()),
-        ("d/cpu99999999999", Entry::default()),
+        ("d/cpu2", Entry::Dir(Vec::new())),
+        ("d/cpufreq", Entry::Dir(Vec::new())),
+        ("d/cpu", Entry::Dir(Vec::new())),
+        ("d/cpu99999999999", Entry::Dir(Vec::new())),
     ]);
     assert_eq!(root.numbered("d", "cpu").unwrap(), [2, 10]);
 }

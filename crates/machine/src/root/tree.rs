@@ -1,22 +1,18 @@
-//! A captured tree in memory.
+//! A captured tree in memory: one flat table of paths, because discovery looks up tens of thousands of them.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-/// Deeper paths are refused: sysfs stays below 20 levels, and dropping a tree recurses once a level.
+/// Deeper paths are refused: sysfs stays below 20 levels, and every level of a path takes an entry.
 const MAX_DEPTH: usize = 48;
+/// Levels of directories that may wrap the root of a machine: captures use one, some two (`NAME/fsroot/sys`).
+const MAX_WRAPPERS: usize = 3;
 
-/// A file, a directory or a symbolic link.
+/// A file, a directory with the names in it, or a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Entry {
-    Dir(BTreeMap<String, Entry>),
+    Dir(Vec<String>),
     File(Vec<u8>),
     Link(String),
-}
-
-impl Default for Entry {
-    fn default() -> Self {
-        Self::Dir(BTreeMap::new())
-    }
 }
 
 /// What a path leads to after one step, without following a link.
@@ -30,8 +26,21 @@ pub(crate) enum Step {
 pub(crate) enum Walk<'a> {
     Found(&'a Entry),
     Absent,
-    /// A link or `..` is on the way: the path must be resolved step by step.
-    Link,
+    /// A link or `..` may be on the way: the path must be resolved step by step.
+    Unclear,
+}
+
+/// All entries by path, without a slash at either end; the root is the empty path.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    entries: HashMap<String, Entry>,
+    has_links: bool,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self { entries: HashMap::from([(String::new(), Entry::Dir(Vec::new()))]), has_links: false }
+    }
 }
 
 /// The parts of a path that name something; `..` is kept.
@@ -39,64 +48,120 @@ pub(crate) fn parts(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".")
 }
 
-impl Entry {
+/// Whether a path is written as the table writes it.
+fn is_plain(path: &str) -> bool {
+    !path.starts_with('/')
+        && !path.ends_with('/')
+        && !path.contains("//")
+        && !path.contains("./")
+        && !path.ends_with('.')
+}
+
+impl Tree {
     /// Puts an entry at a path, making directories on the way; false where the path is too deep, climbs, or runs
     /// through a file.
     pub(crate) fn insert(&mut self, path: &str, entry: Entry) -> bool {
         let names: Vec<&str> = parts(path).collect();
-        let Some((last, dirs)) = names.split_last() else { return false };
-        if names.len() > MAX_DEPTH || names.contains(&"..") {
+        if names.is_empty() || names.len() > MAX_DEPTH || names.contains(&"..") {
             return false;
         }
-        let mut at = self;
-        for dir in dirs {
-            let Self::Dir(children) = at else { return false };
-            at = children.entry((*dir).to_owned()).or_default();
+        let path = names.join("/");
+        if !self.make_parent(&path) {
+            return false;
         }
-        let Self::Dir(children) = at else { return false };
-        match (children.get(*last), &entry) {
-            // A directory record that comes after its own files must not empty it.
-            (Some(Self::Dir(_)), Self::Dir(_)) => {}
+        self.has_links |= matches!(entry, Entry::Link(_));
+        match (self.entries.get(&path), &entry) {
+            // What lies in a directory stays, whatever a later record calls it.
+            (Some(Entry::Dir(names)), _) if !names.is_empty() => matches!(entry, Entry::Dir(_)),
             _ => {
-                children.insert((*last).to_owned(), entry);
+                self.entries.insert(path, entry);
+                true
             }
         }
-        true
     }
 
-    /// The entry at a path that runs through no link.
-    pub(crate) fn get<'a, 'p>(&'a self, path: impl IntoIterator<Item = &'p str>) -> Option<&'a Entry> {
-        path.into_iter().try_fold(self, |at, name| match at {
-            Self::Dir(children) => children.get(name),
-            _ => None,
-        })
+    /// Makes the directory above a path know the path's last name.
+    fn make_parent(&mut self, path: &str) -> bool {
+        let known = self.entries.contains_key(path);
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match self.entries.get_mut(parent) {
+            Some(Entry::Dir(names)) => {
+                if !known {
+                    names.push(name.to_owned());
+                }
+                true
+            }
+            Some(_) => false,
+            None => {
+                if !self.make_parent(parent) {
+                    return false;
+                }
+                self.entries.insert(parent.to_owned(), Entry::Dir(vec![name.to_owned()]));
+                true
+            }
+        }
     }
 
-    /// Where a path leads as far as no link is on the way.
+    /// The entry at a path as the table writes it.
+    pub(crate) fn get(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// Where a path leads as far as that is clear without following links.
     pub(crate) fn walk(&self, path: &str) -> Walk<'_> {
-        let mut at = self;
-        for name in parts(path) {
-            match at {
-                Self::Dir(_) if name == ".." => return Walk::Link,
-                Self::Dir(children) => match children.get(name) {
-                    Some(child) => at = child,
-                    None => return Walk::Absent,
-                },
-                Self::File(_) => return Walk::Absent,
-                Self::Link(_) => return Walk::Link,
-            }
+        match self.get(path) {
+            Some(Entry::Link(_)) => Walk::Unclear,
+            Some(entry) => Walk::Found(entry),
+            None if self.has_links || !is_plain(path) => Walk::Unclear,
+            None => Walk::Absent,
         }
-        if matches!(at, Self::Link(_)) { Walk::Link } else { Walk::Found(at) }
     }
 
-    /// The names in a directory, in order.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
-        match self {
-            Self::Dir(children) => Some(children.keys()),
-            _ => None,
+    /// The tree below the shallowest directory that looks like the root of a machine.
+    pub(crate) fn into_machine_root(mut self) -> Option<Self> {
+        let mut level = vec![String::new()];
+        for _ in 0..=MAX_WRAPPERS {
+            let below = |dir: &str, name: &str| if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
+            let is_root = |dir: &&String| {
+                ["sys/devices", "proc/cpuinfo"].iter().any(|path| self.entries.contains_key(&below(dir, path)))
+            };
+            if let Some(root) = level.iter().find(is_root).cloned() {
+                return Some(self.cut(&root));
+            }
+            let names = |dir: &String| match self.entries.remove(dir) {
+                Some(Entry::Dir(names)) => names.iter().map(|name| below(dir, name)).collect(),
+                _ => Vec::new(),
+            };
+            level = level.iter().flat_map(names).collect();
         }
-        .into_iter()
-        .flatten()
+        None
+    }
+
+    /// The tree below a directory.
+    fn cut(self, root: &str) -> Self {
+        if root.is_empty() {
+            return self;
+        }
+        let below = |mut path: String| {
+            let rest = path.strip_prefix(root)?;
+            if !rest.is_empty() && !rest.starts_with('/') {
+                return None;
+            }
+            path.drain(..path.len().min(root.len() + 1));
+            Some(path)
+        };
+        let entries = self.entries.into_iter().filter_map(|(path, entry)| Some((below(path)?, entry))).collect();
+        Self { entries, has_links: self.has_links }
+    }
+}
+
+impl Entry {
+    /// The names in a directory.
+    pub(crate) fn names(&self) -> &[String] {
+        match self {
+            Self::Dir(names) => names,
+            _ => &[],
+        }
     }
 
     /// The kind of an entry.
@@ -107,32 +172,6 @@ impl Entry {
             Self::Link(target) => Step::Link(target.clone()),
         }
     }
-
-    /// The shallowest directory that looks like a root (holds `sys` or `proc`), taken out of this one.
-    pub(crate) fn into_machine_root(self) -> Option<Entry> {
-        // Captures wrap their root in one directory, some in two (`NAME/fsroot/sys`).
-        const WRAPPERS: usize = 3;
-        let mut level = vec![self];
-        for _ in 0..=WRAPPERS {
-            let is_root = |entry: &Entry| {
-                [["sys", "devices"].as_slice(), &["proc", "cpuinfo"]]
-                    .iter()
-                    .any(|p| entry.get(p.iter().copied()).is_some())
-            };
-            if let Some(at) = level.iter().position(is_root) {
-                return Some(level.swap_remove(at));
-            }
-            level = level
-                .into_iter()
-                .filter_map(|entry| match entry {
-                    Entry::Dir(children) => Some(children.into_values()),
-                    _ => None,
-                })
-                .flatten()
-                .collect();
-        }
-        None
-    }
 }
 
 #[cfg(test)]
@@ -141,23 +180,29 @@ mod tests {
 
     #[test]
     fn refuses_paths_that_climb_or_run_through_a_file() {
-        let mut tree = Entry::default();
-        assert!(tree.insert("a/b", Entry::File(vec![1])));
+        let mut tree = Tree::default();
+        assert!(tree.insert("./a//b/", Entry::File(vec![1])));
         assert!(!tree.insert("a/b/c", Entry::File(vec![])));
+        assert!(!tree.insert("a/b/c/d", Entry::File(vec![])));
         assert!(!tree.insert("../x", Entry::File(vec![])));
         assert!(!tree.insert("", Entry::File(vec![])));
-        assert!(!tree.insert(&"d/".repeat(100), Entry::default()));
-        assert!(tree.insert("a", Entry::default()));
-        assert_eq!(tree.get(parts("./a//b")), Some(&Entry::File(vec![1])));
+        assert!(!tree.insert(&"d/".repeat(100), Entry::Dir(vec![])));
+        assert!(tree.insert("a", Entry::Dir(vec![])), "a directory's record may come after its files");
+        assert!(!tree.insert("a", Entry::File(vec![])), "but no file takes its place");
+        assert_eq!(tree.get("a/b"), Some(&Entry::File(vec![1])));
+        assert_eq!(tree.get("a").unwrap().names(), ["b"]);
     }
 
     #[test]
     fn finds_the_root_under_wrappers() {
-        let mut tree = Entry::default();
+        let mut tree = Tree::default();
         tree.insert("name/cpuid/pu0", Entry::File(vec![]));
         tree.insert("name/fsroot/sys/devices/x", Entry::File(vec![7]));
+        tree.insert("name/fsroot2/y", Entry::File(vec![8]));
         let root = tree.into_machine_root().unwrap();
-        assert!(root.get(["sys", "devices", "x"]).is_some());
-        assert!(Entry::default().into_machine_root().is_none());
+        assert_eq!(root.get("sys/devices/x"), Some(&Entry::File(vec![7])));
+        assert_eq!(root.get("").unwrap().names(), ["sys"]);
+        assert_eq!(root.entries.len(), 4);
+        assert!(Tree::default().into_machine_root().is_none());
     }
 }
