@@ -96,8 +96,12 @@ fn quantile(name: &str) -> f64 {
 
 /// Names rows by as few labels as tell them apart: the tier alone, with layout and page, or all labels.
 fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> String {
-    const FEW: [&str; 2] = [Labels::TIER, Labels::NODE];
-    const SOME: [&str; 5] = [Labels::TIER, Labels::NODE, Labels::LAYOUT, Labels::PAGE, Labels::CHAINS];
+    const FEWEST: [&[&str]; 4] = [
+        &[Labels::TIER, Labels::NODE],
+        &[Labels::TIER, Labels::NODE, Labels::PAGE],
+        &[Labels::TIER, Labels::NODE, Labels::LAYOUT],
+        &[Labels::TIER, Labels::NODE, Labels::LAYOUT, Labels::PAGE, Labels::CHAINS],
+    ];
     let full = |f: &Finding| words(&f.labels, &[column_key, Labels::PURPOSE]);
     let only = |f: &Finding, keys: &[&str]| {
         let mut labels = f.labels.clone();
@@ -108,7 +112,7 @@ fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> St
         findings.iter().map(|f| name(f)).filter(|n| !n.is_empty()).collect::<std::collections::BTreeSet<_>>().len()
     };
     let rows = distinct(&full);
-    let keys: Option<&[&str]> = [&FEW[..], &SOME[..]].into_iter().find(|keys| distinct(&|f| only(f, keys)) == rows);
+    let keys = FEWEST.into_iter().find(|keys| distinct(&|f| only(f, keys)) == rows);
     let column_key = column_key.to_owned();
     move |f| match keys {
         Some(keys) => only(f, keys),

@@ -74,7 +74,8 @@ pub(crate) fn subject(finding: &Finding) -> String {
     words.extend(labels.get(Labels::LAYOUT).filter(|w| *w != "random").map(str::to_owned));
     words.extend(labels.get(Labels::SPAN).filter(|_| !scaling).map(str::to_owned));
     if scaling || labels.get(Labels::SPAN).is_none() {
-        words.extend(labels.number(Labels::THREADS).map(|n| format!("{n} threads")));
+        let threads = |n: u64| if n == 1 { "1 thread".to_owned() } else { format!("{n} threads") };
+        words.extend(labels.number(Labels::THREADS).map(threads));
     }
     words.join(" ")
 }
