@@ -51,7 +51,7 @@ impl Clock {
         if !(1e6..1e11).contains(&measured) {
             return Self::system("the processor's counter does not count time");
         }
-        let (hz, how) = match declared() {
+        let (hz, how) = match sys::declared_counter_hz() {
             Some((nominal, from)) if (nominal / measured - 1.0).abs() <= NOMINAL_TOLERANCE => {
                 let apart = (nominal / measured - 1.0).abs() * 1e6;
                 (nominal, format!("rate declared by {from}, {apart:.0} ppm from CLOCK_MONOTONIC_RAW over 25 ms"))
@@ -136,14 +136,6 @@ fn counter_refused(cpu: &CpuModel, system: &System) -> Option<String> {
         return Some("the kernel does not offer the time stamp counter as a clock source".to_owned());
     }
     None
-}
-
-/// The rate the hardware declares for its counter.
-fn declared() -> Option<(f64, &'static str)> {
-    #[cfg(target_arch = "aarch64")]
-    return Some((sys::counter_declared_hz(), "cntfrq_el0"));
-    #[cfg(not(target_arch = "aarch64"))]
-    sys::tsc_nominal_hz()
 }
 
 /// Reads both clocks at one moment: of several tries the one with the least time between its two stamps.

@@ -238,7 +238,12 @@ impl ChaseWork {
                 clock.between(start, clock.now())
             };
             self.block_ns = (0..TRIALS).map(trial).fold(f64::INFINITY, f64::min);
-            if self.block_ns >= CHASE_BLOCK_NS || self.steps * 2 > CHASE_ACCESSES.1 {
+            if self.block_ns >= CHASE_BLOCK_NS {
+                return;
+            }
+            if self.steps * 2 > CHASE_ACCESSES.1 {
+                self.block_ns *= CHASE_ACCESSES.1 as f64 / self.steps as f64;
+                self.steps = CHASE_ACCESSES.1;
                 return;
             }
             self.steps *= 2;

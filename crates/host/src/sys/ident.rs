@@ -18,7 +18,7 @@ pub(crate) fn uname() -> Option<[String; 3]> {
 
 /// The text up to the first zero.
 fn text(field: &[libc::c_char]) -> String {
-    let bytes: Vec<u8> = field.iter().take_while(|c| **c != 0).map(|c| c.cast_unsigned()).collect();
+    let bytes: Vec<u8> = field.iter().take_while(|c| **c != 0).map(|c| c.to_ne_bytes()[0]).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn hypervisor() -> Option<String> {
 
 /// The rate of the time stamp counter as declared by the processor or the hypervisor, cycles per second.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn tsc_nominal_hz() -> Option<(f64, &'static str)> {
+pub(crate) fn declared_counter_hz() -> Option<(f64, &'static str)> {
     use std::arch::x86_64::__cpuid;
     if __cpuid(0).eax >= 0x15 {
         let leaf = __cpuid(0x15);
@@ -61,17 +61,12 @@ pub(crate) fn tsc_nominal_hz() -> Option<(f64, &'static str)> {
     None
 }
 
-/// Only x86 needs it: the Arm counter declares its rate in a register.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn tsc_nominal_hz() -> Option<(f64, &'static str)> {
-    None
-}
-
-/// The declared rate of the architecture's counter, ticks per second.
+/// The rate of the architecture's counter as declared in a register, ticks per second.
 #[cfg(target_arch = "aarch64")]
-pub(crate) fn counter_declared_hz() -> f64 {
+pub(crate) fn declared_counter_hz() -> Option<(f64, &'static str)> {
     let hz: u64;
     // SAFETY: reads a register that Linux lets every program read.
     unsafe { std::arch::asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags)) };
-    hz as f64
+    // Firmware has to write the register; some has not.
+    (hz != 0).then_some((hz as f64, "cntfrq_el0"))
 }

@@ -11,9 +11,7 @@ mod sched;
 mod seccomp;
 
 pub(crate) use calls::{ChaseCall, LineOrder, StreamCall, StreamPlan, alu_chain};
-#[cfg(target_arch = "aarch64")]
-pub(crate) use ident::counter_declared_hz;
-pub(crate) use ident::{hypervisor, page_bytes, tsc_nominal_hz, uname};
+pub(crate) use ident::{declared_counter_hz, hypervisor, page_bytes, uname};
 pub(crate) use mem::{Advice, Mapping};
 pub(crate) use sched::{
     Usage, affinity, allowed_nodes, cpu_now, pin, raw_clock_ns, relax, thread_cpu_ns, thread_usage, yield_now,
