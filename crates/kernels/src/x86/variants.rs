@@ -56,7 +56,8 @@ macro_rules! variant_kernels {
             done [$($leave,)* "xor eax, eax", "sfence"]);
         two_pages_fn!($triad_nt_pages, step $step, walks ["r8", "r9", "r10"], init [$($splat),+],
             body [each!("0,1,2,3", "0", $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""), ($nt, "r8", $own)),
-                  each!("4,5,6,7", $second, $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""), ($nt, "r8", $own))],
+                  each!("4,5,6,7", $second, $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""),
+                        ($nt, "r8", $own))],
             tail [each!($tail, "0", $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""), ($nt, "r8", $own))],
             done [$($leave,)* "xor eax, eax", "sfence"]);
 

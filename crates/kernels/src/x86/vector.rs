@@ -71,9 +71,10 @@ macro_rules! plain_kernels {
 ///
 /// Each module's `spelling` gives the words that the loop bodies are made of. Where there are two, one stands before a
 /// memory operand and one behind; `\r` is a register number from 0 to 7. Register 15 holds the value (or the scale
-/// factor); `own` and `value` name the two after a store. `width` is a vector's bytes, `step` those of four, `unroll` those of one iteration of the plain loops;
-/// `per` counts its vectors, `offs` says where its groups of eight start, `lines` numbers its lines. `tail` numbers the
-/// vectors of one line. `second` leads from where the fifth vector of an iteration would be to the second page.
+/// factor); `own` and `value` name the two after a store. `width` is a vector's bytes, `step` those of four, `unroll`
+/// those of one iteration of the plain loops; `per` counts its vectors, `offs` says where its groups of eight start,
+/// `lines` numbers its lines. `tail` numbers the vectors of one line. `second` leads from where the fifth vector of an
+/// iteration would be to the second page.
 pub(super) mod sse2 {
     use super::super::sse2 as available;
     use crate::registry::StreamSpec;
