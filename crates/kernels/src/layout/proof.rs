@@ -100,7 +100,7 @@ impl Proof {
 /// Proves that `words` hold one cycle over all nodes of the layout, and leaves them as they were.
 ///
 /// `base` is the address of `words[0]` that the pointers assume. Takes about as long as reading each line once at
-/// random, with [`WALKERS`] reads under way.
+/// random, with 32 reads under way.
 ///
 /// # Errors
 /// What is wrong with the chain.

@@ -51,6 +51,7 @@ fn disassemble() -> HashMap<String, Vec<Instruction>> {
             code.entry(symbol.clone()).or_default().push(Instruction { address, mnemonic, operands });
         }
     }
+    assert!(!code.is_empty(), "{} has no symbols: test without --release, which strips them", this.display());
     code
 }
 
