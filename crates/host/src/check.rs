@@ -45,11 +45,13 @@ pub(crate) fn needs(orders: &[Order<'_>], machine: &Machine) -> Vec<Need> {
             page: order.setup.page,
         })
         .collect();
-    // The index of a chain or a line order: 4 bytes a line, twice while it is built, of the largest region.
-    let indexed = orders.iter().filter(|o| o.setup.layout != Layout::Data).map(|o| o.setup.bytes.0 / 8).max();
-    if let Some(bytes) = indexed {
-        needs.push(Need { bytes, nodes: IdSet::new(), even: false, page: PageKind::Base });
-    }
+    // The index of a chain or a line order: 4 bytes a line, twice while it is built, of the largest region; and a copy
+    // of the order for each region where there are several nodes.
+    let indexed = |order: &&Order<'_>| order.setup.layout != Layout::Data;
+    let built = orders.iter().filter(indexed).map(|o| o.setup.bytes.0 / 8).max().unwrap_or(0);
+    let permuted = orders.iter().filter(|o| o.setup.layout == Layout::Permuted && machine.nodes.len() > 1);
+    let bytes = built + permuted.map(|o| o.setup.bytes.0 / 16).sum::<u64>();
+    needs.push(Need { bytes, nodes: IdSet::new(), even: false, page: PageKind::Base });
     needs
 }
 

@@ -209,6 +209,7 @@ impl LinuxHost {
                 Role::Chase { chains } => Some(usize::from(chains)),
                 Role::Stream { .. } => None,
             },
+            many_nodes: self.machine.nodes.len() > 1,
             cache_bytes: self.cache_bytes(thread.cpu),
             work: None,
             stamps: Vec::new(),

@@ -45,7 +45,7 @@ impl Room {
         let (huge, ordinary): (Vec<&Need>, Vec<&Need>) =
             needs.iter().partition(|n| matches!(n.page, PageKind::Huge(_)));
         self.check_pools(&huge)?;
-        let total: u64 = ordinary.iter().map(|n| n.bytes).sum();
+        let total = ordinary.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes));
         if total == 0 {
             return Ok(());
         }
@@ -156,13 +156,13 @@ impl Room {
     }
 }
 
-/// Bytes asked of each node; where any of several may give it all, the demand is spread over them evenly too, as the
-/// kernel falls from one to the next.
+/// Bytes asked of each node that must give them: the only one of a region, or one of those it is interleaved over.
 fn per_node(needs: &[&Need]) -> BTreeMap<NodeId, u64> {
     let mut wanted = BTreeMap::new();
     for need in needs.iter().filter(|n| n.even || n.nodes.len() == 1) {
         for node in need.nodes.iter() {
-            *wanted.entry(node).or_default() += need.bytes / need.nodes.len().max(1) as u64;
+            let wanted: &mut u64 = wanted.entry(node).or_default();
+            *wanted = wanted.saturating_add(need.bytes / need.nodes.len().max(1) as u64);
         }
     }
     wanted

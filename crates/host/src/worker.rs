@@ -39,6 +39,8 @@ pub(crate) struct Worker {
     pub(crate) share: Share,
     /// Chains of a chase; `None` for streams.
     pub(crate) chains: Option<usize>,
+    /// Whether other memory than the region's may be far away, so that line orders are copied close.
+    pub(crate) many_nodes: bool,
     /// Regions up to this size stay in the caches the cpu reaches.
     pub(crate) cache_bytes: usize,
     pub(crate) work: Option<Work>,
@@ -69,6 +71,7 @@ impl Worker {
 
     /// Takes up its work: the chase of its region, or the given kernel.
     pub(crate) fn equip(&mut self, kernel: Option<&StreamSpec>, order: Option<LineOrder>) -> Result<(), Refusal> {
+        let order = order.map(|order| if self.many_nodes { order.copied() } else { order });
         let work = match (self.chains, kernel) {
             (Some(chains), _) => {
                 let starts = self.region.starts(chains * self.share.of);

@@ -36,6 +36,11 @@ impl LineOrder {
         Ok(Self(Arc::new(order)))
     }
 
+    /// A copy on the node of the calling thread.
+    pub(crate) fn copied(&self) -> Self {
+        Self(Arc::new(self.0.to_vec()))
+    }
+
     /// Lines named.
     pub(crate) fn lines(&self) -> usize {
         self.0.len()
