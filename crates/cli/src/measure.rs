@@ -207,7 +207,7 @@ fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: 
         listeners.talk = Some(Talk);
     } else if !args.result.quiet && !args.result.no_progress {
         let expected = plans.iter().map(|(_, plan)| plan.as_ref().map_or(0.0, Plan::expected_seconds));
-        listeners.progress = Progress::new(expected.collect());
+        listeners.progress = Progress::new(expected.collect(), output::style(&args.view).unicode);
     }
     Ok(listeners)
 }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
-use tiermark_model::{Observation, Run, Unit, format_gbs, format_ns};
+use tiermark_model::{Labels, Observation, Run, Step, Unit, format_gbs, format_ns};
 
 use crate::output::{Failure, tell};
 
@@ -139,7 +139,7 @@ const TICKS: u64 = 1000;
 
 impl Progress {
     /// A bar over experiments of these expected seconds; `None` where nobody would see it.
-    pub(crate) fn new(expected: Vec<f64>) -> Option<Self> {
+    pub(crate) fn new(expected: Vec<f64>, unicode: bool) -> Option<Self> {
         let dumb = std::env::var_os("TERM").is_none_or(|t| t == "dumb");
         if !io::stderr().is_terminal() || dumb {
             return None;
@@ -147,7 +147,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(TICKS), ProgressDrawTarget::stderr_with_hz(5));
         // The template is a constant; a wrong one would leave indicatif's own, which does no harm.
         if let Ok(style) = ProgressStyle::with_template("{bar:24} {percent:>3} %  {prefix}  {wide_msg}") {
-            bar.set_style(style);
+            bar.set_style(if unicode { style } else { style.progress_chars("#>-") });
         }
         Some(Self { bar, expected, begun: 0, share: 0.0 })
     }
@@ -172,7 +172,7 @@ impl Sink for Progress {
                 self.begun += 1;
                 self.advance(0.0, plan.expected_seconds());
             }
-            Event::StepStarted { step, .. } => self.bar.set_message(step.id.clone()),
+            Event::StepStarted { step, .. } => self.bar.set_message(subject(step)),
             Event::Observed { done, remaining_seconds, .. } => self.advance(*done, *remaining_seconds),
             Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
         }
@@ -207,6 +207,18 @@ impl Sink for Talk {
             }
         }
     }
+}
+
+/// A step in a few words.
+fn subject(step: &Step) -> String {
+    let probe = step.id.split('/').next().unwrap_or_default();
+    let labels = &step.labels;
+    let mut words = vec![probe.to_owned()];
+    words
+        .extend([Labels::TIER, Labels::OP, Labels::LAYOUT].iter().filter_map(|key| labels.get(key)).map(str::to_owned));
+    words.extend(labels.size().map(|size| size.to_string()));
+    words.extend(labels.number(Labels::THREADS).filter(|n| *n > 1).map(|n| format!("on {n} threads")));
+    words.join(" ")
 }
 
 fn told(observation: &Observation) -> String {
