@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tiermark_model::{Bytes, ChainLayout, Effort, PageKind};
-use tiermark_probes::bandwidth::ThreadCount;
+use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 
 use crate::parse;
 
@@ -290,6 +290,9 @@ pub(crate) struct BandwidthArgs {
     /// Threads: one, cores (one a physical core), cpus, or numbers [default: one,cores]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
     pub(crate) threads: Vec<ThreadCount>,
+    /// What memory holds and stores write: random, or zeros (which some memory systems treat apart) [default: random]
+    #[arg(long, value_name = "KIND", value_parser = parse::data)]
+    pub(crate) data: Option<DataKind>,
     /// Few repetitions
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,

@@ -1,5 +1,7 @@
 //! The program on the machine the tests run on: structure, never speed.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
 mod common;
 
 use std::thread;

@@ -1,5 +1,7 @@
 //! The whole program on simulated machines: exact, whatever this machine is.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
 mod common;
 
 use std::time::{Duration, Instant};

@@ -9,7 +9,12 @@ use crate::output::Failure;
 
 /// Runs the command.
 pub(crate) fn run(args: &BandwidthArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let params = BandwidthParams { sizes: args.sizes.clone(), ops: args.op.clone(), threads: args.threads.clone() };
+    let params = BandwidthParams {
+        sizes: args.sizes.clone(),
+        ops: args.op.clone(),
+        threads: args.threads.clone(),
+        data: args.data,
+    };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
     let effort = effort(args.quick, args.full);
     let requests =

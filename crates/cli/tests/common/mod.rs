@@ -1,6 +1,7 @@
 //! Running the program as a user does, in a home of its own.
 
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
