@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tiermark_model::{Bytes, ChainLayout, PageKind, parse_size};
-use tiermark_probes::bandwidth::ThreadCount;
+use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -35,6 +35,15 @@ pub(crate) fn threads(text: &str) -> Result<ThreadCount, String> {
             .filter(|n| *n > 0)
             .map(ThreadCount::Exactly)
             .ok_or_else(|| "use one, cores (physical cores), cpus (hardware threads) or a number above 0".into()),
+    }
+}
+
+/// What memory holds: `random` or `zeros`.
+pub(crate) fn data(text: &str) -> Result<DataKind, String> {
+    match text {
+        "random" => Ok(DataKind::Random),
+        "zeros" => Ok(DataKind::Zeros),
+        _ => Err("use random or zeros".into()),
     }
 }
 

@@ -78,6 +78,11 @@ impl Cell {
         self.groups.push(Vec::new());
     }
 
+    /// Takes back an allocation that was never made.
+    pub(crate) fn drop_allocation(&mut self) {
+        self.groups.pop();
+    }
+
     pub(crate) fn end_allocation(&mut self, seconds: f64) {
         self.seconds += seconds;
     }

@@ -169,13 +169,13 @@ fn allocate_and_shoot(host: &mut dyn Host, cell: &mut Cell) {
     let stamp_ns = host.bench().overheads.stamp_ns;
     cell.begin_allocation(began);
     let step = cell.step.clone();
-    match host.prepare(&step.setup) {
+    let shot = host.prepare(&step.setup).map(|mut rig| shoot(rig.as_mut(), cell, &step, stamp_ns));
+    match shot {
+        Ok(Ok(())) => {}
+        Ok(Err(fault)) => cell.fault = Some(fault.to_string()),
+        // A preparation that the user's stop cut short says nothing about the machine.
+        Err(_) if host.stopped() => cell.drop_allocation(),
         Err(refusal) => cell.refusal = Some(refusal),
-        Ok(mut rig) => {
-            if let Err(fault) = shoot(rig.as_mut(), cell, &step, stamp_ns) {
-                cell.fault = Some(fault.to_string());
-            }
-        }
     }
     cell.end_allocation(host.now() - began);
 }

@@ -130,6 +130,7 @@ fn kernels() -> Vec<KernelInfo> {
             store_kind: StoreKind::None,
             read_per_line: 64,
             write_per_line: 0,
+            zeros_only: false,
             plain,
             doc: String::new(),
         })

@@ -47,7 +47,7 @@ pub(crate) fn needs(orders: &[Order<'_>], machine: &Machine) -> Vec<Need> {
         .collect();
     // The index of a chain or a line order: 4 bytes a line, twice while it is built, of the largest region; and a copy
     // of the order for each region where there are several nodes.
-    let indexed = |order: &&Order<'_>| order.setup.layout != Layout::Data;
+    let indexed = |order: &&Order<'_>| !matches!(order.setup.layout, Layout::Data | Layout::Zeros);
     let built = orders.iter().filter(indexed).map(|o| o.setup.bytes.0 / 8).max().unwrap_or(0);
     let permuted = orders.iter().filter(|o| o.setup.layout == Layout::Permuted && machine.nodes.len() > 1);
     let bytes = built + permuted.map(|o| o.setup.bytes.0 / 16).sum::<u64>();

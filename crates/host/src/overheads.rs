@@ -46,7 +46,7 @@ fn loop_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
     let spec = tiermark_kernels::available().filter(plain).find(|spec| spec.info.op.streams() == 1)?;
     let page = usize::try_from(machine.page_bytes).ok().filter(|n| n.is_power_of_two())?;
     let mapping = Arc::new(Mapping::reserve(page, page).ok()?);
-    let call = StreamCall::new(&mapping, spec, StreamPlan { offsets: [0; 3], span: page }, None).ok()?;
+    let call = StreamCall::new(&mapping, spec, StreamPlan { offsets: [0; 3], span: page, zeros: false }, None).ok()?;
     let mut stamps = vec![1u64; SERIES];
     let with_stamp = median((0..ROUNDS).map(|_| {
         for slot in &mut stamps {

@@ -136,13 +136,17 @@ impl Region {
     ) -> Result<(), Refusal> {
         self.first_touch(cpu)?;
         match self.layout {
-            Layout::Data | Layout::Permuted => {
+            Layout::Data | Layout::Zeros | Layout::Permuted => {
                 for (piece, from) in (0..self.used).step_by(FILL_PIECE).enumerate() {
                     if stopped() {
                         return Err(stop_refusal());
                     }
                     let bytes = FILL_PIECE.min(self.used - from);
-                    self.mapping.with_words(from, bytes, |words| fill_data(words, seed.wrapping_add(piece as u64)));
+                    // Zeros are written too: pages never written are all one page.
+                    self.mapping.with_words(from, bytes, |words| match self.layout {
+                        Layout::Zeros => words.fill(0),
+                        _ => fill_data(words, seed.wrapping_add(piece as u64)),
+                    });
                 }
                 Ok(())
             }

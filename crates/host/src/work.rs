@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tiermark_kernels::{Fill, Op, SPAN_QUANTUM, StreamSpec};
+use tiermark_model::Layout;
 
 use crate::clock::Clock;
 use crate::region::{Region, SKEW};
@@ -73,7 +74,7 @@ pub(crate) fn stream_plan(region: &Region, streams: usize) -> StreamPlan {
         // The first offset from there on that lies at its own place of a 4 KiB page.
         offsets[i] = after + (i * SKEW + 4096 - after % 4096) % 4096;
     }
-    StreamPlan { offsets, span }
+    StreamPlan { offsets, span, zeros: region.layout == Layout::Zeros }
 }
 
 /// A worker's place among those that share its region.

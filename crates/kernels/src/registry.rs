@@ -206,6 +206,7 @@ impl From<&KernelRow> for KernelInfo {
             store_kind: row.store_kind,
             read_per_line: row.op.read_per_line(),
             write_per_line: row.op.write_per_line(),
+            zeros_only: row.fill == Fill::Zero,
             plain: row.plain,
             doc: row.doc.to_owned(),
         }

@@ -103,6 +103,9 @@ pub struct KernelInfo {
     pub read_per_line: u16,
     /// Useful bytes written for every 64-byte line of span.
     pub write_per_line: u16,
+    /// Whether it can store nothing but zeros (`clzero`, `dc zva`).
+    #[serde(default)]
+    pub zeros_only: bool,
     /// Whether it is the plain form of its operation (one stream, no software prefetch) for its ISA.
     pub plain: bool,
     /// One line for people.

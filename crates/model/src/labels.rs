@@ -48,6 +48,8 @@ impl Labels {
     pub const CHAINS: &'static str = "chains";
     /// The kernel that did it.
     pub const KERNEL: &'static str = "kernel";
+    /// What the memory holds, where that is not incompressible data: `zeros`.
+    pub const DATA: &'static str = "data";
     /// Which statistic a finding is (`p99`, `plateau`, …).
     pub const STATISTIC: &'static str = "statistic";
 

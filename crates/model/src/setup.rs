@@ -121,8 +121,10 @@ crate::text_serde!(PageKind, "page size: base, thp, or a huge page size such as 
 /// What a region holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layout {
-    /// Incompressible data, for sequential streams.
+    /// Incompressible data, for sequential streams; stores write a pattern that is not zero.
     Data,
+    /// Zeros, and stores of zeros: some memory systems treat lines of zeros apart.
+    Zeros,
     /// Incompressible data, and a proven permutation of its lines in which random streams walk it.
     Permuted,
     /// A chain of pointers.
@@ -179,6 +181,7 @@ impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Data => f.pad("data"),
+            Self::Zeros => f.pad("zeros"),
             Self::Permuted => f.pad("permuted"),
             Self::Chain(chain) => write!(f, "chain:{chain}"),
         }
@@ -191,13 +194,14 @@ impl FromStr for Layout {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "data" => Ok(Self::Data),
+            "zeros" => Ok(Self::Zeros),
             "permuted" => Ok(Self::Permuted),
             _ => text.strip_prefix("chain:").ok_or_else(|| format!("layout '{text}'"))?.parse().map(Self::Chain),
         }
     }
 }
 
-crate::text_serde!(Layout, "layout: data, permuted, or chain:LAYOUT");
+crate::text_serde!(Layout, "layout: data, zeros, permuted, or chain:LAYOUT");
 
 impl Setup {
     /// Total memory asked for.
@@ -230,6 +234,7 @@ mod tests {
     fn layouts_read_back_what_they_print() {
         for layout in [
             Layout::Data,
+            Layout::Zeros,
             Layout::Permuted,
             Layout::Chain(ChainLayout::Random),
             Layout::Chain(ChainLayout::PageRandom),

@@ -111,6 +111,7 @@ fn lists_and_checks() {
         store_kind,
         read_per_line: 64,
         write_per_line: 64,
+        zeros_only: false,
         plain,
         doc: "512-bit loads and stores, the destination in lines the core owns".into(),
     };

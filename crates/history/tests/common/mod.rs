@@ -147,6 +147,7 @@ fn bench() -> Bench {
             store_kind: StoreKind::None,
             read_per_line: 64,
             write_per_line: 0,
+            zeros_only: false,
             plain: true,
             doc: "256-bit loads".into(),
         }],

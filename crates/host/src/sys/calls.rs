@@ -19,6 +19,8 @@ pub(crate) struct StreamPlan {
     pub(crate) offsets: [usize; 3],
     /// Bytes of each stream.
     pub(crate) span: usize,
+    /// Whether stores write zeros.
+    pub(crate) zeros: bool,
 }
 
 /// An order of lines that is proven to name each line of a span once.
@@ -89,7 +91,8 @@ impl StreamCall {
         }
         let stream = |i: usize| mapping.at(plan.offsets[if i < streams { i } else { 0 }], plan.span);
         let (dst, src, src2) = (stream(0), stream(1), stream(2));
-        let args = StreamArgs { dst, src, src2, bytes: plan.span, passes: 1, value: VALUE, order: std::ptr::null() };
+        let value = if plan.zeros { 0 } else { VALUE };
+        let args = StreamArgs { dst, src, src2, bytes: plan.span, passes: 1, value, order: std::ptr::null() };
         Ok(Self { run: spec.run, args, order: order.filter(|_| random), _mapping: Arc::clone(mapping) })
     }
 

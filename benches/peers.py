@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Bandwidth beside the peers, A B A B in one run, medians: ours over the best of likwid-bench, mbw, sysbench and perf bench mem.
+
+    benches/peers.py [--rounds N] [--quick]
+
+Bytes are counted alike: read and write once, copy read + written, triad three arrays. Each cell first runs every
+variant of every peer once; the best then alternates with tiermark for N rounds.
+"""
+
+import argparse
+import os
+
+from common import KIB, MIB, header, likwid, mbw, median, need, perf_mem, row, size_name, sysbench, tiermark_bandwidth
+
+SIZES = [16 * KIB, 512 * KIB, 8 * MIB, 512 * MIB]
+ISAS = ["avx512", "avx", "sse"]
+# Our operation, likwid-bench's kernels, and what else does the same.
+JOBS = {
+    "read": [f"load_{isa}" for isa in ISAS],
+    "write": [f"store_{isa}" for isa in ISAS] + [f"store_mem_{isa}" for isa in ISAS],
+    "copy": [f"copy_{isa}" for isa in ISAS] + [f"copy_mem_{isa}" for isa in ISAS],
+    "triad": [f"stream_{isa}" for isa in ISAS] + [f"stream_{i}_fma" for i in ("avx512", "avx", "sse")] + [f"stream_mem_{isa}" for isa in ISAS],
+    "write.nt": [f"store_mem_{isa}" for isa in ISAS],
+    "copy.nt": [f"copy_mem_{isa}" for isa in ISAS],
+    "triad.nt": [f"stream_mem_{isa}" for isa in ISAS],
+}
+
+
+def rivals(job, size, threads):
+    """Peers of a cell by name: functions that give GB/s."""
+    peers = {f"likwid {t}": (lambda t=t: likwid(t, size, threads)) for t in JOBS[job]}
+    if job in ("read", "write"):
+        peers[f"sysbench {job}"] = lambda: sysbench(job, size, threads)
+    if threads == 1 and job in ("write", "copy"):
+        what = "memset" if job == "write" else "memcpy"
+        functions = ["default", "x86-64-unrolled", "x86-64-stosb" if job == "write" else "x86-64-movsb"]
+        for function in functions:
+            peers[f"perf {what} {function}"] = lambda f=function: perf_mem(what, size, f)
+    if threads == 1 and job == "copy" and size >= 4 * MIB:
+        for method in (0, 1, 2):
+            peers[f"mbw -t{method}"] = lambda m=method: mbw(size, m)
+    return peers
+
+
+def cell(job, size, threads, rounds):
+    peers = rivals(job, size, threads)
+    first = {name: peer() for name, peer in peers.items()}
+    known = {name: value for name, value in first.items() if value is not None}
+    if not known:
+        return
+    # The two best of the first look go on: one look may have been disturbed.
+    finalists = sorted(known, key=known.get, reverse=True)[:2]
+    ours, theirs, kernels, grades = [], {name: [] for name in finalists}, [], []
+    for _ in range(rounds):
+        value, kernel, grade = tiermark_bandwidth(job, size, threads)
+        ours.append(value)
+        kernels.append(kernel)
+        grades.append(grade)
+        for name in finalists:
+            theirs[name].append(peers[name]())
+    best = max(finalists, key=lambda name: median(theirs[name]) or 0)
+    a, b = median(ours), median(theirs[best])
+    ratio = f"**{a / b:.2f}**" if a and b else "-"
+    kernel = max(set(kernels), key=kernels.count)
+    grade = max(set(grades), key=grades.count)
+    row(size_name(size), threads, job, f"{a:.1f}" if a else "-", kernel, grade, f"{b:.1f}" if b else "-", best, ratio)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--jobs", default=",".join(JOBS))
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="bytes of each thread")
+    parser.add_argument("--threads", default=f"1,{os.cpu_count()}")
+    args = parser.parse_args()
+    need("likwid-bench", "mbw", "sysbench", "perf")
+    header("Bandwidth beside the peers")
+    print("GB/s (10⁹), medians of alternating runs; ratio = ours / best peer.\n")
+    row("footprint a thread", "threads", "job", "tiermark", "kernel", "verdict", "best peer", "which", "ratio")
+    row(*["---"] * 9)
+    for threads in dict.fromkeys(int(t) for t in args.threads.split(",")):
+        for size in map(int, args.sizes.split(",")):
+            for job in args.jobs.split(","):
+                cell(job, size, threads, args.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+//! `bandwidth`: useful bytes a second, by footprint, operation, kernel and number of threads.
+
+mod planner;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Refusal, Request, Step, Unit, format_gbs,
+};
+
+use crate::ladder::{derived, finding, overhead_note, with_purpose};
+use planner::Planner;
+
+/// Wanted half-width of the interval of a headline bandwidth.
+const PRECISION: f64 = 0.02;
+
+/// What can be asked of the bandwidth probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BandwidthParams {
+    /// Footprints of each thread, as a table; none means the ladder, the curve and the scaling.
+    pub sizes: Vec<Bytes>,
+    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`) or kernels (`read/avx2`); none means the three jobs.
+    pub ops: Vec<String>,
+    /// Numbers of threads; none means one and one per core.
+    pub threads: Vec<ThreadCount>,
+    /// What the memory holds and stores write; none means incompressible data.
+    pub data: Option<DataKind>,
+}
+
+/// What is read and written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataKind {
+    /// Incompressible data; stores write a pattern that is not zero.
+    Random,
+    /// Zeros: what clearing pages costs, and what tools that never fill their buffers measure.
+    Zeros,
+}
+
+/// How many threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThreadCount {
+    /// One.
+    One,
+    /// One on every physical core in scope.
+    Cores,
+    /// One on every cpu in scope.
+    Cpus,
+    /// This many; physical cores before their siblings.
+    #[serde(untagged)]
+    Exactly(u32),
+}
+
+/// Jobs a user has in mind, and the operations whose kernels do them: the fastest is the answer.
+const JOBS: [(&str, &[&str]); 4] = [
+    ("read", &["read"]),
+    ("write", &["write", "write.nt", "fill.rep"]),
+    ("copy", &["copy", "copy.nt", "copy.rep"]),
+    ("triad", &["triad", "triad.nt"]),
+];
+
+/// Ends the label of a job done on zeros.
+const OF_ZEROS: &str = " of zeros";
+
+/// The probe.
+pub struct Bandwidth;
+
+static ABOUT: About = About {
+    id: "bandwidth",
+    method: 1,
+    summary: "useful bytes a second, by footprint, operation, kernel and number of threads",
+    text: "Threads, each pinned to a core and working on memory of its own, run hand-written loops and stamp the clock after every \
+small block (64 KiB or whole passes of a smaller footprint). Bandwidth is the bytes that all threads moved inside windows in which \
+every one of them ran without a gap, over the length of those windows; the value is the median over windows, shots and at least \
+three fresh allocations. For a job (read, write, copy, triad) every kernel this core can run holds a short tournament, the winner \
+is measured and named, and the others' rates are kept beside it: the fastest store differs from the plainest by a factor of two \
+and more. Memory holds incompressible data and stores write a pattern that is not zero, because some memory systems store lines of \
+zeros at twice the rate; zeros are measured apart, and labelled so. The footprint is the sum over the arrays a kernel walks.",
+    not: "Bytes are useful bytes, what the program asked for: read counts what it read, write what it wrote, copy both, triad three \
+arrays. What the memory channels carried beside that (lines read for ownership, prefetches never used) is not in it.",
+    citations: &[
+        "McCalpin 1995, Memory bandwidth and machine balance in current high performance computers (counting copy and triad)",
+        "Hofmann, Fey, Riedmann, Eitzinger, Hager, Wellein 2017, Performance analysis of the Kahan-enhanced scalar product (kernels by cache level)",
+    ],
+};
+
+impl Probe for Bandwidth {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan { max_seconds: max_seconds(request), ..Plan::default() };
+        plan.rules.push("bandwidth: physical cores before SMT siblings; every thread has memory of its own".into());
+        planner.fill(&mut plan)?;
+        if plan.steps.is_empty() {
+            return Err(plan
+                .refused
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Refusal::new("bandwidth", "nothing is left to measure", "ask for sizes")));
+        }
+        Ok(plan)
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        match Planner::new(request, lab) {
+            Ok(planner) if request.effort > Effort::Quick => planner.denser(observations),
+            _ => Vec::new(),
+        }
+    }
+
+    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = Vec::new();
+        for purpose in ["ladder", "table"] {
+            findings.extend(with_purpose(observations, purpose).map(|o| finding(o, note(o, lab))));
+        }
+        findings.extend(
+            with_purpose(observations, "scaling")
+                .map(|o| Finding { metric: "bandwidth.scaling".into(), ..finding(o, overhead_note(o)) }),
+        );
+        findings.extend(peak_shares(observations, lab));
+        findings
+    }
+}
+
+fn max_seconds(request: &Request) -> f64 {
+    request.scope.max_seconds.unwrap_or(match request.effort {
+        Effort::Quick => 8.0,
+        Effort::Standard => 32.0,
+        Effort::Full => 300.0,
+    })
+}
+
+/// The plain kernel's rate beside the winner's, where they differ.
+fn note(observation: &Observation, lab: Lab<'_>) -> Option<String> {
+    let winner = observation.labels.get(Labels::KERNEL)?;
+    let op = observation.labels.get(Labels::OP)?.trim_end_matches(OF_ZEROS);
+    let plain = observation
+        .rivals
+        .iter()
+        .filter(|r| r.kernel.op() == op && lab.bench.kernels.iter().any(|k| k.id == r.kernel && k.plain))
+        .max_by(|a, b| f64::total_cmp(&a.value.unwrap_or(0.0), &b.value.unwrap_or(0.0)));
+    let mut notes: Vec<String> = Vec::new();
+    if let Some(plain) = plain.filter(|p| p.kernel.0 != winner)
+        && let Some(value) = plain.value
+    {
+        notes.push(format!("plain {}: {} GB/s", plain.kernel, format_gbs(value)));
+    }
+    notes.extend(overhead_note(observation));
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// DRAM bandwidth with all cores as a share of the theoretical peak, where that is known.
+fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
+    let Some(peak) = &lab.machine.theoretical_peak else { return Vec::new() };
+    with_purpose(observations, "ladder")
+        .filter(|o| o.labels.is(Labels::TIER, "DRAM") && o.verdict.grade != Grade::Invalid)
+        .filter_map(|o| {
+            let share = o.value? / peak.bytes_per_second;
+            let mut labels = o.labels.clone();
+            labels.0.insert(Labels::STATISTIC.into(), Label::Text("share of theoretical peak".into()));
+            let mut found = derived(o, "peak.share", labels, share, Unit::Ratio);
+            found.note = Some(peak.how.clone());
+            Some(found)
+        })
+        .collect()
+}

@@ -1,0 +1,306 @@
+//! The steps of a bandwidth request.
+
+use std::collections::BTreeSet;
+
+use tiermark_engine::Lab;
+use tiermark_model::{
+    Bytes, CpuId, Effort, IdSet, Isa, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
+    Pattern, Plan, Refusal, Request, Step, StopRule, StoreKind,
+};
+
+use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
+use crate::ladder::{points, with_purpose};
+use crate::sizes::{SMALLEST, between, grid};
+use crate::steps::{check_size, curve_point, default_page, headline, scope_cpus, setup, stream_role};
+use crate::tiers::{dram_bytes, ladder, quiet_cpu};
+
+/// Who runs a step: the cpus, and what to call their number.
+#[derive(Debug, Clone, PartialEq)]
+struct Crew {
+    cpus: Vec<CpuId>,
+    span: &'static str,
+}
+
+/// What is done in a step: the kernels that compete for it, and on what data.
+#[derive(Debug, Clone, PartialEq)]
+struct Job {
+    label: String,
+    kernels: Vec<KernelId>,
+    zeros: bool,
+}
+
+/// Where a step's memory is: footprint of each thread, and node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Place {
+    size: Bytes,
+    node: Option<NodeId>,
+}
+
+pub(super) struct Planner<'a> {
+    request: &'a Request,
+    params: BandwidthParams,
+    lab: Lab<'a>,
+    cpus: IdSet,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params: BandwidthParams = if request.params.is_null() {
+            BandwidthParams::default()
+        } else {
+            let wrong = |e: serde_json::Error| {
+                Refusal::new("the bandwidth request", e.to_string(), "see `tiermark help bandwidth`")
+            };
+            serde_json::from_value(request.params.clone()).map_err(wrong)?
+        };
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let planner = Self { request, params, lab, cpus };
+        for op in &planner.params.ops {
+            planner.check_op(op)?;
+        }
+        Ok(planner)
+    }
+
+    fn check_op(&self, op: &str) -> Result<(), Refusal> {
+        if !self.kernels(op, self.zeros()).is_empty() {
+            return Ok(());
+        }
+        let known: BTreeSet<&str> = self.lab.bench.kernels.iter().map(|k| k.id.op()).collect();
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        let cure = format!("`tiermark list kernels` shows them; operations: {known}");
+        Err(Refusal::new(format!("kernel '{op}'"), "this machine has no such kernel for this data", cure))
+    }
+
+    /// All steps of the request.
+    pub(super) fn fill(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        if !self.params.sizes.is_empty() {
+            return self.table(plan);
+        }
+        self.ladder(plan)?;
+        self.curve(plan);
+        self.scaling(plan);
+        Ok(())
+    }
+
+    fn zeros(&self) -> bool {
+        self.params.data == Some(DataKind::Zeros)
+    }
+
+    /// Kernels that answer to a name: a job, an operation, or one kernel. Fastest instruction sets first; never the oracles, and
+    /// on data none that can only store zeros.
+    fn kernels(&self, name: &str, zeros: bool) -> Vec<KernelId> {
+        let usable = |k: &&KernelInfo| zeros || !k.zeros_only;
+        if let Some(exact) = self.lab.bench.kernels.iter().filter(usable).find(|k| k.id.0 == name) {
+            return vec![exact.id.clone()];
+        }
+        let own = [name];
+        let ops: &[&str] = JOBS.iter().find(|(job, _)| *job == name).map_or(&own, |(_, ops)| ops);
+        let mut found: Vec<&KernelInfo> = self
+            .lab
+            .bench
+            .kernels
+            .iter()
+            .filter(usable)
+            .filter(|k| ops.contains(&k.id.op()) && k.isa != Isa::Portable)
+            .collect();
+        found.sort_by(|a, b| {
+            (b.isa, a.id.op() != name, !a.plain, &a.id).cmp(&(a.isa, b.id.op() != name, !b.plain, &b.id))
+        });
+        found.into_iter().map(|k| k.id.clone()).collect()
+    }
+
+    fn job(&self, name: &str, zeros: bool) -> Job {
+        let label = if zeros { format!("{name}{OF_ZEROS}") } else { name.to_owned() };
+        Job { label, kernels: self.kernels(name, zeros), zeros }
+    }
+
+    /// For curves: the job's kernels on the widest vectors, and its string instructions.
+    fn curve_job(&self, name: &str) -> Job {
+        let mut job = self.job(name, self.zeros());
+        let info = |id: &KernelId| self.lab.bench.kernels.iter().find(|k| k.id == *id);
+        let widest = job.kernels.iter().filter_map(info).map(|k| k.isa).max();
+        job.kernels.retain(|id| info(id).is_some_and(|k| Some(k.isa) == widest || k.store_kind == StoreKind::Block));
+        job
+    }
+
+    fn ops(&self) -> Vec<String> {
+        if self.params.ops.is_empty() {
+            vec!["read".into(), "write".into(), "copy".into()]
+        } else {
+            self.params.ops.clone()
+        }
+    }
+
+    fn page(&self) -> PageKind {
+        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
+    }
+
+    fn cores_first(&self) -> Vec<CpuId> {
+        self.lab.machine.cores_first(&self.cpus)
+    }
+
+    fn one(&self) -> Crew {
+        Crew { cpus: quiet_cpu(self.lab.machine, &self.cpus).into_iter().collect(), span: "one" }
+    }
+
+    fn cores(&self) -> Crew {
+        let cores = self.lab.machine.one_per_core(&self.cpus);
+        Crew { cpus: self.cores_first().into_iter().filter(|c| cores.contains(*c)).collect(), span: "all" }
+    }
+
+    /// The crews asked for, or one thread and one a core (once, if that is the same).
+    fn crews(&self) -> Result<Vec<Crew>, Refusal> {
+        if self.params.threads.is_empty() {
+            let (one, cores) = (self.one(), self.cores());
+            return Ok(if cores.cpus.len() > 1 { vec![one, cores] } else { vec![one] });
+        }
+        self.params.threads.iter().map(|count| self.crew(*count)).collect()
+    }
+
+    fn crew(&self, count: ThreadCount) -> Result<Crew, Refusal> {
+        match count {
+            ThreadCount::One | ThreadCount::Exactly(1) => Ok(self.one()),
+            ThreadCount::Cores => Ok(self.cores()),
+            ThreadCount::Cpus => Ok(Crew { cpus: self.cores_first(), span: "all" }),
+            ThreadCount::Exactly(n) if n >= 1 && n as usize <= self.cpus.len() => {
+                Ok(Crew { cpus: self.cores_first().into_iter().take(n as usize).collect(), span: "some" })
+            }
+            ThreadCount::Exactly(n) => {
+                let why = format!("{} cpus are in scope ({})", self.cpus.len(), self.cpus);
+                Err(Refusal::new(format!("{n} threads"), why, "ask for 1 up to that many"))
+            }
+        }
+    }
+
+    /// One step for each tier, job and crew; the ladder of a crew has footprints of its own.
+    fn ladder(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        for crew in self.crews()? {
+            let rungs = ladder(self.lab.machine, &crew.cpus.iter().copied().collect(), &self.request.scope);
+            for tier in &rungs.tiers {
+                let labels = || Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, &tier.name);
+                let place = Place { size: Bytes(tier.bytes), node: tier.node };
+                for op in self.ops() {
+                    plan.steps.extend(self.step(labels(), &self.job(&op, self.zeros()), &crew, place, stop));
+                }
+                // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing data.
+                let beside = self.request.effort > Effort::Quick && self.params.ops.is_empty() && !self.zeros();
+                if beside && tier.name == "DRAM" {
+                    plan.steps.extend(self.step(labels(), &self.job("write", true), &crew, place, stop));
+                }
+            }
+            plan.rules.extend(rungs.rules);
+            plan.refused.extend(rungs.refused);
+        }
+        Ok(())
+    }
+
+    /// The sweep over footprints, one thread.
+    fn curve(&self, plan: &mut Plan) {
+        let per_octave = match self.request.effort {
+            // The ladder has the points that matter.
+            Effort::Quick => return,
+            Effort::Standard => 1,
+            Effort::Full => 3,
+        };
+        let only: IdSet = self.one().cpus.into_iter().collect();
+        let largest = dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope);
+        let Ok((largest, _)) = largest else { return };
+        for op in self.ops() {
+            plan.steps.extend(self.curve_steps(&op, &grid(SMALLEST, largest, per_octave)));
+        }
+    }
+
+    fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
+        let (job, crew) = (self.curve_job(op), self.one());
+        let step = |size: &Bytes| {
+            let place = Place { size: *size, node: self.request.scope.mem_node };
+            let labels = Labels::new().text(Labels::PURPOSE, "curve");
+            self.step(labels, &job, &crew, place, curve_point(self.request.effort))
+        };
+        sizes.iter().filter_map(step).collect()
+    }
+
+    /// DRAM read by 1, 2, 4 … threads, cores before siblings.
+    fn scaling(&self, plan: &mut Plan) {
+        let order = self.cores_first();
+        if self.request.effort == Effort::Quick || order.len() < 2 || !self.params.threads.is_empty() {
+            return;
+        }
+        let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|n| *n < order.len()).collect();
+        counts.extend([self.cores().cpus.len(), order.len()]);
+        counts.sort_unstable();
+        counts.dedup();
+        let all: IdSet = order.iter().copied().collect();
+        let whole = dram_bytes(self.lab.machine, &all, self.request.scope.mem_node, &self.request.scope);
+        let Ok((each_of_all, _)) = whole else { return };
+        for count in counts {
+            let crew = Crew { cpus: order[..count].to_vec(), span: "some" };
+            // Every count gets a whole DRAM footprint in sum: few threads on a small share would be served by caches.
+            let size = Bytes((each_of_all * order.len() as u64 / count as u64).max(2 << 20));
+            let place = Place { size, node: self.request.scope.mem_node };
+            let labels = Labels::new().text(Labels::PURPOSE, "scaling").text(Labels::TIER, "DRAM");
+            plan.steps.extend(self.step(
+                labels,
+                &self.curve_job("read"),
+                &crew,
+                place,
+                curve_point(self.request.effort),
+            ));
+        }
+    }
+
+    /// Exactly the footprints, kernels and thread counts asked for.
+    fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        for size in &self.params.sizes {
+            check_size(*size)?;
+            for op in self.ops() {
+                for crew in self.crews()? {
+                    let place = Place { size: *size, node: self.request.scope.mem_node };
+                    let labels = Labels::new().text(Labels::PURPOSE, "table");
+                    plan.steps.extend(self.step(labels, &self.job(&op, self.zeros()), &crew, place, stop));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Points between neighbours of every curve that differ.
+    pub(super) fn denser(&self, observations: &[Observation]) -> Vec<Step> {
+        let curve =
+            |label: &str| points(with_purpose(observations, "curve").filter(|o| o.labels.is(Labels::OP, label)));
+        let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.curve_job(op).label)));
+        self.ops().iter().flat_map(denser).collect()
+    }
+
+    fn step(&self, labels: Labels, job: &Job, crew: &Crew, place: Place, stop: StopRule) -> Option<Step> {
+        let role = stream_role(&job.kernels)?;
+        let random = self.lab.bench.kernels.iter().any(|k| k.id == job.kernels[0] && k.pattern == Pattern::Random);
+        let layout = match (random, job.zeros) {
+            (true, _) => Layout::Permuted,
+            (false, true) => Layout::Zeros,
+            (false, false) => Layout::Data,
+        };
+        let cpus: IdSet = crew.cpus.iter().copied().collect();
+        let mut labels = labels
+            .text(Labels::OP, &job.label)
+            .whole(Labels::SIZE, place.size.0)
+            .text(Labels::PAGE, self.page())
+            .whole(Labels::THREADS, crew.cpus.len() as u64)
+            .text(Labels::SPAN, crew.span)
+            .text(Labels::CPUS, &cpus);
+        if job.zeros {
+            labels = labels.text(Labels::DATA, "zeros");
+        }
+        if let Some(node) = place.node {
+            labels = labels.whole(Labels::NODE, u64::from(node));
+        }
+        let at = place.node.map_or_else(String::new, |n| format!("/node{n}"));
+        let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
+        let op = job.label.replace(' ', "-");
+        let id = format!("bandwidth/{purpose}/{op}/{}x{}{at}/{}", crew.span, crew.cpus.len(), place.size.0);
+        let setup = setup(&crew.cpus, place.size, place.node, self.page(), layout, &role, self.request.seed);
+        Some(Step { id, labels, metric: Metric::Bandwidth, setup, stop })
+    }
+}
