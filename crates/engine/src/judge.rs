@@ -8,8 +8,9 @@ const ON_TARGET: f64 = 0.99;
 const PAGE_SHARE: f64 = 0.99;
 /// Share of windows that must be undisturbed.
 const CLEAN_SHARE: f64 = 0.5;
-/// Clock moves beyond this are said: boost steps are 25 to 100 MHz, 1 to 3 % of a core's clock.
-const CLOCK_SPREAD: f64 = 0.03;
+/// Clock moves beyond this are said. Boost follows what the neighbours do, in steps of 25 to 100 MHz: a few of those, up to 5 %
+/// of a core's clock, are every shared machine's state, and show in the interval of whatever depends on the clock.
+const CLOCK_SPREAD: f64 = 0.05;
 /// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.
 const PEAK_SLACK: f64 = 1.02;
 

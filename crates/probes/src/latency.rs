@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, Interval, Labels, Layout, Metric, NodeId, Observation, PageKind, Plan,
-    Refusal, Request, Role, Step, StopRule, Unit, format_ns,
+    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Layout, Metric, NodeId, Observation, PageKind, Plan,
+    Refusal, Request, Role, Step, StopRule, Unit,
 };
 
+use crate::edges::tier_sizes;
 use crate::ladder::{derived, finding, overhead_note, points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
 use crate::steps::{check_size, curve_point, default_page, headline, scope_cpus, setup};
@@ -90,12 +91,12 @@ impl Probe for Latency {
         if request.effort == Effort::Quick { Vec::new() } else { planner.denser(observations) }
     }
 
-    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         for purpose in ["ladder", "table"] {
             findings.extend(with_purpose(observations, purpose).map(|o| finding(o, note(o))));
         }
-        findings.extend(tier_sizes(observations));
+        findings.extend(tier_sizes(observations, lab.machine));
         findings.extend(tails(observations));
         findings
     }
@@ -147,12 +148,12 @@ impl Planner<'_> {
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         let page = self.pages()[0];
         for tier in &rungs.tiers {
-            let mut pages = vec![page];
+            let mut rows = vec![(tier.name.clone(), page)];
             if tier.name == "DRAM" && page != PageKind::Base && self.request.effort > Effort::Quick {
-                pages.push(PageKind::Base);
+                rows.push((format!("DRAM {}K", self.lab.machine.page_bytes / KIB), PageKind::Base));
             }
-            for page in pages {
-                let labels = Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, &tier.name);
+            for (name, page) in rows {
+                let labels = Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, name);
                 plan.steps.push(self.step(labels, Bytes(tier.bytes), tier.node, ChainLayout::Random, page, 1, stop));
             }
         }
@@ -294,38 +295,6 @@ fn note(observation: &Observation) -> Option<String> {
     }
     notes.extend(overhead_note(observation));
     (!notes.is_empty()).then(|| notes.join("; "))
-}
-
-/// Measured tier sizes: where the plateaus of the random curve end.
-fn tier_sizes(observations: &[Observation]) -> Vec<Finding> {
-    let random: Vec<&Observation> = with_purpose(observations, "curve")
-        .filter(|o| o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS) == Some(1))
-        .collect();
-    let Some(page) = random.first().and_then(|o| o.labels.get(Labels::PAGE)).map(str::to_owned) else {
-        return Vec::new();
-    };
-    let of_page: Vec<&Observation> = random.into_iter().filter(|o| o.labels.is(Labels::PAGE, &page)).collect();
-    let curve = points(of_page.iter().copied());
-    let curve: Vec<(f64, f64)> = curve.iter().map(|(size, value)| (*size as f64, *value)).collect();
-    let tiers = tiermark_stats::tiers(&curve);
-    let mut findings = Vec::new();
-    for (index, (plateau, boundary)) in tiers.plateaus.iter().zip(&tiers.boundaries).enumerate() {
-        let Some(edge) =
-            of_page.iter().find(|o| o.labels.number(Labels::SIZE).is_some_and(|s| s as f64 >= boundary.low * 0.999))
-        else {
-            continue;
-        };
-        let labels = Labels::new()
-            .text(Labels::TIER, format!("L{}", index + 1))
-            .text(Labels::STATISTIC, "plateau")
-            .text(Labels::PAGE, &page);
-        let mut found = derived(edge, "tier.size", labels, boundary.estimate, Unit::Bytes);
-        found.interval = Some(Interval { low: boundary.low, high: boundary.high, level: 1.0 });
-        let (from, to) = (Bytes(plateau.from.round() as u64), Bytes(plateau.to.round() as u64));
-        found.note = Some(format!("flat from {from} to {to} at {} ns", format_ns(plateau.value)));
-        findings.push(found);
-    }
-    findings
 }
 
 /// The tail of every rung of the ladder.

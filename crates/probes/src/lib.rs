@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bandwidth;
+mod edges;
 mod ladder;
 pub mod latency;
 mod sizes;

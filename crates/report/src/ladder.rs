@@ -161,6 +161,8 @@ struct Row<'a> {
     latency: Option<&'a Finding>,
     /// In the order of [`OPS`] and [`SPANS`].
     rates: Vec<Option<&'a Finding>>,
+    /// Rates of other operations: told below the table.
+    others: Vec<&'a Finding>,
     peak: Option<&'a Finding>,
 }
 
@@ -183,10 +185,13 @@ impl<'a> Row<'a> {
                 );
             }
         }
+        let others = shown.take_all(|f| {
+            here(f, "bandwidth") && f.labels.is(Labels::PURPOSE, "ladder") && f.labels.get(Labels::KERNEL).is_some()
+        });
         // The best share is the row's; all of them are told below.
         let shares = shown.findings.iter().filter(|f| here(f, "peak.share") && f.value.is_some_and(f64::is_finite));
         let peak = shares.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0))).copied();
-        Self { size, latency, rates, peak }
+        Self { size, latency, rates, others, peak }
     }
 
     /// Which cells have something in them, tier and verdict included. One span of an operation brings the other's column along.
@@ -202,7 +207,7 @@ impl<'a> Row<'a> {
     }
 
     fn add_reasons(&self, reasons: &mut Reasons) {
-        self.all().for_each(|f| reasons.add(&subject(f), &f.verdict));
+        self.all().chain(self.others.iter().copied()).for_each(|f| reasons.add(&subject(f), &f.verdict));
     }
 
     fn cells(&self, name: &str, style: &Style) -> Vec<Cell> {
@@ -227,14 +232,17 @@ impl<'a> Row<'a> {
     }
 
     fn add_kernels(&self, name: &str, kernels: &mut Vec<Winner>, style: &Style) {
-        for f in self.rates.iter().flatten() {
+        let columns = self.rates.iter().flatten().map(|f| (*f, f.note.clone()));
+        // A rate without a column is told in any case.
+        let others = self.others.iter().map(|f| (*f, Some(f.note.clone().unwrap_or_default())));
+        for (f, note) in columns.chain(others) {
             let Some(kernel) = f.labels.get(Labels::KERNEL) else { continue };
             kernels.push(Winner {
                 op: f.labels.get(Labels::OP).unwrap_or("").to_owned(),
                 place: format!("{name} {}", f.labels.get(Labels::SPAN).unwrap_or("")).trim().to_owned(),
                 kernel: kernel.to_owned(),
-                value: f.value.map(|v| rate(v, style)),
-                note: f.note.clone(),
+                value: Some(graded(f.value.map(|v| rate(v, style)), &f.verdict, style).text.trim_end().to_owned()),
+                note,
             });
         }
     }
@@ -255,7 +263,8 @@ fn kernel_lines(winners: Vec<Winner>, style: &Style) -> String {
     let (told, plain): (Vec<Winner>, Vec<Winner>) = winners.into_iter().partition(|w| w.note.is_some());
     for w in &told {
         let value = w.value.as_deref().unwrap_or(style.absent());
-        let text = format!("{} {}: {} {value}; {}", w.op, w.place, w.kernel, w.note.as_deref().unwrap_or(""));
+        let note = w.note.as_deref().filter(|n| !n.is_empty()).map(|n| format!("; {n}")).unwrap_or_default();
+        let text = format!("{} {}: {} {value}{note}", w.op, w.place, w.kernel);
         out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
     }
     for op in OPS {
