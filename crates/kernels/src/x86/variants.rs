@@ -9,9 +9,8 @@ macro_rules! variant_kernels {
      splat [$($splat:literal),+], zero $zero:literal, sum $sum:literal, load $load:literal, store $store:literal,
      nt $nt:literal, update ($upd_pre:literal, $upd_post:literal), scale ($scale_pre:literal, $scale_post:literal),
      plus $plus:literal, own $own:literal, value $value:literal, fold [$($fold:literal),+], leave [$($leave:literal),*],
-     names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $copy_pages:ident,
-            $copy_nt_pf:ident, $write_nt_pages:ident, $copy_nt_pages:ident,
-            $triad_nt_pages:ident]) => {
+     names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $write_nt_pages:ident,
+            $copy_nt_pages:ident]) => {
         stream_fn!($read_pf, unroll $unroll, walks ["r9"],
             init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
             body [each!($lines, "2048", "64", ("prefetcht0 ", "r9", "")),
@@ -34,16 +33,6 @@ macro_rules! variant_kernels {
                   $(each!("0,1,2,3,4,5,6,7", $off, $w, ($load, "r9", ""), ($store, "r8", $own))),+],
             tail [each!($tail, "0", $w, ($load, "r9", ""), ($store, "r8", $own))],
             done [$($leave,)* "xor eax, eax"]);
-        two_pages_fn!($copy_pages, step $step, walks ["r8", "r9"], init [],
-            body [each!("0,1,2,3", "0", $w, ($load, "r9", ""), ($store, "r8", $own)),
-                  each!("4,5,6,7", $second, $w, ($load, "r9", ""), ($store, "r8", $own))],
-            tail [each!($tail, "0", $w, ($load, "r9", ""), ($store, "r8", $own))],
-            done [$($leave,)* "xor eax, eax"]);
-        stream_fn!($copy_nt_pf, unroll $unroll, walks ["r8", "r9"], init [],
-            body [each!($lines, "2048", "64", ("prefetcht0 ", "r9", "")),
-                  $(each!("0,1,2,3,4,5,6,7", $off, $w, ($load, "r9", ""), ($nt, "r8", $own))),+],
-            tail [each!($tail, "0", $w, ($load, "r9", ""), ($nt, "r8", $own))],
-            done [$($leave,)* "xor eax, eax", "sfence"]);
         two_pages_fn!($write_nt_pages, step $step, walks ["r8"], init [$($splat),+],
             body [each!("0,1,2,3", "0", $w, ($nt, "r8", $value)),
                   each!("4,5,6,7", $second, $w, ($nt, "r8", $value))],
@@ -53,12 +42,6 @@ macro_rules! variant_kernels {
             body [each!("0,1,2,3", "0", $w, ($load, "r9", ""), ($nt, "r8", $own)),
                   each!("4,5,6,7", $second, $w, ($load, "r9", ""), ($nt, "r8", $own))],
             tail [each!($tail, "0", $w, ($load, "r9", ""), ($nt, "r8", $own))],
-            done [$($leave,)* "xor eax, eax", "sfence"]);
-        two_pages_fn!($triad_nt_pages, step $step, walks ["r8", "r9", "r10"], init [$($splat),+],
-            body [each!("0,1,2,3", "0", $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""), ($nt, "r8", $own)),
-                  each!("4,5,6,7", $second, $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""),
-                        ($nt, "r8", $own))],
-            tail [each!($tail, "0", $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""), ($nt, "r8", $own))],
             done [$($leave,)* "xor eax, eax", "sfence"]);
 
         /// The variants of this instruction set.
@@ -72,16 +55,10 @@ macro_rules! variant_kernels {
                     "both halves of the span at once"),
                 spec!($copy_pf, "copy", $pf, Copy, $isa, $per, $per, $unroll, Cached, $available, false,
                     "software prefetch 2 KiB ahead"),
-                spec!($copy_pages, "copy", $pages, Copy, $isa, 8, 8, 2 * $step, Cached, $available, false,
-                    "two pages at once"),
-                spec!($copy_nt_pf, "copy.nt", $pf, CopyNt, $isa, $per, $per, $unroll, NonTemporal, $available, false,
-                    "software prefetch 2 KiB ahead"),
                 spec!($write_nt_pages, "write.nt", $pages, WriteNt, $isa, 0, 8, 2 * $step, NonTemporal, $available,
                     false, "two pages at once"),
                 spec!($copy_nt_pages, "copy.nt", $pages, CopyNt, $isa, 8, 8, 2 * $step, NonTemporal, $available, false,
                     "two pages at once"),
-                spec!($triad_nt_pages, "triad.nt", $pages, TriadNt, $isa, 16, 8, 2 * $step, NonTemporal, $available,
-                    false, "two pages at once"),
             ]
         }
     };
