@@ -25,9 +25,9 @@ pub struct StreamArgs {
     /// How often the whole span is walked inside the timed loop, at least 1.
     pub passes: usize,
     /// Written by stores (see [`Fill`]), added by `update`, the scale factor's bits (`f64`) in `triad`.
-    /// Some memory paths carry lines of zeros at more than twice the rate of other data (measured on Zen 5 servers, from
-    /// the second-level cache outwards, for every store that does not read its line first): a rate of writing zeros,
-    /// and so of every [`Fill::Zero`] kernel, says nothing about data.
+    /// Some memory paths carry lines of zeros at more than twice the rate of other data (measured on a Zen 5 server,
+    /// for every store that does not read its line first): a rate of writing zeros, and so of every [`Fill::Zero`]
+    /// kernel, says nothing about data.
     pub value: u64,
     /// Random kernels: the lines to visit, in this order, as indices of 64-byte lines from `dst` or `src`.
     /// May be a slice of a larger permutation: the indices still count from the start of the whole buffer.
