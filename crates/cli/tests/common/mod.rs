@@ -89,8 +89,9 @@ pub(crate) fn stable(report: &str) -> String {
     let body = report.rsplit_once("\nclock ").map_or(report, |(body, _)| body);
     let mut lines: Vec<String> = body.lines().map(|l| l.trim_end().to_owned()).collect();
     if let Some(head) = lines.first_mut() {
-        let parts: Vec<&str> = head.split(" · ").map(|part| if part.ends_with('Z') { "TIME" } else { part }).collect();
-        *head = parts.join(" · ");
+        let is_time = |word: &str| word.len() == "2026-01-01T00:00:00Z".len() && word.ends_with('Z');
+        let time = head.split([' ', ',']).find(|word| is_time(word)).map(str::to_owned);
+        *head = head.replace(&time.expect("a report says when"), "TIME");
     }
     lines.join("\n")
 }
