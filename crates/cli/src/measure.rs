@@ -48,7 +48,7 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
     let seed = place.seed.unwrap_or(drawn);
-    let mut host = target::open(job.simulation, seed, stop.flag())?;
+    let mut host = target::open(job.simulation, seed, place.max_mem.is_some(), stop.flag())?;
     let scope = scope(place, host.as_ref())?;
     let requests = (job.requests)(&scope, seed);
     let plans = plans(&requests, host.as_ref())?;

@@ -44,13 +44,26 @@ pub(crate) fn captured_machine(root: &Root) -> Result<Machine, Failure> {
     discover(root, &LiveFacts::default()).map_err(Failure::usage)
 }
 
+/// Memory of earlier allocations kept, so that "fresh" ones get other physical pages: four DRAM footprints of a large
+/// last-level cache. None where the user limits memory.
+const KEEP_BYTES: u64 = 2 << 30;
+
 /// Makes the host of a run. Hosts are moved behind one pointer: nothing of theirs is called inside a timed loop.
 ///
 /// # Errors
 /// A [`Failure`] when the machine cannot be read or this process may use none of its cpus.
-pub(crate) fn open(simulation: &Simulation, seed: u64, stopped: Arc<AtomicBool>) -> Result<Box<dyn Host>, Failure> {
+pub(crate) fn open(
+    simulation: &Simulation,
+    seed: u64,
+    limited: bool,
+    stopped: Arc<AtomicBool>,
+) -> Result<Box<dyn Host>, Failure> {
     let Some(name) = &simulation.simulate else {
-        let options = tiermark_host::Options { stopped, ..tiermark_host::Options::default() };
+        let options = tiermark_host::Options {
+            stopped,
+            keep_bytes: if limited { 0 } else { KEEP_BYTES },
+            ..tiermark_host::Options::default()
+        };
         return Ok(Box::new(LinuxHost::new(this_machine()?, options)?));
     };
     let machine = captured_machine(&tree(name)?)?;

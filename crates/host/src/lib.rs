@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+mod attic;
 mod check;
 mod clock;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use tiermark_engine::{Host, Rig};
 use tiermark_machine::{LiveFacts, Uname};
 use tiermark_model::{Bench, CpuId, Machine, Refusal, Setup};
 
+use crate::attic::Attic;
 use crate::clock::Clock;
 use crate::rig::{Indices, LinuxRig};
 use crate::room::Room;
@@ -22,13 +23,15 @@ const UNDECLARED_CACHE_BYTES: usize = 8 << 20;
 pub struct Options {
     /// Set by whoever hears that the user wants to stop.
     pub stopped: Arc<AtomicBool>,
+    /// Bytes of earlier allocations kept mapped at most, so that the next gets other physical pages.
+    pub keep_bytes: u64,
     /// Where `proc` and `sys` are read for free memory and huge pages: `/`, but in tests.
     pub root: PathBuf,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { stopped: Arc::new(AtomicBool::new(false)), root: PathBuf::from("/") }
+        Self { stopped: Arc::new(AtomicBool::new(false)), keep_bytes: 0, root: PathBuf::from("/") }
     }
 }
 
@@ -40,6 +43,7 @@ pub struct LinuxHost {
     pub(crate) clock: Clock,
     pub(crate) indices: Indices,
     pub(crate) stopped: Arc<AtomicBool>,
+    pub(crate) attic: Attic,
     room: Room,
     born: Instant,
 }
@@ -65,7 +69,10 @@ impl LinuxHost {
             overheads: overheads::measure(&machine, &clock),
         };
         let room = Room::new(options.root);
-        Ok(Self { machine, bench, clock, indices: Indices::default(), stopped: options.stopped, room, born })
+        // An eighth of what is free: never what another program will need next.
+        let spare = room.spare().map_or(0, |bytes| bytes / 8);
+        let attic = Attic::new(options.keep_bytes.min(spare) as usize);
+        Ok(Self { machine, bench, clock, indices: Indices::default(), stopped: options.stopped, attic, room, born })
     }
 
     /// The largest cache a cpu reaches.
@@ -86,7 +93,11 @@ impl Host for LinuxHost {
 
     fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
         let orders = check::setup(setup, &self.machine)?;
-        self.room.check(&self.machine, &check::needs(&orders, &self.machine))?;
+        let needs = check::needs(&orders, &self.machine);
+        if self.room.check(&self.machine, &needs).is_err() {
+            self.attic.clear();
+            self.room.check(&self.machine, &needs)?;
+        }
         Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))
     }
 

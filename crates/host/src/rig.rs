@@ -9,6 +9,7 @@ use tiermark_kernels::layout::{cycle, places};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
 use tiermark_model::{ChainLayout, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
 
+use crate::attic::Attic;
 use crate::check;
 use crate::crew::{Crew, Job, Reply};
 use crate::gate::StartGate;
@@ -69,9 +70,16 @@ pub(crate) struct LinuxRig<'a> {
     crew: Crew<Worker, Answer>,
     regions: Vec<Arc<Region>>,
     indices: &'a mut Indices,
+    attic: &'a mut Attic,
     one_node: Option<NodeId>,
     seed: u64,
     proofs: u64,
+}
+
+impl Drop for LinuxRig<'_> {
+    fn drop(&mut self) {
+        self.attic.keep(std::mem::take(&mut self.regions));
+    }
 }
 
 impl<'a> LinuxRig<'a> {
@@ -83,7 +91,15 @@ impl<'a> LinuxRig<'a> {
         let workers = (0..setup.threads.len()).map(|index| host.worker(setup, index, &regions)).collect();
         let one_node = if machine.nodes.len() == 1 { machine.nodes.first().map(|node| node.id) } else { None };
         let crew = Crew::spawn(workers)?;
-        let mut rig = Self { crew, regions, indices: &mut host.indices, one_node, seed: setup.seed, proofs: 0 };
+        let mut rig = Self {
+            crew,
+            regions,
+            indices: &mut host.indices,
+            attic: &mut host.attic,
+            one_node,
+            seed: setup.seed,
+            proofs: 0,
+        };
         let cycles = rig.cycles()?;
         let (seed, stopped) = (setup.seed, Arc::clone(&host.stopped));
         rig.all(Arc::new(move |worker: &mut Worker| {

@@ -72,7 +72,7 @@ impl Room {
             // Without per-node figures the machine's say it all.
             let known = machine.node(node).and_then(|_| self.node_free(node));
             if let Some(free) = known {
-                let cure = "take memory from more nodes (--interleave), or ask for less";
+                let cure = "ask for less, or for another node (--mem-node)";
                 fits(bytes, free, &format!("node {node}"), "bytes free", cure)?;
             }
         }
@@ -99,6 +99,12 @@ impl Room {
             pool_fits(page, pages, self.pool_free(page, None), "on the machine", None)?;
         }
         Ok(())
+    }
+
+    /// What can be had without swapping: of the machine, and below the control group's limit.
+    pub(crate) fn spare(&self) -> Option<u64> {
+        let group = self.group_room().map(|(bytes, _)| bytes);
+        [self.available(), group].into_iter().flatten().min()
     }
 
     fn available(&self) -> Option<u64> {
