@@ -157,15 +157,25 @@ fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
         Some(interval) => {
             let half = (interval.high - interval.low) / 2.0 / value;
             if half > wanted {
-                verdict.suspect(
-                    ReasonCode::Imprecise,
-                    format!("interval ±{}, wanted ±{}", percent(half), percent(wanted)),
-                );
+                let text = format!("interval ±{}, wanted ±{}{}", percent(half), percent(wanted), uneven(seen));
+                verdict.suspect(ReasonCode::Imprecise, text);
             }
         }
         None => {
             verdict.suspect(ReasonCode::TooFew, format!("{} samples are too few for an interval", seen.samples.len()));
         }
+    }
+}
+
+/// Says when it is the physical pages that differ, and not the shots on the same pages.
+fn uneven(seen: &Observation) -> &'static str {
+    /// Fresh allocations that scatter this many times more than shots on one of them are different places, not noise.
+    const UNEVEN: f64 = 3.0;
+    match (seen.spread_between, seen.spread_within) {
+        (Some(between), Some(within)) if between > UNEVEN * within => {
+            ": it depends on which physical pages the process gets"
+        }
+        _ => "",
     }
 }
 
