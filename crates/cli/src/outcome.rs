@@ -1,6 +1,6 @@
 //! From a run to an exit code.
 
-use tiermark_model::{Exit, Grade, Labels, Observation, ReasonCode, Run};
+use tiermark_model::{Exit, Experiment, Grade, Labels, Observation, ReasonCode, Refusal, Run};
 
 /// How strictly a run is judged.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,8 +28,15 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
 
 /// Whether something that was asked for is missing.
 fn is_partial(run: &Run) -> bool {
-    let refused = run.experiments.iter().any(|e| !e.plan.refused.is_empty());
+    let refused = run.experiments.iter().any(|e| e.plan.refused.iter().any(|r| !is_known_otherwise(r, e)));
     refused || run.observations().any(is_missing)
+}
+
+/// Whether a refused row of the ladder is a tier that the same experiment has a number of. Large servers often share a cache
+/// too small for all threads at once (`L3 with 64 threads`); one thread's figure answers for the tier, and no flag could add more.
+fn is_known_otherwise(refusal: &Refusal, experiment: &Experiment) -> bool {
+    let tier = refusal.what.split(' ').next().unwrap_or_default();
+    experiment.findings.iter().any(|f| f.value.is_some() && f.labels.is(Labels::TIER, tier))
 }
 
 /// Whether a step that a number rests on has no value. Points of a curve only draw its shape: where time ran out before

@@ -100,6 +100,19 @@ fn planning_for_2048_cpus_is_quick() {
 }
 
 #[test]
+fn a_cache_too_small_for_all_threads_is_said_and_is_no_failure() {
+    // 8 cores with 2 MiB each above a shared cache of 16 MiB.
+    let user = User::new();
+    let tree = "synth:cores=8,smt=1,l2=2M,l3=16M,mem=16G";
+    let ran = user.run(&["survey", "--quick", "--simulate", tree]).expect(0);
+    assert!(ran.out.contains("L3 with 8 threads"), "{}", ran.out);
+    // Without room for DRAM a tier is missing, and that is one.
+    let ran = user.run(&["survey", "--quick", "--simulate", tree, "--max-mem=8M"]).expect(5);
+    assert!(ran.out.contains("Not measured"), "{}", ran.out);
+    user.run(&["survey", "--quick", "--simulate", tree, "--max-mem=8M", "--allow-partial"]).expect(0);
+}
+
+#[test]
 fn a_busy_machine_is_told() {
     let (_, run) = survey(GUEST, &["--quick", "--sim-busy=200"]);
     let doubted = findings(&run).iter().filter(|f| f["verdict"]["grade"] != "trusted").count();
