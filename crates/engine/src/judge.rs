@@ -213,19 +213,127 @@ fn duration(ns: f64) -> String {
     if ns >= 1e6 { format!("{:.1} ms", ns / 1e6) } else { format!("{:.0} µs", ns / 1e3) }
 }
 
-/// Drift beyond this, and beyond what the first step's own interval explains, casts doubt on the whole experiment.
+/// Drift beyond this, to a value that the first step never had before, casts doubt on the whole experiment.
 const DRIFT: f64 = 0.03;
 
 /// Says in every verdict when the first step, measured again last, came out different.
 pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) {
     let Some(drift) = drift else { return };
-    let first = observations.iter().find(|o| o.value.is_some());
-    let explained = first.and_then(|o| Some((o.interval?.high - o.interval?.low) / o.value?)).unwrap_or(0.0);
-    if drift.abs() <= DRIFT.max(explained) {
+    let seen_before = observations.iter().find_map(|o| {
+        let again = o.value? * (1.0 + drift);
+        Some((o.min?..=o.max?).contains(&again))
+    });
+    if drift.abs() <= DRIFT || seen_before == Some(true) {
         return;
     }
     let text = format!("the machine drifted: the first step, measured again last, moved by {:+.1} %", drift * 100.0);
     for observation in observations.iter_mut().filter(|o| o.value.is_some()) {
         observation.verdict.suspect(ReasonCode::Drift, text.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Grade, Setup, StopRule, Unit};
+
+    fn observed(value: f64, min: f64, max: f64) -> Observation {
+        Observation {
+            step: "a".into(),
+            labels: Labels::new(),
+            metric: Metric::Latency,
+            unit: Unit::Ns,
+            value: Some(value),
+            interval: None,
+            min: Some(min),
+            max: Some(max),
+            spread_within: None,
+            spread_between: None,
+            samples: Vec::new(),
+            allocations: 3,
+            disturbance: tiermark_model::Disturbance::default(),
+            tail: None,
+            placement: None,
+            core_hz: Some(3e9),
+            core_hz_spread: None,
+            rivals: Vec::new(),
+            overhead_share: None,
+            started_seconds: 0.0,
+            seconds: 0.0,
+            verdict: Verdict::trusted(),
+            refusal: None,
+        }
+    }
+
+    fn step(metric: Metric, labels: Labels) -> Step {
+        let stop = StopRule { precision: 0.01, shots: 1, min_allocations: 1, max_allocations: 1, shot_seconds: 0.01 };
+        Step { id: "a".into(), labels, metric, setup: Setup { regions: vec![], threads: vec![], seed: 0 }, stop }
+    }
+
+    fn grade_after_drift(drift: Option<f64>) -> Grade {
+        let mut all = vec![observed(100.0, 90.0, 104.0), observed(5.0, 5.0, 5.0)];
+        judge_drift(&mut all, drift);
+        all[1].verdict.grade
+    }
+
+    #[test]
+    fn drift_counts_when_it_is_large_and_new() {
+        assert_eq!(grade_after_drift(None), Grade::Trusted);
+        assert_eq!(grade_after_drift(Some(0.02)), Grade::Trusted);
+        assert_eq!(grade_after_drift(Some(-0.08)), Grade::Trusted, "92 was seen before: it is scatter");
+        assert_eq!(grade_after_drift(Some(0.08)), Grade::Suspect);
+    }
+
+    #[test]
+    fn what_cannot_be_is_invalid() {
+        for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 0.2] {
+            let verdict = judge(
+                &step(Metric::Latency, Labels::new()),
+                &observed(value, 1.0, 1.0),
+                None,
+                None,
+                &Machine::default(),
+            );
+            assert_eq!(verdict.grade, Grade::Invalid, "{value}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_faster_than_the_theoretical_peak() {
+        let peak = tiermark_model::TheoreticalPeak { bytes_per_second: 100.0, how: String::new() };
+        let machine = Machine { theoretical_peak: Some(peak), ..Machine::default() };
+        let dram = step(Metric::Bandwidth, Labels::new().text(Labels::TIER, "DRAM"));
+        let grade = |value| judge(&dram, &observed(value, 1.0, 1.0), None, None, &machine).grade;
+        assert_eq!(grade(103.0), Grade::Invalid);
+        assert_ne!(grade(101.0), Grade::Invalid);
+    }
+
+    #[test]
+    fn pages_elsewhere_or_of_another_size_are_said() {
+        let mut seen = observed(100.0, 100.0, 100.0);
+        let mut asked = step(Metric::Latency, Labels::new());
+        let region = |page| tiermark_model::RegionSetup {
+            bytes: tiermark_model::Bytes(4096),
+            policy: tiermark_model::MemPolicy::Bind,
+            nodes: tiermark_model::IdSet::new(),
+            page,
+            layout: tiermark_model::Layout::Data,
+        };
+        asked.setup.regions = vec![region(PageKind::Thp)];
+        let proof = |on_target, page_share| tiermark_model::PlacementProof {
+            on_target,
+            page_share,
+            page: "thp".into(),
+            ..Default::default()
+        };
+        let codes = |seen: &Observation| -> Vec<ReasonCode> {
+            judge(&asked, seen, None, None, &Machine::default()).reasons.iter().map(|r| r.code).collect()
+        };
+        seen.placement = Some(proof(Some(0.98), Some(1.0)));
+        assert!(codes(&seen).contains(&ReasonCode::WrongNode));
+        seen.placement = Some(proof(Some(1.0), Some(0.5)));
+        assert!(codes(&seen).contains(&ReasonCode::PageSize));
+        seen.placement = Some(proof(Some(1.0), Some(1.0)));
+        assert!(!codes(&seen).iter().any(|c| matches!(c, ReasonCode::WrongNode | ReasonCode::PageSize)));
     }
 }
