@@ -25,8 +25,9 @@ fn the_schema_is_the_committed_one() {
     let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/run-1.json");
     let printed = User::new().run(&["schema"]).expect(0).json();
     let committed: serde_json::Value = serde_json::from_slice(&fs::read(committed).unwrap()).unwrap();
-    assert_eq!(
-        printed, committed,
+    // Not assert_eq: two whole schemas in a failure's message help nobody.
+    assert!(
+        printed == committed,
         "the schema has drifted: `tiermark schema > schema/run-1.json`, if fields were only added"
     );
 }

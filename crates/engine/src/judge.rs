@@ -267,7 +267,14 @@ mod tests {
 
     fn step(metric: Metric, labels: Labels) -> Step {
         let stop = StopRule { precision: 0.01, shots: 1, min_allocations: 1, max_allocations: 1, shot_seconds: 0.01 };
-        Step { id: "a".into(), labels, metric, setup: Setup { regions: vec![], threads: vec![], seed: 0 }, stop }
+        Step {
+            id: "a".into(),
+            phase: 0,
+            labels,
+            metric,
+            setup: Setup { regions: vec![], threads: vec![], seed: 0 },
+            stop,
+        }
     }
 
     fn grade_after_drift(drift: Option<f64>) -> Grade {

@@ -1,5 +1,6 @@
 //! The run loop: carries a probe's plan out, fairly interleaved, until every step is measured well enough or time is up.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tiermark_model::{Experiment, KernelId, Metric, Observation, Plan, Refusal, Request, Rival, Role, Step};
@@ -37,8 +38,14 @@ pub fn run_experiment(
     let method = probe.about().method;
     sink.event(&Event::ExperimentStarted { request, method, plan: &plan });
     let deadline = host.now() + plan.max_seconds;
-    let mut run = Runner { host, sink, cells: Vec::new(), deadline, rng: Rng::new(request.seed) };
-    run.measure(plan.steps.clone());
+    let mut run = Runner { host, sink, cells: Vec::new(), deadline, pending_seconds: 0.0, rng: Rng::new(request.seed) };
+    let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
+    for phase in phases {
+        let (now, later): (Vec<&Step>, Vec<&Step>) =
+            plan.steps.iter().filter(|s| s.phase >= phase).partition(|s| s.phase == phase);
+        run.pending_seconds = later.iter().map(|step| step.expected_seconds()).sum();
+        run.measure(now.into_iter().cloned().collect());
+    }
     let mut plan = plan;
     for _ in 0..MAX_REFINEMENTS {
         let lab = Lab { machine: run.host.machine(), bench: run.host.bench() };
@@ -77,6 +84,8 @@ struct Runner<'a> {
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
     deadline: f64,
+    /// Expected of phases that have not begun.
+    pending_seconds: f64,
     rng: Rng,
 }
 
@@ -105,25 +114,25 @@ impl Runner<'_> {
                     self.refuse_untouched(first);
                     return;
                 }
-                self.visit(index, first);
+                self.visit(index);
             }
         }
     }
 
     /// One allocation of one step, with its event.
-    fn visit(&mut self, index: usize, first: usize) {
+    fn visit(&mut self, index: usize) {
         let allocation = self.cells[index].allocations();
         self.sink.event(&Event::StepStarted { step: &self.cells[index].step, allocation });
         allocate_and_shoot(self.host, &mut self.cells[index]);
-        let (done, remaining_seconds) = self.progress(first);
+        let (done, remaining_seconds) = self.progress();
         let observation = self.cells[index].observe(self.host.machine());
         self.sink.event(&Event::Observed { observation: &observation, remaining_seconds, done });
     }
 
     /// Share of the expected work that is done, and seconds left, by what the steps so far really took.
-    fn progress(&self, first: usize) -> (f64, f64) {
-        let (mut done, mut left) = (0.0, 0.0);
-        for cell in &self.cells[first..] {
+    fn progress(&self) -> (f64, f64) {
+        let (mut done, mut left) = (0.0, self.pending_seconds);
+        for cell in &self.cells {
             let visits = f64::from(cell.step.stop.min_allocations.max(1));
             let seen = f64::from(cell.allocations()).min(visits);
             let expected = cell.step.expected_seconds();

@@ -19,6 +19,7 @@ fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: 
     Step {
         id: id.into(),
         labels: Labels::new().whole(Labels::SIZE, bytes),
+        phase: 0,
         metric,
         setup: Setup {
             regions: vec![RegionSetup {

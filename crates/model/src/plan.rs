@@ -73,6 +73,9 @@ pub struct Step {
     pub id: String,
     /// What it stands for.
     pub labels: Labels,
+    /// Steps of a lower phase are settled before those of a higher one begin: numbers before shapes, should time run out.
+    #[serde(default)]
+    pub phase: u8,
     /// What is measured.
     pub metric: Metric,
     /// Memory, threads, work.

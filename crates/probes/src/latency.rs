@@ -10,7 +10,7 @@ use tiermark_model::{
 use crate::edges::tier_sizes;
 use crate::ladder::{derived, finding, overhead_note, points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
-use crate::steps::{check_size, curve_point, default_page, headline, scope_cpus, setup};
+use crate::steps::{check_size, curve_point, default_page, headline, max_seconds, phase, scope_cpus, setup};
 use crate::tiers::{dram_bytes, ladder, quiet_cpu};
 
 /// Wanted half-width of the interval of a headline latency.
@@ -63,7 +63,7 @@ impl Probe for Latency {
         let cpus = scope_cpus(&request.scope, lab.machine)?;
         let cpu = quiet_cpu(lab.machine, &cpus)
             .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
-        let mut plan = Plan { max_seconds: max_seconds(request), ..Plan::default() };
+        let mut plan = Plan::default();
         plan.rules.push(format!("latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)"));
         let planner = Planner { request, params: &params, lab, cpu };
         if params.sizes.is_empty() {
@@ -72,6 +72,7 @@ impl Probe for Latency {
         } else {
             planner.table(&mut plan)?;
         }
+        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan
                 .refused
@@ -111,12 +112,13 @@ fn params(request: &Request) -> Result<LatencyParams, Refusal> {
         .map_err(|e| Refusal::new("the latency request", e.to_string(), "see `tiermark help latency`"))
 }
 
-fn max_seconds(request: &Request) -> f64 {
-    request.scope.max_seconds.unwrap_or(match request.effort {
+/// Seconds an effort allows.
+fn effort_seconds(effort: Effort) -> f64 {
+    match effort {
         Effort::Quick => 5.0,
         Effort::Standard => 22.0,
         Effort::Full => 180.0,
-    })
+    }
 }
 
 struct Planner<'a> {
@@ -280,7 +282,7 @@ impl Planner<'_> {
         let id = format!("latency/{purpose}/{layout}/{page}/chains{chains}{place}/{}", size.0);
         let setup =
             setup(&[self.cpu], size, node, page, Layout::Chain(layout), &Role::Chase { chains }, self.request.seed);
-        Step { id, labels, metric: Metric::Latency, setup, stop }
+        Step { id, phase: phase(&labels), labels, metric: Metric::Latency, setup, stop }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Builders shared by the probes: cpus and pages of a scope, setups, stop rules.
 
 use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, KernelId, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup, Role,
-    Scope, Setup, StopRule, ThreadSetup,
+    Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup,
+    Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
 /// The cpus a request may use.
@@ -93,4 +93,18 @@ pub(crate) fn curve_point(effort: Effort) -> StopRule {
 pub(crate) fn stream_role(kernels: &[KernelId]) -> Option<Role> {
     let (kernel, rivals) = kernels.split_first()?;
     Some(Role::Stream { kernel: kernel.clone(), rivals: rivals.to_vec() })
+}
+
+/// Numbers first, shapes last: a curve or a scaling gives way when time runs out.
+pub(crate) fn phase(labels: &Labels) -> u8 {
+    u8::from(labels.is(Labels::PURPOSE, "curve") || labels.is(Labels::PURPOSE, "scaling"))
+}
+
+/// Most seconds a plan may take where the user set none: what the effort allows, or, on machines whose footprints are so large
+/// that it would not do, half as much again as the plan is expected to take.
+pub(crate) fn max_seconds(request: &Request, effort_seconds: f64, steps: &[Step]) -> f64 {
+    const SLACK: f64 = 1.5;
+    let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
+    let most = if request.effort == Effort::Quick { effort_seconds } else { effort_seconds.max(SLACK * expected) };
+    request.scope.max_seconds.unwrap_or(most)
 }

@@ -166,6 +166,7 @@ fn step(id: &str, role: Role, layout: Layout, metric: Metric) -> Step {
     Step {
         id: id.into(),
         labels: Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, "L1").whole(Labels::SIZE, 24 * KIB),
+        phase: 0,
         metric,
         setup: Setup {
             regions: vec![RegionSetup {

@@ -9,6 +9,7 @@ use tiermark_model::{
 };
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
+use crate::steps::max_seconds;
 use planner::Planner;
 
 /// Wanted half-width of the interval of a headline bandwidth.
@@ -93,9 +94,10 @@ impl Probe for Bandwidth {
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let planner = Planner::new(request, lab)?;
-        let mut plan = Plan { max_seconds: max_seconds(request), ..Plan::default() };
+        let mut plan = Plan::default();
         plan.rules.push("bandwidth: physical cores before SMT siblings; every thread has memory of its own".into());
         planner.fill(&mut plan)?;
+        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan
                 .refused
@@ -127,12 +129,13 @@ impl Probe for Bandwidth {
     }
 }
 
-fn max_seconds(request: &Request) -> f64 {
-    request.scope.max_seconds.unwrap_or(match request.effort {
+/// Seconds an effort allows.
+fn effort_seconds(effort: Effort) -> f64 {
+    match effort {
         Effort::Quick => 8.0,
         Effort::Standard => 32.0,
         Effort::Full => 300.0,
-    })
+    }
 }
 
 /// The plain kernel's rate beside the winner's, where they differ.

@@ -11,7 +11,7 @@ use tiermark_model::{
 use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
 use crate::ladder::{points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
-use crate::steps::{check_size, curve_point, default_page, headline, scope_cpus, setup, stream_role};
+use crate::steps::{check_size, curve_point, default_page, headline, phase, scope_cpus, setup, stream_role};
 use crate::tiers::{dram_bytes, ladder, quiet_cpu};
 
 /// Who runs a step: the cpus, and what to call their number.
@@ -231,14 +231,12 @@ impl<'a> Planner<'a> {
         counts.extend([self.cores().cpus.len(), order.len()]);
         counts.sort_unstable();
         counts.dedup();
-        let all: IdSet = order.iter().copied().collect();
-        let whole = dram_bytes(self.lab.machine, &all, self.request.scope.mem_node, &self.request.scope);
-        let Ok((each_of_all, _)) = whole else { return };
         for count in counts {
             let crew = Crew { cpus: order[..count].to_vec(), span: "some" };
-            // Every count gets a whole DRAM footprint in sum: few threads on a small share would be served by caches.
-            let size = Bytes((each_of_all * order.len() as u64 / count as u64).max(2 << 20));
-            let place = Place { size, node: self.request.scope.mem_node };
+            let mine: IdSet = crew.cpus.iter().copied().collect();
+            let size = dram_bytes(self.lab.machine, &mine, self.request.scope.mem_node, &self.request.scope);
+            let Ok((size, _)) = size else { continue };
+            let place = Place { size: Bytes(size), node: self.request.scope.mem_node };
             let labels = Labels::new().text(Labels::PURPOSE, "scaling").text(Labels::TIER, "DRAM");
             plan.steps.extend(self.step(
                 labels,
@@ -301,6 +299,6 @@ impl<'a> Planner<'a> {
         let op = job.label.replace(' ', "-");
         let id = format!("bandwidth/{purpose}/{op}/{}x{}{at}/{}", crew.span, crew.cpus.len(), place.size.0);
         let setup = setup(&crew.cpus, place.size, place.node, self.page(), layout, &role, self.request.seed);
-        Some(Step { id, labels, metric: Metric::Bandwidth, setup, stop })
+        Some(Step { id, phase: phase(&labels), labels, metric: Metric::Bandwidth, setup, stop })
     }
 }

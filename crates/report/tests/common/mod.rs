@@ -275,6 +275,7 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
                 .text(Labels::PURPOSE, "curve")
                 .whole(Labels::SIZE, size)
                 .text("kind", ["chase", "read", "write"][(n % 3) as usize]),
+            phase: 0,
             metric,
             setup: Setup {
                 regions: vec![RegionSetup {
