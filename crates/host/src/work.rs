@@ -102,6 +102,9 @@ impl Work {
         let useful_per_byte = f64::from(spec.info.op.read_per_line() + spec.info.op.write_per_line()) / 64.0;
         let mut work =
             StreamWork { bytes: call.span(), call, useful_per_byte, passes: 1, blocks: 1, next: 0, block_ns: 0.0 };
+        if region.bytes <= cache_bytes {
+            std::hint::black_box(work.block());
+        }
         work.calibrate(least_block(spec, work.call.span(), cache_bytes), clock);
         // Those who share a region start evenly spread over it.
         work.next = work.blocks * share.index / share.of.max(1);
@@ -112,9 +115,18 @@ impl Work {
     ///
     /// # Errors
     /// In words, why it cannot be.
-    pub(crate) fn chase(region: &Arc<Region>, starts: &[u64], clock: &Clock) -> Result<Self, String> {
+    pub(crate) fn chase(
+        region: &Arc<Region>,
+        starts: &[u64],
+        cache_bytes: usize,
+        clock: &Clock,
+    ) -> Result<Self, String> {
         let call = ChaseCall::new(&region.mapping, starts)?;
         let mut work = ChaseWork { call, chains: starts.len(), steps: 1, block_ns: 0.0 };
+        // Calibrated cold, blocks would be sized for another tier than the one that is measured.
+        if region.bytes <= cache_bytes {
+            region.mapping.read_lines(region.bytes);
+        }
         work.calibrate(clock);
         Ok(Self::Chase(work))
     }

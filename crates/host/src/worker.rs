@@ -77,7 +77,7 @@ impl Worker {
                 let starts = self.region.starts(chains * self.share.of);
                 let from = (chains * self.share.index).min(starts.len());
                 let mine = &starts[from..(from + chains).min(starts.len())];
-                Work::chase(&self.region, mine, &self.clock)
+                Work::chase(&self.region, mine, self.cache_bytes, &self.clock)
             }
             (None, Some(spec)) => Work::stream(&self.region, spec, order, self.share, self.cache_bytes, &self.clock),
             (None, None) => Err("no kernel".to_owned()),
