@@ -352,7 +352,7 @@ mod tests {
         region.fill(0, 11, None, &|| false).unwrap();
         let starts = region.starts(5);
         assert_eq!(starts.iter().collect::<BTreeSet<_>>().len(), 5);
-        let mut work = Work::chase(&region, &starts, &clock()).unwrap();
+        let mut work = Work::chase(&region, &starts, 1 << 20, &clock()).unwrap();
         (0..10).for_each(|_| assert_eq!(work.block(), 0));
         let base = region.mapping.address() as u64;
         let proof = region.mapping.with_words(0, 1 << 20, |words| tiermark_kernels::layout::prove(words, base, chain));
