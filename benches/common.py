@@ -26,18 +26,22 @@ def run(command, **more):
     return done.stdout
 
 
-def findings(arguments):
-    """Runs tiermark with these arguments and returns the findings of its document."""
+def document(arguments):
+    """Runs tiermark with these arguments and returns its document."""
     out = run([TIERMARK, *arguments, "--json=-", "--no-save", "-q", "--force", "--allow-partial"])
-    if out is None:
-        return []
-    document = json.loads(out)
-    return [f for experiment in document["experiments"] for f in experiment["findings"]]
+    return json.loads(out) if out else {"experiments": []}
+
+
+def findings(arguments):
+    """The findings of such a run."""
+    return [f for experiment in document(arguments)["experiments"] for f in experiment["findings"]]
 
 
 def tiermark_bandwidth(op, size, threads):
-    """GB/s, winner and verdict of one step; the footprint is each thread's."""
-    found = findings(["bandwidth", "--sizes", str(size), "--op", op, "--threads", "one" if threads == 1 else "cores"])
+    """GB/s, winner and verdict of one step; the footprint is each thread's. An operation may end in ` of zeros`."""
+    data = ["--data", "zeros"] if op.endswith(" of zeros") else []
+    op = op.removesuffix(" of zeros")
+    found = findings(["bandwidth", "--sizes", str(size), "--op", op, "--threads", "one" if threads == 1 else "cores", *data])
     found = [f for f in found if f["metric"] == "bandwidth"]
     if not found or found[0]["value"] is None:
         return None, "", "invalid"
@@ -53,9 +57,11 @@ def tiermark_latency(size, *more):
 
 
 def likwid(test, size, threads):
-    """GB/s of one likwid-bench kernel; its size is the whole group's."""
-    # Half a second of measuring is enough for its own calibration (it doubles iterations until then).
-    out = run(["likwid-bench", "-t", test, "-s", "1", "-w", f"S0:{size * threads // 1000}kB:{threads}"])
+    """GB/s of one likwid-bench kernel; its size is the whole group's. About 0.4 s of work."""
+    # Its own calibration takes several seconds; the rates of these tiers are known well enough to choose the passes.
+    rate = 300e9 if size <= 64 * KIB else 200e9 if size <= MIB else 100e9 if size <= 16 * MIB else 40e9
+    passes = max(10, int(0.4 * rate / size))
+    out = run(["likwid-bench", "-t", test, "-i", str(passes), "-w", f"S0:{size * threads // 1000}kB:{threads}"])
     found = re.search(r"MByte/s:\s+([\d.]+)", out or "")
     return float(found.group(1)) / 1e3 if found else None
 
@@ -82,7 +88,7 @@ def perf_mem(what, size, function):
 
 
 def mbw(size, method):
-    """GB/s of mbw (method 0 memcpy, 1 dumb, 2 memcpy by blocks); it counts a copy once."""
+    """GB/s of mbw (method 0 memcpy, 1 a loop); it counts a copy once."""
     out = run(["mbw", "-q", "-n", "5", "-a", f"-t{method}", str(max(1, size // 2 // MIB))])
     values = [float(v) for v in re.findall(r"Copy:\s+([\d.]+) MiB/s", out or "")]
     return statistics.median(values) * MIB * 2 / 1e9 if values else None

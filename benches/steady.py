@@ -1,17 +1,50 @@
 #!/usr/bin/env python3
-"""Steadiness: repeated latencies on the machine as it is, and quiet against beside two busy loops, peers beside ours.
+"""Latency and steadiness: L1 in cycles, DRAM beside a plain chase, repeated latencies, and quiet against beside busy loops.
 
     benches/steady.py [--runs N] [--rounds N]
+
+The plain chase (plain_chase.c) is one proven cycle with a timer around all accesses, as most tools do it. Debian has no
+packaged tool that chases one proven cycle.
 """
 
 import argparse
 import os
 import subprocess
+import tempfile
 import time
 
-from common import MIB, header, likwid, mbw, median, need, row, run, sysbench, tiermark_bandwidth, tiermark_latency
+from common import KIB, MIB, ROOT, document, header, likwid, mbw, median, need, row, run, sysbench, tiermark_bandwidth, tiermark_latency
 
 DRAM = 256 * MIB
+
+
+def compile_plain():
+    """Builds the plain chase; returns a function that gives its ns per access."""
+    program = os.path.join(tempfile.mkdtemp(), "plain_chase")
+    if run(["cc", "-O2", "-o", program, os.path.join(ROOT, "benches", "plain_chase.c")]) is None:
+        raise SystemExit("plain_chase.c did not compile; install with: apt-get install gcc")
+    return lambda: float(run(["taskset", "-c", "1", program, str(DRAM), "1"]) or "nan")
+
+
+def cycles(rounds):
+    header("L1 latency in cycles of the measured clock")
+    values = []
+    for _ in range(rounds):
+        seen = document(["latency", "--sizes", str(16 * KIB)])["experiments"][0]["observations"][0]
+        values.append(seen["value"] * seen["core_hz"] / 1e9)
+    mid = median(values)
+    print("cycles: " + ", ".join(f"{v:.3f}" for v in values))
+    print(f"\nmedian {mid:.3f} cycles, off a whole number by **{abs(mid / round(mid) - 1) * 100:.1f} %**")
+
+
+def beside_plain(rounds, plain):
+    header(f"DRAM random chase at {DRAM // MIB} MiB with THP, beside a plain timer, A B A B")
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(tiermark_latency(DRAM)[0])
+        theirs.append(plain())
+    a, b = median(ours), median(theirs)
+    print(f"tiermark {a:.1f} ns, plain {b:.1f} ns, ratio **{a / b:.3f}**")
 
 
 def repeat(runs):
@@ -36,10 +69,11 @@ def busy(loops):
     return end
 
 
-def measures(cpus):
+def measures(cpus, plain):
     """What is measured quiet and busy: name, function giving (value, verdict)."""
     rows = [
         ("tiermark latency, DRAM (ns)", lambda: tiermark_latency(DRAM)),
+        ("plain chase, DRAM (ns)", lambda: (plain(), "-")),
         ("tiermark read, 1 thread (GB/s)", lambda: tiermark_bandwidth("read", DRAM, 1)[::2]),
         (f"tiermark read, {cpus} threads (GB/s)", lambda: tiermark_bandwidth("read", DRAM, cpus)[::2]),
         ("tiermark copy, 1 thread (GB/s)", lambda: tiermark_bandwidth("copy", DRAM, 1)[::2]),
@@ -48,17 +82,17 @@ def measures(cpus):
         ("likwid-bench copy_avx512, 1 thread", lambda: (likwid("copy_avx512", DRAM, 1), "-")),
         ("sysbench memory read, 1 thread", lambda: (sysbench("read", DRAM, 1), "-")),
         (f"sysbench memory read, {cpus} threads", lambda: (sysbench("read", DRAM, cpus), "-")),
-        ("mbw memcpy by blocks", lambda: (mbw(DRAM, 2), "-")),
+        ("mbw memcpy", lambda: (mbw(DRAM, 0), "-")),
     ]
     return rows
 
 
-def disturbed(rounds):
+def disturbed(rounds, plain):
     cpus = os.cpu_count()
     header(f"Quiet against beside `stress-ng --cpu {cpus}`, {rounds} rounds, A B A B")
     row("what", "quiet", "busy", "off by", "verdicts when busy")
     row(*["---"] * 5)
-    for name, measure in measures(cpus):
+    for name, measure in measures(cpus, plain):
         quiet, noisy, grades = [], [], []
         for _ in range(rounds):
             quiet.append(measure()[0])
@@ -77,11 +111,14 @@ def disturbed(rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    need("likwid-bench", "mbw", "sysbench", "stress-ng")
+    need("likwid-bench", "mbw", "sysbench", "stress-ng", "cc")
+    plain = compile_plain()
+    cycles(args.rounds)
+    beside_plain(args.rounds, plain)
     repeat(args.runs)
-    disturbed(args.rounds)
+    disturbed(args.rounds, plain)
 
 
 if __name__ == "__main__":

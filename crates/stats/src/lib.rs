@@ -25,7 +25,7 @@ mod tail;
 pub use bootstrap::bootstrap_median;
 pub use change::{ChangePoint, change_point};
 pub use drift::{relative_drift, theil_sen};
-pub use interval::{Interval, median_interval_order};
+pub use interval::{Interval, median_interval_order, student_half_width};
 pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_two_sample, ks_uniform};
 pub use order::{mad, max, median, min, quantile, quantiles};

@@ -1,6 +1,6 @@
 use crate::{UNUSABLE, close};
 use proptest::prelude::*;
-use tiermark_stats::{Interval, Rng, StopRule, bootstrap_median, median, median_interval_order};
+use tiermark_stats::{Interval, Rng, StopRule, bootstrap_median, median, median_interval_order, student_half_width};
 
 /// 1, 2, … n in a scrambled order, so that an interval's ends show their ranks.
 fn ranks(n: usize) -> Vec<f64> {
@@ -160,4 +160,38 @@ proptest! {
         let middle = median(&values).unwrap();
         prop_assert!(found.low <= middle && middle <= found.high && found.level >= 0.95);
     }
+}
+
+#[test]
+fn students_interval_is_scipys() {
+    // scipy.stats.t.ppf(0.975, 3) * scipy.stats.sem([1, 2, 4, 5]) = 3.1824463 * 0.9128709 = 2.9051628
+    // The table has four digits.
+    assert!((student_half_width(&[1.0, 2.0, 4.0, 5.0]).unwrap() - 2.9051628).abs() < 1e-3);
+    assert_eq!(student_half_width(&[1.0]), None);
+    assert_eq!(student_half_width(&[]), None);
+    assert_eq!(student_half_width(&[1.0, f64::NAN]), None);
+}
+
+#[test]
+fn three_allocations_are_covered_where_the_bootstrap_is_too_narrow() {
+    // Allocations scatter by 1 %, shots on one by a tenth of that: what a process gets decides.
+    let mut rng = Rng::new(11);
+    let (mut boot_hits, mut wide_hits) = (0, 0);
+    const TRIALS: usize = 600;
+    for _ in 0..TRIALS {
+        let groups: Vec<Vec<f64>> = (0..3)
+            .map(|_| {
+                let luck = 100.0 + rng.normal();
+                (0..4).map(|_| luck + 0.1 * rng.normal()).collect()
+            })
+            .collect();
+        let boot = bootstrap_median(&groups, 0.95, 400, 3).unwrap();
+        let centre = median(&groups.concat()).unwrap();
+        let medians: Vec<f64> = groups.iter().map(|g| median(g).unwrap()).collect();
+        let half = student_half_width(&medians).unwrap();
+        boot_hits += usize::from(boot.low <= 100.0 && 100.0 <= boot.high);
+        wide_hits += usize::from(boot.low.min(centre - half) <= 100.0 && 100.0 <= boot.high.max(centre + half));
+    }
+    assert!(boot_hits * 100 < TRIALS * 85, "{boot_hits} of {TRIALS}: then the bootstrap alone would do");
+    assert!(wide_hits * 100 >= TRIALS * 93, "{wide_hits} of {TRIALS}");
 }
