@@ -2,7 +2,7 @@
 
 use tiermark_model::setup::ChainLayout;
 
-use super::{LayoutError, cycle, pitch, places, sattolo};
+use super::{LayoutError, POLL_EVERY, cycle_unless, go_on, pitch, places, sattolo};
 use crate::rng::Rng;
 
 /// Writes a chain into a buffer: each node's first word (for `long:N`, each of its first N words) becomes the address
@@ -22,34 +22,77 @@ pub fn write_chain(
     page_bytes: usize,
     seed: u64,
 ) -> Result<(), LayoutError> {
+    write_chain_unless(words, base, layout, page_bytes, seed, &|| false)
+}
+
+/// [`write_chain`], given up when `stopped` says so; it is asked every million nodes. What was written until then is no chain.
+///
+/// # Errors
+/// As [`write_chain`], and [`LayoutError::Stopped`].
+pub fn write_chain_unless(
+    words: &mut [u64],
+    base: u64,
+    layout: ChainLayout,
+    page_bytes: usize,
+    seed: u64,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(), LayoutError> {
     let nodes = places(layout, size_of_val(words))?;
     if let ChainLayout::Long(count) = layout {
-        write_long(words, base, nodes as u32, count, seed);
-        return Ok(());
+        return write_long(words, base, nodes as u32, count, seed, stopped);
     }
-    let next = cycle(layout, nodes, page_bytes, seed)?;
+    let next = cycle_unless(layout, nodes, page_bytes, seed, stopped)?;
+    write_cycle(words, base, layout, &next, stopped)
+}
+
+/// Writes a cycle that [`super::cycle`] made, as [`write_chain_unless`] would.
+///
+/// # Errors
+/// A layout that does not fit the buffer, and [`LayoutError::Stopped`].
+pub fn write_cycle(
+    words: &mut [u64],
+    base: u64,
+    layout: ChainLayout,
+    next: &[u32],
+    stopped: &dyn Fn() -> bool,
+) -> Result<(), LayoutError> {
+    places(layout, size_of_val(words))?;
     let pitch = pitch(layout);
-    for (slot, next) in words.iter_mut().step_by(pitch / 8).zip(next) {
-        *slot = base + u64::from(next) * pitch as u64;
+    for (piece, next) in words.chunks_mut(POLL_EVERY * (pitch / 8)).zip(next.chunks(POLL_EVERY)) {
+        go_on(stopped)?;
+        for (slot, next) in piece.iter_mut().step_by(pitch / 8).zip(next) {
+            *slot = base + u64::from(*next) * pitch as u64;
+        }
     }
     Ok(())
 }
 
 /// `count` permutations, chained.
-fn write_long(words: &mut [u64], base: u64, lines: u32, count: u8, seed: u64) {
+fn write_long(
+    words: &mut [u64],
+    base: u64,
+    lines: u32,
+    count: u8,
+    seed: u64,
+    stopped: &dyn Fn() -> bool,
+) -> Result<(), LayoutError> {
     let mut rng = Rng::new(seed);
     // Where each permutation is entered and left: a random neighbourhood of its cycle, which is cut there.
     let mut cuts = Vec::with_capacity(usize::from(count));
     for j in 0..usize::from(count) {
-        let next = sattolo(lines, &mut rng);
+        let next = sattolo(lines, &mut rng, stopped)?;
         let leave = rng.below(lines);
         cuts.push((next[leave as usize], leave));
-        for (line, next) in words.chunks_exact_mut(8).zip(next) {
-            line[j] = base + u64::from(next) * 64 + j as u64 * 8;
+        for (piece, next) in words.chunks_mut(POLL_EVERY * 8).zip(next.chunks(POLL_EVERY)) {
+            go_on(stopped)?;
+            for (line, next) in piece.chunks_exact_mut(8).zip(next) {
+                line[j] = base + u64::from(*next) * 64 + j as u64 * 8;
+            }
         }
     }
     for (j, &(_, leave)) in cuts.iter().enumerate() {
         let onward = (j + 1) % cuts.len();
         words[leave as usize * 8 + j] = base + u64::from(cuts[onward].0) * 64 + onward as u64 * 8;
     }
+    Ok(())
 }

@@ -12,8 +12,8 @@ use tiermark_model::setup::ChainLayout;
 
 use crate::rng::Rng;
 
-pub use chain::write_chain;
-pub use proof::{Proof, ProofError, prove, prove_permutation};
+pub use chain::{write_chain, write_chain_unless, write_cycle};
+pub use proof::{Proof, ProofError, prove, prove_permutation, prove_permutation_unless, prove_unless};
 
 /// Bytes of a line.
 pub const LINE: usize = 64;
@@ -49,6 +49,9 @@ pub enum LayoutError {
         /// The stride given.
         stride: u64,
     },
+    /// Whoever asked for the layout wants it no more.
+    #[error("the run was stopped")]
+    Stopped,
     /// A count of permutations that does not fit a line.
     #[error("{count} permutations do not fit a line: use 1 to 8")]
     Permutations {
@@ -83,57 +86,104 @@ pub fn places(layout: ChainLayout, bytes: usize) -> Result<usize, LayoutError> {
     }
 }
 
+/// Elements between two looks at whether to stop: even at a missed line and a page fault each, below 0.2 s.
+const POLL_EVERY: usize = 1 << 20;
+
+/// Ends with [`LayoutError::Stopped`] when asked to.
+fn go_on(stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
+    if stopped() { Err(LayoutError::Stopped) } else { Ok(()) }
+}
+
+/// Whether `offset` is where a node lies in a buffer of that many places.
+pub fn is_node(layout: ChainLayout, places: usize, offset: usize) -> bool {
+    let depth = if let ChainLayout::Long(count) = layout { usize::from(count) } else { 1 };
+    let slot = offset % pitch(layout).max(1);
+    offset / pitch(layout).max(1) < places && slot.is_multiple_of(8) && slot / 8 < depth
+}
+
 /// One cycle over `places` nodes, as the number of the node that follows each. For `long`, the first of its
 /// permutations, closed to a cycle.
 ///
 /// # Errors
 /// A page size that does not hold whole lines, or more nodes than 32 bits name.
 pub fn cycle(layout: ChainLayout, places: usize, page_bytes: usize, seed: u64) -> Result<Vec<u32>, LayoutError> {
+    cycle_unless(layout, places, page_bytes, seed, &|| false)
+}
+
+/// [`cycle`], given up when `stopped` says so; it is asked every million nodes.
+///
+/// # Errors
+/// As [`cycle`], and [`LayoutError::Stopped`].
+pub fn cycle_unless(
+    layout: ChainLayout,
+    places: usize,
+    page_bytes: usize,
+    seed: u64,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Vec<u32>, LayoutError> {
     let nodes = u32::try_from(places).map_err(|_| LayoutError::TooLarge { nodes: places })?;
     let mut rng = Rng::new(seed);
     match layout {
-        ChainLayout::Random | ChainLayout::Long(_) => Ok(sattolo(nodes, &mut rng)),
-        ChainLayout::Stride(_) => Ok((0..nodes).map(|i| if i + 1 == nodes { 0 } else { i + 1 }).collect()),
+        ChainLayout::Random | ChainLayout::Long(_) => sattolo(nodes, &mut rng, stopped),
+        ChainLayout::Stride(_) => numbers(nodes, |i| if i + 1 == nodes { 0 } else { i + 1 }, stopped),
         ChainLayout::PageRandom => {
             if page_bytes == 0 || !page_bytes.is_multiple_of(LINE) {
                 return Err(LayoutError::Page { page_bytes });
             }
-            Ok(page_cycle(nodes, u32::try_from(page_bytes / LINE).unwrap_or(u32::MAX), &mut rng))
+            page_cycle(nodes, u32::try_from(page_bytes / LINE).unwrap_or(u32::MAX), &mut rng, stopped)
         }
     }
 }
 
+/// `of(0)`, `of(1)`, …, one for each node.
+fn numbers(nodes: u32, of: impl Fn(u32) -> u32, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
+    let mut numbers = Vec::with_capacity(nodes as usize);
+    for from in (0..nodes).step_by(POLL_EVERY) {
+        go_on(stopped)?;
+        numbers.extend((from..nodes.min(from.saturating_add(POLL_EVERY as u32))).map(&of));
+    }
+    Ok(numbers)
+}
+
 /// A uniformly random cyclic permutation (Sattolo, "An algorithm to generate a random cyclic permutation",
 /// Information Processing Letters 22(6), 1986): one cycle by construction.
-fn sattolo(nodes: u32, rng: &mut Rng) -> Vec<u32> {
-    let mut next: Vec<u32> = (0..nodes).collect();
+fn sattolo(nodes: u32, rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
+    let mut next = numbers(nodes, |i| i, stopped)?;
     for i in (1..nodes).rev() {
+        if (i as usize).is_multiple_of(POLL_EVERY) {
+            go_on(stopped)?;
+        }
         let j = rng.below(i);
         next.swap(i as usize, j as usize);
     }
-    next
+    Ok(next)
 }
 
 /// A uniformly random permutation (Fisher and Yates, in Durstenfeld's form, CACM 7(7), 1964).
-fn shuffle(items: &mut [u32], rng: &mut Rng) {
+fn shuffle(items: &mut [u32], rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
     for i in (1..items.len()).rev() {
+        if i.is_multiple_of(POLL_EVERY) {
+            go_on(stopped)?;
+        }
         let j = rng.below(i as u32 + 1);
         items.swap(i, j as usize);
     }
+    Ok(())
 }
 
 /// Random lines within a page until it is exhausted, pages in random order.
-fn page_cycle(nodes: u32, page_lines: u32, rng: &mut Rng) -> Vec<u32> {
-    let mut pages: Vec<u32> = (0..nodes.div_ceil(page_lines)).collect();
-    shuffle(&mut pages, rng);
-    let mut next = vec![0u32; nodes as usize];
+fn page_cycle(nodes: u32, page_lines: u32, rng: &mut Rng, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
+    let mut pages = numbers(nodes.div_ceil(page_lines), |page| page, stopped)?;
+    shuffle(&mut pages, rng, stopped)?;
+    let mut next = numbers(nodes, |_| 0, stopped)?;
     let mut lines = Vec::with_capacity(page_lines.min(nodes) as usize);
     let (mut first, mut last) = (None, 0u32);
+    let mut until_poll = POLL_EVERY;
     for page in pages {
         let start = page * page_lines;
         lines.clear();
         lines.extend(start..nodes.min(start.saturating_add(page_lines)));
-        shuffle(&mut lines, rng);
+        shuffle(&mut lines, rng, stopped)?;
         for &line in &lines {
             if first.is_none() {
                 first = Some(line);
@@ -142,11 +192,16 @@ fn page_cycle(nodes: u32, page_lines: u32, rng: &mut Rng) -> Vec<u32> {
             }
             last = line;
         }
+        until_poll = until_poll.saturating_sub(lines.len());
+        if until_poll == 0 {
+            go_on(stopped)?;
+            until_poll = POLL_EVERY;
+        }
     }
     if let Some(first) = first {
         next[last as usize] = first;
     }
-    next
+    Ok(next)
 }
 
 /// A uniformly random order of lines for the random kernels. The host may give a kernel any slice of it
@@ -155,8 +210,16 @@ fn page_cycle(nodes: u32, page_lines: u32, rng: &mut Rng) -> Vec<u32> {
 /// # Errors
 /// More lines than 32 bits name.
 pub fn permutation(lines: usize, seed: u64) -> Result<Vec<u32>, LayoutError> {
+    permutation_unless(lines, seed, &|| false)
+}
+
+/// [`permutation`], given up when `stopped` says so; it is asked every million lines.
+///
+/// # Errors
+/// As [`permutation`], and [`LayoutError::Stopped`].
+pub fn permutation_unless(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Vec<u32>, LayoutError> {
     let count = u32::try_from(lines).map_err(|_| LayoutError::TooLarge { nodes: lines })?;
-    let mut order: Vec<u32> = (0..count).collect();
-    shuffle(&mut order, &mut Rng::new(seed));
+    let mut order = numbers(count, |line| line, stopped)?;
+    shuffle(&mut order, &mut Rng::new(seed), stopped)?;
     Ok(order)
 }

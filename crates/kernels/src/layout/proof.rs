@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use thiserror::Error;
 use tiermark_model::setup::ChainLayout;
 
-use super::{LayoutError, pitch, places};
+use super::{LayoutError, POLL_EVERY, go_on, pitch, places};
 use crate::rng::Rng;
 
 /// Walks under way at once: about as many misses as a core keeps outstanding.
@@ -105,11 +105,24 @@ impl Proof {
 /// # Errors
 /// What is wrong with the chain.
 pub fn prove(words: &mut [u64], base: u64, layout: ChainLayout) -> Result<Proof, ProofError> {
+    prove_unless(words, base, layout, &|| false)
+}
+
+/// [`prove`], given up when `stopped` says so; it is asked every million nodes.
+///
+/// # Errors
+/// As [`prove`], and [`LayoutError::Stopped`] inside [`ProofError::Layout`].
+pub fn prove_unless(
+    words: &mut [u64],
+    base: u64,
+    layout: ChainLayout,
+    stopped: &dyn Fn() -> bool,
+) -> Result<Proof, ProofError> {
     let places = places(layout, size_of_val(words))?;
     let grid = Grid::new(layout, places);
-    grid.check_pointers(words, base)?;
+    grid.check_pointers(words, base, stopped)?;
     let marks = mark(words, &grid);
-    let walks = walk(words, base, &grid, &marks);
+    let walks = walk(words, base, &grid, &marks, stopped);
     for &mark in &marks {
         words[mark] &= !MARK;
     }
@@ -136,10 +149,13 @@ impl Grid {
     }
 
     /// Every pointer leads to a node of its own permutation, but for one node a permutation, which leads to the next.
-    fn check_pointers(&self, words: &[u64], base: u64) -> Result<(), ProofError> {
+    fn check_pointers(&self, words: &[u64], base: u64, stopped: &dyn Fn() -> bool) -> Result<(), ProofError> {
         let span = (self.places * self.pitch * 8) as u64;
         let mut exits = vec![0u64; self.depth];
         for (place, line) in words.chunks(self.pitch).take(self.places).enumerate() {
+            if place.is_multiple_of(POLL_EVERY) {
+                go_on(stopped)?;
+            }
             for (depth, &pointer) in line.iter().take(self.depth).enumerate() {
                 let offset = pointer.wrapping_sub(base);
                 let slot = (offset % (self.pitch as u64 * 8)) as usize;
@@ -177,13 +193,23 @@ fn mark(words: &mut [u64], grid: &Grid) -> Vec<usize> {
 type Walk = (usize, u64);
 
 /// Walks from every mark to the next, several at once.
-fn walk(words: &[u64], base: u64, grid: &Grid, marks: &[usize]) -> Result<Vec<Walk>, ProofError> {
+fn walk(
+    words: &[u64],
+    base: u64,
+    grid: &Grid,
+    marks: &[usize],
+    stopped: &dyn Fn() -> bool,
+) -> Result<Vec<Walk>, ProofError> {
     let mut walks = vec![(0, 0); marks.len()];
     // (which mark the walker started from, where it is, steps taken)
     let mut walkers: Vec<(usize, usize, u64)> = (0..marks.len().min(WALKERS)).map(|m| (m, marks[m], 0)).collect();
     let mut started = walkers.len();
-    let mut total = 0u64;
+    let (mut total, mut next_poll) = (0u64, 0u64);
     while !walkers.is_empty() {
+        if total >= next_poll {
+            go_on(stopped)?;
+            next_poll = total + POLL_EVERY as u64;
+        }
         let mut arrived = false;
         for (_, at, steps) in &mut walkers {
             *at = (((words[*at] & !MARK) - base) / 8) as usize;
@@ -243,8 +269,19 @@ fn link(marks: &[usize], walks: &[Walk], nodes: u64) -> Result<Proof, ProofError
 /// # Errors
 /// The first entry that is out of range or repeats another, or that some are missing.
 pub fn prove_permutation(order: &[u32], lines: usize) -> Result<(), ProofError> {
+    prove_permutation_unless(order, lines, &|| false)
+}
+
+/// [`prove_permutation`], given up when `stopped` says so; it is asked every million lines.
+///
+/// # Errors
+/// As [`prove_permutation`], and [`LayoutError::Stopped`] inside [`ProofError::Layout`].
+pub fn prove_permutation_unless(order: &[u32], lines: usize, stopped: &dyn Fn() -> bool) -> Result<(), ProofError> {
     let mut seen = vec![0u64; lines.div_ceil(64)];
     for (entry, &line) in order.iter().enumerate() {
+        if entry.is_multiple_of(POLL_EVERY) {
+            go_on(stopped)?;
+        }
         let (word, bit) = (line as usize / 64, 1u64 << (line % 64));
         if line as usize >= lines || seen[word] & bit != 0 {
             return Err(ProofError::NotAPermutation { entry, line });

@@ -1,8 +1,11 @@
 //! Layouts: one cycle, every node once, pages exhausted one by one, and a proof that believes nothing else.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 use tiermark_kernels::layout::{
-    LayoutError, ProofError, cycle, permutation, pitch, places, prove, prove_permutation, write_chain,
+    LayoutError, ProofError, cycle, cycle_unless, is_node, permutation, permutation_unless, pitch, places, prove,
+    prove_permutation, prove_permutation_unless, prove_unless, write_chain, write_chain_unless,
 };
 use tiermark_model::setup::ChainLayout;
 
@@ -201,4 +204,66 @@ fn layouts_that_cannot_be_built_say_why() {
     assert!(matches!(cycle(ChainLayout::PageRandom, 64, 100, 1), Err(LayoutError::Page { page_bytes: 100 })));
     assert_eq!(pitch(ChainLayout::Stride(4096)), 4096);
     assert_eq!(places(ChainLayout::Stride(4096), 32 << 10), Ok(8));
+}
+
+/// Runs a job that is never stopped, then one that is stopped at its first look, at one in the middle and at its last.
+/// Returns how often the first one looked.
+fn stopped_at_any_look(mut job: impl FnMut(&dyn Fn() -> bool) -> Result<(), ProofError>) -> usize {
+    let looks = Cell::new(0);
+    let count = |at: usize| {
+        looks.set(0);
+        let looks = &looks;
+        move || {
+            looks.set(looks.get() + 1);
+            looks.get() > at
+        }
+    };
+    assert_eq!(job(&count(usize::MAX)), Ok(()));
+    let all = looks.get();
+    for at in [0, all / 2, all - 1] {
+        assert_eq!(job(&count(at)), Err(ProofError::Layout(LayoutError::Stopped)), "look {at} of {all}");
+        // Nothing goes on after it was told to stop.
+        assert_eq!(looks.get(), at + 1);
+    }
+    all
+}
+
+#[test]
+fn building_and_proving_stop_when_told_to() {
+    const MILLIONS: usize = 3;
+    let lines = MILLIONS << 20;
+    let mut words = vec![0u64; lines];
+    // One node a word, so that millions of nodes take little memory.
+    let tight = ChainLayout::Stride(8);
+    let looks = stopped_at_any_look(|stopped| {
+        write_chain_unless(&mut words, BASE, tight, 4096, 1, stopped)?;
+        prove_unless(&mut words, BASE, tight, stopped).map(|_| ())
+    });
+    assert!(looks >= 4 * MILLIONS, "{looks} looks");
+    let order = permutation(lines, 1).unwrap();
+    let looks = stopped_at_any_look(|stopped| permutation_unless(lines, 1, stopped).map(|_| ()).map_err(Into::into));
+    assert!(looks >= 2 * MILLIONS - 1, "{looks} looks");
+    let looks = stopped_at_any_look(|stopped| prove_permutation_unless(&order, lines, stopped));
+    assert!(looks >= MILLIONS, "{looks} looks");
+    for layout in [ChainLayout::Random, ChainLayout::PageRandom, ChainLayout::Long(2)] {
+        let looks = stopped_at_any_look(|stopped| {
+            cycle_unless(layout, lines, 4096, 1, stopped).map(|_| ()).map_err(Into::into)
+        });
+        assert!(looks >= 2 * MILLIONS - 1, "{layout}: {looks} looks");
+    }
+    // A proof that was stopped leaves no marks.
+    write_chain(&mut words, BASE, tight, 4096, 1).unwrap();
+    let before = words.clone();
+    let looks = Cell::new(0);
+    let late = || looks.replace(looks.get() + 1) > MILLIONS;
+    assert!(prove_unless(&mut words, BASE, tight, &late).is_err());
+    assert!(words == before, "the proof left marks");
+}
+
+#[test]
+fn nodes_lie_where_the_layout_puts_them() {
+    assert!(is_node(ChainLayout::Random, 4, 192) && !is_node(ChainLayout::Random, 4, 256));
+    assert!(!is_node(ChainLayout::Random, 4, 8) && !is_node(ChainLayout::Random, 4, 65));
+    assert!(is_node(ChainLayout::Stride(256), 4, 768) && !is_node(ChainLayout::Stride(256), 4, 64));
+    assert!(is_node(ChainLayout::Long(3), 4, 64 + 16) && !is_node(ChainLayout::Long(3), 4, 64 + 24));
 }
