@@ -39,12 +39,12 @@ fn node_ids(reader: &Reader<'_>) -> IdSet {
 
 fn whole_machine(reader: &Reader<'_>, cpus: IdSet) -> Node {
     let meminfo = reader.lines("proc/meminfo");
-    let bytes = |name| meminfo.as_deref().and_then(|text| reader.kilobytes("proc/meminfo", text, name));
+    let bytes = |name: &str| meminfo.as_deref().and_then(|text| reader.kilobytes("proc/meminfo", text, name));
     Node {
         id: 0,
         cpus,
         memory_bytes: bytes("MemTotal"),
-        free_bytes: bytes("MemFree"),
+        free_bytes: free(&bytes),
         huge_pages: pools(reader, "sys/kernel/mm/hugepages"),
         ..Node::default()
     }
@@ -54,17 +54,25 @@ fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
     let dir = format!("{NODE_DIR}/node{id}");
     let at = |name: &str| format!("{dir}/{name}");
     let meminfo = reader.lines(&at("meminfo"));
-    let bytes = |name| meminfo.as_deref().and_then(|text| reader.kilobytes(&at("meminfo"), text, name));
+    let bytes = |name: &str| meminfo.as_deref().and_then(|text| reader.kilobytes(&at("meminfo"), text, name));
     Node {
         id,
         cpus: reader.ids(&at("cpulist"), &at("cpumap")).unwrap_or_default().intersection(online),
         memory_bytes: bytes("MemTotal"),
-        free_bytes: bytes("MemFree"),
+        free_bytes: free(&bytes),
         distances: distances(reader, &at("distance"), ids),
         hmat: reader.numbered(&dir, "access").into_iter().filter_map(|class| hmat(reader, &dir, class)).collect(),
         memory_tier: None,
         huge_pages: pools(reader, &at("hugepages")),
     }
+}
+
+/// What can be had without swapping: free pages, and file cache that is clean. A long-running server's free memory is
+/// full of cache that the kernel gives up at once.
+fn free(bytes: &impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let of = |name| bytes(name).unwrap_or_default();
+    let cache = of("Active(file)").saturating_add(of("Inactive(file)")).saturating_sub(of("Dirty"));
+    bytes("MemFree").map(|free| free.saturating_add(cache))
 }
 
 /// The kernel prints one distance for each online node, in order of id; a row may be short after hot removal.

@@ -83,6 +83,33 @@ fn memory_less_nodes_have_zero_not_nothing() {
 }
 
 #[test]
+fn memory_full_of_clean_file_cache_is_free() {
+    let lines = |prefix: &str| {
+        let fields = [
+            ("MemTotal", 67_108_864),
+            ("MemFree", 1_048_576),
+            ("Active(file)", 20_971_520),
+            ("Inactive(file)", 31_457_280),
+            ("Dirty", 524_288),
+        ];
+        fields.map(|(name, kb)| format!("{prefix}{name}: {kb} kB\n")).concat()
+    };
+    let node = "sys/devices/system/node/node0/meminfo".to_owned();
+    let mut files = Synth::default().files();
+    files.insert(node.clone(), lines("Node 0 "));
+    let free = |files| of(files).node(0).unwrap().free_bytes;
+    // 1 GiB free, 20 + 30 GiB of cache, 0.5 GiB of it not yet written back.
+    assert_eq!(free(files.clone()), Some((1 + 20 + 30) * (1 << 30) - (1 << 29)));
+    // A machine without nodes says it for all.
+    files.retain(|path, _| !path.starts_with("sys/devices/system/node"));
+    files.insert("proc/meminfo".into(), lines(""));
+    assert_eq!(free(files.clone()), Some((1 + 20 + 30) * (1 << 30) - (1 << 29)));
+    // Cache alone says nothing.
+    files.insert("proc/meminfo".into(), "Active(file): 20971520 kB\n".into());
+    assert_eq!(free(files), None);
+}
+
+#[test]
 fn hybrids_by_unit_capacity_and_clock() {
     let kinds = |m: &Machine| m.cpus.iter().map(|cpu| cpu.kind).collect::<Vec<_>>();
     let (fast, small) = (Some(CoreKind::Performance), Some(CoreKind::Efficiency));

@@ -135,7 +135,7 @@ pub struct Node {
     pub cpus: IdSet,
     /// Bytes of memory; `Some(0)` for memory-less nodes, `None` where the tree does not say.
     pub memory_bytes: Option<u64>,
-    /// Bytes free at discovery.
+    /// Bytes to be had without swapping at discovery: free pages and clean file cache.
     pub free_bytes: Option<u64>,
     /// Distance to each node, by node id, from the SLIT; empty where the kernel does not say.
     pub distances: BTreeMap<NodeId, u32>,
