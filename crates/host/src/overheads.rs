@@ -21,7 +21,7 @@ pub(crate) fn measure(machine: &Machine, clock: &Clock) -> Overheads {
     Overheads {
         stamp_ns,
         gate_ns: gate_ns(machine, clock),
-        loop_ns: loop_ns(machine, clock).unwrap_or(0.0),
+        loop_ns: loop_ns(machine, clock),
         core_hz: (0..ROUNDS).find_map(|_| core_hz(clock, stamp_ns)),
     }
 }
@@ -29,13 +29,13 @@ pub(crate) fn measure(machine: &Machine, clock: &Clock) -> Overheads {
 /// One stamp and its store, ns.
 fn stamp_ns(clock: &Clock) -> f64 {
     let mut stamps = vec![1u64; SERIES];
-    median((0..ROUNDS).map(|_| {
+    median(|| {
         for slot in &mut stamps {
             *slot = clock.now();
         }
         std::hint::black_box(&mut stamps);
         clock.between(stamps[0], stamps[SERIES - 1]) / (SERIES - 1) as f64
-    }))
+    })
 }
 
 /// One call of a kernel for a single line with its stamp, less the stamp, ns. `None` where no kernel can be called.
@@ -48,39 +48,61 @@ fn loop_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
     let mapping = Arc::new(Mapping::reserve(page, page).ok()?);
     let call = StreamCall::new(&mapping, spec, StreamPlan { offsets: [0; 3], span: page, zeros: false }, None).ok()?;
     let mut stamps = vec![1u64; SERIES];
-    let with_stamp = median((0..ROUNDS).map(|_| {
+    let with_stamp = median(|| {
         for slot in &mut stamps {
             std::hint::black_box(call.run_least());
             *slot = clock.now();
         }
         std::hint::black_box(&mut stamps);
         clock.between(stamps[0], stamps[SERIES - 1]) / (SERIES - 1) as f64
-    }));
+    });
     Some((with_stamp - stamp_ns(clock)).max(0.0))
 }
 
-/// From the gate's opening to the last of two workers' first stamp, ns.
-fn gate_ns(machine: &Machine, clock: &Clock) -> f64 {
+/// From the gate's opening to the last of two workers' first stamp, ns. `None` where they cannot be started.
+fn gate_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
     let cpus: Vec<CpuId> = machine.cores_first(&machine.allowed_cpus).into_iter().take(2).collect();
-    let workers = cpus.len().max(1);
-    let Ok(crew) = Crew::<CpuId, Result<f64, ()>>::spawn(cpus) else { return 0.0 };
+    let workers = cpus.len();
+    let crew = Crew::<CpuId, Option<f64>>::spawn(cpus).ok().filter(|crew| crew.len() > 0)?;
     let clock = *clock;
-    median((0..ROUNDS).map(|_| {
+    let round = || {
         let gate = StartGate::new(workers);
         let replies = crew.run(Arc::new(move |cpu| {
             let _guard = BreakOnPanic(&gate);
             // A cpu that cannot be had makes this an ordinary thread; the cost is much the same.
             let _ = pin(*cpu);
-            let opened = gate.arrive(|| clock.now(), pause).map_err(|_| ())?;
-            Ok(clock.between(opened, clock.now()))
+            let opened = gate.arrive(|| clock.now(), pause).ok()?;
+            Some(clock.between(opened, clock.now()))
         }));
-        replies.into_iter().flatten().flatten().fold(0.0, f64::max)
-    }))
+        // One that never passed has no last.
+        replies.into_iter().map(|reply| reply.ok().flatten()).try_fold(0.0, |last, ns| Some(f64::max(last, ns?)))
+    };
+    // A round that failed is not a number, and neither is the median of any such.
+    let ns = median(|| round().unwrap_or(f64::NAN));
+    ns.is_finite().then_some(ns)
 }
 
-/// The middle one (the upper of two).
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
+/// The middle one of [`ROUNDS`] series; not a number as soon as one of them is none.
+fn median(mut series: impl FnMut() -> f64) -> f64 {
+    let mut values: [f64; ROUNDS] = std::array::from_fn(|_| series());
+    if values.iter().any(|ns| ns.is_nan()) {
+        return f64::NAN;
+    }
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+    values[ROUNDS / 2]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{CpuModel, System};
+
+    #[test]
+    fn what_cannot_be_measured_is_absent_and_not_zero() {
+        let (clock, _) = Clock::choose(&CpuModel::default(), &System::default());
+        // No cpu to run on, no page to call a kernel for.
+        let overheads = measure(&Machine::default(), &clock);
+        assert_eq!((overheads.gate_ns, overheads.loop_ns), (None, None));
+        assert!(overheads.stamp_ns > 0.0);
+    }
 }

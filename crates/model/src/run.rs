@@ -89,10 +89,12 @@ pub struct ClockInfo {
 pub struct Overheads {
     /// One clock stamp with its store, ns: subtracted from every block.
     pub stamp_ns: f64,
-    /// From the gate's opening to the last worker's first stamp, ns; outside every window.
-    pub gate_ns: f64,
-    /// Calling a kernel for one block without work, ns.
-    pub loop_ns: f64,
+    /// From the gate's opening to the last worker's first stamp, ns; outside every window. `None` where no crew could start.
+    #[serde(default)]
+    pub gate_ns: Option<f64>,
+    /// Calling a kernel for one block without work, ns; `None` where no kernel could be called.
+    #[serde(default)]
+    pub loop_ns: Option<f64>,
     /// Core clock by a dependent chain, cycles per second.
     pub core_hz: Option<f64>,
 }

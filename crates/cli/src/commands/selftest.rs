@@ -139,14 +139,10 @@ fn instruments(host: &dyn Host) -> Vec<Check> {
         ),
         at_most("clock resolution", clock.resolution_ns, RESOLUTION_MOST_NS, "smallest step between two stamps"),
         at_most("stamp", cost.stamp_ns, STAMP_MOST_NS, "one stamp and its store; subtracted from every block"),
-        at_most(
-            "gate",
-            cost.gate_ns,
-            GATE_MOST_NS,
-            "from the first worker's start to the last's; outside every window",
-        ),
-        at_most("loop", cost.loop_ns, STAMP_MOST_NS, "calling a kernel for one block"),
     ];
+    let gate = "from the first worker's start to the last's; outside every window";
+    checks.extend(cost.gate_ns.map(|ns| at_most("gate", ns, GATE_MOST_NS, gate)));
+    checks.extend(cost.loop_ns.map(|ns| at_most("loop", ns, STAMP_MOST_NS, "calling a kernel for one block")));
     if let Some(hz) = cost.core_hz {
         let plausible = (1e8..1e10).contains(&hz);
         checks.push(check(

@@ -70,7 +70,8 @@ impl SimHost {
             resolution_ns: 1.0,
             how: "a model, not a measurement".into(),
         };
-        let overheads = Overheads { stamp_ns: STAMP_NS, gate_ns: 500.0, loop_ns: 2.0, core_hz: Some(CORE_HZ) };
+        let overheads =
+            Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };
         Self { machine, bench: Bench { kernels, clock, overheads }, options, now: 0.0, allocations: 0 }
     }
 }

@@ -86,7 +86,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         bench: Bench {
             kernels: vec![],
             clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },
-            overheads: Overheads { stamp_ns: 11.9, gate_ns: 900.0, loop_ns: 3.2, core_hz: Some(3.5e9) },
+            overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },
         },
         experiments: vec![Experiment {
             request: request(title),
