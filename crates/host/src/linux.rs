@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use tiermark_engine::{Host, Rig};
+use tiermark_engine::{Host, Rig, admit};
 use tiermark_machine::{LiveFacts, Uname};
 use tiermark_model::{Bench, CpuId, Machine, Refusal, Setup};
 
@@ -92,12 +92,11 @@ impl Host for LinuxHost {
     }
 
     fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
-        let orders = check::setup(setup, &self.machine)?;
-        let needs = check::needs(&orders, &self.machine);
-        if self.room.check(&self.machine, &needs).is_err() {
+        if admit(setup, &self.machine, &self.room.fresh(&self.machine)).is_err() {
             self.attic.clear();
-            self.room.check(&self.machine, &needs)?;
+            admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
         }
+        let orders = check::setup(setup, &self.machine)?;
         Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))
     }
 

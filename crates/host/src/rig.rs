@@ -110,17 +110,6 @@ impl<'a> LinuxRig<'a> {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
             Role::Chase { .. } => None,
         });
-        let same = |role: &Role| match role {
-            Role::Stream { kernel, .. } => first.as_ref() == Some(kernel),
-            Role::Chase { .. } => true,
-        };
-        if !setup.threads.iter().all(|thread| same(&thread.role)) {
-            return Err(Refusal::new(
-                "a setup",
-                "its streams begin with different kernels",
-                "use one kernel for all streams",
-            ));
-        }
         let spec = first.as_ref().map(check::kernel).transpose()?;
         rig.equip(spec)?;
         if host.stopped.load(std::sync::atomic::Ordering::Relaxed) {

@@ -143,6 +143,7 @@ fn what_is_not_there_is_refused_by_name() {
     for (setup, what) in cases {
         let refusal = refused(&mut host, &setup);
         assert!(refusal.what.contains(what) && !refusal.why.is_empty(), "{what}: {refusal}");
+        assert!(!refusal.cure.is_empty(), "{refusal}");
     }
 }
 

@@ -12,7 +12,7 @@ use tiermark_model::{
     Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, Overheads, PageKind, PlacementProof, Refusal, Role, Setup,
 };
 
-use crate::admit::{admit, region_nodes};
+use crate::admit::{Fresh, admit, region_nodes};
 use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
 use model::SpeedModel;
@@ -86,7 +86,7 @@ impl Host for SimHost {
     }
 
     fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
-        admit(setup, &self.machine)?;
+        admit(setup, &self.machine, &Fresh::discovered(&self.machine))?;
         for thread in &setup.threads {
             if let Role::Stream { kernel, .. } = &thread.role {
                 find_kernel(&self.bench, kernel)?;

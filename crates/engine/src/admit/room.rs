@@ -1,0 +1,294 @@
+//! Whether there is room for a setup: on the machine, below the control group's limit, on each node, in huge page pools.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Bytes, GIB, IdSet, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup};
+
+/// Left alone on each node and in the group, so that the kernel's own reserves and this process's other memory (stacks,
+/// stamps, room for skewed streams) fit: a fiftieth of what is free, at least 64 MiB. An allocation beyond it would
+/// wake the out-of-memory killer.
+fn margin(free: u64) -> u64 {
+    (free / 50).max(64 * MIB)
+}
+
+/// What is free, as far as anybody says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fresh {
+    /// Bytes of the machine to be had without swapping (`MemAvailable`).
+    pub available: Option<u64>,
+    /// The same of each node.
+    pub nodes: BTreeMap<NodeId, u64>,
+    /// The control group with the least room below its memory limit: bytes left, path.
+    pub group: Option<(u64, String)>,
+    /// Huge page pools by bytes a page; a size that is missing does not exist here.
+    pub pools: BTreeMap<u64, Pool>,
+}
+
+/// Free pages of one size.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pool {
+    /// On the machine.
+    pub free: u64,
+    /// On each node, where the kernel counts them by node.
+    pub nodes: BTreeMap<NodeId, u64>,
+}
+
+impl Fresh {
+    /// What was free when the machine was discovered.
+    pub fn discovered(machine: &Machine) -> Self {
+        let mut pools: BTreeMap<u64, Pool> = BTreeMap::new();
+        for node in &machine.nodes {
+            for found in &node.huge_pages {
+                let pool = pools.entry(found.page_bytes).or_default();
+                pool.free += found.free;
+                pool.nodes.insert(node.id, found.free);
+            }
+        }
+        let group = machine.system.cgroup.as_ref().and_then(|group| {
+            let left = group.memory_limit?.saturating_sub(group.memory_used.unwrap_or_default());
+            Some((left, group.path.clone()))
+        });
+        Self {
+            available: machine.system.available_bytes,
+            nodes: machine.nodes.iter().filter_map(|node| Some((node.id, node.free_bytes?))).collect(),
+            group,
+            pools,
+        }
+    }
+}
+
+/// What a region takes.
+struct Need {
+    /// Bytes, whole pages.
+    bytes: u64,
+    /// The nodes they come from.
+    nodes: IdSet,
+    /// Whether every node gives the same share (interleaved, or only one), or any of them may give it all.
+    even: bool,
+    /// Of which pages.
+    page: PageKind,
+}
+
+/// Whether all regions of a setup fit at once, with what is needed to build them.
+pub(super) fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refusal> {
+    let needs: Vec<Need> = (0..setup.regions.len()).map(|index| need(setup, index, machine)).collect();
+    let (huge, ordinary): (Vec<&Need>, Vec<&Need>) = needs.iter().partition(|n| matches!(n.page, PageKind::Huge(_)));
+    admit_pools(&huge, fresh)?;
+    let sum = ordinary.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes));
+    admit_memory(sum.saturating_add(index_bytes(setup, machine)), &ordinary, machine, fresh)
+}
+
+fn need(setup: &Setup, index: usize, machine: &Machine) -> Need {
+    let region = &setup.regions[index];
+    let page = match region.page {
+        PageKind::Base => machine.page_bytes,
+        // 2 MiB where the kernel does not say: the size on x86 and on Arm with 4 KiB pages.
+        PageKind::Thp => machine.system.thp_bytes.unwrap_or(2 * MIB),
+        PageKind::Huge(bytes) => bytes,
+    };
+    let page = page.max(1);
+    let nodes = super::region_nodes(setup, index, machine);
+    Need {
+        bytes: region.bytes.0.div_ceil(page).saturating_mul(page),
+        even: region.policy == MemPolicy::Interleave || nodes.len() == 1,
+        nodes,
+        page: region.page,
+    }
+}
+
+/// What it takes to build chains and line orders: 4 bytes a line, twice meanwhile, of the largest region; and a copy of the
+/// order for each region where there are several nodes.
+fn index_bytes(setup: &Setup, machine: &Machine) -> u64 {
+    let indexed = setup.regions.iter().filter(|r| !matches!(r.layout, Layout::Data | Layout::Zeros));
+    let built = indexed.map(|r| r.bytes.0 / 8).max().unwrap_or_default();
+    let permuted = setup.regions.iter().filter(|r| r.layout == Layout::Permuted && machine.nodes.len() > 1);
+    permuted.fold(built, |sum, r| sum.saturating_add(r.bytes.0 / 16))
+}
+
+fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -> Result<(), Refusal> {
+    if total == 0 {
+        return Ok(());
+    }
+    if let Some(available) = fresh.available {
+        let cure = "free memory on the machine, or ask for less: --sizes, --max-mem";
+        fits(total, available, "the machine", "bytes available (MemAvailable)", cure)?;
+    }
+    if let Some((left, path)) = &fresh.group {
+        let cure = "raise memory.max of the group (docker run --memory), or ask for less: --sizes, --max-mem";
+        fits(total, *left, &format!("the control group {path}"), "bytes below its memory limit", cure)?;
+    }
+    // What is available on a machine with one node is available on that node, with caches that only the machine counts.
+    if fresh.available.is_some() && machine.nodes.len() == 1 {
+        return Ok(());
+    }
+    for (node, bytes) in by_node(needs, |need| need.bytes) {
+        // Without a node's own figure the machine's say it all.
+        if let Some(free) = fresh.nodes.get(&node) {
+            let cure = "ask for less (--sizes, --max-mem), or for memory of another node (--mem-node)";
+            fits(bytes, *free, &format!("node {node}"), "bytes free", cure)?;
+        }
+    }
+    Ok(())
+}
+
+/// What each node must give: the only one of a region, or each of those that it is interleaved over.
+fn by_node(needs: &[&Need], of: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> {
+    let mut wanted: BTreeMap<NodeId, u64> = BTreeMap::new();
+    for need in needs.iter().filter(|need| need.even) {
+        for node in need.nodes.iter() {
+            let wanted = wanted.entry(node).or_default();
+            *wanted = wanted.saturating_add(of(need).div_ceil(need.nodes.len().max(1) as u64));
+        }
+    }
+    wanted
+}
+
+/// Refuses what does not fit into what is free.
+fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &str) -> Result<(), Refusal> {
+    let kept = margin(free);
+    if wanted.saturating_add(kept) <= free {
+        return Ok(());
+    }
+    let why = format!("{place} has {free} {of} ({}), of which {} stay free", Bytes(free), Bytes(kept));
+    Err(Refusal::new(format!("{} of memory", Bytes(wanted)), why, cure))
+}
+
+fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {
+    let mut sizes: BTreeMap<u64, Vec<&Need>> = BTreeMap::new();
+    for need in needs {
+        if let PageKind::Huge(page) = need.page {
+            sizes.entry(page).or_default().push(need);
+        }
+    }
+    for (page, needs) in sizes {
+        let total = needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes / page));
+        let Some(pool) = fresh.pools.get(&page) else { return Err(no_pool(page, total)) };
+        let free_on = |node: NodeId| pool.nodes.get(&node).copied().unwrap_or(pool.free);
+        for (node, pages) in by_node(&needs, |need| need.bytes / page) {
+            pool_fits(page, pages, free_on(node), Some(node).filter(|node| pool.nodes.contains_key(node)))?;
+        }
+        pool_fits(page, total, pool.free, None)?;
+    }
+    Ok(())
+}
+
+fn no_pool(page: u64, pages: u64) -> Refusal {
+    Refusal::new(
+        format!("{pages} huge pages of {}", Bytes(page)),
+        "0 are free: the kernel has no pool of this size",
+        "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --page thp",
+    )
+}
+
+/// Refuses huge pages that are not there: on a node, or on the machine.
+fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(), Refusal> {
+    if pages <= free {
+        return Ok(());
+    }
+    let (place, tree) = match node {
+        Some(node) => (format!("node {node}"), format!("/sys/devices/system/node/node{node}")),
+        None => ("the machine".to_owned(), "/sys/kernel/mm".to_owned()),
+    };
+    let boot = format!("; where memory is fragmented, reserve at boot: hugepagesz=1G hugepages={pages}");
+    let late = if page == GIB { boot } else { String::new() };
+    let file = format!("{tree}/hugepages/hugepages-{}kB/nr_hugepages", page / KIB);
+    Err(Refusal::new(
+        format!("{pages} huge pages of {}", Bytes(page)),
+        format!("{free} are free on {place}"),
+        format!("reserve them as root: echo {pages} > {file}; or use --page thp{late}"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Cpu, HugePool, Node, RegionSetup, Role, ThreadSetup};
+
+    fn two_nodes() -> Machine {
+        let node = |id| Node { id, ..Node::default() };
+        let cpus = (0..2).map(|id| Cpu { id, core: id, node: Some(id), ..Cpu::default() }).collect();
+        Machine { cpus, nodes: vec![node(0), node(1)], page_bytes: 4096, ..Machine::default() }
+    }
+
+    /// Regions of bytes, nodes and pages.
+    fn setup(regions: &[(u64, &str, PageKind)]) -> Setup {
+        let region = |&(bytes, nodes, page): &(u64, &str, PageKind)| RegionSetup {
+            bytes: Bytes(bytes),
+            policy: MemPolicy::Bind,
+            nodes: nodes.parse().unwrap(),
+            page,
+            layout: Layout::Data,
+        };
+        let thread = |region| ThreadSetup { cpu: 0, role: Role::Chase { chains: 1 }, region };
+        Setup {
+            regions: regions.iter().map(region).collect(),
+            threads: (0..regions.len()).map(thread).collect(),
+            seed: 1,
+        }
+    }
+
+    fn refused(setup: &Setup, fresh: &Fresh) -> Refusal {
+        let refusal = admit(setup, &two_nodes(), fresh).unwrap_err();
+        assert!(!refusal.cure.is_empty(), "{refusal}");
+        refusal
+    }
+
+    #[test]
+    fn the_machines_memory_is_the_first_limit() {
+        let fresh = Fresh { available: Some(4 * GIB), ..Fresh::default() };
+        assert_eq!(admit(&setup(&[(3 * GIB, "0", PageKind::Thp)]), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&setup(&[(4 * GIB, "0", PageKind::Thp)]), &fresh);
+        assert!(refusal.why.contains("4294967296 bytes available"), "{refusal}");
+        // 3.75 GiB of data fit; with the order in which their lines are visited they do not.
+        let mut ordered = setup(&[(3 * GIB + 768 * MIB, "0", PageKind::Thp)]);
+        assert_eq!(admit(&ordered, &two_nodes(), &fresh), Ok(()));
+        ordered.regions[0].layout = Layout::Permuted;
+        refused(&ordered, &fresh);
+    }
+
+    #[test]
+    fn a_full_node_is_a_limit_of_its_own() {
+        let fresh =
+            Fresh { available: Some(40 * GIB), nodes: BTreeMap::from([(0, 30 * GIB), (1, GIB)]), ..Fresh::default() };
+        assert_eq!(admit(&setup(&[(2 * GIB, "0", PageKind::Base)]), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&setup(&[(2 * GIB, "1", PageKind::Base)]), &fresh);
+        assert!(refusal.why.starts_with("node 1 has 1073741824 bytes free"), "{refusal}");
+        let mut halves = setup(&[(3 * GIB, "0-1", PageKind::Base)]);
+        assert_eq!(admit(&halves, &two_nodes(), &fresh), Ok(()));
+        halves.regions[0].policy = MemPolicy::Interleave;
+        refused(&halves, &fresh);
+        // Two threads that share the node each fit alone.
+        refused(&setup(&[(600 * MIB, "1", PageKind::Base), (600 * MIB, "1", PageKind::Base)]), &fresh);
+    }
+
+    #[test]
+    fn a_margin_stays_free() {
+        let fresh = Fresh { group: Some((GIB, "/a".into())), ..Fresh::default() };
+        assert_eq!(admit(&setup(&[(GIB - 64 * MIB, "0", PageKind::Base)]), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&setup(&[(GIB - 64 * MIB + 1, "0", PageKind::Base)]), &fresh);
+        assert!(refusal.why.contains("the control group /a") && refusal.cure.contains("memory.max"), "{refusal}");
+    }
+
+    #[test]
+    fn an_empty_pool_is_refused_with_the_command_that_fills_it() {
+        let page = PageKind::Huge(2 * MIB);
+        let mut machine = two_nodes();
+        for (node, free) in [(0, 2), (1, 4)] {
+            machine.nodes[node].huge_pages = vec![HugePool { page_bytes: 2 * MIB, total: 9, free }];
+        }
+        let fresh = Fresh::discovered(&machine);
+        assert_eq!(admit(&setup(&[(4 * MIB, "0", page)]), &two_nodes(), &fresh), Ok(()));
+        // A region a node: each is held against its own node's pool.
+        assert_eq!(admit(&setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]), &two_nodes(), &fresh), Ok(()));
+        let refusal = refused(&setup(&[(6 * MIB, "0", page)]), &fresh);
+        assert_eq!(refusal.why, "2 are free on node 0");
+        let command = "echo 3 > /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages";
+        assert!(refusal.cure.contains(command), "{refusal}");
+        let unknown = refused(&setup(&[(GIB, "0", PageKind::Huge(GIB))]), &fresh);
+        assert!(unknown.why.contains("no pool"), "{unknown}");
+        // Each region fits where only the machine is counted, both together do not.
+        let fresh = Fresh { pools: [(2 * MIB, Pool { free: 5, nodes: BTreeMap::new() })].into(), ..Fresh::default() };
+        let both = setup(&[(4 * MIB, "0", page), (8 * MIB, "1", page)]);
+        assert_eq!(refused(&both, &fresh).why, "5 are free on the machine");
+    }
+}
