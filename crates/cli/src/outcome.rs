@@ -32,11 +32,13 @@ fn is_partial(run: &Run) -> bool {
     refused || run.observations().any(is_missing)
 }
 
-/// Whether a refused row of the ladder is a tier that the same experiment has a number of. Large servers often share a cache
+/// Whether a refused row of the ladder is a cache that the same experiment has a number of. Large servers often share a cache
 /// too small for all threads at once (`L3 with 64 threads`); one thread's figure answers for the tier, and no flag could add more.
+/// Memory is never forgiven: what all threads get of it is a question of its own.
 fn is_known_otherwise(refusal: &Refusal, experiment: &Experiment) -> bool {
-    let tier = refusal.what.split(' ').next().unwrap_or_default();
-    experiment.findings.iter().any(|f| f.value.is_some() && f.labels.is(Labels::TIER, tier))
+    let Some((tier, _)) = refusal.what.split_once(" with ") else { return false };
+    let is_cache = tier.strip_prefix('L').is_some_and(|level| level.parse::<u8>().is_ok());
+    is_cache && experiment.findings.iter().any(|f| f.value.is_some() && f.labels.is(Labels::TIER, tier))
 }
 
 /// Whether a step that a number rests on has no value. Points of a curve only draw its shape: where time ran out before
@@ -48,4 +50,50 @@ fn is_missing(observation: &Observation) -> bool {
 /// Whether any finding missed its precision: what a longer run would cure.
 pub(crate) fn imprecise(run: &Run) -> bool {
     run.findings().any(|f| f.verdict.reasons.iter().any(|r| r.code == ReasonCode::Imprecise))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Effort, Finding, Plan, Request, Scope, Unit, Verdict};
+
+    fn experiment(tier: &str, value: Option<f64>, refused: &str) -> Experiment {
+        let finding = Finding {
+            metric: "bandwidth".into(),
+            labels: Labels::new().text(Labels::TIER, tier),
+            value,
+            unit: Unit::BytesPerSecond,
+            interval: None,
+            samples: 3,
+            verdict: Verdict::trusted(),
+            evidence: Vec::new(),
+            note: None,
+        };
+        let request = Request {
+            probe: "bandwidth".into(),
+            scope: Scope::default(),
+            effort: Effort::Standard,
+            precision: None,
+            seed: 1,
+            params: serde_json::Value::Null,
+        };
+        let plan = Plan { refused: vec![Refusal::new(refused, "why", "cure")], ..Plan::default() };
+        Experiment { request, method: 1, plan, observations: Vec::new(), drift: None, findings: vec![finding] }
+    }
+
+    fn forgiven(tier: &str, value: Option<f64>, refused: &str) -> bool {
+        let experiment = experiment(tier, value, refused);
+        is_known_otherwise(&experiment.plan.refused[0], &experiment)
+    }
+
+    #[test]
+    fn only_a_cache_with_a_number_is_known_otherwise() {
+        assert!(forgiven("L3", Some(1e9), "L3 with 16 threads"));
+        assert!(!forgiven("L3", None, "L3 with 16 threads"), "no number");
+        assert!(!forgiven("L2", Some(1e9), "L3 with 16 threads"), "another tier");
+        assert!(!forgiven("L3", Some(1e9), "L3 of 8 MiB"), "another reason");
+        assert!(!forgiven("DRAM", Some(1e9), "DRAM with 16 threads"), "what all cores get of memory is missing");
+        assert!(!forgiven("DRAM", Some(1e9), "far node 2 with 16 threads"), "a whole tier is missing");
+        assert!(!forgiven("Last", Some(1e9), "Last with 16 threads"));
+    }
 }
