@@ -94,15 +94,10 @@ pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &S
         for chunk in names.groups(&points).chunks(CURVES_A_PLOT) {
             out.push_str(&drawn(chunk, metric, machine, style));
         }
-        let without = points.iter().filter(|o| o.value.is_none()).count();
-        if without > 0 && !style.verbose {
-            let text = format!("{without} of {} points have no number; --verbose lists them", points.len());
-            out.push_str(&hanging("  ", &text, crate::style::Ink::Dim, style));
-        }
         if style.verbose {
             out.push_str(&by_size(&points, &names, style));
-        } else {
-            out.push_str(&doubts(&points, &names, style));
+        } else if let Some(text) = reasons(&points, &names).counted(points.len(), "points") {
+            out.push_str(&hanging("  ", &text, crate::style::Ink::Dim, style));
         }
     }
     out
@@ -139,13 +134,13 @@ fn cache_marks(machine: &Machine) -> Vec<(f64, String)> {
     sizes.into_iter().map(|(level, bytes)| (bytes as f64, format!("L{level} {}", short_size(bytes as f64)))).collect()
 }
 
-fn doubts(points: &[&Observation], names: &Names, style: &Style) -> String {
+fn reasons(points: &[&Observation], names: &Names) -> Reasons {
     let mut reasons = Reasons::default();
     for o in points {
         let at = o.labels.size().map_or(String::new(), |s| s.to_string());
         reasons.add(format!("{at} {}", names.name(o)).trim(), &o.verdict);
     }
-    reasons.render(style)
+    reasons
 }
 
 /// Tables that were asked for (`purpose=table`), latency and bandwidth apart.
@@ -184,7 +179,7 @@ fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> String {
         }
         table.row(row);
     }
-    table.render(style) + &doubts(cells, names, style)
+    table.render(style) + &reasons(cells, names).render(style)
 }
 
 /// Observations that no curve, table or finding speaks for.

@@ -26,7 +26,14 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
     // A kernel's name begins with its operation.
     let kernel = labels.get(Labels::KERNEL).filter(|_| !without.contains(&Labels::KERNEL));
     let said = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
-    let told = |key: &str| without.contains(&key) || (key == Labels::OP && said.is_some() && labels.get(key) == said);
+    // Some tiers are named after their node.
+    let tier = labels.get(Labels::TIER).filter(|_| !without.contains(&Labels::TIER)).unwrap_or_default();
+    let in_tier = labels.number(Labels::NODE).is_some_and(|node| tier.ends_with(&format!(" node {node}")));
+    let told = |key: &str| {
+        without.contains(&key)
+            || (key == Labels::OP && said.is_some() && labels.get(key) == said)
+            || (key == Labels::NODE && in_tier)
+    };
     let mut shown: Vec<(&String, &Label)> = labels.0.iter().filter(|(key, _)| !told(key)).collect();
     shown.sort_by_key(|(key, _)| FIRST.iter().position(|k| k == key).unwrap_or(FIRST.len()));
     let words = shown.into_iter().map(|(key, label)| match (key.as_str(), label) {
@@ -42,7 +49,8 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A table of findings with one label as columns and the rest as rows.
+/// A table of findings with one label as columns and the rest as rows. Reasons and remarks come with `verbose`: quantiles have
+/// the verdict of the number they are the tail of.
 fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
@@ -63,7 +71,6 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
     for name in &columns {
         table = table.column(&format!("{name} "), Align::Right);
     }
-    let mut reasons = Reasons::default();
     for name in &rows {
         let mut cells = vec![Cell::new(name)];
         for column_name in &columns {
@@ -76,14 +83,24 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
         }
         table.row(cells);
     }
-    findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
+    let mut out = heading(title, style) + &table.render(style);
+    if style.verbose {
+        out.push_str(&details(findings, &row, style));
+    }
+    out
+}
+
+/// Reasons and remarks of findings, each remark once with its row.
+fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Style) -> String {
+    let mut reasons = Reasons::default();
     let mut remarks: Vec<String> = Vec::new();
     for f in findings {
+        reasons.add(&subject(f), &f.verdict);
         let remark = f.note.as_ref().map(|note| format!("{}: {note}", row(f)));
         remarks.extend(remark.filter(|r| !remarks.contains(r)));
     }
     let remarks = if remarks.is_empty() { String::new() } else { hanging("  ", &remarks.join("; "), Ink::Dim, style) };
-    heading(title, style) + &table.render(style) + &reasons.render(style) + &remarks
+    reasons.render(style) + &remarks
 }
 
 /// Where a statistic stands among the columns: quantiles by rank, the largest last, other words where they came.
@@ -134,7 +151,7 @@ fn notes(findings: &[&Finding], style: &Style) -> String {
 /// Tail latency: quantiles as columns.
 pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric == "latency.tail" && f.labels.get(Labels::STATISTIC).is_some());
-    pivot("Tail latency, ns an access", &findings, Labels::STATISTIC, style)
+    pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
 }
 
 /// How bandwidth grows with threads, with bars.
@@ -181,7 +198,7 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
     heading(title.trim_end_matches([':', ' ']), style)
         + &table.render(style)
         + &reasons.render(style)
-        + &notes(group, style)
+        + &if style.verbose { notes(group, style) } else { String::new() }
 }
 
 /// Every finding no other view has shown; with `verbose`, every finding, with interval and number of samples.

@@ -57,9 +57,11 @@ pub(crate) fn footer(run: &Run, style: &Style) -> String {
     if !clock.source.is_empty() {
         let resolution = nanoseconds(clock.resolution_ns);
         parts.push(format!("clock {} {}, resolution {resolution} ns", clean(&clock.source), hertz(clock.hz)));
-        let costs = [("stamp", Some(cost.stamp_ns)), ("loop", cost.loop_ns), ("gate", cost.gate_ns)];
-        let known = costs.iter().filter_map(|(name, ns)| ns.map(|ns| format!("{name} {} ns", nanoseconds(ns))));
-        parts.push(format!("own cost: {}", known.collect::<Vec<_>>().join(", ")));
+        if style.verbose {
+            let costs = [("stamp", Some(cost.stamp_ns)), ("loop", cost.loop_ns), ("gate", cost.gate_ns)];
+            let known = costs.iter().filter_map(|(name, ns)| ns.map(|ns| format!("{name} {} ns", nanoseconds(ns))));
+            parts.push(format!("own cost: {}", known.collect::<Vec<_>>().join(", ")));
+        }
     }
     parts.extend(cost.core_hz.map(|hz| format!("core {}", hertz(hz))));
     let git = run.tool.git.as_ref().map_or(String::new(), |git| format!(" ({git})"));

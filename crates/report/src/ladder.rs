@@ -1,9 +1,10 @@
 //! The ladder: one row a tier, with what each tier does and how far that can be trusted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Finding, Grade, Labels, Verdict};
 
+use crate::kernels::{Winner, kernels};
 use crate::number::{graded, nanoseconds, percent, rate, size, with_interval};
 use crate::reasons::Reasons;
 use crate::style::{Style, grade_ink};
@@ -48,8 +49,10 @@ fn row_name(labels: &Labels) -> Option<String> {
     let tier = labels.get(Labels::TIER)?;
     let node =
         labels.number(Labels::NODE).map(|n| n.to_string()).or_else(|| labels.get(Labels::NODE).map(str::to_owned));
-    Some(match node {
-        Some(node) => format!("{tier} node {node}"),
+    let place = node.map(|node| format!(" node {node}"));
+    // Some tiers are named after their node.
+    Some(match place.filter(|place| !tier.ends_with(place.as_str())) {
+        Some(place) => format!("{tier}{place}"),
         None => tier.to_owned(),
     })
 }
@@ -81,7 +84,7 @@ pub(crate) fn subject(finding: &Finding) -> String {
 }
 
 /// The ladder with its reasons and kernels; empty when no finding names a tier.
-pub(crate) fn ladder(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, style: &Style) -> String {
     let mut rows: Vec<String> = Vec::new();
     for finding in &shown.findings {
         let on_ladder = matches!(finding.metric.as_str(), "tier.size" | "latency" | "bandwidth");
@@ -97,17 +100,11 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, style: &Style) -> String {
     let rows: Vec<(String, Row<'_>)> = rows.into_iter().map(|name| (name.clone(), Row::take(&name, shown))).collect();
     let mut reasons = Reasons::default();
     let mut notes = Vec::new();
-    let mut kernels = Vec::new();
+    let mut winners = Vec::new();
     for (name, row) in &rows {
         row.add_reasons(&mut reasons);
-        row.add_kernels(name, &mut kernels, style);
-        for (what, f) in [("size", row.size), ("latency", row.latency)] {
-            notes.extend(f.and_then(|f| f.note.as_ref()).map(|note| format!("{name} {what}: {note}")));
-        }
-        // The remarks of rates stand beside their kernels, where they have one.
-        for f in row.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none()) {
-            notes.extend(f.note.as_ref().map(|note| format!("{}: {note}", subject(f))));
-        }
+        winners.extend(row.winners(name, plain, style));
+        notes.extend(row.notes(name, style));
     }
     let mut out = heading("The ladder", style);
     out.push_str(&table(&rows, style));
@@ -117,7 +114,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, style: &Style) -> String {
         out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
     }
     out.push_str(&shares(shown, style));
-    out.push_str(&kernel_lines(kernels, style));
+    out.push_str(&kernels(&winners, style));
     out
 }
 
@@ -134,15 +131,20 @@ fn table(rows: &[(String, Row<'_>)], style: &Style) -> String {
     columns.push((String::new(), Align::Left));
     let used: Vec<usize> =
         (0..columns.len()).filter(|&c| rows.iter().any(|(_, row)| row.has().get(c).copied().unwrap_or(true))).collect();
-    let mut table = Table::new().gap(1).indent(1);
-    for &c in &used {
-        table = table.column(&columns[c].0, columns[c].1);
-    }
-    for (name, row) in rows {
-        let cells = row.cells(name, style);
-        table.row(used.iter().filter_map(|&c| cells.get(c).cloned()).collect());
-    }
-    table.render(style)
+    let render = |used: &[usize]| {
+        let mut table = Table::new().gap(1).indent(1);
+        for &c in used {
+            table = table.column(&columns[c].0, columns[c].1);
+        }
+        for (name, row) in rows {
+            let cells = row.cells(name, style);
+            table.row(used.iter().filter_map(|&c| cells.get(c).cloned()).collect());
+        }
+        table.render(style)
+    };
+    let whole = render(&used);
+    // Each number has its own mark: the row's gives way before the table is cut into blocks.
+    if whole.contains("\n\n") { render(&used[..used.len() - 1]) } else { whole }
 }
 
 fn key(style: &Style) -> String {
@@ -231,62 +233,25 @@ impl<'a> Row<'a> {
         cells
     }
 
-    fn add_kernels(&self, name: &str, kernels: &mut Vec<Winner>, style: &Style) {
-        let columns = self.rates.iter().flatten().map(|f| (*f, f.note.clone()));
-        // A rate without a column is told in any case.
-        let others = self.others.iter().map(|f| (*f, Some(f.note.clone().unwrap_or_default())));
-        for (f, note) in columns.chain(others) {
-            let Some(kernel) = f.labels.get(Labels::KERNEL) else { continue };
-            kernels.push(Winner {
-                op: f.labels.get(Labels::OP).unwrap_or("").to_owned(),
-                place: format!("{name} {}", f.labels.get(Labels::SPAN).unwrap_or("")).trim().to_owned(),
-                kernel: kernel.to_owned(),
-                value: Some(graded(f.value.map(|v| rate(v, style)), &f.verdict, style).text.trim_end().to_owned()),
-                note,
-            });
-        }
+    fn winners(&self, name: &str, plain: &BTreeMap<&str, f64>, style: &Style) -> Vec<Winner> {
+        let columns = self.rates.iter().flatten().map(|f| (*f, true));
+        let others = self.others.iter().map(|f| (*f, false));
+        columns.chain(others).filter_map(|(f, in_table)| Winner::new(f, name, in_table, plain, style)).collect()
     }
-}
 
-/// The kernel behind a number of the ladder.
-struct Winner {
-    op: String,
-    place: String,
-    kernel: String,
-    value: Option<String>,
-    note: Option<String>,
-}
-
-/// Which kernels the numbers are of: one line an operation, and one for each number with a remark (the plain kernel's rate).
-fn kernel_lines(winners: Vec<Winner>, style: &Style) -> String {
-    let mut out = String::new();
-    let (told, plain): (Vec<Winner>, Vec<Winner>) = winners.into_iter().partition(|w| w.note.is_some());
-    for w in &told {
-        let value = w.value.as_deref().unwrap_or(style.absent());
-        let note = w.note.as_deref().filter(|n| !n.is_empty()).map(|n| format!("; {n}")).unwrap_or_default();
-        let text = format!("{} {}: {} {value}{note}", w.op, w.place, w.kernel);
-        out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
+    /// Remarks that stand below the table: all with `verbose`, else only those of numbers that are not what the column says.
+    fn notes(&self, name: &str, style: &Style) -> Vec<String> {
+        let odd = |f: &&Finding| f.labels.get(Labels::LAYOUT).is_some_and(|l| l != "random");
+        let said = [
+            ("size", self.size.filter(|_| style.verbose)),
+            ("latency", self.latency.filter(|f| style.verbose || odd(f))),
+        ];
+        let of_cell = said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note.as_ref()?)));
+        // The remarks of rates stand beside their kernels, where they have one.
+        let rates = self.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none());
+        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note.as_ref()?)));
+        of_cell.chain(of_rate).collect()
     }
-    for op in OPS {
-        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-        for w in plain.iter().filter(|w| w.op == op) {
-            match groups.iter_mut().find(|(kernel, _)| *kernel == w.kernel) {
-                Some((_, places)) => places.push(&w.place),
-                None => groups.push((&w.kernel, vec![&w.place])),
-            }
-        }
-        let text = match groups.as_slice() {
-            [] => continue,
-            [(kernel, _)] if !told.iter().any(|w| w.op == op) => format!("{op}: {kernel} throughout"),
-            several => {
-                let parts: Vec<String> =
-                    several.iter().map(|(k, places)| format!("{k} ({})", places.join(", "))).collect();
-                format!("{op}: {}", parts.join("; "))
-            }
-        };
-        out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
-    }
-    if out.is_empty() { out } else { format!("{}{out}", heading("Kernels behind the ladder", style)) }
 }
 
 /// Every share of the theoretical peak in one line a tier.
@@ -311,4 +276,19 @@ fn shares(shown: &mut Shown<'_>, style: &Style) -> String {
         out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
     }
     out + &reasons.render(style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_named_after_their_node_are_named_once() {
+        let name = |tier: &str, node: u64| row_name(&Labels::new().text(Labels::TIER, tier).whole(Labels::NODE, node));
+        assert_eq!(name("DRAM", 1).as_deref(), Some("DRAM node 1"));
+        assert_eq!(name("DRAM node 1", 1).as_deref(), Some("DRAM node 1"));
+        assert_eq!(name("far node 2", 2).as_deref(), Some("far node 2"));
+        assert_eq!(name("far node 12", 2).as_deref(), Some("far node 12 node 2"));
+        assert_eq!(row_name(&Labels::new().whole(Labels::NODE, 1)), None);
+    }
 }

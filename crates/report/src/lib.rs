@@ -6,6 +6,7 @@ mod curves;
 mod findings;
 mod header;
 mod json;
+mod kernels;
 mod ladder;
 mod lists;
 mod machine;

@@ -24,8 +24,8 @@ pub(crate) struct Plot<'a> {
     pub(crate) marks: &'a [(f64, String)],
 }
 
-/// Rows of the canvas: enough to tell tiers apart, and two plots still fit one screen.
-const ROWS: usize = 10;
+/// Rows of the canvas: 36 dots tell tiers apart, and two plots still fit one screen.
+const ROWS: usize = 9;
 /// Columns of the y axis with its tick.
 const AXIS: usize = 8;
 
@@ -46,8 +46,10 @@ pub(crate) fn plot(plot: &Plot<'_>, style: &Style) -> String {
             canvas.letter(last, i);
         }
     }
-    let head = format!("{} {}", right(plot.unit, AXIS - 1), legend(plot.series, style));
-    let mut out = format!("{}\n", head.trim_end());
+    // A single curve without a name needs no line of its own: the heading has the unit.
+    let legend = legend(plot.series, style);
+    let head = format!("{} {legend}", right(plot.unit, AXIS - 1));
+    let mut out = if legend.is_empty() { String::new() } else { format!("{}\n", head.trim_end()) };
     let ticks = scale.y_ticks();
     for row in 0..ROWS {
         let tick = ticks.iter().find(|(_, at)| *at == row);

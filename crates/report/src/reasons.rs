@@ -1,6 +1,6 @@
 //! Reasons for doubt, each said once with the numbers it touches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{Grade, ReasonCode, Verdict};
 
@@ -26,7 +26,27 @@ struct Group {
 /// More subjects than this are counted, not listed.
 const LISTED: usize = 6;
 /// More texts of one kind than this become one: they differ in their numbers only.
-const TEXTS_A_KIND: usize = 2;
+const TEXTS_A_KIND: usize = 1;
+
+/// A kind of doubt in one or two words.
+fn kind_name(code: ReasonCode) -> &'static str {
+    match code {
+        ReasonCode::Disturbed => "disturbed",
+        ReasonCode::Imprecise => "interval",
+        ReasonCode::TooFew => "too few samples",
+        ReasonCode::Frequency => "core clock",
+        ReasonCode::WrongNode => "wrong node",
+        ReasonCode::Unproven => "placement unproven",
+        ReasonCode::PageSize => "page size",
+        ReasonCode::Faults => "page faults",
+        ReasonCode::Migrated => "migrated",
+        ReasonCode::Quantised => "clock steps",
+        ReasonCode::Implausible => "implausible",
+        ReasonCode::Drift => "drift",
+        ReasonCode::Overhead => "own cost",
+        ReasonCode::System => "system",
+    }
+}
 
 /// What makes reasons alike.
 type Kind = (Grade, Option<ReasonCode>);
@@ -82,6 +102,21 @@ impl Reasons {
         self.groups = merged;
     }
 
+    /// How many numbers are of each grade worse than trusted and for which kinds of reasons, in one line; `None` when all are trusted.
+    pub(crate) fn counted(mut self, of: usize, what: &str) -> Option<String> {
+        self.groups.sort_by_key(|g| std::cmp::Reverse(g.grade));
+        let mut parts = Vec::new();
+        for groups in self.groups.chunk_by(|a, b| a.grade == b.grade) {
+            let subjects: BTreeSet<&str> = groups.iter().flat_map(|g| &g.subjects).map(String::as_str).collect();
+            let kinds: BTreeSet<&str> = groups.iter().filter_map(|g| g.code).map(kind_name).collect();
+            let are = if subjects.len() == 1 { "is" } else { "are" };
+            let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+            let why = if kinds.is_empty() { kinds } else { format!(" ({kinds})") };
+            parts.push(format!("{} of {of} {what} {are} {}{why}", subjects.len(), groups[0].grade));
+        }
+        (!parts.is_empty()).then(|| format!("{}; --verbose lists them", parts.join(", ")))
+    }
+
     /// One bullet a reason, the worst grade first.
     pub(crate) fn render(mut self, style: &Style) -> String {
         if !style.verbose {
@@ -124,6 +159,24 @@ mod tests {
           ✘ invalid: DRAM read: 3 % of the pages were on node 1
           ! suspect: L1 read, L2 read: half the windows were disturbed
         ");
+    }
+
+    #[test]
+    fn many_are_counted_with_the_kinds_of_their_reasons() {
+        let mut reasons = Reasons::default();
+        for size in 0..5 {
+            let mut verdict = Verdict::trusted();
+            verdict.suspect(ReasonCode::Imprecise, format!("interval of {size}"));
+            verdict.suspect(ReasonCode::Disturbed, "half the windows were disturbed");
+            reasons.add(&format!("{size} KiB"), &verdict);
+        }
+        let mut invalid = Verdict::trusted();
+        invalid.invalid(ReasonCode::WrongNode, "on node 1");
+        reasons.add("9 KiB", &invalid);
+        let shown = reasons.counted(57, "points").unwrap();
+        let expected = "1 of 57 points is invalid (wrong node), 5 of 57 points are suspect (disturbed, interval)";
+        assert_eq!(shown, format!("{expected}; --verbose lists them"));
+        assert_eq!(Reasons::default().counted(57, "points"), None);
     }
 
     #[test]

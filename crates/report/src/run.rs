@@ -7,6 +7,7 @@ use tiermark_model::{Experiment, Finding, Grade, Observation, Refusal, Run, Warn
 use crate::curves::{curves, orphans, tables};
 use crate::findings::{others, scaling, tails};
 use crate::header::{footer, header};
+use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
 use crate::number::percent;
 use crate::reasons::Reasons;
@@ -19,7 +20,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     let mut shown = Shown::new(run.findings());
     told_by_tables(&mut shown, &observations);
     let mut out = header(run, style);
-    out.push_str(&ladder(&mut shown, style));
+    out.push_str(&ladder(&mut shown, &plain_rates(run), style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&tails(&mut shown, style));
     out.push_str(&scaling(&mut shown, style));
@@ -59,23 +60,24 @@ fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
 /// What the first step said when it was measured again last.
 fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
     let mut out = String::new();
-    let line = |value: f64, probe: &str| {
-        let sign = if value > 0.0 { "+" } else { "" };
-        format!("Drift: {probe}first step measured again last, {sign}{}", percent(value))
-    };
+    let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, percent(value));
+    let line = |drift: &str| format!("Drift: first step measured again last, {drift}");
     let findings = shown.take_all(|f| f.metric == "drift");
     let mut reasons = Reasons::default();
     for f in &findings {
         reasons.add(&subject(f), &f.verdict);
         let mark = style.paint(grade_ink(f.verdict.grade), style.mark(f.verdict.grade));
-        let text = f.value.map_or_else(|| "Drift: not measured".to_owned(), |v| line(v, ""));
+        let text = f.value.map_or_else(|| "Drift: not measured".to_owned(), |v| line(&signed(v)));
         out.push_str(&format!("{} {mark}\n", hanging("", &text, Ink::Plain, style).trim_end()));
     }
     if findings.is_empty() {
-        let several = run.experiments.len() > 1;
-        for e in &run.experiments {
-            let probe = if several { format!("{}, ", e.request.probe) } else { String::new() };
-            out.push_str(&e.drift.map_or(String::new(), |d| hanging("", &line(d, &probe), Ink::Plain, style)));
+        let drifts = run.experiments.iter().filter_map(|e| Some((e.request.probe.as_str(), e.drift?)));
+        let drifts: Vec<String> = match drifts.collect::<Vec<_>>().as_slice() {
+            [(_, only)] => vec![signed(*only)],
+            several => several.iter().map(|(probe, drift)| format!("{probe} {}", signed(*drift))).collect(),
+        };
+        if !drifts.is_empty() {
+            out.push_str(&hanging("", &line(&drifts.join(", ")), Ink::Plain, style));
         }
     }
     out.push_str(&reasons.render(style));
