@@ -3,14 +3,15 @@
 use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
-use tiermark_engine::{Host, Lab, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::{Exit, Experiment, IdSet, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning, resolve_cpus};
 use tiermark_probes::survey;
 
 use crate::args::{PlaceArgs, RunArgs, Simulation};
+use crate::limit::Limited;
 use crate::outcome::{self, Demands};
-use crate::output::{self, Failure, complain, tell};
+use crate::output::{self, Failure, Place, complain, tell};
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::{busy, orphans, shell, target, version};
@@ -63,6 +64,8 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let crowd = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
     let store = shell::store();
     let mut run = head(job, host.as_ref(), seed, crowd);
+    // Files are opened before anything is measured: a name that cannot be written must not cost a run.
+    let document = result.json.as_deref().map(Place::open).transpose()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     for (request, plan) in &plans {
         run.experiments.push(experiment(request, plan.as_ref().err(), host.as_mut(), &mut listeners)?);
@@ -78,7 +81,7 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         None if host.stopped() && simulated => Some(Exit::Interrupted),
         exit => exit,
     };
-    finish(job.args, &store, &run, listeners, stopped_by)
+    finish(job.args, &store, &run, Sinks { document, listeners }, stopped_by)
 }
 
 /// Where to measure, as the machine understands it.
@@ -94,22 +97,10 @@ type Planned = (Request, Result<Plan, Refusal>);
 fn plans(requests: &[Request], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
     let lab = Lab { machine: host.machine(), bench: host.bench() };
     let plan = |request: &Request| -> Result<Planned, Failure> {
-        let plan = probe(request)?.plan(request, lab).and_then(|plan| within_memory(request, plan));
+        let plan = probe(request)?.plan(request, lab);
         Ok((request.clone(), plan))
     };
     requests.iter().map(plan).collect()
-}
-
-/// Footprints that a user names are taken as they are; together they must not break what the same user allows.
-fn within_memory(request: &Request, plan: Plan) -> Result<Plan, Refusal> {
-    match request.scope.max_mem {
-        Some(most) if plan.peak_bytes() > most => Err(Refusal::new(
-            format!("{} of memory", plan.peak_bytes()),
-            format!("--max-mem allows {most}"),
-            "raise it, or ask for smaller sizes or fewer threads",
-        )),
-        _ => Ok(plan),
-    }
 }
 
 /// Prints the plans and measures nothing.
@@ -125,7 +116,7 @@ fn dry_run(planned: &[Planned], args: &RunArgs) -> Result<Exit, Failure> {
         Some(place) => {
             let value: Vec<_> =
                 plans.iter().map(|(request, plan)| serde_json::json!({ "request": request, "plan": plan })).collect();
-            output::write_to(place, &serde_json::to_string_pretty(&value).map_err(Failure::tool)?)?;
+            Place::open(place)?.write(&serde_json::to_string_pretty(&value).map_err(Failure::tool)?)?;
         }
         None if !plans.is_empty() => output::print(&tiermark_report::plan(&plans, &output::style(&args.view)))?,
         None => {}
@@ -135,8 +126,9 @@ fn dry_run(planned: &[Planned], args: &RunArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn probe(request: &Request) -> Result<&'static dyn tiermark_engine::Probe, Failure> {
-    tiermark_probes::find(&request.probe).ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))
+fn probe(request: &Request) -> Result<Limited, Failure> {
+    let found = tiermark_probes::find(&request.probe);
+    found.map(Limited).ok_or_else(|| Failure::tool(format!("no probe '{}'", request.probe)))
 }
 
 /// Lowers the priority if asked, and looks whether other work keeps the cpus in scope busy.
@@ -229,7 +221,7 @@ fn experiment(
     let probe = probe(request)?;
     let outcome = match refused {
         Some(refusal) => Err(refusal.clone()),
-        None => run_experiment(probe, request, host, listeners),
+        None => run_experiment(&probe, request, host, listeners),
     };
     Ok(outcome.unwrap_or_else(|refusal| Experiment {
         request: request.clone(),
@@ -241,15 +233,15 @@ fn experiment(
     }))
 }
 
-/// Saves, prints, and finds the exit code.
-fn finish(
-    args: &RunArgs,
-    store: &Store,
-    run: &Run,
+/// Where a run goes, all opened before it began.
+struct Sinks {
+    document: Option<Place>,
     listeners: Listeners,
-    stopped_by: Option<Exit>,
-) -> Result<Exit, Failure> {
-    let Listeners { journal, lines, .. } = listeners;
+}
+
+/// Saves, prints, and finds the exit code.
+fn finish(args: &RunArgs, store: &Store, run: &Run, sinks: Sinks, stopped_by: Option<Exit>) -> Result<Exit, Failure> {
+    let Listeners { journal, lines, .. } = sinks.listeners;
     let result = &args.result;
     let measured = run.observations().any(|o| o.value.is_some());
     let (saved, exit_of_saving) = if measured && !result.no_save {
@@ -263,12 +255,11 @@ fn finish(
     if !measured {
         explain_nothing(run, stopped_by);
     }
-    if let Some(error) = lines.and_then(|lines| lines.end(run)) {
-        return Err(error.into());
-    }
-    if let Some(place) = &result.json {
-        output::write_to(place, &tiermark_report::json(run))?;
-    }
+    // A full disk takes the file, not the report: failures are told once that is printed.
+    let unwritten = [
+        lines.and_then(|lines| lines.end(run)),
+        sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
+    ];
     let to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
     if measured && !to_stdout {
         let mut text = tiermark_report::run(run, &output::style(&args.view));
@@ -287,7 +278,14 @@ fn finish(
         };
         tell(format_args!("tiermark: with --strict: not every number is trusted and precise{cure}"));
     }
-    Ok(if exit == Exit::Done { exit_of_saving } else { exit })
+    let exit = if exit == Exit::Done { exit_of_saving } else { exit };
+    unwritten.into_iter().flatten().try_fold(exit, |_, failure| match failure {
+        Failure::BrokenPipe => Err(failure),
+        Failure::Exit(exit, text) => {
+            complain(&text);
+            Ok(exit)
+        }
+    })
 }
 
 /// Saves a run; the journal goes once the document is safe.

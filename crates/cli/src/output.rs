@@ -1,6 +1,7 @@
 //! Standard output and standard error: results on the one, everything else on the other.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 
 use tiermark_model::{Exit, Refusal};
@@ -55,17 +56,52 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Writes text to a file, or to standard output for `-`.
-///
-/// # Errors
-/// A [`Failure`] that names the file.
-pub(crate) fn write_to(place: &str, text: &str) -> Result<(), Failure> {
-    if place == "-" {
-        return print(text);
+/// Where a document goes: standard output, or a file that is opened before there is anything to write.
+pub(crate) enum Place {
+    /// Standard output.
+    Stdout,
+    /// A file, with its name for errors.
+    File(String, File),
+}
+
+impl Place {
+    /// Opens a file, or standard output for `-`. What a file holds stays until something is written.
+    ///
+    /// # Errors
+    /// A [`Failure`] of usage that names the file.
+    pub(crate) fn open(place: &str) -> Result<Self, Failure> {
+        if place == "-" {
+            return Ok(Self::Stdout);
+        }
+        match File::options().write(true).create(true).truncate(false).open(place) {
+            Ok(file) => Ok(Self::File(place.to_owned(), file)),
+            Err(error) => {
+                Err(Failure::usage(format!("'{place}' cannot be written: {error}; choose a place that can be")))
+            }
+        }
     }
-    let text = format!("{}\n", text.trim_end_matches('\n'));
-    std::fs::write(place, text)
-        .map_err(|e| Failure::tool(format!("writing '{place}': {e}; choose a place that can be written")))
+
+    /// Writes text in place of what was there, ending in one newline.
+    ///
+    /// # Errors
+    /// A [`Failure`] that names the file.
+    pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+        let Self::File(name, mut file) = self else { return print(text) };
+        let text = format!("{}\n", text.trim_end_matches('\n'));
+        let written = file.metadata().and_then(|about| {
+            // Devices and pipes have no length to cut.
+            if about.is_file() {
+                file.set_len(0)?;
+            }
+            file.write_all(text.as_bytes())
+        });
+        written.map_err(|e| unwritten(&name, &e))
+    }
+}
+
+/// A failure to write a file that could be opened.
+pub(crate) fn unwritten(name: &str, error: &io::Error) -> Failure {
+    Failure::tool(format!("writing '{name}': {error}; free space, or write it elsewhere"))
 }
 
 /// A line on standard error. Where that is closed there is nobody left to tell.

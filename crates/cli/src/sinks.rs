@@ -1,5 +1,6 @@
 //! Listeners of a run: the journal, the stream of events, the progress bar and the talkative log.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{Labels, Observation, Run, Step, Unit, format_gbs, format_ns};
 
-use crate::output::{Failure, tell};
+use crate::output::{Failure, tell, unwritten};
 
 /// Everyone who listens to a run.
 #[derive(Default)]
@@ -58,6 +59,8 @@ impl Sink for JournalSink {
 /// Writes events as one JSON object a line.
 pub(crate) struct EventLines {
     out: Box<dyn Write>,
+    /// The file's name, or `-`.
+    place: String,
     /// The first failure to write; nothing is written after it.
     failed: Option<io::Error>,
     /// Set when nobody reads the events any more: then nobody waits for the rest of the run.
@@ -73,12 +76,12 @@ impl EventLines {
         let out: Box<dyn Write> = if place == "-" {
             Box::new(io::stdout())
         } else {
-            let file = std::fs::File::create(place);
-            Box::new(
-                file.map_err(|e| Failure::tool(format!("writing events to '{place}': {e}; choose another place")))?,
-            )
+            let file = File::create(place);
+            Box::new(file.map_err(|e| {
+                Failure::usage(format!("events cannot be written to '{place}': {e}; choose a place that can be"))
+            })?)
         };
-        Ok(Self { out, failed: None, stop })
+        Ok(Self { out, place: place.to_owned(), failed: None, stop })
     }
 
     /// The first line: the run without experiments.
@@ -87,9 +90,11 @@ impl EventLines {
     }
 
     /// The last line; gives back the first failure to write any of them.
-    pub(crate) fn end(mut self, run: &Run) -> Option<io::Error> {
+    pub(crate) fn end(mut self, run: &Run) -> Option<Failure> {
         self.line(&json!({ "event": "run_done", "complete": run.complete, "seconds": run.seconds }));
-        self.failed
+        let error = self.failed?;
+        // Standard output's failures are told as print() tells them: a closed pipe is none.
+        Some(if self.place == "-" { error.into() } else { unwritten(&self.place, &error) })
     }
 
     fn line(&mut self, value: &Value) {

@@ -42,8 +42,9 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["show", "/etc/passwd"], 1, &["/etc/passwd", "line 1"]),
     (&["machine", "--root", "/nonexistent"], 2, &["/nonexistent", "sys"]),
     (&["machine", "--root", "/etc/passwd"], 2, &["/etc/passwd", "sys"]),
-    (&["latency", "--json=/nonexistent/x.json", "--sizes=32K", "--quick"], 1, &["/nonexistent/x.json"]),
-    (&["latency", "--jsonl=/nonexistent/x.jsonl"], 1, &["/nonexistent/x.jsonl"]),
+    (&["latency", "--json=/nonexistent/x.json", "--sizes=32K", "--quick"], 2, &["/nonexistent/x.json", "choose"]),
+    (&["latency", "--json=/nonexistent/x.json", "--dry-run"], 2, &["/nonexistent/x.json", "choose"]),
+    (&["latency", "--jsonl=/nonexistent/x.jsonl"], 2, &["/nonexistent/x.jsonl", "choose"]),
 ];
 
 #[test]
@@ -140,6 +141,33 @@ fn a_full_disk_is_said() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("No space left"));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_costs_no_report() {
+    let user = User::new();
+    for file in ["--json=/dev/full", "--jsonl=/dev/full"] {
+        let arguments = ["latency", "--simulate", MACHINE, "--quick", "--sizes=32K", "--no-save", file];
+        let ran = user.run(&arguments).expect(1);
+        assert!(ran.err.contains("/dev/full") && ran.err.contains("No space left"), "{}", ran.err);
+        assert!(ran.out.contains("32 KiB"), "{}", ran.out);
+    }
+}
+
+#[test]
+fn files_are_opened_first_and_cut_last() {
+    let user = User::new();
+    let run = |more: &[&str]| user.run(&[&["latency", "--simulate", MACHINE, "--quick", "--no-save"], more].concat());
+    // What cannot be opened is told before anything is measured: no event, no report.
+    let ran = run(&["--sizes=32K", "--json=/nonexistent/x", "--jsonl=events"]).expect(2);
+    assert!(ran.out.is_empty() && !user.path("events").exists(), "{}", ran.out);
+    // A refused run leaves an older document alone; a measured one replaces all of it.
+    fs::write(user.path("run.json"), vec![b' '; 1 << 20]).unwrap();
+    run(&["--sizes=64M", "--max-mem=1M", "--json=run.json"]).expect(4);
+    assert_eq!(fs::metadata(user.path("run.json")).unwrap().len(), 1 << 20);
+    run(&["--sizes=32K", "--json=run.json"]).expect(0);
+    let text = fs::read_to_string(user.path("run.json")).unwrap();
+    assert!(text.starts_with('{') && text.ends_with("}\n"), "{} bytes", text.len());
 }
 
 #[test]

@@ -27,6 +27,16 @@ fn survey(tree: &str, more: &[&str]) -> (String, serde_json::Value) {
     (stable(&ran.out), document(&user.path("run.json")))
 }
 
+#[test]
+fn a_report_of_a_guest_fits_a_tall_terminal() {
+    // 75 lines are what a portrait screen shows; everything else is behind --verbose.
+    let lines = |more: &[&str]| {
+        User::new().run(&[&["survey", "--simulate", GUEST], more].concat()).expect(0).out.lines().count()
+    };
+    let (short, long) = (lines(&[]), lines(&["--verbose"]));
+    assert!(short <= 75 && long > 2 * short, "{short} lines, {long} with --verbose");
+}
+
 // Kernels differ between architectures, and their names stand in reports.
 #[cfg(target_arch = "x86_64")]
 #[test]
@@ -110,6 +120,31 @@ fn a_cache_too_small_for_all_threads_is_said_and_is_no_failure() {
     let ran = user.run(&["survey", "--quick", "--simulate", tree, "--max-mem=8M"]).expect(5);
     assert!(ran.out.contains("Not measured"), "{}", ran.out);
     user.run(&["survey", "--quick", "--simulate", tree, "--max-mem=8M", "--allow-partial"]).expect(0);
+    // Room for one thread's DRAM buffer, none for that of all: one thread's figure does not answer for all.
+    let ran = user.run(&["survey", "--quick", "--simulate", tree, "--max-mem=48M"]).expect(5);
+    assert!(ran.out.contains("48 MiB (--max-mem)"), "{}", ran.out);
+}
+
+#[test]
+fn little_memory_leaves_the_caches_that_fit() {
+    let tree = "synth:cores=2,smt=1,l3=32M,mem=4G";
+    let user = User::new();
+    let arguments = ["survey", "--simulate", tree, "--max-mem=4M", "--json=run.json"];
+    let ran = user.run(&arguments).expect(5);
+    let run = document(&user.path("run.json"));
+    for tier in ["L1", "L2"] {
+        for metric in ["latency", "bandwidth"] {
+            let here = |f: &&serde_json::Value| f["metric"] == metric && f["labels"]["tier"] == tier;
+            let measured = findings(&run).iter().filter(here).filter(|f| f["value"].is_number()).count();
+            assert!(measured > 0, "{metric} of {tier}");
+        }
+    }
+    assert!(!findings(&run).iter().any(|f| f["labels"]["tier"] == "L3"), "its footprint is above the limit");
+    assert!(ran.out.contains("L3") && ran.out.contains("--max-mem allows 4 MiB"), "{}", ran.out);
+    // Sizes that a user names: those that fit are measured, the others refused one by one.
+    let ran = user.run(&["latency", "--simulate", tree, "--sizes=1M,2M,64M", "--max-mem=4M", "--quick"]).expect(5);
+    assert!(ran.out.contains("1 MiB") && ran.out.contains("2 MiB"), "{}", ran.out);
+    assert!(ran.out.contains("64 MiB") && ran.out.contains("--max-mem allows 4 MiB"), "{}", ran.out);
 }
 
 #[test]
