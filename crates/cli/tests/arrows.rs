@@ -2,39 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-
-/// What each crate may depend on within the workspace. Development dependencies are free.
-const ARROWS: [(&str, &[&str]); 10] = [
-    ("tiermark-model", &[]),
-    ("tiermark-stats", &[]),
-    ("tiermark-machine", &["tiermark-model"]),
-    ("tiermark-kernels", &["tiermark-model"]),
-    ("tiermark-engine", &["tiermark-model", "tiermark-stats"]),
-    ("tiermark-host", &["tiermark-model", "tiermark-machine", "tiermark-kernels", "tiermark-engine"]),
-    ("tiermark-probes", &["tiermark-model", "tiermark-stats", "tiermark-engine"]),
-    ("tiermark-history", &["tiermark-model", "tiermark-stats"]),
-    ("tiermark-report", &["tiermark-model", "tiermark-stats"]),
-    (
-        "tiermark",
-        &[
-            "tiermark-model",
-            "tiermark-stats",
-            "tiermark-machine",
-            "tiermark-kernels",
-            "tiermark-engine",
-            "tiermark-host",
-            "tiermark-probes",
-            "tiermark-history",
-            "tiermark-report",
-        ],
-    ),
-];
 
 /// Crates that may hold unsafe code; `host` only below `sys`.
 const UNSAFE: [&str; 2] = ["tiermark-kernels", "tiermark-host"];
@@ -74,21 +47,61 @@ fn code(path: &Path) -> String {
     text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned()
 }
 
-#[test]
-fn crates_depend_only_along_the_arrows() {
+/// The rows of a table of docs/ARCHITECTURE.md, by the heading it stands under, without its head.
+fn documented(heading: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ARCHITECTURE.md")).unwrap();
+    let section = text.split_once(&format!("\n## {heading}\n")).unwrap().1;
+    let lines = section.lines().skip_while(|l| !l.starts_with('|')).take_while(|l| l.starts_with('|')).skip(2);
+    lines.map(|l| l.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+/// What stands between backticks.
+fn quoted(cell: &str) -> BTreeSet<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// A crate's name in the documents: without the program's.
+fn short(name: &str) -> String {
+    if name == "tiermark" { "cli".to_owned() } else { name.trim_start_matches("tiermark-").to_owned() }
+}
+
+/// What each crate depends on within the workspace. Development dependencies are free.
+fn arrows() -> BTreeMap<String, BTreeSet<String>> {
     let packages = packages();
     let names: BTreeSet<&str> = packages.iter().map(|p| p["name"].as_str().unwrap()).collect();
-    let known: BTreeSet<&str> = ARROWS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, known, "every crate has a row in the table, and every row a crate");
-    for package in &packages {
-        let name = package["name"].as_str().unwrap();
-        let allowed = ARROWS.iter().find(|(n, _)| *n == name).unwrap().1;
-        for dependency in package["dependencies"].as_array().unwrap() {
-            let to = dependency["name"].as_str().unwrap();
-            let for_tests = dependency["kind"] == "dev";
-            assert!(for_tests || !names.contains(to) || allowed.contains(&to), "{name} must not depend on {to}");
-        }
-    }
+    let of = |package: &Value| {
+        let dependencies = package["dependencies"].as_array().unwrap().iter();
+        let own = dependencies.filter(|d| d["kind"] != "dev").map(|d| d["name"].as_str().unwrap());
+        own.filter(|name| names.contains(name)).map(short).collect()
+    };
+    packages.iter().map(|p| (short(p["name"].as_str().unwrap()), of(p))).collect()
+}
+
+#[test]
+fn crates_depend_exactly_along_the_documented_arrows() {
+    let found = arrows();
+    let everyone: BTreeSet<String> = found.keys().filter(|name| *name != "cli").cloned().collect();
+    let allowed = |cell: &str| match cell {
+        "–" => BTreeSet::new(),
+        "all" => everyone.clone(),
+        list => list.split(", ").map(str::to_owned).collect(),
+    };
+    let rows = documented("Rooms and arrows");
+    let table: BTreeMap<String, BTreeSet<String>> =
+        rows.iter().map(|row| (row[0].trim_matches('`').to_owned(), allowed(&row[2]))).collect();
+    assert_eq!(found, table, "cargo metadata on the left, docs/ARCHITECTURE.md on the right");
+}
+
+#[test]
+fn every_dependency_is_documented_with_its_reason() {
+    let packages = packages();
+    let dependencies = packages.iter().flat_map(|p| p["dependencies"].as_array().unwrap());
+    let foreign = dependencies.filter(|d| d["source"].is_string()).map(|d| d["name"].as_str().unwrap().to_owned());
+    let found: BTreeSet<String> = foreign.collect();
+    let rows = documented("Dependencies");
+    let table: BTreeSet<String> = rows.iter().flat_map(|row| quoted(&row[0])).collect();
+    assert_eq!(found, table, "manifests on the left, docs/ARCHITECTURE.md on the right");
+    assert!(rows.iter().all(|row| row.len() == 4 && row.iter().all(|cell| !cell.is_empty())), "{rows:?}");
 }
 
 #[test]
