@@ -10,7 +10,8 @@ use tiermark_model::{IdSet, Refusal, Warning};
 const WATCHED: Duration = Duration::from_millis(200);
 /// Share of the cpus that other work may take before a reader should know.
 const WARN: f64 = 0.1;
-/// Share beyond which a run would both disturb that work and measure little of use.
+/// Share beyond which a run would both disturb that work and measure little of use. Not at [`WARN`] already: on two cpus a
+/// tenth is one daemon, and below one half the stamps show what was disturbed, so that the verdicts tell the truth.
 const REFUSE: f64 = 0.5;
 
 /// Jiffies of each cpu, idle and in all, as /proc/stat counts them.
