@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Interval, KernelId, Labels, Machine, Metric, Observation, PlacementProof, Refusal, Rival, Sample,
-    Step, Tail, Unit,
+    Disturbance, Interval, KernelId, Labels, Metric, Observation, PlacementProof, Refusal, Rival, Sample, Step, Tail,
+    Unit,
 };
 
 use crate::analyse::{ShotResult, merge};
 use crate::judge;
+use crate::probe::Lab;
 
 /// Confidence level of every interval.
 const LEVEL: f64 = 0.95;
@@ -129,17 +130,25 @@ impl Cell {
             return true;
         }
         let stop = &self.step.stop;
+        // An allocation without one undisturbed shot is tried, not measured.
+        let measured = self.filled_groups().len() as u32;
         self.allocations() >= stop.max_allocations
-            || (self.allocations() >= stop.min_allocations && self.half_width().is_some_and(|w| w <= stop.precision))
+            || (measured >= stop.min_allocations && self.half_width().is_some_and(|w| w <= stop.precision))
     }
 
     fn filled_groups(&self) -> Vec<Vec<f64>> {
         self.groups.iter().filter(|g| !g.is_empty()).cloned().collect()
     }
 
+    /// The wider of two intervals: the hierarchical bootstrap's, and Student's over the medians of the allocations, since with a
+    /// handful of allocations the bootstrap is too narrow (Kalibera & Jones 2013, §6).
     fn interval(&self) -> Option<Interval> {
-        let interval = tiermark_stats::bootstrap_median(&self.filled_groups(), LEVEL, RESAMPLES, self.step.setup.seed)?;
-        Some(Interval { low: interval.low, high: interval.high, level: interval.level })
+        let groups = self.filled_groups();
+        let value = self.median()?;
+        let boot = tiermark_stats::bootstrap_median(&groups, LEVEL, RESAMPLES, self.step.setup.seed)?;
+        let medians: Vec<f64> = groups.iter().filter_map(|g| tiermark_stats::median(g)).collect();
+        let half = tiermark_stats::student_half_width(&medians)?;
+        Some(Interval { low: boot.low.min(value - half), high: boot.high.max(value + half), level: LEVEL })
     }
 
     fn half_width(&self) -> Option<f64> {
@@ -153,7 +162,7 @@ impl Cell {
     }
 
     /// Everything known of the step, with its verdict.
-    pub(crate) fn observe(&self, machine: &Machine) -> Observation {
+    pub(crate) fn observe(&self, lab: Lab<'_>) -> Observation {
         let groups = self.filled_groups();
         let values: Vec<f64> = self.samples.iter().map(|s| s.value).collect();
         let spread = tiermark_stats::spread(&groups);
@@ -176,7 +185,7 @@ impl Cell {
             spread_within: spread.as_ref().and_then(|s| s.within),
             spread_between: spread.as_ref().and_then(|s| s.between),
             samples: self.samples.clone(),
-            allocations: self.allocations(),
+            allocations: groups.len() as u32,
             disturbance: self.disturbance.clone(),
             tail: self.tail(),
             placement: self.placement.clone(),
@@ -189,7 +198,7 @@ impl Cell {
             verdict: tiermark_model::Verdict::trusted(),
             refusal: self.refusal.clone(),
         };
-        observation.verdict = judge::judge(&self.step, &observation, self.fault.as_deref(), self.quantum(), machine);
+        observation.verdict = judge::judge(&self.step, &observation, self.fault.as_deref(), self.quantum(), lab);
         if observation.verdict.grade == tiermark_model::Grade::Invalid {
             observation.value = None;
             observation.interval = None;

@@ -22,7 +22,7 @@ pub trait Host {
     /// Seconds since the host was made, by the host's own clock (simulated hosts have a simulated one).
     fn now(&self) -> f64;
 
-    /// Whether the user asked to stop; checked between shots.
+    /// Whether the user asked to stop; checked before each allocation, and by preparation itself. Shots take milliseconds.
     fn stopped(&self) -> bool;
 }
 

@@ -1,5 +1,7 @@
 //! The verdict: what speaks against a number, in words and with numbers. Pure.
 
+use crate::analyse::WINDOW_NS;
+use crate::probe::Lab;
 use tiermark_model::{Labels, Machine, Metric, Observation, PageKind, ReasonCode, Step, Verdict};
 
 /// Share of sampled pages that must be on the nodes asked for; beyond 1 % elsewhere the number is another node's.
@@ -22,9 +24,9 @@ pub(crate) fn judge(
     seen: &Observation,
     fault: Option<&str>,
     quantum: Option<f64>,
-    machine: &Machine,
+    lab: Lab<'_>,
 ) -> Verdict {
-    let mut verdict = Verdict::trusted();
+    let (mut verdict, machine) = (Verdict::trusted(), lab.machine);
     if let Some(refusal) = &seen.refusal {
         verdict.invalid(ReasonCode::System, format!("refused: {refusal}"));
         return verdict;
@@ -33,6 +35,7 @@ pub(crate) fn judge(
         verdict.invalid(ReasonCode::System, format!("broke off: {fault}"));
     }
     judge_value(step, seen, quantum, machine, &mut verdict);
+    judge_clock(seen, lab.bench.clock.resolution_ns, &mut verdict);
     judge_placement(step, seen, machine, &mut verdict);
     judge_disturbance(seen, &mut verdict);
     judge_precision(step, seen, &mut verdict);
@@ -43,7 +46,12 @@ pub(crate) fn judge(
 fn judge_value(step: &Step, seen: &Observation, quantum: Option<f64>, machine: &Machine, verdict: &mut Verdict) {
     let Some(value) = seen.value else {
         let account = &seen.disturbance;
-        verdict.invalid(ReasonCode::Disturbed, format!("no undisturbed window in {} shots", account.shots));
+        let why = match account {
+            a if a.migrations >= a.shots => "a worker left its cpu in every one",
+            a if a.major_faults >= a.shots => "pages were being swapped in during every one",
+            _ => "no window of them was undisturbed",
+        };
+        verdict.invalid(ReasonCode::Disturbed, format!("{} shots, and {why}", account.shots));
         return;
     };
     if !value.is_finite() || value <= 0.0 {
@@ -64,13 +72,35 @@ fn judge_value(step: &Step, seen: &Observation, quantum: Option<f64>, machine: &
                 format!("every block is a whole multiple of {step:.3} ns an access: the clock did not resolve it"),
             );
         }
-    } else if step.labels.is(Labels::TIER, "DRAM")
-        && let Some(peak) = &machine.theoretical_peak
-        && value > peak.bytes_per_second * PEAK_SLACK
-    {
-        let (got, max) = (value / 1e9, peak.bytes_per_second / 1e9);
-        verdict
-            .invalid(ReasonCode::Implausible, format!("{got:.1} GB/s is above the theoretical peak of {max:.1} GB/s"));
+    } else if step.labels.is(Labels::TIER, "DRAM") {
+        judge_peak(step, value, machine, verdict);
+    }
+}
+
+/// Holds a DRAM bandwidth against the theoretical peak. A guest's memory modules may be made up, and lines of zeros need not
+/// cross the channels whole: there it casts doubt, no more.
+fn judge_peak(step: &Step, value: f64, machine: &Machine, verdict: &mut Verdict) {
+    let Some(peak) = machine.theoretical_peak.as_ref().filter(|p| value > p.bytes_per_second * PEAK_SLACK) else {
+        return;
+    };
+    let (got, max) = (value / 1e9, peak.bytes_per_second / 1e9);
+    let text = format!("{got:.1} GB/s is above the theoretical peak of {max:.1} GB/s");
+    if machine.system.hypervisor.is_some() || step.labels.get(Labels::DATA).is_some() {
+        verdict.suspect(ReasonCode::Implausible, text);
+    } else {
+        verdict.invalid(ReasonCode::Implausible, text);
+    }
+}
+
+/// A window must be a thousand steps of the clock long, or its edges decide its rate.
+fn judge_clock(seen: &Observation, resolution_ns: f64, verdict: &mut Verdict) {
+    const STEPS: f64 = 1000.0;
+    if seen.value.is_some() && resolution_ns * STEPS > WINDOW_NS {
+        let text = format!(
+            "the clock moves in steps of {resolution_ns:.0} ns, too coarse for windows of {} ms",
+            WINDOW_NS / 1e6
+        );
+        verdict.invalid(ReasonCode::Quantised, text);
     }
 }
 
@@ -119,6 +149,10 @@ fn judge_disturbance(seen: &Observation, verdict: &mut Verdict) {
             );
             verdict.suspect(ReasonCode::Disturbed, text);
         }
+    }
+    if account.shots_set_aside * 2 > account.shots && seen.value.is_some() {
+        let text = format!("{} of {} shots had to be set aside", account.shots_set_aside, account.shots);
+        verdict.suspect(ReasonCode::Disturbed, text);
     }
     if account.migrations > 0 {
         verdict.suspect(
@@ -213,17 +247,19 @@ fn duration(ns: f64) -> String {
     if ns >= 1e6 { format!("{:.1} ms", ns / 1e6) } else { format!("{:.0} µs", ns / 1e3) }
 }
 
-/// Drift beyond this, to a value that the first step never had before, casts doubt on the whole experiment.
+/// Drift beyond this, to a value outside the first step's interval, casts doubt on the whole experiment.
 const DRIFT: f64 = 0.03;
 
-/// Says in every verdict when the first step, measured again last, came out different.
+/// Says in every verdict when the first step measured, repeated last, came out different.
 pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) {
-    let Some(drift) = drift else { return };
-    let seen_before = observations.iter().find_map(|o| {
-        let again = o.value? * (1.0 + drift);
-        Some((o.min?..=o.max?).contains(&again))
+    let Some(drift) = drift.filter(|d| d.abs() > DRIFT) else { return };
+    // The same step that was repeated: the first that was measured, whatever its verdict.
+    let Some(first) = observations.iter().find(|o| o.refusal.is_none() && !o.samples.is_empty()) else { return };
+    let explained = first.interval.zip(first.value).is_some_and(|(interval, value)| {
+        let again = value * (1.0 + drift);
+        (interval.low..=interval.high).contains(&again)
     });
-    if drift.abs() <= DRIFT || seen_before == Some(true) {
+    if explained {
         return;
     }
     let text = format!("the machine drifted: the first step, measured again last, moved by {:+.1} %", drift * 100.0);
@@ -235,7 +271,7 @@ pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Grade, Setup, StopRule, Unit};
+    use tiermark_model::{Bench, Grade, Setup, StopRule, System, Unit};
 
     fn observed(value: f64, min: f64, max: f64) -> Observation {
         Observation {
@@ -278,7 +314,10 @@ mod tests {
     }
 
     fn grade_after_drift(drift: Option<f64>) -> Grade {
-        let mut all = vec![observed(100.0, 90.0, 104.0), observed(5.0, 5.0, 5.0)];
+        let mut first = observed(100.0, 90.0, 104.0);
+        first.samples = vec![tiermark_model::Sample { allocation: 0, value: 100.0 }];
+        first.interval = Some(tiermark_model::Interval { low: 91.0, high: 104.0, level: 0.95 });
+        let mut all = vec![first, observed(5.0, 5.0, 5.0)];
         judge_drift(&mut all, drift);
         all[1].verdict.grade
     }
@@ -287,20 +326,15 @@ mod tests {
     fn drift_counts_when_it_is_large_and_new() {
         assert_eq!(grade_after_drift(None), Grade::Trusted);
         assert_eq!(grade_after_drift(Some(0.02)), Grade::Trusted);
-        assert_eq!(grade_after_drift(Some(-0.08)), Grade::Trusted, "92 was seen before: it is scatter");
+        assert_eq!(grade_after_drift(Some(-0.08)), Grade::Trusted, "92 is inside the interval: it is scatter");
         assert_eq!(grade_after_drift(Some(0.08)), Grade::Suspect);
     }
 
     #[test]
     fn what_cannot_be_is_invalid() {
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY, 0.2] {
-            let verdict = judge(
-                &step(Metric::Latency, Labels::new()),
-                &observed(value, 1.0, 1.0),
-                None,
-                None,
-                &Machine::default(),
-            );
+            let lab = Lab { machine: &Machine::default(), bench: &Bench::default() };
+            let verdict = judge(&step(Metric::Latency, Labels::new()), &observed(value, 1.0, 1.0), None, None, lab);
             assert_eq!(verdict.grade, Grade::Invalid, "{value}");
         }
     }
@@ -310,9 +344,32 @@ mod tests {
         let peak = tiermark_model::TheoreticalPeak { bytes_per_second: 100.0, how: String::new() };
         let machine = Machine { theoretical_peak: Some(peak), ..Machine::default() };
         let dram = step(Metric::Bandwidth, Labels::new().text(Labels::TIER, "DRAM"));
-        let grade = |value| judge(&dram, &observed(value, 1.0, 1.0), None, None, &machine).grade;
+        let grade = |value| {
+            judge(&dram, &observed(value, 1.0, 1.0), None, None, Lab { machine: &machine, bench: &Bench::default() })
+                .grade
+        };
         assert_eq!(grade(103.0), Grade::Invalid);
         assert_ne!(grade(101.0), Grade::Invalid);
+        let guest =
+            Machine { system: System { hypervisor: Some("KVM".into()), ..System::default() }, ..machine.clone() };
+        let lab = Lab { machine: &guest, bench: &Bench::default() };
+        assert_eq!(
+            judge(&dram, &observed(103.0, 1.0, 1.0), None, None, lab).grade,
+            Grade::Suspect,
+            "a guest's modules may be made up"
+        );
+    }
+
+    #[test]
+    fn a_clock_too_coarse_for_the_windows_gives_no_bandwidth() {
+        let clock = |resolution_ns| tiermark_model::ClockInfo { resolution_ns, ..Default::default() };
+        let grade = |resolution_ns| {
+            let bench = Bench { clock: clock(resolution_ns), ..Bench::default() };
+            let lab = Lab { machine: &Machine::default(), bench: &bench };
+            judge(&step(Metric::Bandwidth, Labels::new()), &observed(1e9, 1e9, 1e9), None, None, lab).grade
+        };
+        assert_eq!(grade(1_000_000.0), Grade::Invalid);
+        assert_ne!(grade(40.0), Grade::Invalid);
     }
 
     #[test]
@@ -334,7 +391,11 @@ mod tests {
             ..Default::default()
         };
         let codes = |seen: &Observation| -> Vec<ReasonCode> {
-            judge(&asked, seen, None, None, &Machine::default()).reasons.iter().map(|r| r.code).collect()
+            judge(&asked, seen, None, None, Lab { machine: &Machine::default(), bench: &Bench::default() })
+                .reasons
+                .iter()
+                .map(|r| r.code)
+                .collect()
         };
         seen.placement = Some(proof(Some(0.98), Some(1.0)));
         assert!(codes(&seen).contains(&ReasonCode::WrongNode));

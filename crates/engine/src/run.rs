@@ -48,8 +48,7 @@ pub fn run_experiment(
     }
     let mut plan = plan;
     for _ in 0..MAX_REFINEMENTS {
-        let lab = Lab { machine: run.host.machine(), bench: run.host.bench() };
-        let mut steps = probe.refine(request, lab, &run.observations());
+        let mut steps = probe.refine(request, run.lab(), &run.observations());
         steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
         if steps.is_empty() || run.over() {
             break;
@@ -94,8 +93,12 @@ impl Runner<'_> {
         self.host.stopped() || self.host.now() >= self.deadline
     }
 
+    fn lab(&self) -> Lab<'_> {
+        Lab { machine: self.host.machine(), bench: self.host.bench() }
+    }
+
     fn observations(&self) -> Vec<Observation> {
-        self.cells.iter().map(|c| c.observe(self.host.machine())).collect()
+        self.cells.iter().map(|c| c.observe(self.lab())).collect()
     }
 
     /// Measures steps in rounds: one fresh allocation of every unsettled step a round, in a new random order each round,
@@ -125,7 +128,7 @@ impl Runner<'_> {
         self.sink.event(&Event::StepStarted { step: &self.cells[index].step, allocation });
         allocate_and_shoot(self.host, &mut self.cells[index]);
         let (done, remaining_seconds) = self.progress();
-        let observation = self.cells[index].observe(self.host.machine());
+        let observation = self.cells[index].observe(self.lab());
         self.sink.event(&Event::Observed { observation: &observation, remaining_seconds, done });
     }
 

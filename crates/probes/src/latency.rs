@@ -10,7 +10,9 @@ use tiermark_model::{
 use crate::edges::tier_sizes;
 use crate::ladder::{derived, finding, overhead_note, points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
-use crate::steps::{check_size, curve_point, default_page, headline, max_seconds, phase, scope_cpus, setup};
+use crate::steps::{
+    check_node, check_size, curve_point, default_page, headline, max_seconds, once, phase, scope_cpus, setup,
+};
 use crate::tiers::{dram_bytes, ladder, quiet_cpu};
 
 /// Wanted half-width of the interval of a headline latency.
@@ -60,6 +62,7 @@ impl Probe for Latency {
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let params = params(request)?;
+        check_node(&request.scope, lab.machine)?;
         let cpus = scope_cpus(&request.scope, lab.machine)?;
         let cpu = quiet_cpu(lab.machine, &cpus)
             .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
@@ -72,6 +75,7 @@ impl Probe for Latency {
         } else {
             planner.table(&mut plan)?;
         }
+        once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan

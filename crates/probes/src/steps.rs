@@ -1,5 +1,7 @@
 //! Builders shared by the probes: cpus and pages of a scope, setups, stop rules.
 
+use std::collections::BTreeSet;
+
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup,
     Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
@@ -21,6 +23,20 @@ pub(crate) fn scope_cpus(scope: &Scope, machine: &Machine) -> Result<IdSet, Refu
         return Err(Refusal::new(format!("cpus {cpus}"), why, format!("choose among {}", machine.allowed_cpus)));
     }
     Ok(cpus)
+}
+
+/// Refuses a memory node that cannot give memory, before anything is planned on it.
+///
+/// # Errors
+/// The [`Refusal`] that carrying it out would meet.
+pub(crate) fn check_node(scope: &Scope, machine: &Machine) -> Result<(), Refusal> {
+    scope.mem_node.map_or(Ok(()), |node| tiermark_engine::admit::admit_node(node, machine))
+}
+
+/// Leaves out steps that were asked for twice.
+pub(crate) fn once(steps: &mut Vec<Step>) {
+    let mut seen = BTreeSet::new();
+    steps.retain(|step| seen.insert(step.id.clone()));
 }
 
 /// The page size to ask for where the user named none: transparent huge pages, unless the system has them off.
@@ -72,8 +88,8 @@ pub(crate) fn check_size(size: Bytes) -> Result<(), Refusal> {
 /// When a headline number is good enough.
 pub(crate) fn headline(effort: Effort, precision: f64) -> StopRule {
     let (shots, max_allocations, shot_seconds) = match effort {
-        Effort::Quick => (3, 4, 0.012),
-        Effort::Standard => (4, 8, 0.020),
+        Effort::Quick => (2, 4, 0.012),
+        Effort::Standard => (3, 10, 0.020),
         Effort::Full => (6, 16, 0.030),
     };
     StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }

@@ -26,6 +26,8 @@ pub(crate) struct Tier {
     pub(crate) bytes: u64,
     /// Node the memory is on; `None` for the threads' own nodes.
     pub(crate) node: Option<NodeId>,
+    /// The cpus that measure it: all of the ladder's, or, for far memory, those of the home node, or it would not be far for all.
+    pub(crate) cpus: IdSet,
 }
 
 /// The ladder for a set of cpus, one thread each, with the rules that made it and the rungs that cannot be had.
@@ -68,13 +70,13 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, ladder: &mut Ladde
                 "measure it with fewer threads: --cpus",
             ));
         } else {
-            ladder.tiers.push(Tier { name, bytes: wanted / KIB * KIB, node: None });
+            ladder.tiers.push(Tier { name, bytes: wanted / KIB * KIB, node: None, cpus: cpus.clone() });
         }
         inner = bytes / users;
     }
     if ladder.tiers.is_empty() && ladder.refused.is_empty() {
         ladder.rules.push(format!("no cache is declared: {} stands for L1, the curve shows the rest", Bytes(L1_BLIND)));
-        ladder.tiers.push(Tier { name: "L1".into(), bytes: L1_BLIND, node: None });
+        ladder.tiers.push(Tier { name: "L1".into(), bytes: L1_BLIND, node: None, cpus: cpus.clone() });
     }
 }
 
@@ -87,13 +89,17 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
             std::iter::once(("DRAM".to_owned(), None)).chain(far).collect()
         }
     };
+    let home =
+        machine.node_of(first).and_then(|id| machine.node(id)).map_or(cpus.clone(), |n| cpus.intersection(&n.cpus));
     for (name, node) in targets {
-        match dram_bytes(machine, cpus, node, scope) {
+        let far = node.is_some() && node != own && scope.mem_node.is_none() && !home.is_empty();
+        let crew = if far { &home } else { cpus };
+        match dram_bytes(machine, crew, node, scope) {
             Ok((bytes, rule)) => {
                 ladder.rules.push(format!("{name}: {rule}"));
-                ladder.tiers.push(Tier { name, bytes, node });
+                ladder.tiers.push(Tier { name, bytes, node, cpus: crew.clone() });
             }
-            Err(refusal) => ladder.refused.push(refusal),
+            Err(refusal) => ladder.refused.push(Refusal { what: format!("{name}, {} threads", crew.len()), ..refusal }),
         }
     }
 }
@@ -146,8 +152,10 @@ pub(crate) fn dram_bytes(
         ));
     }
     let threads = cpus.len().max(1) as u64;
-    // Whole huge pages, so that --page thp can be had for all of it.
-    let each = (total / threads / (2 * MIB)).max(1) * 2 * MIB;
+    // Whole huge pages, so that --page thp can be had for all of it; rounded up where that is allowed.
+    let pages =
+        if cap < wanted { (total / threads / (2 * MIB)).max(1) } else { total.div_ceil(threads).div_ceil(2 * MIB) };
+    let each = pages * 2 * MIB;
     let capped = if cap < wanted { format!(", capped to {} ({why})", Bytes(cap)) } else { String::new() };
     Ok((
         each,
@@ -163,26 +171,28 @@ pub(crate) fn dram_bytes(
 /// The most memory a step may take, and what limits it.
 fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> (u64, String) {
     let mut caps: Vec<(u64, String)> = Vec::new();
+    // Half of what is free, unless the user says how much: then all but a tenth, which the system needs to breathe.
+    let (part, words) = if scope.max_mem.is_some() { (0.9, "nine tenths") } else { (0.5, "half") };
+    let mut cap = |bytes: u64, of: String| caps.push(((bytes as f64 * part) as u64, format!("{words} of {of}")));
+    let nodes: IdSet = match node {
+        Some(node) => [node].into_iter().collect(),
+        None => cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect(),
+    };
+    let free: Option<u64> = machine.nodes.iter().filter(|n| nodes.contains(n.id)).map(|n| n.free_bytes).sum();
+    if let Some(free) = free {
+        cap(free, format!("the {} free on node {nodes}", Bytes(free)));
+    }
+    if let Some(available) = machine.system.available_bytes {
+        cap(available, format!("the {} available", Bytes(available)));
+    }
+    if let Some(cgroup) = &machine.system.cgroup
+        && let Some(limit) = cgroup.memory_limit
+    {
+        let left = limit.saturating_sub(cgroup.memory_used.unwrap_or(0));
+        cap(left, format!("what the cgroup has left, {}", Bytes(left)));
+    }
     if let Some(max) = scope.max_mem {
         caps.push((max.0, "--max-mem".into()));
-    } else {
-        let nodes: IdSet = match node {
-            Some(node) => [node].into_iter().collect(),
-            None => cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect(),
-        };
-        let free: Option<u64> = machine.nodes.iter().filter(|n| nodes.contains(n.id)).map(|n| n.free_bytes).sum();
-        if let Some(free) = free {
-            caps.push((free / 2, format!("half of the {} free on node {nodes}", Bytes(free))));
-        }
-        if let Some(available) = machine.system.available_bytes {
-            caps.push((available / 2, format!("half of the {} available", Bytes(available))));
-        }
-        if let Some(cgroup) = &machine.system.cgroup
-            && let Some(limit) = cgroup.memory_limit
-        {
-            let left = limit.saturating_sub(cgroup.memory_used.unwrap_or(0));
-            caps.push((left / 2, format!("half of what the cgroup has left, {}", Bytes(left))));
-        }
     }
     caps.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or((u64::MAX, "no limit".into()))
 }
@@ -267,6 +277,13 @@ mod tests {
         let (bytes, rule) = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap();
         assert_eq!(bytes, 100 * MIB);
         assert!(rule.contains("--max-mem"), "{rule}");
+        // It is one more limit, not a way around the others.
+        let mut small = machine(2, MIB, 32 * MIB);
+        small.system.cgroup = Some(tiermark_model::Cgroup { memory_limit: Some(100 * MIB), ..Default::default() });
+        let plenty = Scope { max_mem: Some(Bytes(1 << 40)), ..Scope::default() };
+        let (bytes, rule) = dram_bytes(&small, &"0".parse().unwrap(), None, &plenty).unwrap();
+        assert_eq!(bytes, 90 * MIB);
+        assert!(rule.contains("cgroup"), "{rule}");
         let scope = Scope { max_mem: Some(Bytes(40 * MIB)), ..Scope::default() };
         let refusal = dram_bytes(&machine(2, MIB, 32 * MIB), &"0".parse().unwrap(), None, &scope).unwrap_err();
         assert!(refusal.why.contains("40 MiB"), "{refusal}");
@@ -286,9 +303,14 @@ mod tests {
                 ..Node::default()
             });
         }
-        let ladder = ladder(&machine, &"1".parse().unwrap(), &Scope::default());
-        let far: Vec<_> = ladder.tiers.iter().filter(|t| t.node.is_some()).map(|t| t.name.as_str()).collect();
+        let rungs = ladder(&machine, &"1".parse().unwrap(), &Scope::default());
+        let far: Vec<_> = rungs.tiers.iter().filter(|t| t.node.is_some()).map(|t| t.name.as_str()).collect();
         assert_eq!(far, ["DRAM node 1", "far node 3"]);
+        // With cpus of several nodes, only those of the home node measure far memory.
+        machine.cpus.push(Cpu { id: 100, core: 9, node: Some(1), ..Cpu::default() });
+        let both = ladder(&machine, &"0-1,100".parse().unwrap(), &Scope::default());
+        assert!(both.tiers.iter().filter(|t| t.node.is_some()).all(|t| t.cpus == "0-1".parse().unwrap()));
+        assert_eq!(both.tiers.iter().find(|t| t.name == "DRAM").unwrap().cpus, "0-1,100".parse().unwrap());
     }
 
     #[test]

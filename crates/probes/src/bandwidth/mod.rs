@@ -9,7 +9,7 @@ use tiermark_model::{
 };
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
-use crate::steps::max_seconds;
+use crate::steps::{max_seconds, once};
 use planner::Planner;
 
 /// Wanted half-width of the interval of a headline bandwidth.
@@ -97,6 +97,7 @@ impl Probe for Bandwidth {
         let mut plan = Plan::default();
         plan.rules.push("bandwidth: physical cores before SMT siblings; every thread has memory of its own".into());
         planner.fill(&mut plan)?;
+        once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan

@@ -11,8 +11,10 @@ use tiermark_model::{
 use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
 use crate::ladder::{points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
-use crate::steps::{check_size, curve_point, default_page, headline, phase, scope_cpus, setup, stream_role};
-use crate::tiers::{dram_bytes, ladder, quiet_cpu};
+use crate::steps::{
+    check_node, check_size, curve_point, default_page, headline, phase, scope_cpus, setup, stream_role,
+};
+use crate::tiers::{Tier, dram_bytes, ladder, quiet_cpu};
 
 /// Who runs a step: the cpus, and what to call their number.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,6 +55,7 @@ impl<'a> Planner<'a> {
             };
             serde_json::from_value(request.params.clone()).map_err(wrong)?
         };
+        check_node(&request.scope, lab.machine)?;
         let cpus = scope_cpus(&request.scope, lab.machine)?;
         let planner = Self { request, params, lab, cpus };
         for op in &planner.params.ops {
@@ -178,21 +181,31 @@ impl<'a> Planner<'a> {
         for crew in self.crews()? {
             let rungs = ladder(self.lab.machine, &crew.cpus.iter().copied().collect(), &self.request.scope);
             for tier in &rungs.tiers {
-                let labels = || Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, &tier.name);
-                let place = Place { size: Bytes(tier.bytes), node: tier.node };
-                for op in self.ops() {
-                    plan.steps.extend(self.step(labels(), &self.job(&op, self.zeros()), &crew, place, stop));
-                }
-                // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing data.
-                let beside = self.request.effort > Effort::Quick && self.params.ops.is_empty() && !self.zeros();
-                if beside && tier.name == "DRAM" {
-                    plan.steps.extend(self.step(labels(), &self.job("write", true), &crew, place, stop));
-                }
+                let crew = Crew {
+                    cpus: crew.cpus.iter().copied().filter(|c| tier.cpus.contains(*c)).collect(),
+                    span: crew.span,
+                };
+                plan.steps.extend(self.rung(tier, &crew, stop));
             }
             plan.rules.extend(rungs.rules);
             plan.refused.extend(rungs.refused);
         }
         Ok(())
+    }
+
+    /// The steps of one tier.
+    fn rung(&self, tier: &Tier, crew: &Crew, stop: StopRule) -> Vec<Step> {
+        let quick = self.request.effort == Effort::Quick;
+        // Fewer rivals make a tournament shorter; the widest vectors and string instructions nearly always win.
+        let mut jobs: Vec<Job> =
+            self.ops().iter().map(|op| if quick { self.curve_job(op) } else { self.job(op, self.zeros()) }).collect();
+        // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing data.
+        if !quick && self.params.ops.is_empty() && !self.zeros() && tier.name == "DRAM" {
+            jobs.push(self.job("write", true));
+        }
+        let labels = || Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, &tier.name);
+        let place = Place { size: Bytes(tier.bytes), node: tier.node };
+        jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
     }
 
     /// The sweep over footprints, one thread.
