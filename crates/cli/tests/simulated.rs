@@ -148,6 +148,17 @@ fn little_memory_leaves_the_caches_that_fit() {
 }
 
 #[test]
+fn measured_sizes_are_those_of_the_machine() {
+    let (_, run) = survey("synth:cores=2,smt=1,l1=48K,l2=1280K,l3=40M,mem=8G", &["--no-save"]);
+    for (tier, truth) in [("L1", 48.0 * 1024.0), ("L2", 1280.0 * 1024.0), ("L3", 40.0 * 1024.0 * 1024.0)] {
+        let here = |f: &&serde_json::Value| f["metric"] == "tier.size" && f["labels"]["tier"] == tier;
+        let size = findings(&run).iter().find(here).and_then(|f| f["value"].as_f64());
+        let size = size.unwrap_or_else(|| panic!("no size of {tier}"));
+        assert!((size / truth - 1.0).abs() < 0.25, "{tier}: {size} measured, {truth} there");
+    }
+}
+
+#[test]
 fn a_busy_machine_is_told() {
     let (_, run) = survey(GUEST, &["--quick", "--sim-busy=200"]);
     let doubted = findings(&run).iter().filter(|f| f["verdict"]["grade"] != "trusted").count();

@@ -20,9 +20,10 @@ pub struct Plateau {
 pub struct Boundary {
     /// Largest size measured on the lower plateau.
     pub low: f64,
-    /// Smallest size measured on the next plateau.
+    /// Smallest size measured on the next plateau; where the curve ends on its way there, the first past half of that way.
     pub high: f64,
-    /// Size at which the value has made a tenth of its way to the next level, between measured sizes on a log scale.
+    /// Size at which the value has made a tenth of its way to the next level (or to the curve's end), between measured sizes on a
+    /// log scale.
     pub estimate: f64,
 }
 
@@ -31,7 +32,7 @@ pub struct Boundary {
 pub struct Tiers {
     /// In order of size.
     pub plateaus: Vec<Plateau>,
-    /// One between each two plateaus.
+    /// One between each two plateaus; one more behind the last where the curve climbs from there to its end.
     pub boundaries: Vec<Boundary>,
 }
 
@@ -76,6 +77,9 @@ pub fn plateaus(points: &[(f64, f64)]) -> Vec<Plateau> {
 /// measured more than once count with the median of their values. A tier whose level part is shorter than 3/4 of an
 /// octave between its two transitions (a cache only four times the one before it) is not told from the slope around it.
 ///
+/// With hits in proportion to capacity/size a tier is level only from about seven times the capacity before it: a curve
+/// that ends earlier ends in a climb, which bounds the last plateau all the same.
+///
 /// Give at least four points an octave. Empty when there is no plateau, or a size or value is not finite and positive.
 #[must_use]
 pub fn tiers(points: &[(f64, f64)]) -> Tiers {
@@ -85,7 +89,8 @@ pub fn tiers(points: &[(f64, f64)]) -> Tiers {
         .iter()
         .map(|run| Plateau { from: curve.raw_size[run.start], to: curve.raw_size[run.end - 1], value: run.level.exp() })
         .collect();
-    let boundaries = runs.windows(2).map(|pair| curve.boundary(&pair[0], &pair[1])).collect();
+    let last = runs.last().and_then(|last| Some(curve.boundary(last, &curve.climb_after(last)?)));
+    let boundaries = runs.windows(2).map(|pair| curve.boundary(&pair[0], &pair[1])).chain(last).collect();
     Tiers { plateaus, boundaries }
 }
 
@@ -196,6 +201,16 @@ impl Curve {
                 _ => return runs,
             }
         }
+    }
+
+    /// The upper half of the climb behind the last plateau as if it were a tier, where the curve ends a step above it.
+    fn climb_after(&self, last: &Run) -> Option<Run> {
+        let end = self.value.len();
+        let beyond = &self.value[last.end..];
+        let top = level(beyond.get(beyond.len().checked_sub(EDGE)?..)?.iter().copied());
+        let half = f64::midpoint(last.level.exp(), top.exp()).ln();
+        let start = (last.end..end).rfind(|&i| self.value[i] < half).map_or(last.end, |i| i + 1);
+        (top - last.level >= MIN_STEP.ln() && start < end).then_some(Run { start, end, level: top })
     }
 
     /// Difference between the end of one run and the beginning of the next.

@@ -99,6 +99,25 @@ fn slow_transitions_of_random_replacement_are_seen_through() {
 }
 
 #[test]
+fn a_curve_that_ends_in_a_climb_bounds_its_last_plateau() {
+    // Four times all caches: memory answers most accesses, but its plateau is not reached.
+    let all: f64 = SERVER.iter().map(|tier| tier.0).filter(|capacity| capacity.is_finite()).sum();
+    for seed in 0..100 {
+        let found = tiers(&sweep(&SERVER, Outgrown::ByShare, 8, 4.0 * all, 0.01, seed));
+        assert_eq!((found.plateaus.len(), found.boundaries.len()), (3, 3), "{seed}: {found:#?}");
+        let capacity = SERVER[2].0;
+        let last = found.boundaries[2];
+        assert!((last.estimate / capacity - 1.0).abs() < 0.25, "{seed}: {found:#?}");
+        assert!(last.low < 1.2 * capacity && capacity < last.high && last.high < 3.0 * capacity, "{seed}: {found:#?}");
+    }
+    // A curve that ends on a plateau, or just after it, has no such end.
+    for to in [16.0 * MIB, 29.0 * MIB] {
+        let found = tiers(&sweep(&SERVER, Outgrown::Sharply, 8, to, 0.01, 1));
+        assert_eq!((found.plateaus.len(), found.boundaries.len()), (3, 2), "{found:#?}");
+    }
+}
+
+#[test]
 fn a_coarser_sweep_still_shows_the_tiers() {
     let mut misses = 0;
     for seed in 0..100 {
