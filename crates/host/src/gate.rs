@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// The gate was broken because a worker failed before it arrived.
+/// The gate was broken: a worker failed before it arrived, or the run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Broken;
 
@@ -31,11 +31,12 @@ impl StartGate {
 
     /// Waits until all workers are here; returns the clock at the opening, the same for all of them.
     ///
-    /// `now` reads the clock; `pause(n)` is called on the n-th look at a closed gate: it spins a while and yields after.
+    /// `now` reads the clock; `pause(n)` is called on the n-th look at a closed gate: it spins a while and yields after,
+    /// and says whether to go on waiting.
     ///
     /// # Errors
-    /// [`Broken`] when a worker failed and will never come.
-    pub(crate) fn arrive(&self, now: impl FnOnce() -> u64, mut pause: impl FnMut(u32)) -> Result<u64, Broken> {
+    /// [`Broken`] when a worker failed and will never come, or one was told to wait no longer.
+    pub(crate) fn arrive(&self, now: impl FnOnce() -> u64, mut pause: impl FnMut(u32) -> bool) -> Result<u64, Broken> {
         let round = self.opened.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
             // Reset before opening: whoever passes may arrive at the next round at once.
@@ -48,7 +49,10 @@ impl StartGate {
             if self.broken.0.load(Ordering::Acquire) {
                 return Err(Broken);
             }
-            pause(looks);
+            if !pause(looks) {
+                self.break_open();
+                return Err(Broken);
+            }
             looks = looks.saturating_add(1);
         }
         Ok(self.opened_at.0.load(Ordering::Relaxed))
@@ -77,8 +81,9 @@ mod tests {
     use super::*;
 
     /// Yields at once: these tests run on few, busy cpus.
-    fn pause(_: u32) {
+    fn pause(_: u32) -> bool {
         std::thread::yield_now();
+        true
     }
 
     #[test]
@@ -111,6 +116,16 @@ mod tests {
                 panic!("a worker failed");
             });
             assert!(failing.join().is_err());
+            assert_eq!(waiting.join().unwrap(), Err(Broken));
+        });
+    }
+
+    #[test]
+    fn all_leave_when_one_is_told_to_wait_no_longer() {
+        let gate = StartGate::new(3);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| gate.arrive(|| 0, pause));
+            assert_eq!(gate.arrive(|| 0, |looks| looks < 10), Err(Broken));
             assert_eq!(waiting.join().unwrap(), Err(Broken));
         });
     }

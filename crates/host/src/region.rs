@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiermark_kernels::layout::{self, Proof};
+use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup,
@@ -51,8 +51,8 @@ pub(crate) struct Region {
     touch: Touch,
     /// What fell short.
     pub(crate) notes: Vec<String>,
-    /// The proof of its chain, once written.
-    chain: Mutex<Option<Proof>>,
+    /// The proof of its chain, once written, and where parallel chains begin, once somebody asked.
+    chain: Mutex<Option<(Proof, Vec<u64>)>>,
 }
 
 /// What the host knows before it maps a region.
@@ -134,7 +134,7 @@ impl Region {
         next: Option<&[u32]>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), Refusal> {
-        self.first_touch(cpu)?;
+        self.first_touch(cpu, stopped)?;
         match self.layout {
             Layout::Data | Layout::Zeros | Layout::Permuted => {
                 for (piece, from) in (0..self.used).step_by(FILL_PIECE).enumerate() {
@@ -143,7 +143,7 @@ impl Region {
                     }
                     let bytes = FILL_PIECE.min(self.used - from);
                     // Zeros are written too: pages never written are all one page.
-                    self.mapping.with_words(from, bytes, |words| match self.layout {
+                    self.mapping.fill(from, bytes, |words| match self.layout {
                         Layout::Zeros => words.fill(0),
                         _ => fill_data(words, seed.wrapping_add(piece as u64)),
                     });
@@ -161,43 +161,44 @@ impl Region {
         next: Option<&[u32]>,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), Refusal> {
-        if stopped() {
-            return Err(stop_refusal());
-        }
         let base = self.mapping.address() as u64;
-        let proof: Result<Option<Proof>, String> = self.mapping.with_words(0, self.bytes / 8 * 8, |words| {
-            match next {
-                Some(next) => {
-                    let pitch = layout::pitch(chain);
-                    for (slot, next) in words.iter_mut().step_by(pitch / 8).zip(next) {
-                        *slot = base + u64::from(*next) * pitch as u64;
-                    }
-                }
-                None => layout::write_chain(words, base, chain, self.page_bytes, seed).map_err(|e| e.to_string())?,
-            }
-            // The proof takes the longest; a chain that is not proven is never followed.
-            if stopped() { Ok(None) } else { layout::prove(words, base, chain).map(Some).map_err(|e| e.to_string()) }
+        let written = self.mapping.fill(0, self.bytes, |words| match next {
+            Some(next) => layout::write_cycle(words, base, chain, next, stopped),
+            None => layout::write_chain_unless(words, base, chain, self.page_bytes, seed, stopped),
         });
-        let proof = proof.map_err(|why| {
-            Refusal::new(format!("a chain {chain} in {}", Bytes(self.bytes as u64)), why, "try another size or layout")
-        })?;
-        *self.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some(proof.ok_or_else(stop_refusal)?);
+        // A chain that is not proven is never followed.
+        let proof =
+            written.map_err(ProofError::from).and_then(|()| self.mapping.prove_chain(self.bytes, chain, stopped));
+        let proof = proof.map_err(|error| chain_refused(chain, self.bytes, &error))?;
+        *self.chain.lock().unwrap_or_else(PoisonError::into_inner) = Some((proof, Vec::new()));
         Ok(())
     }
 
-    /// Where the chains of all workers on this region begin; empty where it holds no chain.
-    pub(crate) fn starts(&self, chains: usize) -> Vec<u64> {
-        let proof = self.chain.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(proof) = proof.as_ref() else { return Vec::new() };
-        // Beyond 255 chains on one region, starts are shared: more than that never means more distance anyway.
-        let distinct = u8::try_from(chains).unwrap_or(u8::MAX);
-        let base = self.mapping.address() as u64;
-        let starts = self.mapping.with_words(0, self.bytes / 8 * 8, |words| proof.starts(words, base, distinct));
-        starts.into_iter().cycle().take(chains).collect()
+    /// Where the chains of all workers on this region begin; empty where it holds no chain. Those who ask while another
+    /// still looks wait for what it finds.
+    ///
+    /// # Errors
+    /// [`stop_refusal`].
+    pub(crate) fn starts(&self, chains: usize, stopped: &dyn Fn() -> bool) -> Result<Vec<u64>, Refusal> {
+        let mut chain = self.chain.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((proof, starts)) = chain.as_mut() else { return Ok(Vec::new()) };
+        if starts.len() != chains {
+            // Beyond 255 chains on one region, starts are shared: more than that never means more distance anyway.
+            let distinct = u8::try_from(chains).unwrap_or(u8::MAX);
+            let base = self.mapping.address() as u64;
+            let found: Option<Vec<u64>> = self.mapping.chain_words(self.bytes, |words| {
+                // Each takes a walk of some thousandth of the chain.
+                (0..distinct)
+                    .map(|i| if stopped() { None } else { Some(proof.start(words, base, i, distinct)) })
+                    .collect()
+            });
+            *starts = found.ok_or_else(stop_refusal)?.into_iter().cycle().take(chains).collect();
+        }
+        Ok(starts.clone())
     }
 
     /// Backs every page with memory, from the right cpus and without a chance of SIGBUS.
-    fn first_touch(&self, cpu: CpuId) -> Result<(), Refusal> {
+    fn first_touch(&self, cpu: CpuId, stopped: &dyn Fn() -> bool) -> Result<(), Refusal> {
         let reserved = matches!(self.page, PageKind::Huge(_));
         let from = match &self.touch {
             Touch::From(nodes) => nodes.as_slice(),
@@ -211,6 +212,10 @@ impl Region {
                 repin(*toucher)?;
             }
             for page in (0..self.mapping.len()).step_by(self.page_bytes).skip(turn).step_by(turns) {
+                // A page is at most 1 GiB: some 0.2 s to clear.
+                if stopped() {
+                    return Err(stop_refusal());
+                }
                 if reserved {
                     self.mapping.touch_by_kernel(page).map_err(|error| pool_drained(self, page, &error))?;
                     continue;
@@ -224,7 +229,16 @@ impl Region {
 
 /// What a preparation that was interrupted says.
 pub(crate) fn stop_refusal() -> Refusal {
-    Refusal::new("preparing memory", "the run was stopped", "")
+    Refusal::new("preparing memory", "the run was stopped", "start it again")
+}
+
+/// Why a chain cannot be had.
+pub(crate) fn chain_refused(chain: ChainLayout, bytes: usize, error: &ProofError) -> Refusal {
+    if *error == ProofError::Layout(LayoutError::Stopped) {
+        return stop_refusal();
+    }
+    let what = format!("a chain {chain} in {}", Bytes(bytes as u64));
+    Refusal::new(what, error.to_string(), "try another size or layout: --sizes, --layout")
 }
 
 /// Tells the kernel about page sizes and what to leave alone; what it refuses is noted where it matters.

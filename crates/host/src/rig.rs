@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
-use tiermark_kernels::layout::{cycle, places};
+use tiermark_kernels::layout::{LayoutError, cycle_unless, places};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
 use tiermark_model::{ChainLayout, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
 
@@ -14,7 +15,7 @@ use crate::check;
 use crate::crew::{Crew, Job, Reply};
 use crate::gate::StartGate;
 use crate::linux::LinuxHost;
-use crate::region::{Order, Region, stop_refusal};
+use crate::region::{Order, Region, chain_refused, stop_refusal};
 use crate::sys::LineOrder;
 use crate::work::{Share, stream_plan};
 use crate::worker::Worker;
@@ -36,28 +37,38 @@ pub(crate) struct Indices {
 }
 
 impl Indices {
-    fn cycle(&mut self, chain: ChainLayout, region: &Region, seed: u64) -> Result<Arc<Vec<u32>>, String> {
-        let nodes = places(chain, region.bytes).map_err(|error| error.to_string())?;
+    fn cycle(
+        &mut self,
+        chain: ChainLayout,
+        region: &Region,
+        seed: u64,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Arc<Vec<u32>>, LayoutError> {
+        let nodes = places(chain, region.bytes)?;
         let key = (chain, nodes, region.page_bytes, seed);
         if let Some((_, next)) = self.cycle.as_ref().filter(|(have, _)| *have == key) {
             return Ok(Arc::clone(next));
         }
         // Given back before the next is built.
         self.cycle = None;
-        let next = Arc::new(cycle(chain, nodes, region.page_bytes, seed).map_err(|error| error.to_string())?);
+        let next = Arc::new(cycle_unless(chain, nodes, region.page_bytes, seed, stopped)?);
         if size_of_val(next.as_slice()) <= CACHE_MOST {
             self.cycle = Some((key, Arc::clone(&next)));
         }
         Ok(next)
     }
 
-    fn order(&mut self, lines: usize, seed: u64) -> Result<LineOrder, String> {
+    fn order(&mut self, lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<LineOrder, Refusal> {
         let key = (lines, seed);
         if let Some((_, order)) = self.order.as_ref().filter(|(have, _)| *have == key) {
             return Ok(order.clone());
         }
         self.order = None;
-        let order = LineOrder::new(lines, seed)?;
+        let refused = |why| {
+            let real = || Refusal::new("an order of lines", why, "ask for less memory: --sizes, --max-mem");
+            if stopped() { stop_refusal() } else { real() }
+        };
+        let order = LineOrder::new(lines, seed, stopped).map_err(refused)?;
         if lines * size_of::<u32>() <= CACHE_MOST {
             self.order = Some((key, order.clone()));
         }
@@ -72,6 +83,7 @@ pub(crate) struct LinuxRig<'a> {
     indices: &'a mut Indices,
     attic: &'a mut Attic,
     one_node: Option<NodeId>,
+    stopped: Arc<AtomicBool>,
     seed: u64,
     proofs: u64,
 }
@@ -97,14 +109,15 @@ impl<'a> LinuxRig<'a> {
             indices: &mut host.indices,
             attic: &mut host.attic,
             one_node,
+            stopped: Arc::clone(&host.stopped),
             seed: setup.seed,
             proofs: 0,
         };
         let cycles = rig.cycles()?;
-        let (seed, stopped) = (setup.seed, Arc::clone(&host.stopped));
+        let seed = setup.seed;
         rig.all(Arc::new(move |worker: &mut Worker| {
             let next = cycles.get(&worker.region.mapping.address()).map(|next| next.as_slice());
-            worker.settle(seed, next, &stopped).map(|()| None)
+            worker.settle(seed, next).map(|()| None)
         }))?;
         let first = setup.threads.iter().find_map(|thread| match &thread.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
@@ -112,10 +125,7 @@ impl<'a> LinuxRig<'a> {
         });
         let spec = first.as_ref().map(check::kernel).transpose()?;
         rig.equip(spec)?;
-        if host.stopped.load(std::sync::atomic::Ordering::Relaxed) {
-            return Err(stop_refusal());
-        }
-        Ok(rig)
+        if rig.stopped.load(Ordering::Relaxed) { Err(stop_refusal()) } else { Ok(rig) }
     }
 
     /// The cycle of every chain region, by the region's address. Chains of several permutations are built in place.
@@ -126,9 +136,8 @@ impl<'a> LinuxRig<'a> {
             if matches!(chain, ChainLayout::Long(_)) {
                 continue;
             }
-            let next = self.indices.cycle(chain, region, self.seed);
-            let next =
-                next.map_err(|why| Refusal::new(format!("a chain {chain}"), why, "try another size or layout"))?;
+            let next = self.indices.cycle(chain, region, self.seed, &|| self.stopped.load(Ordering::Relaxed));
+            let next = next.map_err(|error| chain_refused(chain, region.bytes, &error.into()))?;
             cycles.insert(region.mapping.address(), next);
         }
         Ok(cycles)
@@ -140,8 +149,7 @@ impl<'a> LinuxRig<'a> {
         if let Some(spec) = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random) {
             for region in self.regions.iter().filter(|region| region.layout == Layout::Permuted) {
                 let lines = stream_plan(region, usize::from(spec.info.op.streams())).span / SPAN_QUANTUM;
-                let order = self.indices.order(lines, self.seed);
-                let order = order.map_err(|why| Refusal::new("an order of lines", why, "ask for less memory"))?;
+                let order = self.indices.order(lines, self.seed, &|| self.stopped.load(Ordering::Relaxed))?;
                 line_orders.insert(region.mapping.address(), order);
             }
         }
@@ -184,7 +192,7 @@ impl Rig for LinuxRig<'_> {
         let budget_ns = budget.as_secs_f64() * 1e9;
         let replies = self.crew.run(Arc::new(move |worker: &mut Worker| {
             let shot = worker.shot(&gate, budget_ns);
-            shot.map(Some).map_err(|why| Refusal::new("a shot", why, ""))
+            shot.map(Some).map_err(|why| Refusal::new("a shot", why, "measure again"))
         }));
         let mut threads = Vec::with_capacity(replies.len());
         for (index, reply) in replies.into_iter().enumerate() {
@@ -216,6 +224,7 @@ impl LinuxHost {
             },
             many_nodes: self.machine.nodes.len() > 1,
             cache_bytes: self.cache_bytes(thread.cpu),
+            stopped: Arc::clone(&self.stopped),
             work: None,
             stamps: Vec::new(),
             checksum: 0,

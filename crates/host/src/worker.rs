@@ -2,8 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiermark_engine::{Guard, ThreadShot};
 use tiermark_kernels::StreamSpec;
@@ -11,7 +10,7 @@ use tiermark_model::{CpuId, Refusal};
 
 use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
-use crate::region::{Region, pin_refused};
+use crate::region::{Region, pin_refused, stop_refusal};
 use crate::sys::{self, LineOrder, Usage};
 use crate::work::{Share, Work};
 
@@ -43,6 +42,8 @@ pub(crate) struct Worker {
     pub(crate) many_nodes: bool,
     /// Regions up to this size stay in the caches the cpu reaches.
     pub(crate) cache_bytes: usize,
+    /// Set when the user wants to stop.
+    pub(crate) stopped: Arc<AtomicBool>,
     pub(crate) work: Option<Work>,
     pub(crate) stamps: Vec<u64>,
     /// Consumes what kernels read.
@@ -61,20 +62,30 @@ struct Moment {
 
 impl Worker {
     /// Goes to its cpu and, as the first of its region, fills it.
-    pub(crate) fn settle(&mut self, seed: u64, next: Option<&[u32]>, stopped: &AtomicBool) -> Result<(), Refusal> {
+    pub(crate) fn settle(&mut self, seed: u64, next: Option<&[u32]>) -> Result<(), Refusal> {
         sys::pin(self.cpu).map_err(|error| pin_refused(self.cpu, &error))?;
         if self.share.index != 0 {
             return Ok(());
         }
-        self.region.fill(self.cpu, seed, next, &|| stopped.load(Ordering::Relaxed))
+        self.region.fill(self.cpu, seed, next, &|| self.stopped())
+    }
+
+    fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
     }
 
     /// Takes up its work: the chase of its region, or the given kernel.
     pub(crate) fn equip(&mut self, kernel: Option<&StreamSpec>, order: Option<LineOrder>) -> Result<(), Refusal> {
-        let order = order.map(|order| if self.many_nodes { order.copied() } else { order });
+        // Given up first: memory that one call may write is open to no other.
+        self.work = None;
+        let stopped = || self.stopped();
+        let order = match order {
+            Some(order) if self.many_nodes => Some(order.copied(&stopped).ok_or_else(stop_refusal)?),
+            order => order,
+        };
         let work = match (self.chains, kernel) {
             (Some(chains), _) => {
-                let starts = self.region.starts(chains * self.share.of);
+                let starts = self.region.starts(chains * self.share.of, &stopped)?;
                 let from = (chains * self.share.index).min(starts.len());
                 let mine = &starts[from..(from + chains).min(starts.len())];
                 Work::chase(&self.region, mine, self.cache_bytes, &self.clock)
@@ -104,7 +115,11 @@ impl Worker {
         let mut checksum = work.warm(&self.region, self.cache_bytes);
         let hz_before = core_hz(&self.clock, self.stamp_ns);
         let clock = self.clock;
-        let opened = gate.arrive(|| clock.now(), pause).map_err(|_| "another worker failed".to_owned())?;
+        let stopped = &self.stopped;
+        // Asked only by those who wait long: a shot that can begin is short.
+        let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
+        let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { "another worker failed" };
+        let opened = gate.arrive(|| clock.now(), wait).map_err(|_| why().to_owned())?;
         let before = Moment::start(&clock);
         let deadline = opened + clock.ticks(budget_ns);
         checksum ^= work.ramp();
@@ -137,9 +152,14 @@ fn stamp_blocks(work: &mut Work, stamps: &mut [u64], clock: &Clock, deadline: u6
     blocks
 }
 
-/// Waiting at the gate.
-pub(crate) fn pause(looks: u32) {
-    if looks < SPIN_LOOKS { sys::relax() } else { sys::yield_now() }
+/// Waiting at the gate, as long as it takes.
+pub(crate) fn pause(looks: u32) -> bool {
+    if looks < SPIN_LOOKS {
+        sys::relax();
+    } else {
+        sys::yield_now();
+    }
+    true
 }
 
 impl Moment {

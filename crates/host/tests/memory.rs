@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use common::{SHOT, chase, first_cpu, host, machine, region, stream};
 use tiermark_engine::Host;
@@ -173,4 +174,41 @@ fn a_stop_is_heard_while_memory_is_filled() {
         refused(&mut host, &stream(&[cpu], &region(64 << 20, PageKind::Thp, Layout::Data), "read/portable", &[]));
     assert!(refusal.why.contains("stopped"), "{refusal}");
     assert!(host.stopped());
+}
+
+#[test]
+fn a_stop_is_heard_while_chains_and_orders_are_built_and_proven() {
+    let data = RegionSetup { layout: Layout::Permuted, ..region(512 << 20, PageKind::Base, CHAIN) };
+    let long = Layout::Chain(ChainLayout::Long(2));
+    let setups = |cpu| {
+        [
+            chase(cpu, region(512 << 20, PageKind::Base, CHAIN), 8),
+            chase(cpu, region(512 << 20, PageKind::Thp, long), 1),
+            stream(&[cpu], &data, "read.random/portable", &[]),
+        ]
+    };
+    // Before anything is done, and in different parts of it: building, writing, proving.
+    for after_ms in [0, 60, 250, 700] {
+        let stopped = Arc::new(AtomicBool::new(false));
+        let options = Options { stopped: Arc::clone(&stopped), ..Options::default() };
+        let mut host = LinuxHost::new(machine(), options).unwrap();
+        let cpu = first_cpu(host.machine());
+        for setup in setups(cpu) {
+            stopped.store(after_ms == 0, Ordering::Relaxed);
+            let stop = Arc::clone(&stopped);
+            let watch = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(after_ms));
+                stop.store(true, Ordering::Relaxed);
+                Instant::now()
+            });
+            let why = host.prepare(&setup).map(drop).err();
+            let ended = Instant::now();
+            let told = watch.join().unwrap();
+            // A fast machine may be ready before it is told.
+            assert!(after_ms > 0 || why.is_some());
+            assert!(why.is_none_or(|refusal| refusal.why.contains("stopped")));
+            let late = ended.saturating_duration_since(told);
+            assert!(late < Duration::from_secs(1), "{late:?} after the stop at {after_ms} ms");
+        }
+    }
 }

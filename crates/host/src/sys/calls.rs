@@ -12,6 +12,9 @@ use super::Mapping;
 /// is not zero, because some cores treat stores of zeros over zeros apart.
 const VALUE: u64 = 0x3ff5_5555_5555_5555;
 
+/// Lines copied between two looks at whether to stop: 4 MiB of them.
+const COPY_PIECE: usize = 1 << 20;
+
 /// Where the streams of a kernel lie in a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamPlan {
@@ -32,15 +35,22 @@ impl LineOrder {
     ///
     /// # Errors
     /// In words, why there is none.
-    pub(crate) fn new(lines: usize, seed: u64) -> Result<Self, String> {
-        let order = layout::permutation(lines, seed).map_err(|error| error.to_string())?;
-        layout::prove_permutation(&order, lines).map_err(|error| error.to_string())?;
+    pub(crate) fn new(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Self, String> {
+        let order = layout::permutation_unless(lines, seed, stopped).map_err(|error| error.to_string())?;
+        layout::prove_permutation_unless(&order, lines, stopped).map_err(|error| error.to_string())?;
         Ok(Self(Arc::new(order)))
     }
 
-    /// A copy on the node of the calling thread.
-    pub(crate) fn copied(&self) -> Self {
-        Self(Arc::new(self.0.to_vec()))
+    /// A copy on the node of the calling thread; `None` when stopped.
+    pub(crate) fn copied(&self, stopped: &dyn Fn() -> bool) -> Option<Self> {
+        let mut copy = Vec::with_capacity(self.0.len());
+        for piece in self.0.chunks(COPY_PIECE) {
+            if stopped() {
+                return None;
+            }
+            copy.extend_from_slice(piece);
+        }
+        Some(Self(Arc::new(copy)))
     }
 
     /// Lines named.
@@ -55,8 +65,9 @@ pub(crate) struct StreamCall {
     run: StreamFn,
     args: StreamArgs,
     order: Option<LineOrder>,
-    /// Keeps the memory mapped while the call may be made.
-    _mapping: Arc<Mapping>,
+    writes: bool,
+    /// Kept mapped, and from others who would write, while the call may be made.
+    mapping: Arc<Mapping>,
 }
 
 // SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc.
@@ -93,7 +104,9 @@ impl StreamCall {
         let (dst, src, src2) = (stream(0), stream(1), stream(2));
         let value = if plan.zeros { 0 } else { VALUE };
         let args = StreamArgs { dst, src, src2, bytes: plan.span, passes: 1, value, order: std::ptr::null() };
-        Ok(Self { run: spec.run, args, order: order.filter(|_| random), _mapping: Arc::clone(mapping) })
+        let writes = spec.info.op.write_per_line() > 0;
+        mapping.enter(writes).map_err(|why| format!("{id} cannot be run: {why}"))?;
+        Ok(Self { run: spec.run, args, order: order.filter(|_| random), writes, mapping: Arc::clone(mapping) })
     }
 
     /// Bytes of each stream.
@@ -115,13 +128,20 @@ impl StreamCall {
             args.src2 = args.src2.wrapping_add(from);
         }
         // SAFETY: the kernel is available here; every stream has `span` bytes from its start inside the mapping, of which
-        // `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines.
+        // `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines; nobody else
+        // writes what is read, or touches what is written, until `leave`.
         unsafe { (self.run)(&raw const args) }
     }
 
     /// Calls the kernel for one line: what a call costs beside its work.
     pub(crate) fn run_least(&self) -> u64 {
         self.run(0, SPAN_QUANTUM, 1)
+    }
+}
+
+impl Drop for StreamCall {
+    fn drop(&mut self) {
+        self.mapping.leave(self.writes);
     }
 }
 
@@ -141,14 +161,16 @@ impl ChaseCall {
     /// Follows chains from these addresses of a mapping that holds a proven cycle.
     ///
     /// # Errors
-    /// In words, when a start lies outside the mapping or there is no chase over that many chains.
+    /// In words, when a start is no node of a chain proven there, or there is no chase over that many chains.
     pub(crate) fn new(mapping: &Arc<Mapping>, starts: &[u64]) -> Result<Self, String> {
         let chains = u8::try_from(starts.len()).ok().filter(|n| *n <= MAX_CHAINS);
         let run = chains.and_then(chase).ok_or_else(|| format!("no chase follows {} chains at once", starts.len()))?;
         let mut args = ChaseArgs::EMPTY;
         for (head, start) in args.heads.iter_mut().zip(starts) {
-            let offset = (*start as usize).checked_sub(mapping.address()).filter(|o| o + 8 <= mapping.len());
-            *head = mapping.at(offset.ok_or("a chain starts outside its memory")?, 8);
+            if !mapping.is_node(*start as usize) {
+                return Err("a chase starts at no node of a proven chain".to_owned());
+            }
+            *head = mapping.at(*start as usize - mapping.address(), 8);
         }
         Ok(Self { run, args, _mapping: Arc::clone(mapping) })
     }
@@ -157,8 +179,8 @@ impl ChaseCall {
     #[inline]
     pub(crate) fn run(&mut self, steps: usize) {
         self.args.steps = steps.max(1);
-        // SAFETY: the heads lie on the cycle that was proven after it was written, and nothing writes to the memory of a
-        // chain after that, so every load leads to another node of it.
+        // SAFETY: the heads are nodes of the cycle that the mapping has proven, and nothing can write to it after that, so
+        // every load leads to another node of it.
         unsafe { (self.run)(&raw mut self.args) }
     }
 }
@@ -167,4 +189,68 @@ impl ChaseCall {
 #[inline]
 pub(crate) fn alu_chain(n: u64) -> u64 {
     tiermark_kernels::clock::alu_chain(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::ChainLayout;
+
+    fn mapping() -> Arc<Mapping> {
+        Arc::new(Mapping::reserve(16 << 10, 4096).unwrap())
+    }
+
+    fn stream(mapping: &Arc<Mapping>, kernel: &str) -> Result<StreamCall, String> {
+        let plan = StreamPlan { offsets: [0, 8 << 10, 0], span: 4096, zeros: false };
+        StreamCall::new(mapping, tiermark_kernels::stream(kernel).unwrap(), plan, None)
+    }
+
+    fn with_a_chain() -> Arc<Mapping> {
+        let (mapping, chain) = (mapping(), ChainLayout::Stride(128));
+        let base = mapping.address() as u64;
+        mapping.fill(0, 16 << 10, |words| layout::write_chain(words, base, chain, 4096, 1)).unwrap();
+        mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
+        mapping
+    }
+
+    #[test]
+    fn only_nodes_of_a_proven_chain_are_followed() {
+        let raw = mapping();
+        assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "zeros are no chain");
+        assert!(raw.prove_chain(16 << 10, ChainLayout::Random, &|| false).is_err());
+        assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "a proof that failed is none");
+        let mapping = with_a_chain();
+        let at = |offset: usize| (mapping.address() + offset) as u64;
+        for astray in [64, 8, 16 << 10, usize::MAX] {
+            assert!(ChaseCall::new(&mapping, &[(mapping.address() as u64).wrapping_add(astray as u64)]).is_err());
+        }
+        let mut call = ChaseCall::new(&mapping, &[at(0), at(128)]).unwrap();
+        call.run(1_000);
+    }
+
+    #[test]
+    fn a_proven_chain_is_never_written() {
+        let mapping = with_a_chain();
+        assert!(stream(&mapping, "write/portable").unwrap_err().contains("holds a chain"));
+        assert!(stream(&mapping, "read/portable").is_err());
+        let panics = |job: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err();
+        assert!(panics(&|| mapping.fill(0, 64, |words| words.fill(0))));
+        assert!(panics(&|| mapping.touch(0)));
+        assert!(panics(&|| drop(mapping.touch_by_kernel(0))));
+        // After all that it still leads somewhere.
+        ChaseCall::new(&mapping, &[mapping.address() as u64]).unwrap().run(1_000);
+    }
+
+    #[test]
+    fn calls_on_one_memory_read_together_or_write_alone() {
+        let mapping = mapping();
+        let readers = [stream(&mapping, "read/portable").unwrap(), stream(&mapping, "read/portable").unwrap()];
+        assert!(stream(&mapping, "write/portable").unwrap_err().contains("only read"));
+        drop(readers);
+        let writer = stream(&mapping, "copy/portable").unwrap();
+        assert!(stream(&mapping, "copy/portable").is_err() && stream(&mapping, "read/portable").is_err());
+        drop(writer);
+        // With the last call gone, memory may be filled again.
+        mapping.fill(0, 64, |words| words.fill(7));
+    }
 }

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tiermark_model::{IdSet, MemPolicy};
+use tiermark_kernels::layout::{self, Proof, ProofError};
+use tiermark_model::{ChainLayout, IdSet, MemPolicy};
 
 use super::check;
 
@@ -22,6 +23,17 @@ pub(crate) enum Advice {
     Unmergeable,
 }
 
+/// What the memory of a mapping is good for at the moment: who may touch it follows from that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// Anything: pages may be touched, words written.
+    Anything,
+    /// Data that so many calls may read, or a single call may write, at any time.
+    Data { readers: usize, writers: usize },
+    /// A proven chain of so many places; nobody writes any more.
+    Chain { layout: ChainLayout, places: usize },
+}
+
 /// Anonymous memory that belongs to this process alone. Unmapped on drop.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -29,12 +41,12 @@ pub(crate) struct Mapping {
     len: usize,
     outer: NonNull<u8>,
     outer_len: usize,
-    /// Held while a slice of the memory exists, so that there is never more than one.
-    slice: Mutex<()>,
+    /// Locked while the memory is written, so that there is never more than one writable slice.
+    holds: Mutex<Holds>,
 }
 
-// SAFETY: the pointers are to memory owned by the mapping, which lives until drop; all access goes through methods that
-// hand out at most one slice at a time (the lock) or raw pointers.
+// SAFETY: the pointers are to memory owned by the mapping, which lives until drop; `holds` keeps those who write apart
+// from all others.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -50,7 +62,7 @@ impl Mapping {
         let offset = align - outer.as_ptr() as usize % align;
         // SAFETY: offset <= align < outer_len, so the result lies inside the mapping made above.
         let base = unsafe { outer.add(offset) };
-        let mapping = Self { base, len, outer, outer_len, slice: Mutex::new(()) };
+        let mapping = Self { base, len, outer, outer_len, holds: Mutex::new(Holds::Anything) };
         // SAFETY: the range lies inside the mapping made above, page-aligned at its start.
         check(libc::c_long::from(unsafe {
             libc::mprotect(base.as_ptr().cast(), len, libc::PROT_READ | libc::PROT_WRITE)
@@ -62,7 +74,7 @@ impl Mapping {
     pub(crate) fn huge(len: usize, page: usize) -> io::Result<Self> {
         let flags = libc::MAP_HUGETLB | ((page.trailing_zeros() as libc::c_int) << MAP_HUGE_SHIFT);
         let base = map(len, libc::PROT_READ | libc::PROT_WRITE, flags)?;
-        Ok(Self { base, len, outer: base, outer_len: len, slice: Mutex::new(()) })
+        Ok(Self { base, len, outer: base, outer_len: len, holds: Mutex::new(Holds::Anything) })
     }
 
     /// First address.
@@ -115,38 +127,128 @@ impl Mapping {
         check(unsafe { libc::syscall(libc::SYS_mlock2, self.base.as_ptr(), self.len, libc::MLOCK_ONFAULT) }).map(drop)
     }
 
+    fn holds(&self) -> MutexGuard<'_, Holds> {
+        // What is noted is a plain value: whole also after a panic under the lock.
+        self.holds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The right to write: as long as the guard lives, nobody else touches the memory.
+    ///
+    /// # Panics
+    /// When calls may touch the memory or it holds a chain: a fault of this crate, never of its user.
+    fn writable(&self) -> MutexGuard<'_, Holds> {
+        let holds = self.holds();
+        assert!(*holds == Holds::Anything, "memory in use is not written: it holds {:?}", *holds);
+        holds
+    }
+
     /// Has the kernel write into the page at `offset`, which backs it with memory.
     ///
     /// Where no page can be had, a store of our own would raise SIGBUS; the kernel's store makes the call fail with EFAULT.
     pub(crate) fn touch_by_kernel(&self, offset: usize) -> io::Result<()> {
+        let _sole = self.writable();
         let target = self.at(offset, size_of::<libc::timespec>());
-        // SAFETY: the target has room for a timespec and is aligned to a page.
+        // SAFETY: the target has room for a timespec, is aligned to a page, and nobody else touches it.
         check(unsafe { libc::syscall(libc::SYS_clock_gettime, libc::CLOCK_MONOTONIC, target) }).map(drop)
     }
 
     /// Touches the page at `offset` with a store.
     pub(crate) fn touch(&self, offset: usize) {
-        // SAFETY: inside the mapping; nobody holds a slice while pages are first touched, and a volatile store of a
-        // byte is no more than that.
+        let _sole = self.writable();
+        // SAFETY: inside the mapping, and nobody else touches it.
         unsafe { ptr::write_volatile(self.at(offset, 1), 1) }
     }
 
-    /// Reads one byte of every 64-byte line of the first `bytes` bytes, in rising order.
+    /// Reads one byte of every 64-byte line of the first `bytes` bytes of a chain, in rising order.
     pub(crate) fn read_lines(&self, bytes: usize) {
+        assert!(matches!(*self.holds(), Holds::Chain { .. }), "only a chain is never written again");
         let base = self.at(0, bytes);
         for offset in (0..bytes).step_by(64) {
-            // SAFETY: inside the mapping; volatile, so it is neither removed nor merged.
+            // SAFETY: inside the mapping, where nobody writes; volatile, so it is neither removed nor merged.
             unsafe { ptr::read_volatile(base.add(offset)) };
         }
     }
 
-    /// Lends the bytes from `offset` as words. Only one slice of a mapping exists at a time: a second caller waits.
-    pub(crate) fn with_words<R>(&self, offset: usize, bytes: usize, f: impl FnOnce(&mut [u64]) -> R) -> R {
+    /// Lends the bytes from `offset` as words to be written. A second caller waits.
+    ///
+    /// # Panics
+    /// When calls may touch the memory or it holds a chain.
+    pub(crate) fn fill<R>(&self, offset: usize, bytes: usize, f: impl FnOnce(&mut [u64]) -> R) -> R {
+        let _sole = self.writable();
+        // SAFETY: nobody else touches the memory as long as the guard lives.
+        f(unsafe { std::slice::from_raw_parts_mut(self.words(offset, bytes), bytes / 8) })
+    }
+
+    /// Proves that the first `bytes` bytes hold one cycle. From then on, nobody can write to the memory.
+    pub(crate) fn prove_chain(
+        &self,
+        bytes: usize,
+        chain: ChainLayout,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Proof, ProofError> {
+        let mut holds = self.writable();
+        let places = layout::places(chain, bytes / 8 * 8)?;
+        // SAFETY: nobody else touches the memory as long as the guard lives.
+        let words = unsafe { std::slice::from_raw_parts_mut(self.words(0, bytes), bytes / 8) };
+        let proof = layout::prove_unless(words, self.address() as u64, chain, stopped)?;
+        *holds = Holds::Chain { layout: chain, places };
+        Ok(proof)
+    }
+
+    /// Lends the first `bytes` bytes of a chain as words. Any number of callers may read them at once.
+    ///
+    /// # Panics
+    /// When the memory holds no chain.
+    pub(crate) fn chain_words<R>(&self, bytes: usize, f: impl FnOnce(&[u64]) -> R) -> R {
+        assert!(matches!(*self.holds(), Holds::Chain { .. }), "only a chain is never written again");
+        // SAFETY: nobody can write to a proven chain.
+        f(unsafe { std::slice::from_raw_parts(self.words(0, bytes), bytes / 8) })
+    }
+
+    /// Where the words from `offset` lie: inside the mapping, aligned, initialised (anonymous memory is zero).
+    fn words(&self, offset: usize, bytes: usize) -> *mut u64 {
         assert!(offset.is_multiple_of(8));
-        let _only = self.slice.lock().unwrap_or_else(PoisonError::into_inner);
-        let start = self.at(offset, bytes).cast::<u64>();
-        // SAFETY: inside the mapping, aligned to 8, initialised (anonymous memory is zero), and the lock makes it the only slice.
-        f(unsafe { std::slice::from_raw_parts_mut(start, bytes / 8) })
+        self.at(offset, bytes).cast()
+    }
+
+    /// Whether a node of a proven chain lies at an address.
+    pub(super) fn is_node(&self, address: usize) -> bool {
+        let offset = address.checked_sub(self.address());
+        match *self.holds() {
+            Holds::Chain { layout, places } => offset.is_some_and(|offset| layout::is_node(layout, places, offset)),
+            _ => false,
+        }
+    }
+
+    /// Notes a call that may read or write the memory from now on.
+    ///
+    /// # Errors
+    /// In words, when it would write what others read or write, or follow.
+    pub(super) fn enter(&self, writes: bool) -> Result<(), String> {
+        let mut holds = self.holds();
+        let (readers, writers) = match *holds {
+            Holds::Anything => (0, 0),
+            Holds::Data { readers, writers } => (readers, writers),
+            Holds::Chain { layout, .. } => return Err(format!("its memory holds a chain {layout}")),
+        };
+        *holds = match writes {
+            true if readers + writers == 0 => Holds::Data { readers, writers: 1 },
+            false if writers == 0 => Holds::Data { readers: readers + 1, writers },
+            _ => return Err("threads that share memory may only read it".to_owned()),
+        };
+        Ok(())
+    }
+
+    /// Notes that such a call is gone.
+    pub(super) fn leave(&self, wrote: bool) {
+        let mut holds = self.holds();
+        if let Holds::Data { readers, writers } = &mut *holds {
+            let calls = if wrote { writers } else { readers };
+            *calls = calls.saturating_sub(1);
+        }
+        if *holds == (Holds::Data { readers: 0, writers: 0 }) {
+            *holds = Holds::Anything;
+        }
     }
 
     /// The node of the page at each offset; negative numbers are errors (`-ENOENT`: not there). Moves nothing.

@@ -1,7 +1,8 @@
 //! The only unsafe code of the crate: system calls and calls into the kernels, a few lines each.
 //!
-//! Everything here has a safe signature that cannot be misused from safe code of this crate; what a caller must still
-//! respect (one filler at a time) is enforced by a lock inside [`Mapping`].
+//! Everything here has a safe signature that safe code cannot misuse: [`Mapping`] knows what its memory holds. It is lent for
+//! writing to one at a time and to nobody while a call may touch it; only a chain that was proven can be followed, and
+//! nothing can write to it afterwards; of the calls on one mapping either one writes or all read.
 
 mod calls;
 mod ident;

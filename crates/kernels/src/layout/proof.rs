@@ -84,16 +84,18 @@ impl Proof {
     /// have touched all N nodes once: a line is met again only after every other line, as with one chain. Disjoint
     /// cycles would give the same distance but need a proof each.
     pub fn starts(&self, words: &[u64], base: u64, chains: u8) -> Vec<u64> {
-        let start = |chain: u64| {
-            let place = (u128::from(self.nodes) * u128::from(chain) / u128::from(chains)) as u64;
-            let mark = self.marks.partition_point(|(at, _)| *at <= place) - 1;
-            let (at, mut word) = self.marks[mark];
-            for _ in at..place {
-                word = ((words[word] - base) / 8) as usize;
-            }
-            base + word as u64 * 8
-        };
-        (0..u64::from(chains)).map(start).collect()
+        (0..chains).map(|chain| self.start(words, base, chain, chains)).collect()
+    }
+
+    /// Address where one of `chains` parallel chains begins: a walk from the mark before it.
+    pub fn start(&self, words: &[u64], base: u64, chain: u8, chains: u8) -> u64 {
+        let place = (u128::from(self.nodes) * u128::from(chain) / u128::from(chains)) as u64;
+        let mark = self.marks.partition_point(|(at, _)| *at <= place) - 1;
+        let (at, mut word) = self.marks[mark];
+        for _ in at..place {
+            word = ((words[word] - base) / 8) as usize;
+        }
+        base + word as u64 * 8
     }
 }
 
