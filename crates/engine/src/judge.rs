@@ -201,14 +201,14 @@ fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     }
 }
 
-/// Says when it is the physical pages that differ, and not the shots on the same pages.
+/// Says when it is the allocations that differ, and not the shots on the same pages.
 fn uneven(seen: &Observation) -> &'static str {
-    /// Fresh allocations that scatter this many times more than shots on one of them are different places, not noise.
+    /// Fresh allocations that scatter this many times more than shots on one of them, and by more than a percent, are different
+    /// places, not noise.
     const UNEVEN: f64 = 3.0;
+    const VISIBLE: f64 = 0.01;
     match (seen.spread_between, seen.spread_within) {
-        (Some(between), Some(within)) if between > UNEVEN * within => {
-            ": it depends on which physical pages the process gets"
-        }
+        (Some(between), Some(within)) if between > VISIBLE && between > UNEVEN * within => ": fresh allocations differ",
         _ => "",
     }
 }

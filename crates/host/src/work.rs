@@ -16,10 +16,8 @@ const CHASE_BLOCK_NS: f64 = 4_000.0;
 /// Accesses of a block, all chains together, at least; per chain, at most.
 const CHASE_ACCESSES: (usize, usize) = (64, 4_096);
 /// What a stream block aims at: longer than a chase's, because kernels with fenced stores drain at the end of each block.
+/// Six times longer blocks changed no DRAM rate by more than the noise of 1 % (512 MiB, A B A B).
 const STREAM_BLOCK_NS: f64 = 9_000.0;
-/// Beyond the caches it aims at more: the fence of a stamp waits for every miss under way, and the next block starts with none, which
-/// costs about one memory latency (150 ns) a block; 0.3 % of this. Eight blocks still fit a window of half a millisecond.
-const FAR_BLOCK_NS: f64 = 55_000.0;
 /// A stream block covers at least this much where its span does, so that prefetchers run up once for many lines.
 const STREAM_BLOCK_LEAST: usize = 64 << 10;
 /// String instructions choose how their stores reach memory by the length of the one call: measured on a Zen 5 with
@@ -112,8 +110,7 @@ impl Work {
         if region.bytes <= cache_bytes {
             std::hint::black_box(work.block());
         }
-        let aim_ns = if region.bytes <= cache_bytes { STREAM_BLOCK_NS } else { FAR_BLOCK_NS };
-        work.calibrate(least_block(spec, work.call.span(), cache_bytes), aim_ns, clock);
+        work.calibrate(least_block(spec, work.call.span(), cache_bytes), clock);
         // Those who share a region start evenly spread over it.
         work.next = work.blocks * share.index / share.of.max(1);
         Ok(Self::Stream(work))
@@ -207,19 +204,19 @@ impl StreamWork {
     }
 
     /// Doubles the work of a block until its length can be told, then cuts the span into equal blocks of the length aimed at.
-    fn calibrate(&mut self, least: usize, aim_ns: f64, clock: &Clock) {
+    fn calibrate(&mut self, least: usize, clock: &Clock) {
         let span = self.call.span();
         let mut amount = least.min(span);
         let mut at = 0;
         let best = loop {
             let best = (0..TRIALS).map(|_| self.trial(amount, &mut at, clock)).fold(f64::INFINITY, f64::min);
             // 1 GiB in less than half a block means a clock that stands still; any block size will do then.
-            if best >= aim_ns / 2.0 || amount >= 1 << 30 {
+            if best >= STREAM_BLOCK_NS / 2.0 || amount >= 1 << 30 {
                 break best;
             }
             amount *= 2;
         };
-        let ideal = (amount as f64 * aim_ns / best.max(1.0)).max(least as f64);
+        let ideal = (amount as f64 * STREAM_BLOCK_NS / best.max(1.0)).max(least as f64);
         let rounds = ideal / span as f64;
         if rounds >= 1.0 {
             (self.bytes, self.passes, self.blocks) = (span, rounds.round() as usize, 1);
