@@ -154,7 +154,7 @@ pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
     pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
 }
 
-/// How bandwidth grows with threads, with bars.
+/// How bandwidth grows with threads, with bars; of two cpus the ladder tells as much.
 pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric == "bandwidth.scaling");
     let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
@@ -167,7 +167,23 @@ pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
             None => groups.push((name, vec![f])),
         }
     }
+    groups.retain(|(_, group)| style.verbose || !is_on_ladder(group, shown));
     groups.iter().map(|(name, group)| scaling_table(name, group, style)).collect()
+}
+
+/// Whether a scaling has only the two ends that the ladder has columns for.
+fn is_on_ladder(group: &[&Finding], shown: &Shown<'_>) -> bool {
+    let Some(first) = group.first() else { return true };
+    let same = |f: &Finding, key: &str| f.labels.0.get(key) == first.labels.0.get(key);
+    let column = |span: &str| {
+        shown.findings.iter().any(|f| {
+            f.metric == "bandwidth"
+                && f.value.is_some()
+                && f.labels.is(Labels::SPAN, span)
+                && [Labels::TIER, Labels::NODE, Labels::OP].iter().all(|key| same(f, key))
+        })
+    };
+    group.len() <= 2 && column("one") && column("all")
 }
 
 fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {

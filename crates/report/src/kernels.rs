@@ -94,7 +94,8 @@ pub(crate) fn kernels(winners: &[Winner], style: &Style) -> String {
                 out.push_str(&hanging("  ", &text, Ink::Plain, style));
             }
         } else {
-            out.push_str(&hanging(&format!("  {op}: "), &items(&summary(&of_op), style), Ink::Plain, style));
+            let text = format!("{op}: {}", items(&summary(&of_op), style));
+            out.push_str(&hanging("  ", &text, Ink::Plain, style));
         }
     }
     let title = match winners.iter().any(|w| w.plain.is_some()) && !style.verbose {

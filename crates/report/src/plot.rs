@@ -24,8 +24,8 @@ pub(crate) struct Plot<'a> {
     pub(crate) marks: &'a [(f64, String)],
 }
 
-/// Rows of the canvas: 36 dots tell tiers apart, and two plots still fit one screen.
-const ROWS: usize = 9;
+/// Rows of the canvas: 32 dots tell tiers apart, and two plots still fit one screen.
+const ROWS: usize = 8;
 /// Columns of the y axis with its tick.
 const AXIS: usize = 8;
 
