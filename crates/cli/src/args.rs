@@ -174,7 +174,7 @@ pub(crate) struct PlaceArgs {
     /// Page size to ask for: base, thp, 2M, 1G [default: thp where the system has it]
     #[arg(long, value_name = "PAGE", value_parser = parse::page)]
     pub(crate) page: Option<PageKind>,
-    /// Most memory to use [default: half of what is free on the node and in the cgroup]
+    /// Most memory to use, if nine tenths of what is free allow it [default: half of what is free on the node and in the cgroup]
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) max_mem: Option<Bytes>,
     /// Most time to take, in seconds, or as 2m
@@ -195,7 +195,7 @@ pub(crate) struct PlaceArgs {
     /// Exit with 0 although some steps were refused
     #[arg(long)]
     pub(crate) allow_partial: bool,
-    /// Measure although the machine is busy
+    /// Measure although other work keeps more than half of the cpus busy
     #[arg(long)]
     pub(crate) force: bool,
     /// Print the plan and measure nothing
