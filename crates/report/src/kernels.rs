@@ -94,7 +94,10 @@ pub(crate) fn kernels(winners: &[Winner], style: &Style) -> String {
                 out.push_str(&hanging("  ", &text, Ink::Plain, style));
             }
         } else {
-            let text = format!("{op}: {}", items(&summary(&of_op), style));
+            let parts = summary(&of_op);
+            // Commas stand between the places of one kernel.
+            let list = if style.unicode { items(&parts, style) } else { parts.join("; ") };
+            let text = format!("{op}: {list}");
             out.push_str(&hanging("  ", &text, Ink::Plain, style));
         }
     }
