@@ -113,7 +113,7 @@ fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Orde
 
 /// What to say where a cpu's memory comes from another node than its own although nobody asked for that.
 fn away(cpu: CpuId, target: &IdSet, machine: &Machine) -> Option<String> {
-    let own = machine.node_of(cpu).filter(|own| !target.contains(*own))?;
+    let own = machine.node_of(cpu).filter(|own| !target.is_empty() && !target.contains(*own))?;
     let bare = machine.node(own).is_some_and(|node| node.memory_bytes == Some(0));
     let why = if bare { "has no memory" } else { "may not be used (cpuset.mems)" };
     Some(format!("node {own} of cpu {cpu} {why}: memory comes from node {target}, the nearest"))

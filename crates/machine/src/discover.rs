@@ -1,6 +1,6 @@
 //! Putting a machine together from all readers.
 
-use tiermark_model::{IdSet, Machine, Refusal};
+use tiermark_model::{Dimm, IdSet, Machine, Refusal, TheoreticalPeak};
 
 use crate::error::DiscoverError;
 use crate::reader::Reader;
@@ -77,14 +77,7 @@ pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError>
         limits.nodes.as_ref(),
     );
     let page_bytes = live.page_bytes.unwrap_or_else(|| pages::base_page(&reader, model.arch.as_deref(), &system));
-    let theoretical_peak = dmi::theoretical_peak(&board.dimms);
-    if theoretical_peak.is_none() && board.dimms.iter().any(|dimm| dimm.populated) {
-        reader.refuse(Refusal::new(
-            "the theoretical peak of the memory channels",
-            "not every memory module states its speed, as on virtual boards",
-            "shares of the peak are left out",
-        ));
-    }
+    let theoretical_peak = peak(&reader, &board.dimms);
     Ok(Machine {
         cpu_model: info.model,
         cpus,
@@ -99,6 +92,19 @@ pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError>
         system,
         unseen: reader.into_refusals(),
     })
+}
+
+/// The peak of the memory channels, or a word on why there is none.
+fn peak(reader: &Reader<'_>, dimms: &[Dimm]) -> Option<TheoreticalPeak> {
+    let peak = dmi::theoretical_peak(dimms);
+    if peak.is_none() && dimms.iter().any(|dimm| dimm.populated) {
+        reader.refuse(Refusal::new(
+            "the theoretical peak of the memory channels",
+            "not every memory module states its speed, as on virtual boards",
+            "shares of the peak are left out",
+        ));
+    }
+    peak
 }
 
 /// The affinity that `/proc/self/status` shows, for trees without live facts.
