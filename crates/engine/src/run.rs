@@ -184,9 +184,10 @@ fn allocate_and_shoot(host: &mut dyn Host, cell: &mut Cell) {
     let shot = host.prepare(&step.setup).map(|mut rig| shoot(rig.as_mut(), cell, &step, stamp_ns));
     match shot {
         Ok(Ok(())) => {}
-        Ok(Err(fault)) => cell.fault = Some(fault.to_string()),
-        // A preparation that the user's stop cut short says nothing about the machine.
+        // What the user's stop cut short says nothing about the machine.
+        Ok(Err(_)) if host.stopped() => {}
         Err(_) if host.stopped() => cell.drop_allocation(),
+        Ok(Err(fault)) => cell.fault = Some(fault.to_string()),
         Err(refusal) => cell.refusal = Some(refusal),
     }
     cell.end_allocation(host.now() - began);

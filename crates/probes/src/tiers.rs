@@ -99,7 +99,9 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
                 ladder.rules.push(format!("{name}: {rule}"));
                 ladder.tiers.push(Tier { name, bytes, node, cpus: crew.clone() });
             }
-            Err(refusal) => ladder.refused.push(Refusal { what: format!("{name}, {} threads", crew.len()), ..refusal }),
+            Err(refusal) => {
+                ladder.refused.push(Refusal { what: format!("{name} with {}", threads_text(crew.len())), ..refusal })
+            }
         }
     }
 }
@@ -146,7 +148,7 @@ pub(crate) fn dram_bytes(
     if total < 2 * caches.max(4 * MIB) {
         let cure = "allow more with --max-mem, or free memory";
         return Err(Refusal::new(
-            format!("DRAM with {} threads", cpus.len()),
+            format!("DRAM with {}", threads_text(cpus.len())),
             format!("{} ({why}) is less than twice the caches in reach ({})", Bytes(cap), Bytes(caches)),
             cure,
         ));
@@ -157,15 +159,11 @@ pub(crate) fn dram_bytes(
         if cap < wanted { (total / threads / (2 * MIB)).max(1) } else { total.div_ceil(threads).div_ceil(2 * MIB) };
     let each = pages * 2 * MIB;
     let capped = if cap < wanted { format!(", capped to {} ({why})", Bytes(cap)) } else { String::new() };
-    Ok((
-        each,
-        format!(
-            "{} for {} thread{} = {rule}{capped}",
-            Bytes(each * threads),
-            threads,
-            if threads == 1 { "" } else { "s" }
-        ),
-    ))
+    Ok((each, format!("{} for {} = {rule}{capped}", Bytes(each * threads), threads_text(cpus.len()))))
+}
+
+fn threads_text(threads: usize) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
 }
 
 /// The most memory a step may take, and what limits it.

@@ -10,7 +10,7 @@ macro_rules! variant_kernels {
      nt $nt:literal, update ($upd_pre:literal, $upd_post:literal), scale ($scale_pre:literal, $scale_post:literal),
      plus $plus:literal, own $own:literal, value $value:literal, fold [$($fold:literal),+], leave [$($leave:literal),*],
      names [$read_pf:ident, $read_nta:ident, $read_halves:ident, $copy_pf:ident, $write_nt_pages:ident,
-            $copy_nt_pages:ident, $triad_pf:ident]) => {
+            $copy_nt_pages:ident]) => {
         stream_fn!($read_pf, unroll $unroll, walks ["r9"],
             init [concat!(".irp r,0,1,2,3,4,5,6,7\n", $zero, "\n.endr")],
             body [each!($lines, "2048", "64", ("prefetcht0 ", "r9", "")),
@@ -44,13 +44,6 @@ macro_rules! variant_kernels {
             tail [each!($tail, "0", $w, ($load, "r9", ""), ($nt, "r8", $own))],
             done [$($leave,)* "xor eax, eax", "sfence"]);
 
-        stream_fn!($triad_pf, unroll $unroll, walks ["r8", "r9", "r10"], init [$($splat),+],
-            body [each!($lines, "2048", "64", ("prefetcht0 ", "r9", ""), ("prefetcht0 ", "r10", "")),
-                  $(each!("0,1,2,3,4,5,6,7", $off, $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""),
-                          ($store, "r8", $own))),+],
-            tail [each!($tail, "0", $w, ($scale_pre, "r10", $scale_post), ($plus, "r9", ""), ($store, "r8", $own))],
-            done [$($leave,)* "xor eax, eax"]);
-
         /// The variants of this instruction set.
         fn variants() -> Vec<StreamSpec> {
             vec![
@@ -61,8 +54,6 @@ macro_rules! variant_kernels {
                 spec!($read_halves, "read", $halves, Read, $isa, 8, 0, 2 * $step, None, $available, false,
                     "both halves of the span at once"),
                 spec!($copy_pf, "copy", $pf, Copy, $isa, $per, $per, $unroll, Cached, $available, false,
-                    "software prefetch 2 KiB ahead"),
-                spec!($triad_pf, "triad", $pf, Triad, $isa, 2 * $per, $per, $unroll, Cached, $available, false,
                     "software prefetch 2 KiB ahead"),
                 spec!($write_nt_pages, "write.nt", $pages, WriteNt, $isa, 0, 8, 2 * $step, NonTemporal, $available,
                     false, "two pages at once"),

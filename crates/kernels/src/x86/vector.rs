@@ -99,7 +99,7 @@ pub(super) mod sse2 {
     spelling!(plain_kernels tiermark_read_sse2, tiermark_write_sse2, tiermark_write_nt_sse2, tiermark_copy_sse2,
         tiermark_copy_nt_sse2, tiermark_update_sse2, tiermark_triad_sse2, tiermark_triad_nt_sse2);
     spelling!(variant_kernels tiermark_read_sse2_pf, tiermark_read_sse2_nta, tiermark_read_sse2_2s,
-        tiermark_copy_sse2_pf, tiermark_write_nt_sse2_2p, tiermark_copy_nt_sse2_2p, tiermark_triad_sse2_pf);
+        tiermark_copy_sse2_pf, tiermark_write_nt_sse2_2p, tiermark_copy_nt_sse2_2p);
 
     /// All kernels of this instruction set.
     pub(crate) fn table() -> Vec<StreamSpec> {
@@ -133,7 +133,7 @@ pub(super) mod avx2 {
     spelling!(plain_kernels tiermark_read_avx2, tiermark_write_avx2, tiermark_write_nt_avx2, tiermark_copy_avx2,
         tiermark_copy_nt_avx2, tiermark_update_avx2, tiermark_triad_avx2, tiermark_triad_nt_avx2);
     spelling!(variant_kernels tiermark_read_avx2_pf, tiermark_read_avx2_nta, tiermark_read_avx2_2s,
-        tiermark_copy_avx2_pf, tiermark_write_nt_avx2_2p, tiermark_copy_nt_avx2_2p, tiermark_triad_avx2_pf);
+        tiermark_copy_avx2_pf, tiermark_write_nt_avx2_2p, tiermark_copy_nt_avx2_2p);
 
     /// All kernels of this instruction set.
     pub(crate) fn table() -> Vec<StreamSpec> {
@@ -167,7 +167,7 @@ pub(super) mod avx512 {
     spelling!(plain_kernels tiermark_read_avx512, tiermark_write_avx512, tiermark_write_nt_avx512, tiermark_copy_avx512,
         tiermark_copy_nt_avx512, tiermark_update_avx512, tiermark_triad_avx512, tiermark_triad_nt_avx512);
     spelling!(variant_kernels tiermark_read_avx512_pf, tiermark_read_avx512_nta, tiermark_read_avx512_2s,
-        tiermark_copy_avx512_pf, tiermark_write_nt_avx512_2p, tiermark_copy_nt_avx512_2p, tiermark_triad_avx512_pf);
+        tiermark_copy_avx512_pf, tiermark_write_nt_avx512_2p, tiermark_copy_nt_avx512_2p);
 
     /// All kernels of this instruction set.
     pub(crate) fn table() -> Vec<StreamSpec> {
