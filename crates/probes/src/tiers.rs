@@ -100,7 +100,7 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
                 ladder.tiers.push(Tier { name, bytes, node, cpus: crew.clone() });
             }
             Err(refusal) => {
-                ladder.refused.push(Refusal { what: format!("{name} with {}", threads_text(crew.len())), ..refusal })
+                ladder.refused.push(Refusal { what: format!("{name} with {}", threads_text(crew.len())), ..refusal });
             }
         }
     }
