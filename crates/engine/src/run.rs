@@ -13,12 +13,21 @@ use crate::host::{Fault, Host, Rig};
 use crate::judge;
 use crate::probe::{Lab, Probe};
 
-/// Length of one tournament shot: some windows long, so that one gap does not spoil it.
-const TRIAL: Duration = Duration::from_millis(3);
-/// Rounds of a tournament: the median of three forgives one disturbed trial.
-const TRIAL_ROUNDS: usize = 3;
-/// After its first trial a kernel this much slower than the best is out: trials scatter by less than this.
-const TRIAL_CUT: f64 = 0.8;
+/// A tournament's heats: rounds, length of one shot, and the share of the best below which a kernel is out before the next round.
+/// The first heat takes the clearly slower ones out cheaply; the second tells the rest apart, with shots long enough for several of
+/// the millisecond blocks that string instructions need.
+const HEATS: [Heat; 2] = [
+    Heat { rounds: 2, shot: Duration::from_millis(3), cut: 0.8 },
+    Heat { rounds: 4, shot: Duration::from_millis(8), cut: 0.93 },
+];
+
+/// One part of a tournament.
+struct Heat {
+    rounds: usize,
+    shot: Duration,
+    cut: f64,
+}
+
 /// Times a probe may add steps: a probe that never stops adding must not run for ever.
 const MAX_REFINEMENTS: usize = 8;
 
@@ -225,17 +234,17 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
     }
 }
 
-/// Short shots of every kernel in turn; A B C A B C …, the clearly slower ones out after the first round.
+/// Short shots of every kernel in turn, A B C A B C …, those clearly behind out before each round.
 fn tournament(rig: &mut dyn Rig, field: &[KernelId], stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
     let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
-    for round in 0..TRIAL_ROUNDS {
+    for heat in HEATS.iter().flat_map(|heat| std::iter::repeat_n(heat, heat.rounds)) {
         let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
         for (kernel, trial) in field.iter().zip(&mut trials) {
-            if round > 0 && tiermark_stats::median(trial).is_some_and(|m| m < TRIAL_CUT * best) {
+            if tiermark_stats::median(trial).is_some_and(|m| m < heat.cut * best) {
                 continue;
             }
             rig.select(kernel)?;
-            trial.extend(analyse(&rig.shot(TRIAL)?, Metric::Bandwidth, stamp_ns).value);
+            trial.extend(analyse(&rig.shot(heat.shot)?, Metric::Bandwidth, stamp_ns).value);
         }
     }
     Ok(field

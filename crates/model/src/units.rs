@@ -85,7 +85,7 @@ pub fn parse_size(text: &str) -> Result<Bytes, SizeError> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     // 18 digits of fraction keep fraction × scale inside u128.
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') || fraction.len() > 18 {
-        return Err(fail("not a number; use for example 64, 32K, 1.25M or 1G"));
+        return Err(fail("not a number; use for example 32K, 1.25M or 1G, several joined by commas"));
     }
     let too_large = || fail("too large: the limit is 2^63 bytes");
     let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };

@@ -212,6 +212,7 @@ impl Planner<'_> {
         for size in &self.params.sizes {
             check_size(*size)?;
             for layout in self.layouts() {
+                self.check_chain(*size, layout)?;
                 for page in self.pages() {
                     for chains in self.chains() {
                         let labels = Labels::new().text(Labels::PURPOSE, "table");
@@ -229,6 +230,18 @@ impl Planner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses chains that would not be chains: fewer nodes than two for each one followed.
+    fn check_chain(&self, size: Bytes, layout: ChainLayout) -> Result<(), Refusal> {
+        const LINE: u64 = 64;
+        let pitch = if let ChainLayout::Stride(bytes) = layout { bytes } else { LINE };
+        let (nodes, chains) = (size.0 / pitch, u64::from(self.chains().into_iter().max().unwrap_or(1)));
+        if nodes >= 2 * chains {
+            return Ok(());
+        }
+        let why = format!("it holds {nodes} places {} apart, and {chains} chain(s) need two each", Bytes(pitch));
+        Err(Refusal::new(format!("{layout} at {size}"), why, "ask for a larger size, a smaller stride or fewer chains"))
     }
 
     /// Points between neighbours of every curve that differ.

@@ -157,7 +157,15 @@ impl<'a> Planner<'a> {
             let (one, cores) = (self.one(), self.cores());
             return Ok(if cores.cpus.len() > 1 { vec![one, cores] } else { vec![one] });
         }
-        self.params.threads.iter().map(|count| self.crew(*count)).collect()
+        let mut crews: Vec<Crew> = Vec::new();
+        for count in &self.params.threads {
+            let crew = self.crew(*count)?;
+            // Two ways to say the same crew: all cores, and their number.
+            if crews.iter().all(|known| known.cpus != crew.cpus) {
+                crews.push(crew);
+            }
+        }
+        Ok(crews)
     }
 
     fn crew(&self, count: ThreadCount) -> Result<Crew, Refusal> {
@@ -237,7 +245,8 @@ impl<'a> Planner<'a> {
     /// DRAM read by 1, 2, 4 … threads, cores before siblings.
     fn scaling(&self, plan: &mut Plan) {
         let order = self.cores_first();
-        if self.request.effort == Effort::Quick || order.len() < 2 || !self.params.threads.is_empty() {
+        let asked = self.ops().iter().any(|op| op == "read") && !self.zeros() && self.params.threads.is_empty();
+        if self.request.effort == Effort::Quick || order.len() < 2 || !asked {
             return;
         }
         let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|n| *n < order.len()).collect();
