@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tiermark_model::{Labels, Machine, Metric, Observation, Unit};
 
 use crate::findings::words;
-use crate::number::{graded, percent, short_size, unit_name, value, with_interval};
+use crate::number::{graded, percent, short_size, unit_name, with_interval};
 use crate::plot::{Plot, Series, plot};
 use crate::reasons::Reasons;
 use crate::style::Style;
@@ -26,11 +26,14 @@ struct Names {
 }
 
 impl Names {
-    /// The kernel that won may change along a curve, so it names the series of tables only.
-    fn new(observations: &[&Observation], with_kernel: bool) -> Self {
+    /// The kernel that won may change along a series, so it names none; the number of threads says what the span does.
+    fn new(observations: &[&Observation]) -> Self {
         let mut without: Vec<String> = NOT_A_NAME.map(str::to_owned).into();
-        if !with_kernel && observations.iter().any(|o| o.labels.get(Labels::OP).is_some()) {
+        if observations.iter().any(|o| o.labels.get(Labels::OP).is_some()) {
             without.push(Labels::KERNEL.to_owned());
+        }
+        if observations.iter().all(|o| o.labels.number(Labels::THREADS).is_some()) {
+            without.push(Labels::SPAN.to_owned());
         }
         let mut shared = Labels::new();
         if let Some(first) = observations.first() {
@@ -89,7 +92,7 @@ pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &S
         if points.is_empty() {
             continue;
         }
-        let names = Names::new(&points, false);
+        let names = Names::new(&points);
         out.push_str(&heading(&names.titled(&title(metric, style)), style));
         for chunk in names.groups(&points).chunks(CURVES_A_PLOT) {
             out.push_str(&drawn(chunk, metric, machine, style));
@@ -149,37 +152,100 @@ pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let cells: Vec<&Observation> = observations.iter().filter(|o| is_for(o, metric, "table")).copied().collect();
         if !cells.is_empty() {
-            let names = Names::new(&cells, true);
+            let names = Names::new(&cells);
             out.push_str(&heading(&names.titled(&title(metric, style)), style));
             out.push_str(&by_size(&cells, &names, style));
+            out.push_str(&winners(&names.groups(&cells), style));
         }
     }
     out
 }
 
-/// Rows are sizes, columns are series.
+/// Which kernels won in a table, a line a column; columns with the same winners share it.
+fn winners(groups: &[(String, Vec<&Observation>)], style: &Style) -> String {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for (name, group) in groups {
+        let won = winners_of(group);
+        match lines.iter_mut().find(|(_, known)| *known == won) {
+            Some((names, _)) => names.push_str(&format!(", {name}")),
+            None => lines.push((if name.is_empty() { "kernel".to_owned() } else { name.clone() }, won)),
+        }
+    }
+    lines.retain(|(_, won)| !won.is_empty());
+    lines.iter().map(|(name, won)| hanging("  ", &format!("{name}: {won}"), crate::style::Ink::Dim, style)).collect()
+}
+
+/// `avx512 at 64K, 1M; avx512-nta at 64M`; empty where the kernel was asked for by name.
+fn winners_of(group: &[&Observation]) -> String {
+    let mut kernels: Vec<(&str, Vec<u64>)> = Vec::new();
+    for o in group {
+        let (Some(kernel), Some(size)) = (o.labels.get(Labels::KERNEL), o.labels.size()) else { continue };
+        let op = o.labels.get(Labels::OP).unwrap_or_default();
+        if kernel == op {
+            continue;
+        }
+        let short = kernel.strip_prefix(op).and_then(|rest| rest.strip_prefix('/')).unwrap_or(kernel);
+        match kernels.iter_mut().find(|(known, _)| *known == short) {
+            Some((_, sizes)) => sizes.push(size.0),
+            None => kernels.push((short, vec![size.0])),
+        }
+    }
+    if let [(kernel, sizes)] = kernels.as_slice() {
+        return if sizes.len() == 1 { (*kernel).to_owned() } else { format!("{kernel} throughout") };
+    }
+    let parts = kernels.into_iter().map(|(kernel, mut sizes)| {
+        sizes.sort_unstable();
+        let sizes: Vec<String> = sizes.into_iter().map(|s| short_size(s as f64)).collect();
+        format!("{kernel} at {}", sizes.join(", "))
+    });
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Rows are sizes, columns are series. Intervals are told where the table still fits side by side.
 fn by_size(cells: &[&Observation], names: &Names, style: &Style) -> String {
     let groups = names.groups(cells);
+    let with = size_table(cells, &groups, true, style);
+    let cut = with.contains("\n\n");
+    let table = if cut { size_table(cells, &groups, false, style) } else { with };
+    table + &reasons(cells, names).render(style)
+}
+
+fn head_lines(name: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        match lines.last_mut().filter(|line| line.chars().all(|c| c.is_ascii_digit())) {
+            Some(number) => number.push_str(&format!(" {word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn size_table(
+    cells: &[&Observation],
+    groups: &[(String, Vec<&Observation>)],
+    intervals: bool,
+    style: &Style,
+) -> String {
     let sizes: BTreeSet<u64> = cells.iter().filter_map(|o| o.labels.size()).map(|s| s.0).collect();
     let mut table = Table::new().column("size", Align::Right);
-    for (name, _) in &groups {
-        // Long names stand in as many lines as they have words.
+    for (name, _) in groups {
+        // Long names stand in as many lines as they have words; a number stays with what it counts.
         let name = if name.is_empty() { unit_name(cells.first().map_or(Unit::Ns, |o| o.unit), style) } else { name };
-        table = table.column(&format!("{} ", name.split(' ').collect::<Vec<_>>().join(" |")), Align::Right);
+        table = table.column(&format!("{} ", head_lines(name).join(" |")), Align::Right);
     }
     for size in sizes {
         let mut row = vec![Cell::new(tiermark_model::Bytes(size).to_string())];
-        for (_, group) in &groups {
+        for (_, group) in groups {
             let here = group.iter().find(|o| o.labels.size().is_some_and(|s| s.0 == size));
-            row.push(
-                here.map_or_else(Cell::default, |o| {
-                    graded(o.value.map(|v| value(v, o.unit, style)), &o.verdict, style)
-                }),
-            );
+            row.push(here.map_or_else(Cell::default, |o| {
+                let interval = o.interval.filter(|_| intervals);
+                graded(o.value.map(|v| with_interval(v, interval, o.unit, style)), &o.verdict, style)
+            }));
         }
         table.row(row);
     }
-    table.render(style) + &reasons(cells, names).render(style)
+    table.render(style)
 }
 
 /// Observations that no curve, table or finding speaks for.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tiermark_model::{Finding, Grade, Labels, Verdict};
 
 use crate::kernels::{Winner, kernels};
-use crate::number::{graded, nanoseconds, percent, rate, size, with_interval};
+use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_interval};
 use crate::reasons::Reasons;
 use crate::style::{Style, grade_ink};
 use crate::table::{Align, Cell, Table};
@@ -217,7 +217,7 @@ impl<'a> Row<'a> {
             Some(f) => graded(f.value.map(|v| show(f, v)), &f.verdict, style),
             None => graded(None, &Verdict::trusted(), style),
         };
-        let mut cells = vec![Cell::new(name), number(self.size, &|_, v| size(v))];
+        let mut cells = vec![Cell::new(name), number(self.size, &|_, v| measured_size(v))];
         cells.push(number(self.latency, &|f, v| match f.interval {
             Some(_) => with_interval(v, f.interval, f.unit, style),
             None => nanoseconds(v),

@@ -61,6 +61,22 @@ pub(crate) fn size(bytes: f64) -> String {
     if (0.0..9e18).contains(&bytes) { Bytes(bytes.round() as u64).to_string() } else { "?".to_owned() }
 }
 
+/// A size read off a curve: two significant digits, which is more than the steps of a curve tell.
+pub(crate) fn measured_size(bytes: f64) -> String {
+    if !(0.0..9e18).contains(&bytes) {
+        return "?".to_owned();
+    }
+    let scales = [(1u64 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let (scale, unit) = scales.into_iter().find(|(scale, _)| bytes >= *scale as f64).unwrap_or((1, "B"));
+    let value = bytes / scale as f64;
+    match value {
+        // What rounds up to the next power of ten has no decimal.
+        v if v < 9.95 => format!("~{v:.1} {unit}"),
+        v if v < 99.5 => format!("~{v:.0} {unit}"),
+        v => format!("~{:.0} {unit}", (v / 10.0).round() * 10.0),
+    }
+}
+
 /// Size in short for axes and heads: `32K`, `1.5M`.
 pub(crate) fn short_size(bytes: f64) -> String {
     size(bytes).replace(" KiB", "K").replace(" MiB", "M").replace(" GiB", "G").replace(" TiB", "T").replace(" B", "")
@@ -147,6 +163,20 @@ mod tests {
         assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
         let ascii = Style { unicode: false, units_iec: true, ..style };
         assert_eq!(with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii), "100.0 +-1.0");
+    }
+
+    #[test]
+    fn measured_sizes_have_two_digits() {
+        for (bytes, shown) in [
+            (37_335.0, "~36 KiB"),
+            (1.12 * 1_048_576.0, "~1.1 MiB"),
+            (2_097_152.0, "~2.0 MiB"),
+            (9.97 * 1_048_576.0, "~10 MiB"),
+            (506.0 * 1_048_576.0, "~510 MiB"),
+            (f64::NAN, "?"),
+        ] {
+            assert_eq!(measured_size(bytes), shown);
+        }
     }
 
     #[test]

@@ -19,9 +19,10 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
     let mut out = String::new();
     for (request, plan) in plans {
         let title = format!(
-            "Plan of {}: {} steps, about {}, at most {}",
+            "Plan of {}: {} step{}, about {}, at most {}",
             request.probe,
             plan.steps.len(),
+            if plan.steps.len() == 1 { "" } else { "s" },
             seconds(plan.expected_seconds()),
             seconds(plan.max_seconds)
         );
@@ -88,8 +89,10 @@ fn steps(steps: &[Step], style: &Style) -> String {
     table = table.column("work", Align::Left).column("time", Align::Right);
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let name =
-            if grouped { words(&step.labels, &[Labels::SIZE, Labels::CPUS, Labels::TIER]) } else { step.id.clone() };
+        let without: &[&str] =
+            if grouped { &[Labels::SIZE, Labels::CPUS, Labels::TIER] } else { &[Labels::CPUS, Labels::TIER] };
+        let name = words(&step.labels, without);
+        let name = if name.is_empty() { step.id.clone() } else { name };
         match groups.iter_mut().find(|(known, _)| *known == name && grouped) {
             Some((_, group)) => group.push(step),
             None => groups.push((name, vec![step])),

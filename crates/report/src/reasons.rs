@@ -15,6 +15,8 @@ pub(crate) struct Reasons {
 
 struct Group {
     grade: Grade,
+    /// Whether the step was not even tried.
+    refused: bool,
     /// `None` where a verdict came without a reason.
     code: Option<ReasonCode>,
     text: String,
@@ -48,8 +50,43 @@ fn kind_name(code: ReasonCode) -> &'static str {
     }
 }
 
-/// What makes reasons alike.
-type Kind = (Grade, Option<ReasonCode>);
+/// What the reason of a step that was not even tried begins with.
+const REFUSED: &str = "refused: ";
+
+/// Whether a number is missing because its step was refused.
+pub(crate) fn is_refused(verdict: &Verdict) -> bool {
+    verdict.grade == Grade::Invalid && verdict.reasons.iter().any(|r| r.text.starts_with(REFUSED))
+}
+
+/// What makes reasons alike: their code, and for refusals also their words.
+type Kind = (Grade, bool, Option<ReasonCode>, String);
+
+impl Group {
+    fn kind(&self) -> Kind {
+        (self.grade, self.refused, self.code, if self.refused { without_numbers(&self.text) } else { String::new() })
+    }
+
+    fn word(&self) -> String {
+        if self.refused { "refused".to_owned() } else { self.grade.to_string() }
+    }
+}
+
+/// The words of a text without numbers, their units, and paths, which have numbers in them.
+fn without_numbers(text: &str) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let is_number = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || word.contains('/');
+    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/').to_owned();
+    let words = text.split(' ').map(bare).filter(|w| !is_number(w) && !UNITS.contains(&w.as_str()));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A refusal without the id of its step: the subject names it in words.
+fn without_step(text: &str) -> &str {
+    match text.split_once(": ") {
+        Some((what, why)) if what.contains('/') && !what.contains(' ') => why,
+        _ => text,
+    }
+}
 
 impl Reasons {
     /// Adds the reasons of a number.
@@ -66,27 +103,30 @@ impl Reasons {
     }
 
     fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, text: &str, subject: &str) {
-        let known = self.groups.iter_mut().find(|g| g.grade == grade && g.code == code && g.text == text);
+        let refusal = text.strip_prefix(REFUSED).filter(|_| grade == Grade::Invalid);
+        let (refused, text) = (refusal.is_some(), refusal.map_or(text, without_step));
+        let known =
+            self.groups.iter_mut().find(|g| (g.grade, g.refused, g.code) == (grade, refused, code) && g.text == text);
         match known {
             Some(group) if group.subjects.iter().any(|s| s == subject) => {}
             Some(group) => group.subjects.push(subject.to_owned()),
             None => {
                 let (text, subjects) = (text.to_owned(), vec![subject.to_owned()]);
-                self.groups.push(Group { grade, code, text, subjects, alike: 0 });
+                self.groups.push(Group { grade, refused, code, text, subjects, alike: 0 });
             }
         }
     }
 
-    /// Makes one group of those that have the same grade and code, where they are many.
+    /// Makes one group of those of the same kind, where they are many.
     fn merge(&mut self) {
         let mut texts: BTreeMap<Kind, usize> = BTreeMap::new();
         for group in &self.groups {
-            *texts.entry((group.grade, group.code)).or_default() += 1;
+            *texts.entry(group.kind()).or_default() += 1;
         }
         let mut merged: Vec<Group> = Vec::new();
         for group in std::mem::take(&mut self.groups) {
-            let few = texts.get(&(group.grade, group.code)).is_none_or(|n| *n <= TEXTS_A_KIND);
-            let alike = merged.iter_mut().find(|g| (g.grade, g.code) == (group.grade, group.code));
+            let few = texts.get(&group.kind()).is_none_or(|n| *n <= TEXTS_A_KIND);
+            let alike = merged.iter_mut().find(|g| g.kind() == group.kind());
             match alike.filter(|_| !few) {
                 Some(first) => {
                     first.alike += 1;
@@ -102,17 +142,23 @@ impl Reasons {
         self.groups = merged;
     }
 
+    /// The worst first, what was refused last among what has no number.
+    fn sort(&mut self) {
+        self.groups.sort_by_key(|g| (std::cmp::Reverse(g.grade), g.refused));
+    }
+
     /// How many numbers are of each grade worse than trusted and for which kinds of reasons, in one line; `None` when all are trusted.
     pub(crate) fn counted(mut self, of: usize, what: &str) -> Option<String> {
-        self.groups.sort_by_key(|g| std::cmp::Reverse(g.grade));
+        self.sort();
         let mut parts = Vec::new();
-        for groups in self.groups.chunk_by(|a, b| a.grade == b.grade) {
+        for groups in self.groups.chunk_by(|a, b| (a.grade, a.refused) == (b.grade, b.refused)) {
             let subjects: BTreeSet<&str> = groups.iter().flat_map(|g| &g.subjects).map(String::as_str).collect();
-            let kinds: BTreeSet<&str> = groups.iter().filter_map(|g| g.code).map(kind_name).collect();
+            let kinds: BTreeSet<&str> =
+                groups.iter().filter(|g| !g.refused).filter_map(|g| g.code).map(kind_name).collect();
             let are = if subjects.len() == 1 { "is" } else { "are" };
             let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
             let why = if kinds.is_empty() { kinds } else { format!(" ({kinds})") };
-            parts.push(format!("{} of {of} {what} {are} {}{why}", subjects.len(), groups[0].grade));
+            parts.push(format!("{} of {of} {what} {are} {}{why}", subjects.len(), groups[0].word()));
         }
         (!parts.is_empty()).then(|| format!("{}; --verbose lists them", parts.join(", ")))
     }
@@ -122,7 +168,7 @@ impl Reasons {
         if !style.verbose {
             self.merge();
         }
-        self.groups.sort_by_key(|g| std::cmp::Reverse(g.grade));
+        self.sort();
         let mut out = String::new();
         for group in &self.groups {
             let listed = if style.verbose { usize::MAX } else { LISTED };
@@ -131,7 +177,7 @@ impl Reasons {
                 subjects.push_str(&format!(" and {} more", group.subjects.len() - listed));
             }
             let alike = if group.alike > 0 { format!(" (and {} alike)", group.alike) } else { String::new() };
-            let text = format!("{}: {subjects}: {}{alike}", group.grade, group.text);
+            let text = format!("{}: {subjects}: {}{alike}", group.word(), group.text);
             out.push_str(&bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style));
         }
         out
@@ -177,6 +223,30 @@ mod tests {
         let expected = "1 of 57 points is invalid (wrong node), 5 of 57 points are suspect (disturbed, interval)";
         assert_eq!(shown, format!("{expected}; --verbose lists them"));
         assert_eq!(Reasons::default().counted(57, "points"), None);
+    }
+
+    #[test]
+    fn refusals_are_merged_only_with_their_like() {
+        let mut reasons = Reasons::default();
+        for (subject, text) in [
+            ("1 KiB 1G", "refused: 1 huge pages of 1 GiB: 0 are free: no pool (use --page thp)"),
+            ("2 GiB 1G", "refused: 2 huge pages of 1 GiB: 0 are free: no pool (use --page thp)"),
+            ("1 TiB base", "refused: 1 TiB of memory: node 0 has 7 GiB free (ask for less)"),
+            ("L1 latency", "refused: latency/ladder/random/16384: the time was used up (allow more)"),
+            ("L2 latency", "refused: latency/ladder/random/262144: the time was used up (allow more)"),
+        ] {
+            let mut verdict = Verdict::trusted();
+            verdict.invalid(ReasonCode::System, text);
+            assert!(is_refused(&verdict));
+            reasons.add(subject, &verdict);
+        }
+        let shown = reasons.render(&Style { width: 100, ..Style::default() });
+        insta::assert_snapshot!(shown, @r"
+          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 huge pages of 1 GiB: 0 are free: no pool (use --page thp) (and 1
+            alike)
+          ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
+          ✘ refused: L1 latency, L2 latency: the time was used up (allow more)
+        ");
     }
 
     #[test]

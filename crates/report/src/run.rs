@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Grade, Observation, Refusal, Run, Warning};
+use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Refusal, Run, Warning};
 
 use crate::curves::{curves, orphans, tables};
-use crate::findings::{others, scaling, tails};
+use crate::findings::{others, scaling, tails, words};
 use crate::header::{footer, header};
 use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
 use crate::number::percent;
-use crate::reasons::Reasons;
+use crate::reasons::{Reasons, is_refused};
 use crate::style::{Ink, Style, grade_ink};
-use crate::text::{bullet, hanging, heading};
+use crate::text::{bullet, glued, hanging, heading};
 
 /// Renders a run: header, ladder, curves, tails, scaling, tables, everything else that was found, and all trouble with its cure.
 pub fn run(run: &Run, style: &Style) -> String {
@@ -33,6 +33,7 @@ pub fn run(run: &Run, style: &Style) -> String {
         out.push_str(&format!("\n{}", hanging("", "Nothing was measured.", Ink::Plain, style)));
     }
     out.push_str(&drift);
+    out.push_str(&summary(run, has_intervals(&out, style), style));
     out.push_str(&refusals(run, style));
     out.push_str(&warnings(&run.warnings, style));
     if style.verbose {
@@ -84,11 +85,62 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 
+/// How far the numbers of the ladder and the tables can be trusted, in one line; tails and scalings have the verdicts of these.
+fn summary(run: &Run, intervals: bool, style: &Style) -> String {
+    let is_number = |f: &&Finding| matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth");
+    let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
+    if numbers.is_empty() {
+        return String::new();
+    }
+    let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !is_refused(&f.verdict)).count();
+    let refused = numbers.iter().filter(|f| is_refused(&f.verdict)).count();
+    let trusted = count(Grade::Trusted);
+    let mut text = match (numbers.len(), trusted) {
+        (1, 1) => "the only number is trusted".to_owned(),
+        (all, trusted) if all == trusted => format!("all {all} numbers trusted"),
+        (1, _) => "0 of 1 number trusted".to_owned(),
+        (all, trusted) => format!("{trusted} of {all} numbers trusted"),
+    };
+    for grade in [Grade::Suspect, Grade::Invalid] {
+        if count(grade) > 0 {
+            text.push_str(&format!(", {} {grade} ({})", count(grade), style.mark(grade)));
+        }
+    }
+    if refused > 0 {
+        text.push_str(&format!(", {refused} refused"));
+    }
+    if trusted < numbers.len() {
+        text.push_str("; unmarked = trusted");
+    }
+    if let Some(interval) = numbers.iter().find_map(|f| f.interval).filter(|_| intervals) {
+        let key = format!("{} is a {} interval", style.glyph("±", "+-"), percent(interval.level));
+        text.push_str(&format!("; {}", glued(&key)));
+    }
+    format!("\n{}", hanging("", &text, Ink::Plain, style))
+}
+
+/// Whether a text shows an interval: narrow tables leave them out. Axes in ASCII have the same sign, but no digit behind it.
+fn has_intervals(text: &str, style: &Style) -> bool {
+    let sign = style.glyph("±", "+-");
+    text.split(sign).skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '<'))
+}
+
 /// Refused steps and plans, each once, with what would help.
 fn refusals(run: &Run, style: &Style) -> String {
     let mut all: Vec<&Refusal> = run.experiments.iter().flat_map(|e| &e.plan.refused).collect();
-    all.extend(run.observations().filter_map(|o| o.refusal.as_ref()));
+    let steps: Vec<Refusal> = run.observations().filter_map(refused_step).collect();
+    all.extend(&steps);
     trouble("Not measured", &all, style)
+}
+
+/// The refusal of a step; one that names nothing but the step's id names it in words.
+fn refused_step(observation: &Observation) -> Option<Refusal> {
+    let mut refusal = observation.refusal.clone()?;
+    let words = words(&observation.labels, &[Labels::CPUS]);
+    if refusal.what == observation.step && !words.is_empty() {
+        refusal.what = words;
+    }
+    Some(refusal)
 }
 
 /// A list of refusals, those with the same reason and cure together; empty when there is none.

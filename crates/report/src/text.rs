@@ -75,12 +75,17 @@ fn fold(text: &str, columns: usize, breakable: impl Fn(&str) -> bool) -> Vec<Str
 /// Stands for a space at which no line breaks.
 const GLUE: char = '\u{a0}';
 
+/// A text that stays on one line.
+pub(crate) fn glued(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
+}
+
 /// Joins items so that lines break between them; only items longer than half a line break inside.
 pub(crate) fn items(items: &[String], style: &Style) -> String {
     let glued = items
         .iter()
         .filter(|item| !item.is_empty())
-        .map(|item| if width(item) <= style.columns() / 2 { item.replace(' ', "\u{a0}") } else { item.clone() });
+        .map(|item| if width(item) <= style.columns() / 2 { glued(item) } else { item.clone() });
     // The separator stays with the item before it.
     glued.collect::<Vec<_>>().join(if style.unicode { "\u{a0}· " } else { ", " })
 }

@@ -47,6 +47,8 @@ fn runs() {
     insta::assert_snapshot!("run_huge", tiermark_report::run(&huge_run(), &style(80)));
     insta::assert_snapshot!("run_empty", tiermark_report::run(&empty_run(), &style(80)));
     insta::assert_snapshot!("run_table", tiermark_report::run(&table_run(), &style(80)));
+    insta::assert_snapshot!("run_rates", tiermark_report::run(&rates_run(), &style(80)));
+    insta::assert_snapshot!("run_rates_narrow", tiermark_report::run(&rates_run(), &style(60)));
     let ascii = Style { unicode: false, verbose: true, units_iec: true, ..style(80) };
     insta::assert_snapshot!("run_troubled_ascii", tiermark_report::run(&troubled_run(), &ascii));
 }
@@ -54,7 +56,7 @@ fn runs() {
 #[test]
 fn ascii_means_ascii() {
     let ascii = Style { unicode: false, ..style(80) };
-    for run in [vm_run(), cxl_run(), troubled_run(), table_run()] {
+    for run in [vm_run(), cxl_run(), troubled_run(), table_run(), rates_run()] {
         let shown = tiermark_report::run(&run, &ascii) + &tiermark_report::machine(&run.machine, &ascii);
         assert!(shown.is_ascii(), "{:?}", shown.chars().find(|c| !c.is_ascii()));
     }
@@ -147,6 +149,22 @@ fn lists_and_checks() {
 }
 
 #[test]
+fn every_run_says_how_many_numbers_are_trusted() {
+    let line = |run: &Run| {
+        let shown = tiermark_report::run(run, &style(120));
+        shown.lines().find(|l| l.contains("95 % interval")).unwrap_or_default().to_owned()
+    };
+    assert_eq!(line(&vm_run()), "all 32 numbers trusted; ± is a 95 % interval");
+    let troubled = "14 of 32 numbers trusted, 16 suspect (!), 2 invalid (✘); unmarked = trusted; ± is a 95 % interval";
+    assert_eq!(line(&troubled_run()), troubled);
+    assert_eq!(line(&rates_run()), "12 of 16 numbers trusted, 4 refused; unmarked = trusted; ± is a 95 % interval");
+    let mut one = table_run();
+    one.experiments[0].findings.truncate(1);
+    assert_eq!(line(&one), "the only number is trusted; ± is a 95 % interval");
+    assert_eq!(line(&empty_run()), "");
+}
+
+#[test]
 fn json_is_the_document() {
     let text = tiermark_report::json(&vm_run());
     assert!(text.ends_with("}\n"));
@@ -178,7 +196,7 @@ proptest! {
     #[test]
     fn every_view_fits_its_width(width in 60usize..=140, unicode: bool, verbose: bool) {
         let style = Style { width, unicode, verbose, ..Style::default() };
-        for run in [vm_run(), cxl_run(), empty_run(), table_run(), troubled_run()] {
+        for run in [vm_run(), cxl_run(), empty_run(), table_run(), rates_run(), troubled_run()] {
             let shown = tiermark_report::run(&run, &style) + &tiermark_report::machine(&run.machine, &style);
             prop_assert!(too_long(&shown, width).is_empty(), "{:#?}", too_long(&shown, width));
             prop_assert!(shown.lines().all(|l| l.trim_end() == l), "trailing spaces");

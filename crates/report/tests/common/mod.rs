@@ -208,11 +208,47 @@ pub(crate) fn table_run() -> Run {
     coarse.suspect(ReasonCode::Quantised, "every sample is a multiple of 2.40 ns, the clock's step");
     cells.iter_mut().filter(|o| o.labels.is(Labels::LAYOUT, "random")).for_each(|o| o.verdict = coarse.clone());
     let findings = cells.iter().map(|o| Finding {
+        verdict: o.verdict.clone(),
         evidence: vec![o.step.clone()],
         ..finding("latency", o.labels.clone(), Unit::Ns, o.value.unwrap_or(0.0))
     });
     let findings = findings.collect();
     run_of(machines::vm(), "latency", cells, findings)
+}
+
+/// A table of rates by size, operation and threads, in which kernels win in turns and the largest size is refused.
+pub(crate) fn rates_run() -> Run {
+    let kernels = [(64 * KIB, "avx512", 90.0), (MIB, "avx512", 60.0), (64 * MIB, "avx512-nta", 12.0)];
+    let mut cells = Vec::new();
+    for op in ["read", "write"] {
+        for (span, threads) in [("one", 1), ("all", 8)] {
+            let labels = |size: u64| {
+                let labels = Labels::new().text(Labels::PURPOSE, "table").text(Labels::OP, op).text(Labels::SPAN, span);
+                let labels = labels.whole(Labels::SIZE, size).whole(Labels::THREADS, threads);
+                labels.text(Labels::PAGE, "thp").text(Labels::CPUS, "0-7")
+            };
+            for (size, kernel, rate) in kernels {
+                let kernel = if op == "write" { "write.nt/avx512".to_owned() } else { format!("{op}/{kernel}") };
+                let labels = labels(size).text(Labels::KERNEL, kernel);
+                cells.push(observation(labels, Metric::Bandwidth, rate * 1e9 * threads as f64));
+            }
+            let mut refused = observation(labels(GIB << 10), Metric::Bandwidth, 0.0);
+            (refused.value, refused.interval, refused.samples) = (None, None, vec![]);
+            let refusal = Refusal::new(format!("{threads} TiB of memory"), "node 0 has 7 GiB free", "ask for less");
+            refused.verdict.invalid(ReasonCode::System, format!("refused: {refusal}"));
+            refused.refusal = Some(refusal);
+            cells.push(refused);
+        }
+    }
+    let findings = cells.iter().map(|o| Finding {
+        value: o.value,
+        interval: o.interval,
+        verdict: o.verdict.clone(),
+        evidence: vec![o.step.clone()],
+        ..finding("bandwidth", o.labels.clone(), Unit::BytesPerSecond, 0.0)
+    });
+    let findings = findings.collect();
+    run_of(machines::vm(), "bandwidth", cells, findings)
 }
 
 /// Every kind of trouble at once.
