@@ -166,7 +166,7 @@ pub(crate) struct RunArgs {
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct PlaceArgs {
     /// Cpus to use: 0-3,8, node:1, socket:0, core:5, llc:2, all, !2 [default: all allowed]
-    #[arg(long, value_name = "SELECTOR")]
+    #[arg(long, value_name = "SELECTOR", value_parser = parse::cpus)]
     pub(crate) cpus: Option<String>,
     /// NUMA node to take memory from [default: each thread's own]
     #[arg(long, value_name = "NODE")]
@@ -263,7 +263,7 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::layout)]
     pub(crate) layout: Vec<ChainLayout>,
     /// Page sizes to compare: base, thp, 2M, 1G [default: that of --page]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page, conflicts_with = "page")]
     pub(crate) pages: Vec<PageKind>,
     /// Independent chains followed at once, 1 to 32 [default: 1]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
@@ -285,7 +285,7 @@ pub(crate) struct BandwidthArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
     pub(crate) sizes: Vec<Bytes>,
     /// Jobs (read, write, copy, triad), operations (write.nt) or kernels (read/avx2) [default: read,write,copy]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
     pub(crate) op: Vec<String>,
     /// Threads: one, cores (one a physical core), cpus, or numbers [default: one,cores]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
@@ -322,7 +322,7 @@ pub(crate) struct MachineArgs {
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A file, the id of a saved run or its beginning, `last`, or - for standard input
+    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set) or its beginning, `last`, or - for standard input
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
     /// Print the document instead of the report
@@ -338,7 +338,7 @@ pub(crate) struct ShowArgs {
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
-    /// Saved runs
+    /// Saved runs: those in $TIERMARK_HOME/runs, where that is set
     Runs,
     /// Questions that can be asked
     Probes,

@@ -5,6 +5,7 @@
 mod args;
 mod busy;
 mod commands;
+mod dry;
 mod limit;
 mod measure;
 mod orphans;

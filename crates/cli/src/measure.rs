@@ -14,7 +14,7 @@ use crate::outcome::{self, Demands};
 use crate::output::{self, Failure, Place, complain, tell};
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
-use crate::{busy, orphans, shell, target, version};
+use crate::{busy, dry, orphans, shell, target, version};
 
 /// What one command measures.
 pub(crate) struct Job<'a> {
@@ -44,6 +44,9 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
             "--json and --jsonl both want standard output; give one of them a file, as in --jsonl=events.jsonl",
         ));
     }
+    if place.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
+        return Err(Failure::usage("a plan is printed, not saved: use --json=- --dry-run"));
+    }
     let simulated = job.simulation.simulate.is_some();
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
@@ -54,11 +57,11 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let requests = (job.requests)(&scope, seed);
     let plans = plans(&requests, host.as_ref())?;
     if place.dry_run {
-        return dry_run(&plans, job.args);
+        return dry::run(&plans, host.machine(), job.simulation.simulate.as_deref(), job.args);
     }
     let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
     if refused.len() == plans.len() {
-        refused.iter().for_each(|refusal| complain(&refusal.to_string()));
+        complain_once(refused);
         return Ok(Exit::Refused);
     }
     let crowd = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
@@ -91,7 +94,7 @@ fn scope(place: &PlaceArgs, host: &dyn Host) -> Result<Scope, Failure> {
 }
 
 /// A request with its plan, or with why it is refused as a whole.
-type Planned = (Request, Result<Plan, Refusal>);
+pub(crate) type Planned = (Request, Result<Plan, Refusal>);
 
 /// Plans every request, before anything is measured or refused for another reason.
 fn plans(requests: &[Request], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
@@ -101,29 +104,6 @@ fn plans(requests: &[Request], host: &dyn Host) -> Result<Vec<Planned>, Failure>
         Ok((request.clone(), plan))
     };
     requests.iter().map(plan).collect()
-}
-
-/// Prints the plans and measures nothing.
-fn dry_run(planned: &[Planned], args: &RunArgs) -> Result<Exit, Failure> {
-    let plans: Vec<(Request, Plan)> =
-        planned.iter().filter_map(|(request, plan)| Some((request.clone(), plan.clone().ok()?))).collect();
-    let exit = match (plans.len(), planned.len()) {
-        (0, _) => Exit::Refused,
-        (some, all) if some < all && !args.place.allow_partial => Exit::Partial,
-        _ => Exit::Done,
-    };
-    match args.result.json.as_deref() {
-        Some(place) => {
-            let value: Vec<_> =
-                plans.iter().map(|(request, plan)| serde_json::json!({ "request": request, "plan": plan })).collect();
-            Place::open(place)?.write(&serde_json::to_string_pretty(&value).map_err(Failure::tool)?)?;
-        }
-        None if !plans.is_empty() => output::print(&tiermark_report::plan(&plans, &output::style(&args.view)))?,
-        None => {}
-    }
-    let refused = planned.iter().filter_map(|(_, plan)| plan.as_ref().err());
-    refused.for_each(|refusal| complain(&refusal.to_string()));
-    Ok(exit)
 }
 
 fn probe(request: &Request) -> Result<Limited, Failure> {
@@ -262,13 +242,10 @@ fn finish(args: &RunArgs, store: &Store, run: &Run, sinks: Sinks, stopped_by: Op
     ];
     let to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
     if measured && !to_stdout {
-        let mut text = tiermark_report::run(run, &output::style(&args.view));
-        if let Some(path) = &saved {
-            text.push_str(&format!("Saved as {path}; `tiermark show {}` shows it again.\n", run.id));
-        }
-        output::print(&text)?;
-    } else if let Some(path) = saved.filter(|_| !result.quiet) {
-        tell(format_args!("tiermark: saved as {path}"));
+        output::print(&tiermark_report::run(run, &output::style(&args.view)))?;
+    }
+    if let Some(path) = saved.filter(|_| !result.quiet) {
+        tell(said_of_saving(&path, &run.id, output::style(&args.view).width));
     }
     if exit == Exit::Noisy && !result.quiet {
         let cure = if outcome::imprecise(run) {
@@ -286,6 +263,13 @@ fn finish(args: &RunArgs, store: &Store, run: &Run, sinks: Sinks, stopped_by: Op
             Ok(exit)
         }
     })
+}
+
+/// Where a run went and how to see it again: two lines where one is too narrow, so that path and command stay whole.
+fn said_of_saving(path: &str, id: &str, width: usize) -> String {
+    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {id}` shows it again."));
+    let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
+    format!("{saved}{gap}{again}")
 }
 
 /// Saves a run; the journal goes once the document is safe.
@@ -306,6 +290,17 @@ fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) 
     }
 }
 
+/// Tells refusals as errors, each once.
+pub(crate) fn complain_once<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) {
+    let mut said: Vec<&Refusal> = Vec::new();
+    for refusal in refusals {
+        if !said.contains(&refusal) {
+            said.push(refusal);
+            complain(&refusal.to_string());
+        }
+    }
+}
+
 /// Says why there is no number at all, each reason once.
 fn explain_nothing(run: &Run, stopped_by: Option<Exit>) {
     if stopped_by.is_some() {
@@ -313,13 +308,7 @@ fn explain_nothing(run: &Run, stopped_by: Option<Exit>) {
         return;
     }
     let plans = run.experiments.iter().flat_map(|e| &e.plan.refused);
-    let mut said: Vec<&Refusal> = Vec::new();
-    for refusal in plans.chain(run.observations().filter_map(|o| o.refusal.as_ref())) {
-        if !said.contains(&refusal) {
-            said.push(refusal);
-            complain(&refusal.to_string());
-        }
-    }
+    complain_once(plans.chain(run.observations().filter_map(|o| o.refusal.as_ref())));
     for observation in run.observations().filter(|o| o.refusal.is_none()) {
         let reasons: Vec<&str> = observation.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
         complain(&format!("{}: {}", observation.step, reasons.join("; ")));

@@ -28,17 +28,23 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
 
 /// Whether something that was asked for is missing.
 fn is_partial(run: &Run) -> bool {
-    let refused = run.experiments.iter().any(|e| e.plan.refused.iter().any(|r| !is_known_otherwise(r, e)));
+    let refused =
+        run.experiments.iter().any(|e| e.plan.refused.iter().any(|r| !is_known_otherwise(r, |tier| is_found(e, tier))));
     refused || run.observations().any(is_missing)
 }
 
-/// Whether a refused row of the ladder is a cache that the same experiment has a number of. Large servers often share a cache
+/// Whether the experiment has a number of a tier.
+fn is_found(experiment: &Experiment, tier: &str) -> bool {
+    experiment.findings.iter().any(|f| f.value.is_some() && f.labels.is(Labels::TIER, tier))
+}
+
+/// Whether a refused row of the ladder is a cache that the same experiment has a number of, as `found` tells. Large servers often share a cache
 /// too small for all threads at once (`L3 with 64 threads`); one thread's figure answers for the tier, and no flag could add more.
 /// Memory is never forgiven: what all threads get of it is a question of its own.
-fn is_known_otherwise(refusal: &Refusal, experiment: &Experiment) -> bool {
+pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool) -> bool {
     let Some((tier, _)) = refusal.what.split_once(" with ") else { return false };
     let is_cache = tier.strip_prefix('L').is_some_and(|level| level.parse::<u8>().is_ok());
-    is_cache && experiment.findings.iter().any(|f| f.value.is_some() && f.labels.is(Labels::TIER, tier))
+    is_cache && found(tier)
 }
 
 /// Whether a step that a number rests on has no value. Points of a curve only draw its shape: where time ran out before
@@ -83,7 +89,7 @@ mod tests {
 
     fn forgiven(tier: &str, value: Option<f64>, refused: &str) -> bool {
         let experiment = experiment(tier, value, refused);
-        is_known_otherwise(&experiment.plan.refused[0], &experiment)
+        is_known_otherwise(&experiment.plan.refused[0], |tier| is_found(&experiment, tier))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_model::{Bytes, ChainLayout, PageKind, parse_size};
+use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 
 /// A size above zero.
@@ -36,6 +36,59 @@ pub(crate) fn threads(text: &str) -> Result<ThreadCount, String> {
             .map(ThreadCount::Exactly)
             .ok_or_else(|| "use one, cores (physical cores), cpus (hardware threads) or a number above 0".into()),
     }
+}
+
+/// A selector of cpus that is well formed; which of them there are, the machine tells.
+pub(crate) fn cpus(text: &str) -> Result<String, String> {
+    let mut parts = text.split(',').map(str::trim).filter(|part| !part.is_empty()).peekable();
+    if parts.peek().is_none() {
+        return Err("it names no cpu; use 0-3,8, node:1, socket:0, core:5, llc:2, all or !2".into());
+    }
+    parts.try_for_each(|part| cpus_part(part.strip_prefix('!').unwrap_or(part)))?;
+    Ok(text.to_owned())
+}
+
+fn cpus_part(part: &str) -> Result<(), String> {
+    match part.split_once(':').filter(|(kind, _)| kind.chars().all(char::is_alphabetic)) {
+        _ if part == "all" => Ok(()),
+        Some(("node" | "socket" | "core" | "llc", id)) => {
+            id.parse::<u32>().map(|_| ()).map_err(|_| format!("'{id}' is not an id"))
+        }
+        Some((kind, _)) => Err(format!("'{kind}' is not a group; use node, socket, core or llc")),
+        None if part.is_empty() => Err("nothing follows the '!'; write !2 to leave out cpu 2".into()),
+        None => part.parse::<IdSet>().map(|_| ()).map_err(|e: ListError| e.to_string()),
+    }
+}
+
+/// A job, operation or kernel that some machine of this architecture has. Jobs are called as the plain operation.
+pub(crate) fn operation(text: &str) -> Result<String, String> {
+    let ids = tiermark_kernels::streams().iter().map(|spec| spec.info.id);
+    let mut known: Vec<&str> = ids.flat_map(|id| [id.split('/').next().unwrap_or(id), id]).collect();
+    if known.contains(&text) {
+        return Ok(text.to_owned());
+    }
+    // A kernel's typo is nearest to a kernel, an operation's to an operation.
+    known.retain(|name| name.contains('/') == text.contains('/'));
+    // Where half of the letters differ it is another word.
+    let near =
+        known.into_iter().min_by_key(|name| edits(text, name)).filter(|name| 2 * edits(text, name) <= name.len());
+    let near = near.map_or_else(String::new, |name| format!("; the nearest is '{name}'"));
+    Err(format!("unknown operation '{text}'{near}; `tiermark list kernels` shows all"))
+}
+
+/// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
+fn edits(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.chars().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.chars().count()]
 }
 
 /// What memory holds: `random` or `zeros`.
@@ -82,6 +135,12 @@ mod tests {
         assert_eq!(seconds("2m"), Ok(120.0));
         assert_eq!(seconds("1.5s"), Ok(1.5));
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
+        for good in ["0-3,8", "all", "!2", "node:1,!core:5", "0-7:1/2", "99"] {
+            assert_eq!(cpus(good).as_deref(), Ok(good));
+        }
+        for good in ["read", "write", "copy", "triad", "write.nt", "copy/portable"] {
+            assert_eq!(operation(good).as_deref(), Ok(good));
+        }
     }
 
     #[test]
@@ -95,5 +154,21 @@ mod tests {
             assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
         assert!(threads("0").unwrap_err().contains("cores"));
+        for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
+            assert!(cpus(bad).is_err(), "{bad}");
+        }
+        assert!(operation("reed").unwrap_err().contains("nearest is 'read'"));
+        assert!(operation("copy/portabel").unwrap_err().contains("nearest is 'copy/portable'"));
+        assert!(!operation("foo").unwrap_err().contains("nearest"));
+        assert!(operation("").is_err());
+    }
+
+    #[test]
+    fn words_are_as_far_apart_as_they_need_edits() {
+        for (from, to, edits_between) in
+            [("", "abc", 3), ("read", "read", 0), ("reed", "read", 1), ("tirad", "triad", 2)]
+        {
+            assert_eq!(edits(from, to), edits_between, "{from} {to}");
+        }
     }
 }

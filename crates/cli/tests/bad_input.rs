@@ -12,8 +12,8 @@ const MACHINE: &str = "synth:sockets=2,cores=2,smt=1,mem=4G";
 
 /// Every command line, its exit code, and words that its sentence must hold.
 const CASES: &[(&[&str], i32, &[&str])] = &[
-    (&["bandwidth", "--op", "reed"], 4, &["'reed'", "tiermark list kernels"]),
-    (&["bandwidth", "--op", "read/avx9", "--sizes", "1M"], 4, &["read/avx9", "tiermark list kernels"]),
+    (&["bandwidth", "--op", "reed"], 2, &["unknown operation 'reed'", "nearest is 'read'", "tiermark list kernels"]),
+    (&["bandwidth", "--op", "read/avx9", "--sizes", "1M"], 2, &["read/avx9", "tiermark list kernels"]),
     (&["latency", "--sizes", "0"], 2, &["'0'", "at least 1K"]),
     (&["latency", "--sizes", "64"], 4, &["64 B", "too small", "1K"]),
     (&["latency", "--sizes", "1.3"], 2, &["'1.3'", "whole number of bytes"]),
@@ -24,7 +24,10 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["latency", "--chains", "33"], 2, &["33", "1..=32"]),
     (&["latency", "--cpus", "99"], 4, &["cpu 99", "0-3"]),
     (&["latency", "--cpus", "node:7"], 4, &["node 7", "0-3"]),
-    (&["latency", "--cpus", "3-1"], 4, &["backwards"]),
+    (&["latency", "--cpus", "3-1"], 2, &["backwards"]),
+    (&["latency", "--cpus", "banana"], 2, &["banana", "0-3,8"]),
+    (&["latency", "--cpus", ""], 2, &["names no cpu", "node:1"]),
+    (&["latency", "--pages", "base", "--page", "thp"], 2, &["--pages", "--page"]),
     (&["latency", "--sizes", "1M", "--mem-node", "5"], 4, &["node 5", "0-1"]),
     (&["latency", "--sizes", "1M", "--page", "1G"], 4, &["1 GiB", "0 are free", "nr_hugepages"]),
     (&["latency", "--page", "3M"], 2, &["3M", "2M"]),
@@ -38,12 +41,15 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["help", "frob"], 2, &["frob", "latency"]),
     (&["list", "frob"], 2, &["frob", "kernels"]),
     (&["show", "nope"], 2, &["nope", "no run"]),
+    (&["show", "/nonexistent/x.json"], 2, &["/nonexistent/x.json", "check the path"]),
     (&["show", "last"], 2, &["no last run", "tiermark survey"]),
     (&["show", "/etc/passwd"], 1, &["/etc/passwd", "line 1"]),
     (&["machine", "--root", "/nonexistent"], 2, &["/nonexistent", "sys"]),
-    (&["machine", "--root", "/etc/passwd"], 2, &["/etc/passwd", "sys"]),
+    (&["machine", "--root", "/etc/passwd"], 2, &["/etc/passwd", "not a tar archive"]),
     (&["latency", "--json=/nonexistent/x.json", "--sizes=32K", "--quick"], 2, &["/nonexistent/x.json", "choose"]),
-    (&["latency", "--json=/nonexistent/x.json", "--dry-run"], 2, &["/nonexistent/x.json", "choose"]),
+    (&["latency", "--json=x.json", "--dry-run"], 2, &["a plan is printed, not saved", "--json=- --dry-run"]),
+    (&["latency", "--sizes", "1T", "--dry-run"], 4, &["1 TiB", "free"]),
+    (&["latency", "--sizes", "1M", "--page", "1G", "--dry-run"], 4, &["0 are free", "nr_hugepages"]),
     (&["latency", "--jsonl=/nonexistent/x.jsonl"], 2, &["/nonexistent/x.jsonl", "choose"]),
 ];
 
@@ -60,6 +66,35 @@ fn each_gets_a_sentence_and_its_exit_code() {
             assert!(ran.err.contains(word), "'{word}' is missing; {said}");
         }
     }
+}
+
+#[test]
+fn each_refusal_is_told_once() {
+    for more in [&["--mem-node=7"][..], &["--max-mem=1K"], &["--mem-node=7", "--dry-run"]] {
+        let ran = User::new().run(&[&["survey", "--simulate", MACHINE], more].concat()).expect(4);
+        let mut lines: Vec<&str> = ran.err.lines().collect();
+        let all = lines.len();
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), all, "{}", ran.err);
+        assert_eq!(ran.out, "");
+    }
+}
+
+#[test]
+fn a_dry_run_leaves_documents_alone_and_tells_what_would_be_refused() {
+    let user = User::new();
+    let run = |more: &[&str]| user.run(&[&["latency", "--simulate", MACHINE, "--dry-run"], more].concat());
+    fs::write(user.path("keep.json"), "kept").unwrap();
+    for more in [&["--json=keep.json"][..], &["--json=keep.json", "--mem-node=7"]] {
+        run(more).expect(2);
+        assert_eq!(fs::read_to_string(user.path("keep.json")).unwrap(), "kept");
+    }
+    let plan = run(&["--sizes=1M,1T"]).expect(5).out;
+    assert!(plan.contains("SIMULATED") && plan.contains("Plan of latency: 1 step") && plan.contains("1 TiB"), "{plan}");
+    run(&["--sizes=1M,1T", "--allow-partial"]).expect(0);
+    let plan = run(&["--sizes=1T", "--json=-"]).expect(4).json();
+    assert_eq!((&plan[0]["simulated"], plan[0]["plan"]["refused"].as_array().unwrap().len()), (&MACHINE.into(), 1));
 }
 
 #[test]
@@ -110,7 +145,7 @@ fn a_store_that_cannot_be_written_costs_a_warning_not_the_run() {
     let beside = fs::read_dir(user.home.path()).unwrap().flatten().map(|e| e.file_name().into_string().unwrap());
     let saved: Vec<String> = beside.filter(|n| n.starts_with("tiermark-") && n.ends_with(".json")).collect();
     assert_eq!(saved.len(), 1, "the document goes to the current directory");
-    assert!(ran.out.contains(&saved[0]), "{}", ran.out);
+    assert!(ran.err.contains(&saved[0]), "{}", ran.err);
 }
 
 #[test]

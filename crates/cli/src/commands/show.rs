@@ -1,8 +1,8 @@
 //! `tiermark show`: a saved run again.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
-use tiermark_history::{LoadError, MAX_DOCUMENT_BYTES, parse};
+use tiermark_history::{DocumentError, LoadError, MAX_DOCUMENT_BYTES, parse};
 use tiermark_model::{Exit, Run};
 
 use crate::args::ShowArgs;
@@ -31,6 +31,10 @@ fn from_store(reference: &str) -> Result<Run, Failure> {
     let store = shell::store();
     orphans::adopt(&store, false);
     store.load(reference).map_err(|error| match error {
+        // No such file and no such run are the same mistake.
+        LoadError::Document(DocumentError::Io { ref why, .. }) if why.kind() == ErrorKind::NotFound => {
+            Failure::usage(error)
+        }
         LoadError::Document(e) => Failure::tool(e),
         other => Failure::usage(other),
     })

@@ -36,13 +36,24 @@ impl ChainReader for Vec<u8> {
     }
 }
 
+/// An archive that ends or makes no sense after so many entries. The unpackers' own words are left out: they quote the file.
+fn damaged(path: &str, entries: usize, source: io::Error) -> DiscoverError {
+    if source.raw_os_error().is_some() {
+        return DiscoverError::Io { path: path.to_owned(), source };
+    }
+    let why = match entries {
+        0 => "it is not a directory and not a tar archive (.tar, .tar.gz, .tar.bz2)".to_owned(),
+        _ => format!("the archive is damaged after {entries} entries"),
+    };
+    DiscoverError::NotATree { path: path.to_owned(), why }
+}
+
 fn untar(path: &str, stream: impl Read) -> Result<Tree, DiscoverError> {
-    let damaged = |source: io::Error| DiscoverError::NotATree { path: path.to_owned(), why: source.to_string() };
     let mut tree = Tree::default();
     let mut total = 0u64;
     let mut archive = tar::Archive::new(stream.take(MAX_STREAM_BYTES));
-    for (count, entry) in archive.entries().map_err(damaged)?.enumerate() {
-        let mut entry = entry.map_err(damaged)?;
+    for (count, entry) in archive.entries().map_err(|e| damaged(path, 0, e))?.enumerate() {
+        let mut entry = entry.map_err(|e| damaged(path, count, e))?;
         if count >= MAX_ENTRIES || total > MAX_TOTAL_BYTES {
             return Err(DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_TOTAL_BYTES });
         }
@@ -57,7 +68,7 @@ fn untar(path: &str, stream: impl Read) -> Result<Tree, DiscoverError> {
         } else if kind.is_file() {
             let mut bytes = Vec::new();
             // One byte more than is allowed shows the reader that the file is too large.
-            entry.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(damaged)?;
+            entry.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| damaged(path, count + 1, e))?;
             total += bytes.len() as u64;
             tree.insert(&name, Entry::File(bytes));
         }

@@ -1,0 +1,73 @@
+//! `--dry-run`: the plan, what of it would be refused here, and nothing measured.
+
+use serde_json::json;
+use tiermark_engine::admit::{Fresh, admit};
+use tiermark_model::{Exit, Labels, Machine, Plan, Refusal, Request};
+
+use crate::args::RunArgs;
+use crate::measure::{Planned, complain_once};
+use crate::outcome;
+use crate::output::{self, Failure};
+
+/// Prints the plans, without the steps that there is no room for.
+///
+/// # Errors
+/// A [`Failure`] when standard output cannot be written.
+pub(crate) fn run(
+    planned: &[Planned],
+    machine: &Machine,
+    simulated: Option<&str>,
+    args: &RunArgs,
+) -> Result<Exit, Failure> {
+    let (mut plans, mut missing): (Vec<(Request, Plan)>, bool) = (Vec::new(), false);
+    for (request, plan) in planned {
+        let (plan, lacks) = match plan {
+            Ok(plan) => admitted(plan.clone(), machine),
+            Err(refusal) => (Plan { refused: vec![refusal.clone()], ..Plan::default() }, true),
+        };
+        missing |= lacks;
+        plans.push((request.clone(), plan));
+    }
+    let plan_of =
+        |(request, plan): &(Request, Plan)| json!({ "request": request, "plan": plan, "simulated": simulated });
+    let values = args.result.json.is_some().then(|| plans.iter().map(plan_of).collect::<Vec<_>>());
+    let (left, nothing): (Vec<_>, Vec<_>) = plans.into_iter().partition(|(_, plan)| !plan.steps.is_empty());
+    match values {
+        Some(values) => output::print(&serde_json::to_string_pretty(&values).map_err(Failure::tool)?)?,
+        None if !left.is_empty() => {
+            let head = simulated.map_or_else(String::new, |name| format!("SIMULATED machine '{name}'\n\n"));
+            output::print(&(head + &tiermark_report::plan(&left, &output::style(&args.view))))?;
+        }
+        None => {}
+    }
+    complain_once(nothing.iter().flat_map(|(_, plan)| &plan.refused));
+    Ok(match (left.is_empty(), missing && !args.place.allow_partial) {
+        (true, _) => Exit::Refused,
+        (false, true) => Exit::Partial,
+        (false, false) => Exit::Done,
+    })
+}
+
+/// The plan without the steps that the machine, as it was discovered, has no room for, and whether something is missing that
+/// was asked for. Points of a curve only draw its shape: without the largest it ends earlier.
+fn admitted(mut plan: Plan, machine: &Machine) -> (Plan, bool) {
+    let fresh = Fresh::discovered(machine);
+    let mut missing = false;
+    let mut refused: Vec<Refusal> = Vec::new();
+    plan.steps.retain(|step| {
+        let Err(refusal) = admit(&step.setup, machine, &fresh) else { return true };
+        missing |= !step.labels.is(Labels::PURPOSE, "curve");
+        refused.push(refusal);
+        false
+    });
+    missing |= plan.refused.iter().any(|refusal| {
+        let known = |tier: &str| plan.steps.iter().any(|step| step.labels.is(Labels::TIER, tier));
+        !outcome::is_known_otherwise(refusal, known)
+    });
+    for refusal in refused {
+        if !plan.refused.contains(&refusal) {
+            plan.refused.push(refusal);
+        }
+    }
+    (plan, missing)
+}
