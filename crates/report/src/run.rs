@@ -136,7 +136,7 @@ fn refusals(run: &Run, style: &Style) -> String {
 /// The refusal of a step; one that names nothing but the step's id names it in words.
 fn refused_step(observation: &Observation) -> Option<Refusal> {
     let mut refusal = observation.refusal.clone()?;
-    let words = words(&observation.labels, &[Labels::CPUS]);
+    let words = words(&observation.labels, &[Labels::CPUS, Labels::PURPOSE, Labels::SPAN]);
     if refusal.what == observation.step && !words.is_empty() {
         refusal.what = words;
     }
@@ -145,8 +145,9 @@ fn refused_step(observation: &Observation) -> Option<Refusal> {
 
 /// A list of refusals, those with the same reason and cure together; empty when there is none.
 pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
-    // More than these of one reason are counted, not listed.
+    // More than these of one reason are counted, but for a few.
     const LISTED: usize = 6;
+    const EXAMPLES: usize = 3;
     let mut groups: Vec<(&Refusal, Vec<&str>)> = Vec::new();
     for refusal in refusals {
         let known = groups.iter_mut().find(|(r, _)| r.why == refusal.why && r.cure == refusal.cure);
@@ -158,7 +159,7 @@ pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
     }
     let mut out = String::new();
     for (refusal, whats) in groups {
-        let listed = if style.verbose { whats.len() } else { LISTED };
+        let listed = if style.verbose || whats.len() <= LISTED { whats.len() } else { EXAMPLES };
         let mut what = whats.iter().take(listed).copied().collect::<Vec<_>>().join(", ");
         if whats.len() > listed {
             what.push_str(&format!(" and {} more", whats.len() - listed));
