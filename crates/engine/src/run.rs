@@ -13,20 +13,12 @@ use crate::host::{Fault, Host, Rig};
 use crate::judge;
 use crate::probe::{Lab, Probe};
 
-/// A tournament's heats: rounds, length of one shot, and the share of the best below which a kernel is out before the next round.
-/// The first heat takes the clearly slower ones out cheaply; the second tells the rest apart, with shots long enough for several of
-/// the millisecond blocks that string instructions need.
-const HEATS: [Heat; 2] = [
-    Heat { rounds: 2, shot: Duration::from_millis(3), cut: 0.8 },
-    Heat { rounds: 4, shot: Duration::from_millis(8), cut: 0.93 },
-];
-
-/// One part of a tournament.
-struct Heat {
-    rounds: usize,
-    shot: Duration,
-    cut: f64,
-}
+/// A tournament's first heat: rounds of short shots, some windows long; a kernel this much slower than the best is out after one.
+const HEAT: (usize, Duration, f64) = (2, Duration::from_millis(3), 0.8);
+/// Its final: this many of the best, in shots long enough for several of the millisecond blocks that string instructions need.
+const FINAL: (usize, usize, Duration) = (3, 3, Duration::from_millis(8));
+/// Kernels this near to the best are equals; the one named first in the plan wins, so that chance does not name the winner.
+const EQUAL: f64 = 0.99;
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever.
 const MAX_REFINEMENTS: usize = 8;
@@ -221,12 +213,7 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
         if field.len() > 1 {
             cell.rivals = tournament(rig, &field, stamp_ns)?;
         }
-        let best = cell
-            .rivals
-            .iter()
-            .filter(|r| r.value.is_some())
-            .max_by(|a, b| f64::total_cmp(&a.value.unwrap_or(0.0), &b.value.unwrap_or(0.0)));
-        cell.winner = Some(best.map_or_else(|| kernel.clone(), |r| r.kernel.clone()));
+        cell.winner = Some(winner(&cell.rivals).unwrap_or_else(|| kernel.clone()));
     }
     match &cell.winner {
         Some(winner) if !rivals.is_empty() => rig.select(winner),
@@ -234,22 +221,44 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
     }
 }
 
-/// Short shots of every kernel in turn, A B C A B C …, those clearly behind out before each round.
+/// Short shots of every kernel in turn, A B C A B C …; then longer ones of the best few.
 fn tournament(rig: &mut dyn Rig, field: &[KernelId], stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
     let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
-    for heat in HEATS.iter().flat_map(|heat| std::iter::repeat_n(heat, heat.rounds)) {
+    let (rounds, shot, cut) = HEAT;
+    for _ in 0..rounds {
         let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
         for (kernel, trial) in field.iter().zip(&mut trials) {
-            if tiermark_stats::median(trial).is_some_and(|m| m < heat.cut * best) {
-                continue;
+            if tiermark_stats::median(trial).is_none_or(|m| m >= cut * best) {
+                trial.extend(try_kernel(rig, kernel, shot, stamp_ns)?);
             }
-            rig.select(kernel)?;
-            trial.extend(analyse(&rig.shot(heat.shot)?, Metric::Bandwidth, stamp_ns).value);
         }
     }
-    Ok(field
-        .iter()
-        .zip(&trials)
-        .map(|(kernel, t)| Rival { kernel: kernel.clone(), value: tiermark_stats::median(t) })
-        .collect())
+    let (finalists, rounds, shot) = FINAL;
+    let mut order: Vec<usize> = (0..field.len()).collect();
+    order.sort_by(|a, b| rate(&trials[*b]).total_cmp(&rate(&trials[*a])));
+    order.truncate(finalists);
+    let mut last: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
+    for _ in 0..rounds {
+        for index in &order {
+            last[*index].extend(try_kernel(rig, &field[*index], shot, stamp_ns)?);
+        }
+    }
+    let value = |index: usize| tiermark_stats::median(&last[index]).or_else(|| tiermark_stats::median(&trials[index]));
+    Ok(field.iter().enumerate().map(|(index, kernel)| Rival { kernel: kernel.clone(), value: value(index) }).collect())
+}
+
+fn try_kernel(rig: &mut dyn Rig, kernel: &KernelId, shot: Duration, stamp_ns: f64) -> Result<Option<f64>, Fault> {
+    rig.select(kernel)?;
+    Ok(analyse(&rig.shot(shot)?, Metric::Bandwidth, stamp_ns).value)
+}
+
+/// Median rate of a kernel's trials; below all others where none was undisturbed.
+fn rate(trials: &[f64]) -> f64 {
+    tiermark_stats::median(trials).unwrap_or(f64::NEG_INFINITY)
+}
+
+/// The first of those that are as fast as the fastest.
+fn winner(rivals: &[Rival]) -> Option<KernelId> {
+    let best = rivals.iter().filter_map(|r| r.value).fold(0.0, f64::max);
+    rivals.iter().find(|r| r.value.is_some_and(|v| v >= EQUAL * best)).map(|r| r.kernel.clone())
 }
