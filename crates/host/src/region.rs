@@ -14,8 +14,10 @@ use crate::sys::{Advice, Mapping, pin};
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
 /// 22 lines apart (0, 1408, 2816) keep at least 20 lines between any two, around the page's end too.
 pub(crate) const SKEW: usize = 22 * 64;
-/// What skewing can take of a mapping for each stream after the first.
-const SKEW_ROOM: usize = 4096 + SKEW;
+/// Starts differ modulo this.
+pub(crate) const SKEW_PAGE: usize = 4096;
+/// What skewing can take of a mapping for each stream after the first: the rest of a page, and twice the skew.
+pub(crate) const SKEW_ROOM: usize = SKEW_PAGE + 2 * SKEW;
 /// Filled in pieces, so that a request to stop is heard.
 const FILL_PIECE: usize = 16 << 20;
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tiermark_kernels::{Fill, Op, SPAN_QUANTUM, StreamSpec};
 use tiermark_model::Layout;
+use tiermark_model::kernel::StoreKind;
 
 use crate::clock::Clock;
-use crate::region::{Region, SKEW};
+use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
 use crate::sys::{ChaseCall, LineOrder, StreamCall, StreamPlan};
 
 /// A chase block takes at least this long where 4,096 accesses a chain allow: short enough that a preemption spoils
@@ -16,8 +17,8 @@ const CHASE_BLOCK_NS: f64 = 4_000.0;
 /// Accesses of a block, all chains together, at least; per chain, at most.
 const CHASE_ACCESSES: (usize, usize) = (64, 4_096);
 /// What a stream block aims at: longer than a chase's, because kernels with fenced stores drain at the end of each block.
-/// Six times longer blocks changed no DRAM rate by more than the noise of 1 % (512 MiB, A B A B).
-const STREAM_BLOCK_NS: f64 = 9_000.0;
+/// At 9 µs that took 2 % of triad.nt in 16 KiB (A B A B).
+const STREAM_BLOCK_NS: f64 = 36_000.0;
 /// A stream block covers at least this much where its span does, so that prefetchers run up once for many lines.
 const STREAM_BLOCK_LEAST: usize = 64 << 10;
 /// String instructions choose how their stores reach memory by the length of the one call: measured on a Zen 5 with
@@ -68,16 +69,15 @@ pub(crate) struct ChaseWork {
     block_ns: f64,
 }
 
-/// Lays the streams of a kernel out in a region: equal spans whose starts differ modulo 4 KiB.
+/// Lays the streams of a kernel out in a region: equal spans, each from a page of its own on, whose starts differ modulo
+/// 4 KiB.
 pub(crate) fn stream_plan(region: &Region, streams: usize) -> StreamPlan {
-    let skew_room = streams.saturating_sub(1) * (4096 + SKEW);
+    let skew_room = streams.saturating_sub(1) * SKEW_ROOM;
     let room = region.bytes.min(region.used.saturating_sub(skew_room)) / streams.max(1);
     let span = room / SPAN_QUANTUM * SPAN_QUANTUM;
     let mut offsets = [0; 3];
     for i in 1..streams.min(3) {
-        let after = offsets[i - 1] + span;
-        // The first offset from there on that lies at its own place of a 4 KiB page.
-        offsets[i] = after + (i * SKEW + 4096 - after % 4096) % 4096;
+        offsets[i] = (offsets[i - 1] + span).next_multiple_of(SKEW_PAGE) + i * SKEW;
     }
     StreamPlan { offsets, span, zeros: region.layout == Layout::Zeros }
 }
@@ -108,6 +108,11 @@ impl Work {
         let mut work =
             StreamWork { bytes: call.span(), call, useful_per_byte, passes: 1, blocks: 1, next: 0, block_ns: 0.0 };
         if region.bytes <= cache_bytes {
+            // Cached lines in the pages of a destination slow non-temporal stores to its other lines: 106 GB/s of triad.nt in
+            // 16 KiB where flushed pages take 132 (Zen 5, `benches/nt_neighbours.c`).
+            if spec.info.store_kind == StoreKind::NonTemporal {
+                work.call.flush_written();
+            }
             std::hint::black_box(work.block());
         }
         work.calibrate(least_block(spec, work.call.span(), cache_bytes), clock);
@@ -301,7 +306,8 @@ mod tests {
                 assert_eq!(plan.span, bytes as usize / streams / 64 * 64);
                 let offsets = &plan.offsets[..streams];
                 assert!(offsets[streams - 1] + plan.span <= region.used);
-                assert!(offsets.windows(2).all(|w| w[0] + plan.span <= w[1]));
+                // No two share a page.
+                assert!(offsets.windows(2).all(|w| (w[0] + plan.span - 1) / 4096 < w[1] / 4096));
                 for (i, a) in offsets.iter().enumerate() {
                     for b in &offsets[..i] {
                         let apart = (a - b) % 4096;

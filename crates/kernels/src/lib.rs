@@ -14,6 +14,7 @@ mod registry;
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
+pub mod cache;
 mod chase;
 pub mod clock;
 pub mod layout;

@@ -133,6 +133,14 @@ impl StreamCall {
         unsafe { (self.run)(&raw const args) }
     }
 
+    /// Brings the pages of the stream that is written out of the caches.
+    pub(crate) fn flush_written(&self) {
+        let dst = self.args.dst;
+        let upto_page_end = (dst as usize + self.args.bytes).next_multiple_of(4096) - dst as usize;
+        // SAFETY: mappings end at a page's end, and the stream begins inside.
+        unsafe { tiermark_kernels::cache::flush(dst, upto_page_end) }
+    }
+
     /// Calls the kernel for one line: what a call costs beside its work.
     pub(crate) fn run_least(&self) -> u64 {
         self.run(0, SPAN_QUANTUM, 1)

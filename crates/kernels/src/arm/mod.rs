@@ -3,6 +3,7 @@
 #[macro_use]
 mod stream;
 
+pub(crate) mod cache;
 pub(crate) mod chase;
 pub(crate) mod clock;
 mod neon;

@@ -5,6 +5,7 @@ mod stream;
 #[macro_use]
 mod variants;
 
+pub(crate) mod cache;
 pub(crate) mod chase;
 pub(crate) mod clock;
 mod random;

@@ -1,0 +1,18 @@
+//! Flushing lines.
+
+use std::arch::asm;
+
+/// Writes the line at an address back and drops it from every cache.
+///
+/// # Safety
+/// The address is mapped.
+pub(crate) unsafe fn flush_line(line: *const u8) {
+    // SAFETY: changes no data; part of SSE2. The caller promises the mapping.
+    unsafe { asm!("clflush [{}]", in(reg) line, options(nostack, preserves_flags)) };
+}
+
+/// Waits until lines flushed before have left.
+pub(crate) fn flush_done() {
+    // SAFETY: orders memory accesses, nothing else.
+    unsafe { asm!("mfence", options(nostack, preserves_flags)) };
+}
