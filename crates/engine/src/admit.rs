@@ -3,7 +3,7 @@
 
 mod room;
 
-use tiermark_model::{Bytes, CpuId, IdSet, Machine, Node, NodeId, Refusal, RegionSetup, Setup};
+use tiermark_model::{Bytes, CpuId, IdSet, Machine, MemPolicy, Node, NodeId, Refusal, RegionSetup, Setup};
 
 pub use room::{Fresh, Pool};
 
@@ -27,6 +27,7 @@ pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refu
     }
     for (index, region) in setup.regions.iter().enumerate() {
         admit_bytes(region)?;
+        admit_policy(region, region_nodes(setup, index, machine).len())?;
         for node in region_nodes(setup, index, machine).iter() {
             admit_node(node, machine)?;
         }
@@ -89,6 +90,21 @@ fn admit_bytes(region: &RegionSetup) -> Result<(), Refusal> {
     }
 }
 
+/// Weights must name every node once, and leave something to deal out.
+fn admit_policy(region: &RegionSetup, nodes: usize) -> Result<(), Refusal> {
+    let MemPolicy::Weighted(weights) = &region.policy else { return Ok(()) };
+    let round: u64 = weights.iter().map(|w| u64::from(*w)).sum();
+    let why = match weights.len() {
+        n if n != nodes => format!("{n} weights for {nodes} nodes"),
+        // The kernel's own weights are bytes.
+        _ if weights.iter().any(|w| *w > 255) => "a weight is above 255".to_owned(),
+        _ if round == 0 => "all weights are zero".to_owned(),
+        _ => return Ok(()),
+    };
+    let cure = "give each node a weight from 0 to 255: --weighted-interleave 0:3,1:1";
+    Err(Refusal::new(format!("weighted interleave over nodes {}", region.nodes), why, cure))
+}
+
 /// Whether memory of a node may be had at all.
 ///
 /// # Errors
@@ -142,7 +158,7 @@ mod tests {
                 page,
                 layout: Layout::Data,
             }],
-            threads: vec![ThreadSetup { cpu, role: Role::Chase { chains: 1 }, region: 0 }],
+            threads: vec![ThreadSetup::new(cpu, Role::Chase { chains: 1 }, 0)],
             seed: 1,
         }
     }

@@ -7,6 +7,7 @@
 use tiermark_model::{Disturbance, Metric};
 
 use crate::host::{Shot, ThreadShot};
+use crate::roll::{Roll, Work};
 
 /// A block this many times longer than its thread's median is a gap: ordinary jitter (a timer tick, a refresh, a TLB
 /// miss burst) stays well under it, a lost time slice (≥ 0.75 ms against blocks of about 10 µs) far above.
@@ -24,6 +25,8 @@ const WINDOW_BLOCKS: f64 = 8.0;
 pub struct ShotResult {
     /// ns per access, or bytes per second, stamp cost subtracted; `None` when nothing undisturbed was left.
     pub value: Option<f64>,
+    /// The same of each named part of the setup.
+    pub parts: Vec<Option<f64>>,
     /// Its part of the step's disturbance account.
     pub disturbance: Disturbance,
     /// ns per access of every block as the clock gave it, gaps included, the stamp not subtracted (latency only).
@@ -90,19 +93,21 @@ fn durations(shot: &ThreadShot) -> impl Iterator<Item = f64> + '_ {
 }
 
 /// Analyses one shot. `stamp_ns` is the cost of one clock stamp, subtracted from every block.
-pub fn analyse(shot: &Shot, metric: Metric, stamp_ns: f64) -> ShotResult {
-    let block_work = shot.threads.first().map_or(0.0, |t| t.per_block);
+pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
+    let members = roll.members();
+    let counted = || members.iter().filter_map(|index| shot.threads.get(*index));
+    let block_work = counted().next().map_or(0.0, |t| t.per_block);
     let mut result = ShotResult { core_hz: core_clocks(shot), block_work, ..ShotResult::default() };
     account_guards(shot, &mut result.disturbance);
     let tracks: Vec<Track<'_>> = shot.threads.iter().filter_map(Track::new).collect();
-    if tracks.is_empty() || tracks.len() < shot.threads.len() {
+    if members.is_empty() || tracks.len() < roll.threads.len().max(shot.threads.len()) {
         result.disturbance.shots_set_aside = 1;
         return result;
     }
     account_gaps(&tracks, &mut result.disturbance);
     result.overhead_share = tracks.iter().map(|t| stamp_ns / t.median_block).fold(0.0, f64::max);
-    if metric == Metric::Latency {
-        result.blocks_ns = shot.threads.iter().flat_map(|t| durations(t).map(|d| (d / t.per_block) as f32)).collect();
+    if roll.metric == Metric::Latency {
+        result.blocks_ns = counted().flat_map(|t| durations(t).map(|d| (d / t.per_block) as f32)).collect();
         result.stamp_per_access = stamp_ns / block_work;
     }
     let windows = common_windows(&tracks);
@@ -110,13 +115,16 @@ pub fn analyse(shot: &Shot, metric: Metric, stamp_ns: f64) -> ShotResult {
         windows.iter().copied().filter(|(from, to)| !tracks.iter().any(|t| t.disturbed(*from, *to))).collect();
     result.disturbance.windows = windows.len() as u64;
     let whole = result.disturbance.migrations == 0 && result.disturbance.major_faults == 0;
-    result.value = if !whole {
-        None
-    } else if metric == Metric::Latency {
-        median_block(&tracks, &clean, stamp_ns)
-    } else {
-        median_rate(&tracks, &clean, stamp_ns)
+    let value = |work: Work, members: &[usize]| {
+        let members: Vec<&Track<'_>> = members.iter().map(|index| &tracks[*index]).collect();
+        match work {
+            _ if !whole => None,
+            Work::Accesses => median_block(&members, &clean, stamp_ns),
+            Work::Bytes => median_rate(&members, &clean, stamp_ns),
+        }
     };
+    result.value = value(roll.threads[members[0]], &members);
+    result.parts = roll.parts.iter().map(|(_, work, members)| value(*work, members)).collect();
     // Windows count as clean only where the shot counts.
     result.disturbance.clean_windows = if whole { clean.len() as u64 } else { 0 };
     result.disturbance.shots_set_aside = u64::from(result.value.is_none());
@@ -125,7 +133,7 @@ pub fn analyse(shot: &Shot, metric: Metric, stamp_ns: f64) -> ShotResult {
 
 /// Median time of an access over the blocks inside clean windows: the mean of the middle fifth of them, which is as
 /// robust as the median and does not stand on the clock's own steps (10 ns on some processors, 0.25 % of a short block).
-fn median_block(tracks: &[Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
+fn median_block(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
     let mut values = Vec::new();
     for track in tracks {
         let stamps = &track.shot.stamps_ns;
@@ -148,7 +156,7 @@ fn middle_fifth(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Median over clean windows of the bytes all threads moved inside the window, over its length.
-fn median_rate(tracks: &[Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
+fn median_rate(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
     let rates: Vec<f64> = clean
         .iter()
         .map(|(from, to)| {
@@ -251,6 +259,10 @@ mod tests {
         }
     }
 
+    fn analyse(shot: &Shot, metric: Metric, stamp_ns: f64) -> ShotResult {
+        super::analyse(shot, &Roll::plain(metric, shot.threads.len()), stamp_ns)
+    }
+
     fn shot(threads: Vec<ThreadShot>) -> Shot {
         Shot { threads }
     }
@@ -334,6 +346,21 @@ mod tests {
         let a = thread(0.0, 65_536.0, &[6_553.6; 100]);
         let b = thread(1e9, 65_536.0, &[6_553.6; 100]);
         assert_eq!(analyse(&shot(vec![a, b]), Metric::Bandwidth, 0.0).value, None);
+    }
+
+    #[test]
+    fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
+        let chase = thread(0.0, 64.0, &[6_400.0; 400]);
+        let load = |rate: f64| thread(0.0, 65_536.0, &vec![65_536.0 / rate; 400]);
+        let roll = Roll {
+            metric: Metric::Latency,
+            threads: vec![Work::Accesses, Work::Bytes, Work::Bytes],
+            parts: vec![("load".into(), Work::Bytes, vec![1, 2]), ("near".into(), Work::Bytes, vec![1])],
+        };
+        let result = super::analyse(&shot(vec![chase, load(10.0), load(20.0)]), &roll, 0.0);
+        assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
+        assert!((result.parts[0].unwrap() / 30e9 - 1.0).abs() < 1e-6 && (result.parts[1].unwrap() / 10e9 - 1.0).abs() < 1e-6);
+        assert_eq!(result.blocks_ns.len(), 400);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Interval, KernelId, Labels, Metric, Observation, PlacementProof, Refusal, Rival, Sample, Step, Tail,
+    Disturbance, Interval, KernelId, Labels, Metric, Observation, Part, PlacementProof, Refusal, Rival, Sample, Step, Tail,
     Unit,
 };
 
 use crate::analyse::{ShotResult, merge};
 use crate::judge;
 use crate::probe::Lab;
+use crate::roll::{Roll, Work};
 
 /// Confidence level of every interval.
 const LEVEL: f64 = 0.95;
@@ -28,6 +29,9 @@ pub(crate) struct Cell {
     /// Samples by allocation.
     groups: Vec<Vec<f64>>,
     samples: Vec<Sample>,
+    roll: Roll,
+    /// Samples of each named part.
+    parts: Vec<Vec<f64>>,
     disturbance: Disturbance,
     blocks_ns: Vec<f32>,
     stamp_per_access: f64,
@@ -48,10 +52,13 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn new(step: Step) -> Self {
+        let roll = Roll::of(&step);
         Self {
             step,
             groups: Vec::new(),
             samples: Vec::new(),
+            parts: vec![Vec::new(); roll.parts.len()],
+            roll,
             disturbance: Disturbance::default(),
             blocks_ns: Vec::new(),
             stamp_per_access: 0.0,
@@ -88,7 +95,15 @@ impl Cell {
         self.seconds += seconds;
     }
 
+    /// What of a shot counts.
+    pub(crate) fn roll(&self) -> &Roll {
+        &self.roll
+    }
+
     pub(crate) fn add(&mut self, shot: ShotResult) {
+        for (samples, value) in self.parts.iter_mut().zip(&shot.parts) {
+            samples.extend(value);
+        }
         merge(&mut self.disturbance, &shot.disturbance);
         self.core_hz.extend(shot.core_hz);
         self.overhead_share = self.overhead_share.max(shot.overhead_share);
@@ -191,6 +206,7 @@ impl Cell {
             placement: self.placement.clone(),
             core_hz: tiermark_stats::median(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
+            parts: self.parts(),
             rivals: self.rivals.clone(),
             overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
             started_seconds: self.started.unwrap_or_default(),
@@ -212,6 +228,17 @@ impl Cell {
         let quantum = self.quantum?;
         let visible = self.median().is_none_or(|m| quantum > self.step.stop.precision * m);
         visible.then_some(quantum)
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let part = |((name, work, _), samples): (&(String, Work, Vec<usize>), &Vec<f64>)| Part {
+            name: name.clone(),
+            unit: work.unit(),
+            value: tiermark_stats::median(samples),
+            min: samples.iter().copied().reduce(f64::min),
+            max: samples.iter().copied().reduce(f64::max),
+        };
+        self.roll.parts.iter().zip(&self.parts).map(part).collect()
     }
 
     fn tail(&self) -> Option<Tail> {

@@ -292,6 +292,7 @@ mod tests {
             placement: None,
             core_hz: Some(3e9),
             core_hz_spread: None,
+            parts: Vec::new(),
             rivals: Vec::new(),
             overhead_share: None,
             started_seconds: 0.0,

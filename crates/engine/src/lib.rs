@@ -9,7 +9,8 @@ pub mod event;
 pub mod host;
 mod judge;
 pub mod probe;
-pub mod run;
+pub mod roll;
+mod run;
 pub mod sim;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tiermark_model::{Experiment, KernelId, Metric, Observation, Plan, Refusal, Request, Rival, Role, Step};
+use tiermark_model::{Experiment, KernelId, Observation, Plan, Refusal, Request, Rival, Role, Step};
 use tiermark_stats::Rng;
 
 use crate::analyse::analyse;
@@ -12,6 +12,7 @@ use crate::event::{Event, Sink};
 use crate::host::{Fault, Host, Rig};
 use crate::judge;
 use crate::probe::{Lab, Probe};
+use crate::roll::Roll;
 
 /// A tournament's first heat: rounds of short shots, some windows long; a kernel this much slower than the best is out after one.
 const HEAT: (usize, Duration, f64) = (2, Duration::from_millis(3), 0.8);
@@ -199,7 +200,8 @@ fn shoot(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64) -> Resu
     choose_kernel(rig, cell, step, stamp_ns)?;
     for _ in 0..step.stop.shots {
         let shot = rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
-        cell.add(analyse(&shot, step.metric, stamp_ns));
+        let result = analyse(&shot, cell.roll(), stamp_ns);
+        cell.add(result);
     }
     cell.prove(rig.placement());
     Ok(())
@@ -211,7 +213,8 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
     if cell.winner.is_none() {
         let field: Vec<KernelId> = std::iter::once(kernel).chain(rivals).cloned().collect();
         if field.len() > 1 {
-            cell.rivals = tournament(rig, &field, stamp_ns)?;
+            let roll = Roll { parts: Vec::new(), ..cell.roll().clone() };
+            cell.rivals = tournament(rig, &field, &roll, stamp_ns)?;
         }
         cell.winner = Some(winner(&cell.rivals).unwrap_or_else(|| kernel.clone()));
     }
@@ -222,14 +225,14 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
 }
 
 /// Short shots of every kernel in turn, A B C A B C …; then longer ones of the best few.
-fn tournament(rig: &mut dyn Rig, field: &[KernelId], stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
+fn tournament(rig: &mut dyn Rig, field: &[KernelId], roll: &Roll, stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
     let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
     let (rounds, shot, cut) = HEAT;
     for _ in 0..rounds {
         let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
         for (kernel, trial) in field.iter().zip(&mut trials) {
             if tiermark_stats::median(trial).is_none_or(|m| m >= cut * best) {
-                trial.extend(try_kernel(rig, kernel, shot, stamp_ns)?);
+                trial.extend(try_kernel(rig, kernel, shot, roll, stamp_ns)?);
             }
         }
     }
@@ -240,16 +243,22 @@ fn tournament(rig: &mut dyn Rig, field: &[KernelId], stamp_ns: f64) -> Result<Ve
     let mut last: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
     for _ in 0..rounds {
         for index in &order {
-            last[*index].extend(try_kernel(rig, &field[*index], shot, stamp_ns)?);
+            last[*index].extend(try_kernel(rig, &field[*index], shot, roll, stamp_ns)?);
         }
     }
     let value = |index: usize| tiermark_stats::median(&last[index]).or_else(|| tiermark_stats::median(&trials[index]));
     Ok(field.iter().enumerate().map(|(index, kernel)| Rival { kernel: kernel.clone(), value: value(index) }).collect())
 }
 
-fn try_kernel(rig: &mut dyn Rig, kernel: &KernelId, shot: Duration, stamp_ns: f64) -> Result<Option<f64>, Fault> {
+fn try_kernel(
+    rig: &mut dyn Rig,
+    kernel: &KernelId,
+    shot: Duration,
+    roll: &Roll,
+    stamp_ns: f64,
+) -> Result<Option<f64>, Fault> {
     rig.select(kernel)?;
-    Ok(analyse(&rig.shot(shot)?, Metric::Bandwidth, stamp_ns).value)
+    Ok(analyse(&rig.shot(shot)?, roll, stamp_ns).value)
 }
 
 /// Median rate of a kernel's trials; below all others where none was undisturbed.

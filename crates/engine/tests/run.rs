@@ -29,7 +29,7 @@ fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: 
                 page,
                 layout,
             }],
-            threads: vec![ThreadSetup { cpu: 0, role, region: 0 }],
+            threads: vec![ThreadSetup::new(0, role, 0)],
             seed: 7,
         },
         stop,

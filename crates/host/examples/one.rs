@@ -47,7 +47,7 @@ fn chase(bytes: Bytes, page: PageKind, layout: ChainLayout, chains: u8) -> Setup
     let region = region(bytes, page, Layout::Chain(layout));
     Setup {
         regions: vec![region],
-        threads: vec![ThreadSetup { cpu: 0, role: Role::Chase { chains }, region: 0 }],
+        threads: vec![ThreadSetup::new(0, Role::Chase { chains }, 0)],
         seed: 1,
     }
 }
@@ -55,7 +55,7 @@ fn chase(bytes: Bytes, page: PageKind, layout: ChainLayout, chains: u8) -> Setup
 fn stream(kernel: &str, bytes: Bytes, threads: u32, page: PageKind) -> Setup {
     let layout = if kernel.contains("random") { Layout::Permuted } else { Layout::Data };
     let role = Role::Stream { kernel: KernelId::from(kernel), rivals: Vec::new() };
-    let thread = |cpu| ThreadSetup { cpu, role: role.clone(), region: cpu as usize };
+    let thread = |cpu| ThreadSetup::new(cpu, role.clone(), cpu as usize);
     Setup {
         regions: (0..threads).map(|_| region(bytes, page, layout)).collect(),
         threads: (0..threads).map(thread).collect(),

@@ -29,7 +29,7 @@ pub(crate) fn setup<'a>(setup: &'a Setup, machine: &Machine) -> Result<Vec<Order
 fn one_first_kernel(setup: &Setup) -> Result<(), Refusal> {
     let mut firsts = setup.threads.iter().filter_map(|thread| match &thread.role {
         Role::Stream { kernel, .. } => Some(kernel),
-        Role::Chase { .. } => None,
+        Role::Chase { .. } | Role::Load { .. } => None,
     });
     let first = firsts.next();
     match firsts.find(|kernel| Some(*kernel) != first) {
@@ -64,14 +64,18 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
                 return Err(Refusal::new(format!("{chains} chains"), "a chase follows 1 to 32", "use 1 to 32 chains"));
             }
         }
-        Role::Stream { kernel: first, rivals } => {
-            for id in std::iter::once(first).chain(rivals) {
+        Role::Stream { .. } | Role::Load { .. } => {
+            if role.kernels().next().is_none() {
+                return Err(Refusal::new("a load", "it names no kernel", PLAN));
+            }
+            for id in role.kernels() {
                 let spec = kernel(id)?;
                 if matches!(region.layout, Layout::Chain(_)) {
                     let why = "its region holds a chain, which streams would destroy";
                     return Err(Refusal::new(format!("kernel {id}"), why, PLAN));
                 }
-                if spec.info.op.pattern() == Pattern::Random && region.layout != Layout::Permuted {
+                let random = spec.info.op.pattern() == Pattern::Random;
+                if random && (region.layout != Layout::Permuted || matches!(role, Role::Load { .. })) {
                     let why = "its region has no permutation of lines";
                     return Err(Refusal::new(format!("kernel {id}"), why, PLAN));
                 }
@@ -83,14 +87,9 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
 
 /// The most arrays any kernel walks at once in a region.
 fn streams(setup: &Setup, index: usize) -> usize {
-    let walked = |role: &Role| match role {
-        Role::Chase { .. } => 1,
-        Role::Stream { kernel: first, rivals } => std::iter::once(first)
-            .chain(rivals)
-            .filter_map(|id| tiermark_kernels::stream(&id.0))
-            .map(|spec| usize::from(spec.info.op.streams()))
-            .max()
-            .unwrap_or(1),
+    let walked = |role: &Role| {
+        let specs = role.kernels().filter_map(|id| tiermark_kernels::stream(&id.0));
+        specs.map(|spec| usize::from(spec.info.op.streams())).max().unwrap_or(1)
     };
     setup.threads.iter().filter(|t| t.region == index).map(|t| walked(&t.role)).max().unwrap_or(1)
 }
@@ -143,7 +142,7 @@ mod tests {
             page: PageKind::Base,
             layout: Layout::Chain(tiermark_model::ChainLayout::Random),
         };
-        let threads = vec![ThreadSetup { cpu, role: Role::Chase { chains: 1 }, region: 0 }];
+        let threads = vec![ThreadSetup::new(cpu, Role::Chase { chains: 1 }, 0)];
         Setup { regions: vec![region], threads, seed: 1 }
     }
 

@@ -42,7 +42,7 @@ fn setup(machine: &Machine, nodes: &str) -> Setup {
     let cpu = machine.allowed_cpus.first().unwrap();
     Setup {
         regions: vec![region],
-        threads: vec![ThreadSetup { cpu, role: Role::Chase { chains: 1 }, region: 0 }],
+        threads: vec![ThreadSetup::new(cpu, Role::Chase { chains: 1 }, 0)],
         seed: 3,
     }
 }
@@ -86,7 +86,7 @@ fn without_mbind_memory_is_touched_first_where_it_shall_be() {
                 continue;
             }
             let mut setup = setup(&machine, &nodes.to_string());
-            setup.regions[0].policy = policy;
+            setup.regions[0].policy = policy.clone();
             let proof = host.prepare(&setup).unwrap().placement();
             assert_eq!(proof.on_target, Some(1.0), "{proof:?}");
             assert_eq!(proof.by_node.keys().copied().collect::<IdSet>(), nodes);

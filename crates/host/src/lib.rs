@@ -12,6 +12,7 @@ mod confined;
 mod crew;
 mod gate;
 mod linux;
+mod load;
 mod overheads;
 mod proof;
 mod region;

@@ -6,9 +6,10 @@ use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup,
+    deal,
 };
 
-use crate::sys::{Advice, Mapping, pin};
+use crate::sys::{Advice, Mapping, pin, take_pages_from};
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
@@ -28,8 +29,18 @@ pub(crate) enum Touch {
     Bound,
     /// The kernel has no NUMA, or there is one node: nothing to tell.
     Anywhere,
-    /// The kernel refused to be told: a thread on a cpu of each node touches that node's pages.
-    From(Vec<(NodeId, CpuId)>),
+    /// Each page is touched for its node.
+    Dealt(Deal),
+}
+
+/// Who touches which page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Deal {
+    /// The nodes. With a cpu, a thread on that cpu of the node touches, because the kernel refused to be told; without, the
+    /// touching thread says which node it wants.
+    nodes: Vec<(NodeId, Option<CpuId>)>,
+    /// One round of pages: the index of each page's node.
+    order: Vec<usize>,
 }
 
 /// A region of memory.
@@ -199,33 +210,41 @@ impl Region {
         Ok(starts.clone())
     }
 
-    /// Backs every page with memory, from the right cpus and without a chance of SIGBUS.
+    /// Backs every page with memory, from the right nodes and without a chance of SIGBUS.
     fn first_touch(&self, cpu: CpuId, stopped: &dyn Fn() -> bool) -> Result<(), Refusal> {
         let reserved = matches!(self.page, PageKind::Huge(_));
-        let from = match &self.touch {
-            Touch::From(nodes) => nodes.as_slice(),
+        let Touch::Dealt(deal) = &self.touch else {
             // Filling with data touches ordinary pages by itself; a chain of long strides leaves some out.
-            Touch::Bound | Touch::Anywhere if !reserved && !matches!(self.layout, Layout::Chain(_)) => return Ok(()),
-            Touch::Bound | Touch::Anywhere => &[],
+            return if reserved || matches!(self.layout, Layout::Chain(_)) { self.touch_pages(|_| true, stopped) } else { Ok(()) };
         };
-        let turns = from.len().max(1);
-        for turn in 0..turns {
-            if let Some((_, toucher)) = from.get(turn) {
-                repin(*toucher)?;
+        for (index, (node, toucher)) in deal.nodes.iter().enumerate() {
+            match toucher {
+                Some(cpu) => repin(*cpu)?,
+                None => take_pages_from(Some(*node)).map_err(|error| take_refused(*node, &error))?,
             }
-            for page in (0..self.mapping.len()).step_by(self.page_bytes).skip(turn).step_by(turns) {
-                // A page is at most 1 GiB: some 0.2 s to clear.
-                if stopped() {
-                    return Err(stop_refusal());
-                }
-                if reserved {
-                    self.mapping.touch_by_kernel(page).map_err(|error| pool_drained(self, page, &error))?;
-                    continue;
-                }
+            self.touch_pages(|page| deal.order[page % deal.order.len()] == index, stopped)?;
+        }
+        if deal.nodes.iter().any(|(_, toucher)| toucher.is_some()) {
+            return repin(cpu);
+        }
+        take_pages_from(None).map_err(|error| take_refused(0, &error))
+    }
+
+    /// Touches the pages, by number, that the filter wants.
+    fn touch_pages(&self, wanted: impl Fn(usize) -> bool, stopped: &dyn Fn() -> bool) -> Result<(), Refusal> {
+        for number in (0..self.mapping.len() / self.page_bytes).filter(|number| wanted(*number)) {
+            // A page is at most 1 GiB: some 0.2 s to clear.
+            if stopped() {
+                return Err(stop_refusal());
+            }
+            let page = number * self.page_bytes;
+            if matches!(self.page, PageKind::Huge(_)) {
+                self.mapping.touch_by_kernel(page).map_err(|error| pool_drained(self, page, &error))?;
+            } else {
                 (page..page + self.page_bytes).step_by(self.grain).for_each(|offset| self.mapping.touch(offset));
             }
         }
-        if from.is_empty() { Ok(()) } else { repin(cpu) }
+        Ok(())
     }
 }
 
@@ -276,17 +295,49 @@ fn place(mapping: &Mapping, order: &Order<'_>, machine: &Machine, notes: &mut Ve
         notes.push("no NUMA in this kernel: memory is not bound".to_owned());
         return Ok(Touch::Anywhere);
     }
-    let Err(error) = mapping.bind(order.setup.policy, &order.target) else { return Ok(Touch::Bound) };
+    let policy = &order.setup.policy;
+    let shares = policy.shares(order.target.len());
+    let told = match (policy, order.target.first()) {
+        (MemPolicy::Weighted(_), Some(first)) => take_pages_from(Some(first)).and_then(|()| take_pages_from(None)),
+        _ => mapping.bind(policy, &order.target),
+    };
+    let Err(error) = told else {
+        return Ok(match policy {
+            MemPolicy::Weighted(_) => {
+                let nodes = order.target.iter().map(|node| (node, None)).collect();
+                Touch::Dealt(Deal { nodes, order: deal(&shares) })
+            }
+            _ => Touch::Bound,
+        });
+    };
+    if *policy == MemPolicy::SystemWeighted {
+        return Err(Refusal::new(
+            "the kernel's weighted interleave",
+            format!("the kernel refused it: {error}"),
+            "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave",
+        ));
+    }
     // One node: it can come from nowhere else.
     if machine.nodes.len() == 1 {
         notes.push(format!("mbind refused ({error}): the machine has one node"));
         return Ok(Touch::Anywhere);
     }
+    touch_from_cpus(order, machine, &shares, &error, notes)
+}
+
+/// Finds a cpu of each node that its pages can be touched from.
+fn touch_from_cpus(
+    order: &Order<'_>,
+    machine: &Machine,
+    shares: &[u32],
+    error: &std::io::Error,
+    notes: &mut Vec<String>,
+) -> Result<Touch, Refusal> {
     let mut touchers = Vec::new();
     for node in order.target.iter() {
         let cpus = machine.node(node).map(|n| n.cpus.intersection(&machine.allowed_cpus)).unwrap_or_default();
         match cpus.first() {
-            Some(cpu) => touchers.push((node, cpu)),
+            Some(cpu) => touchers.push((node, Some(cpu))),
             None => {
                 return Err(Refusal::new(
                     format!("memory on node {node}"),
@@ -296,12 +347,21 @@ fn place(mapping: &Mapping, order: &Order<'_>, machine: &Machine, notes: &mut Ve
             }
         }
     }
-    if order.setup.policy == MemPolicy::Bind {
-        touchers.truncate(1);
-    }
-    let cpus: IdSet = touchers.iter().map(|(_, cpu)| *cpu).collect();
+    // Of several nodes that it may all come from, the first will do.
+    let shares = if shares.is_empty() { &[1] } else { shares };
+    touchers.truncate(shares.len());
+    let cpus: IdSet = touchers.iter().filter_map(|(_, cpu)| *cpu).collect();
     notes.push(format!("mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead"));
-    Ok(Touch::From(touchers))
+    Ok(Touch::Dealt(Deal { nodes: touchers, order: deal(shares) }))
+}
+
+/// Why a thread could not choose the node of its pages.
+fn take_refused(node: NodeId, error: &std::io::Error) -> Refusal {
+    Refusal::new(
+        format!("pages dealt out over nodes, at node {node}"),
+        format!("set_mempolicy was refused: {error}"),
+        "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
+    )
 }
 
 fn repin(cpu: CpuId) -> Result<(), Refusal> {

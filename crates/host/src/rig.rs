@@ -121,7 +121,7 @@ impl<'a> LinuxRig<'a> {
         }))?;
         let first = setup.threads.iter().find_map(|thread| match &thread.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
-            Role::Chase { .. } => None,
+            Role::Chase { .. } | Role::Load { .. } => None,
         });
         let spec = first.as_ref().map(check::kernel).transpose()?;
         rig.equip(spec)?;
@@ -218,10 +218,7 @@ impl LinuxHost {
             stamp_ns: self.bench.overheads.stamp_ns,
             region: Arc::clone(&regions[thread.region]),
             share: Share { index: sharers(index), of: sharers(setup.threads.len()) },
-            chains: match thread.role {
-                Role::Chase { chains } => Some(usize::from(chains)),
-                Role::Stream { .. } => None,
-            },
+            role: thread.role.clone(),
             many_nodes: self.machine.nodes.len() > 1,
             cache_bytes: self.cache_bytes(thread.cpu),
             stopped: Arc::clone(&self.stopped),

@@ -7,6 +7,7 @@ use tiermark_model::Layout;
 use tiermark_model::kernel::StoreKind;
 
 use crate::clock::Clock;
+use crate::load::LoadWork;
 use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
 use crate::sys::{ChaseCall, LineOrder, StreamCall, StreamPlan};
 
@@ -18,7 +19,7 @@ const CHASE_BLOCK_NS: f64 = 4_000.0;
 const CHASE_ACCESSES: (usize, usize) = (64, 4_096);
 /// What a stream block aims at: longer than a chase's, because kernels with fenced stores drain at the end of each block.
 /// At 9 µs that took 2 % of triad.nt in 16 KiB (A B A B).
-const STREAM_BLOCK_NS: f64 = 36_000.0;
+pub(crate) const STREAM_BLOCK_NS: f64 = 36_000.0;
 /// A stream block covers at least this much where its span does, so that prefetchers run up once for many lines.
 const STREAM_BLOCK_LEAST: usize = 64 << 10;
 /// String instructions choose how their stores reach memory by the length of the one call: measured on a Zen 5 with
@@ -44,6 +45,7 @@ const WARM_BLOCKS: usize = 512;
 pub(crate) enum Work {
     Stream(StreamWork),
     Chase(ChaseWork),
+    Load(LoadWork),
 }
 
 /// Streams through a region, block after block, round and round.
@@ -150,14 +152,16 @@ impl Work {
                 work.call.run(work.steps);
                 0
             }
+            Self::Load(work) => work.block(),
         }
     }
 
-    /// Accesses of a chase block, useful bytes of a stream block.
+    /// Accesses of a chase block, useful bytes of any other block.
     pub(crate) fn per_block(&self) -> f64 {
         match self {
             Self::Stream(work) => work.useful_per_byte * (work.bytes * work.passes) as f64,
             Self::Chase(work) => (work.steps * work.chains) as f64,
+            Self::Load(work) => work.per_block(),
         }
     }
 
@@ -166,6 +170,7 @@ impl Work {
         match self {
             Self::Stream(work) => work.block_ns,
             Self::Chase(work) => work.block_ns,
+            Self::Load(work) => work.block_ns(),
         }
     }
 
@@ -180,6 +185,7 @@ impl Work {
                 region.mapping.read_lines(region.bytes);
                 0
             }
+            Self::Load(work) => work.block(),
         }
     }
 

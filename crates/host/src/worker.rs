@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiermark_engine::{Guard, ThreadShot};
 use tiermark_kernels::StreamSpec;
-use tiermark_model::{CpuId, Refusal};
+use tiermark_model::{CpuId, Refusal, Role};
 
+use crate::check;
 use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
+use crate::load::LoadWork;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::sys::{self, LineOrder, Usage};
 use crate::work::{Share, Work};
@@ -36,8 +38,8 @@ pub(crate) struct Worker {
     pub(crate) region: Arc<Region>,
     /// Among the workers of its region; the first fills it.
     pub(crate) share: Share,
-    /// Chains of a chase; `None` for streams.
-    pub(crate) chains: Option<usize>,
+    /// What it does.
+    pub(crate) role: Role,
     /// Whether other memory than the region's may be far away, so that line orders are copied close.
     pub(crate) many_nodes: bool,
     /// Regions up to this size stay in the caches the cpu reaches.
@@ -83,15 +85,22 @@ impl Worker {
             Some(order) if self.many_nodes => Some(order.copied(&stopped).ok_or_else(stop_refusal)?),
             order => order,
         };
-        let work = match (self.chains, kernel) {
-            (Some(chains), _) => {
+        let work = match (&self.role, kernel) {
+            (Role::Chase { chains }, _) => {
+                let chains = usize::from(*chains);
                 let starts = self.region.starts(chains * self.share.of, &stopped)?;
                 let from = (chains * self.share.index).min(starts.len());
                 let mine = &starts[from..(from + chains).min(starts.len())];
                 Work::chase(&self.region, mine, self.cache_bytes, &self.clock)
             }
-            (None, Some(spec)) => Work::stream(&self.region, spec, order, self.share, self.cache_bytes, &self.clock),
-            (None, None) => Err("no kernel".to_owned()),
+            (Role::Stream { .. }, Some(spec)) => {
+                Work::stream(&self.region, spec, order, self.share, self.cache_bytes, &self.clock)
+            }
+            (Role::Stream { .. }, None) => Err("no kernel".to_owned()),
+            (Role::Load { kernels, pause_ns }, _) => {
+                let specs = kernels.iter().map(check::kernel).collect::<Result<Vec<_>, _>>()?;
+                LoadWork::new(&self.region, &specs, *pause_ns, self.share, &self.clock).map(Work::Load)
+            }
         };
         let what = || kernel.map_or("a chase".to_owned(), |spec| spec.info.id.to_owned());
         self.work = Some(work.map_err(|why| Refusal::new(what(), why, "choose another kernel, chain count or size"))?);

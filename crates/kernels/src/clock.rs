@@ -20,6 +20,12 @@ pub fn alu_chain(n: u64) -> u64 {
     arch::alu_chain(n)
 }
 
+/// Waits for `n` turns of a loop that takes one cycle or two a turn and touches no memory.
+#[inline(always)]
+pub fn spin(n: u64) {
+    arch::spin(n);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

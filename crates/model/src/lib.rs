@@ -30,6 +30,6 @@ pub use plan::{Effort, Metric, Plan, Request, Scope, Step, StopRule};
 pub use refusal::Refusal;
 pub use run::*;
 pub use selector::resolve_cpus;
-pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup};
+pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
 pub use verdict::{Grade, Reason, ReasonCode, Verdict};

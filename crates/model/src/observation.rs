@@ -61,6 +61,9 @@ pub struct Observation {
     pub core_hz: Option<f64>,
     /// Largest relative move of the core clock between the two ends of a shot, or between shots.
     pub core_hz_spread: Option<f64>,
+    /// What each named part of the setup came to, in the order in which the setup names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// The tournament between kernels, where one was held: useful bytes per second of each.
     pub rivals: Vec<Rival>,
     /// What the tool's own stamps cost, as a share of the value before it was subtracted.
@@ -82,6 +85,21 @@ pub struct Sample {
     pub allocation: u32,
     /// Value in the observation's unit.
     pub value: f64,
+}
+
+/// What one part of a setup came to while the whole was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// Its name in the setup (`load`, `local`, `remote`).
+    pub name: String,
+    /// Unit of the numbers: ns an access for chases, useful bytes per second for all others.
+    pub unit: Unit,
+    /// The median over undisturbed shots; `None` without any.
+    pub value: Option<f64>,
+    /// Smallest sample.
+    pub min: Option<f64>,
+    /// Largest sample.
+    pub max: Option<f64>,
 }
 
 /// What disturbed the shots of a step. Windows are pieces of a shot common to all its threads.

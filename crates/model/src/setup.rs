@@ -45,6 +45,16 @@ pub struct ThreadSetup {
     pub role: Role,
     /// Index into [`Setup::regions`].
     pub region: usize,
+    /// The part of the setup it belongs to, where the parts are to be told apart (`local`, `remote`); empty otherwise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+}
+
+impl ThreadSetup {
+    /// A thread that belongs to no part.
+    pub fn new(cpu: CpuId, role: Role, region: usize) -> Self {
+        Self { cpu, role, region, part: String::new() }
+    }
 }
 
 /// What a thread does between two clock stamps.
@@ -64,16 +74,72 @@ pub enum Role {
         /// Independent chains followed at once, 1 to 32.
         chains: u8,
     },
+    /// Loads the memory while others are measured: walks its region in short pieces, kernel after kernel in turn, and
+    /// pauses after each piece.
+    Load {
+        /// Walked in turn, each as many bytes of each of its streams, so that the list is the mix: `read read copy` reads three
+        /// lines for each that it writes.
+        kernels: Vec<KernelId>,
+        /// Time between two pieces, ns; 0 is without pause and with longer pieces.
+        pause_ns: u32,
+    },
+}
+
+impl Role {
+    /// The kernels that it may run.
+    pub fn kernels(&self) -> impl Iterator<Item = &KernelId> {
+        let (first, rest) = match self {
+            Self::Stream { kernel, rivals } => (Some(kernel), rivals.as_slice()),
+            Self::Load { kernels, .. } => (None, kernels.as_slice()),
+            Self::Chase { .. } => (None, [].as_slice()),
+        };
+        first.into_iter().chain(rest)
+    }
 }
 
 /// How the pages of a region are spread over its nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemPolicy {
     /// Only on the given nodes.
     Bind,
     /// Round robin over the given nodes.
     Interleave,
+    /// Dealt out over the given nodes, in rising order, in these shares. The tool places each page itself: the system's own weights
+    /// stay as they are.
+    Weighted(Vec<u32>),
+    /// The kernel's weighted interleave over the given nodes, by the weights the system is set to (Linux 6.9 and later).
+    SystemWeighted,
+}
+
+impl MemPolicy {
+    /// The share of each of that many nodes, in rising order: pages out of every round through all. Empty where any node may give all.
+    pub fn shares(&self, nodes: usize) -> Vec<u32> {
+        match self {
+            Self::Weighted(weights) => weights.iter().copied().chain(std::iter::repeat(0)).take(nodes).collect(),
+            Self::Interleave => vec![1; nodes],
+            Self::Bind if nodes == 1 => vec![1],
+            Self::Bind | Self::SystemWeighted => Vec::new(),
+        }
+    }
+}
+
+/// The order in which one round of pages is dealt out: for each page the index of its share. Shares alternate as evenly as
+/// they can (smooth weighted round robin), so that neighbouring pages lie on different nodes.
+pub fn deal(shares: &[u32]) -> Vec<usize> {
+    let total: i64 = shares.iter().map(|s| i64::from(*s)).sum();
+    let mut credit = vec![0i64; shares.len()];
+    let mut order = Vec::new();
+    for _ in 0..total {
+        for (credit, share) in credit.iter_mut().zip(shares) {
+            *credit += i64::from(*share);
+        }
+        // The first of the richest, so that the order is the same everywhere.
+        let Some(next) = (0..credit.len()).rev().max_by_key(|index| credit[*index]) else { break };
+        credit[next] -= total;
+        order.push(next);
+    }
+    order
 }
 
 /// The page size a region asks for. What it got is in the placement proof.
@@ -140,6 +206,11 @@ pub enum ChainLayout {
     PageRandom,
     /// Rising addresses this many bytes apart: prefetchers help.
     Stride(u64),
+    /// One node every so many bytes, in random order: for questions of where lines and pages lie (sets, ways, entries).
+    Scatter(u64),
+    /// Blocks of 512 bytes in random order, and in each the first word and then the word this many bytes on: whether the
+    /// second comes with the first (line size, prefetched pairs).
+    Pair(u64),
     /// This many random permutations chained, so that no sequence repeats soon (against temporal prefetchers).
     Long(u8),
 }
@@ -150,6 +221,8 @@ impl fmt::Display for ChainLayout {
             Self::Random => f.pad("random"),
             Self::PageRandom => f.pad("page-random"),
             Self::Stride(bytes) => f.pad(&format!("stride:{bytes}")),
+            Self::Scatter(bytes) => f.pad(&format!("scatter:{bytes}")),
+            Self::Pair(bytes) => f.pad(&format!("pair:{bytes}")),
             Self::Long(n) => f.pad(&format!("long:{n}")),
         }
     }
@@ -158,24 +231,35 @@ impl fmt::Display for ChainLayout {
 impl FromStr for ChainLayout {
     type Err = String;
 
-    /// Parses `random`, `page-random`, `stride:BYTES`, `long` or `long:N`.
+    /// Parses `random`, `page-random`, `stride:BYTES`, `scatter:BYTES`, `pair:BYTES`, `long` or `long:N`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let fail = || format!("layout '{text}': use random, page-random, stride:BYTES (a multiple of 8) or long[:2-8]");
+        let fail = || {
+            format!(
+                "layout '{text}': use random, page-random, stride:BYTES, scatter:BYTES, pair:BYTES (multiples of 8, pair up to \
+                 504) or long[:2-8]"
+            )
+        };
         match text.split_once(':').unwrap_or((text, "")) {
             ("random", "") => Ok(Self::Random),
             ("page-random", "") => Ok(Self::PageRandom),
             ("long", "") => Ok(Self::Long(4)),
             ("long", n) => n.parse().ok().filter(|n| (2..=8).contains(n)).map(Self::Long).ok_or_else(fail),
-            ("stride", n) => {
+            (kind @ ("stride" | "scatter" | "pair"), n) => {
                 let bytes = parse_size(n).map_err(|_| fail())?.0;
-                if bytes == 0 || bytes % 8 != 0 || bytes > 1 << 30 { Err(fail()) } else { Ok(Self::Stride(bytes)) }
+                let most = if kind == "pair" { 504 } else { 1 << 30 };
+                match kind {
+                    _ if bytes == 0 || bytes % 8 != 0 || bytes > most => Err(fail()),
+                    "stride" => Ok(Self::Stride(bytes)),
+                    "scatter" => Ok(Self::Scatter(bytes)),
+                    _ => Ok(Self::Pair(bytes)),
+                }
             }
             _ => Err(fail()),
         }
     }
 }
 
-crate::text_serde!(ChainLayout, "chain layout: random, page-random, stride:BYTES, long:N");
+crate::text_serde!(ChainLayout, "chain layout: random, page-random, stride:BYTES, scatter:BYTES, pair:BYTES, long:N");
 
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,6 +304,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn shares_are_dealt_evenly() {
+        assert_eq!(deal(&[1, 1]), [0, 1]);
+        assert_eq!(deal(&[3, 1]), [0, 0, 1, 0]);
+        assert_eq!(deal(&[0, 2]), [1, 1]);
+        assert!(deal(&[]).is_empty() && deal(&[0]).is_empty());
+        for shares in [[5u32, 2, 1], [7, 7, 3]] {
+            let order = deal(&shares);
+            for (index, share) in shares.iter().enumerate() {
+                assert_eq!(order.iter().filter(|i| **i == index).count(), *share as usize);
+            }
+        }
+    }
+
+    #[test]
     fn page_kinds_read_back_what_they_print() {
         for kind in
             [PageKind::Base, PageKind::Thp, PageKind::Huge(2 << 20), PageKind::Huge(1 << 30), PageKind::Huge(64 << 10)]
@@ -239,13 +337,15 @@ mod tests {
             Layout::Chain(ChainLayout::Random),
             Layout::Chain(ChainLayout::PageRandom),
             Layout::Chain(ChainLayout::Stride(128)),
+            Layout::Chain(ChainLayout::Scatter(4160)),
+            Layout::Chain(ChainLayout::Pair(64)),
             Layout::Chain(ChainLayout::Long(4)),
         ] {
             assert_eq!(layout.to_string().parse(), Ok(layout));
             let json = serde_json::to_string(&layout).unwrap();
             assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);
         }
-        for bad in ["stride:0", "stride:7", "long:9", "long:1", "spiral", "stride:"] {
+        for bad in ["stride:0", "stride:7", "long:9", "long:1", "spiral", "stride:", "pair:512", "scatter:12"] {
             assert!(bad.parse::<ChainLayout>().is_err(), "{bad}");
         }
     }

@@ -235,7 +235,12 @@ impl Planner<'_> {
     /// Refuses chains that would not be chains: fewer nodes than two for each one followed.
     fn check_chain(&self, size: Bytes, layout: ChainLayout) -> Result<(), Refusal> {
         const LINE: u64 = 64;
-        let pitch = if let ChainLayout::Stride(bytes) = layout { bytes } else { LINE };
+        const PAIR_BLOCK: u64 = 512;
+        let pitch = match layout {
+            ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes,
+            ChainLayout::Pair(_) => PAIR_BLOCK,
+            _ => LINE,
+        };
         let (nodes, chains) = (size.0 / pitch, u64::from(self.chains().into_iter().max().unwrap_or(1)));
         if nodes >= 2 * chains {
             return Ok(());

@@ -66,7 +66,7 @@ pub(crate) fn setup(
         threads: cpus
             .iter()
             .enumerate()
-            .map(|(region, cpu)| ThreadSetup { cpu: *cpu, role: role.clone(), region })
+            .map(|(region, cpu)| ThreadSetup::new(*cpu, role.clone(), region))
             .collect(),
         seed,
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Bytes, GIB, IdSet, KIB, Layout, MIB, Machine, MemPolicy, NodeId, PageKind, Refusal, Setup};
+use tiermark_model::{Bytes, GIB, KIB, Layout, MIB, Machine, NodeId, PageKind, Refusal, Setup};
 
 /// Left alone on each node and in the group, so that the kernel's own reserves and this process's other memory (stacks,
 /// stamps, room for skewed streams) fit: a fiftieth of what is free, at least 64 MiB. An allocation beyond it would
@@ -61,10 +61,8 @@ impl Fresh {
 struct Need {
     /// Bytes, whole pages.
     bytes: u64,
-    /// The nodes they come from.
-    nodes: IdSet,
-    /// Whether every node gives the same share (interleaved, or only one), or any of them may give it all.
-    even: bool,
+    /// The nodes they come from, with what each gives of a round through all; empty where any of several may give it all.
+    shares: Vec<(NodeId, u32)>,
     /// Of which pages.
     page: PageKind,
 }
@@ -88,12 +86,8 @@ fn need(setup: &Setup, index: usize, machine: &Machine) -> Need {
     };
     let page = page.max(1);
     let nodes = super::region_nodes(setup, index, machine);
-    Need {
-        bytes: region.bytes.0.div_ceil(page).saturating_mul(page),
-        even: region.policy == MemPolicy::Interleave || nodes.len() == 1,
-        nodes,
-        page: region.page,
-    }
+    let shares = nodes.iter().zip(region.policy.shares(nodes.len())).collect();
+    Need { bytes: region.bytes.0.div_ceil(page).saturating_mul(page), shares, page: region.page }
 }
 
 /// What it takes to build chains and line orders: 4 bytes a line, twice meanwhile, of the largest region; and a copy of the
@@ -131,13 +125,14 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
     Ok(())
 }
 
-/// What each node must give: the only one of a region, or each of those that it is interleaved over.
+/// What each node must give: the only one of a region, or each of those that it is dealt out over.
 fn by_node(needs: &[&Need], of: impl Fn(&Need) -> u64) -> BTreeMap<NodeId, u64> {
     let mut wanted: BTreeMap<NodeId, u64> = BTreeMap::new();
-    for need in needs.iter().filter(|need| need.even) {
-        for node in need.nodes.iter() {
-            let wanted = wanted.entry(node).or_default();
-            *wanted = wanted.saturating_add(of(need).div_ceil(need.nodes.len().max(1) as u64));
+    for need in needs {
+        let round: u64 = need.shares.iter().map(|(_, share)| u64::from(*share)).sum();
+        for (node, share) in &need.shares {
+            let wanted = wanted.entry(*node).or_default();
+            *wanted = wanted.saturating_add(of(need).div_ceil(round.max(1)).saturating_mul(u64::from(*share)));
         }
     }
     wanted
@@ -219,7 +214,7 @@ mod tests {
             page,
             layout: Layout::Data,
         };
-        let thread = |region| ThreadSetup { cpu: 0, role: Role::Chase { chains: 1 }, region };
+        let thread = |region| ThreadSetup::new(0, Role::Chase { chains: 1 }, region);
         Setup {
             regions: regions.iter().map(region).collect(),
             threads: (0..regions.len()).map(thread).collect(),

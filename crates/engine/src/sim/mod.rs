@@ -88,7 +88,7 @@ impl Host for SimHost {
     fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
         admit(setup, &self.machine, &Fresh::discovered(&self.machine))?;
         for thread in &setup.threads {
-            if let Role::Stream { kernel, .. } = &thread.role {
+            for kernel in thread.role.kernels() {
                 find_kernel(&self.bench, kernel)?;
             }
         }
@@ -98,7 +98,7 @@ impl Host for SimHost {
         let luck = 1.0 + self.options.noise * rng.normal();
         let kernel = setup.threads.iter().find_map(|t| match &t.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
-            Role::Chase { .. } => None,
+            Role::Chase { .. } | Role::Load { .. } => None,
         });
         let speeds = SpeedModel::new(&self.machine, setup);
         Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
@@ -181,6 +181,11 @@ impl Rig for SimRig<'_> {
                     1.0 / speeds.access_ns(index, chain_layout(&self.setup, thread.region), *chains)
                 }
                 (Role::Stream { .. }, Some(kernel)) => speeds.bytes_per_ns(index, kernel),
+                (Role::Load { kernels, pause_ns }, _) => {
+                    let kernels: Result<Vec<&KernelInfo>, Refusal> =
+                        kernels.iter().map(|id| find_kernel(&self.host.bench, id)).collect();
+                    speeds.load_rate(index, &kernels.map_err(|r| Fault(r.to_string()))?, f64::from(*pause_ns))
+                }
                 (Role::Stream { .. }, None) => return Err(Fault("a stream without a kernel".into())),
             };
             let per_block = (pace * block_ns / luck).round().max(1.0);

@@ -25,6 +25,8 @@ const TLB_REACH: f64 = 8.0 * 1024.0 * 1024.0;
 const WALK_NS: f64 = 12.0;
 /// What a hardware prefetcher hides of a miss on short strides.
 const PREFETCH_GAIN: f64 = 8.0;
+/// Bytes of a line.
+const LINE: u64 = 64;
 /// Rate of an SMT sibling pair's member against a core alone.
 const SMT_SHARE: f64 = 0.55;
 
@@ -83,7 +85,10 @@ impl SpeedModel {
         let ns = cached + missing * thread.memory_ns;
         let prefetched = CACHE_NS[0] + (ns - CACHE_NS[0]) / PREFETCH_GAIN;
         let ns = match layout {
-            ChainLayout::Random | ChainLayout::Long(_) => ns + thread.walk_ns,
+            ChainLayout::Random | ChainLayout::Long(_) | ChainLayout::Scatter(_) => ns + thread.walk_ns,
+            // The second word of a pair comes with the first or has to be fetched as well.
+            ChainLayout::Pair(apart) if apart < LINE => f64::midpoint(ns + thread.walk_ns, CACHE_NS[0]),
+            ChainLayout::Pair(_) => ns + thread.walk_ns / 2.0,
             ChainLayout::PageRandom => ns + thread.walk_ns / 64.0,
             ChainLayout::Stride(bytes) if bytes < 64 => {
                 let lines = bytes as f64 / 64.0;
@@ -105,6 +110,14 @@ impl SpeedModel {
         let cached: f64 = thread.shares.iter().enumerate().map(|(level, share)| share / CACHE_RATE[level.min(3)]).sum();
         let useful = f64::from(kernel.read_per_line + kernel.write_per_line) / 64.0 / f64::from(kernel.streams.max(1));
         random * plain * useful.min(1.0) / (cached + missing / memory)
+    }
+
+    /// Useful bytes per ns of a load by thread `index`: 2 KiB of each stream of each kernel in turn, and a pause after each.
+    pub(super) fn load_rate(&self, index: usize, kernels: &[&KernelInfo], pause_ns: f64) -> f64 {
+        let useful = |kernel: &KernelInfo| 2048.0 * f64::from(kernel.read_per_line + kernel.write_per_line) / 64.0;
+        let bytes: f64 = kernels.iter().map(|kernel| useful(kernel)).sum();
+        let time: f64 = kernels.iter().map(|k| useful(k) / self.bytes_per_ns(index, k) + pause_ns).sum();
+        bytes / time
     }
 }
 

@@ -59,31 +59,17 @@ impl LineOrder {
     }
 }
 
-/// A stream kernel bound to its memory.
+/// A kernel with its arguments, checked against a mapping. Whoever holds one has entered the mapping.
 #[derive(Debug)]
-pub(crate) struct StreamCall {
+struct Bound {
     run: StreamFn,
     args: StreamArgs,
     order: Option<LineOrder>,
     writes: bool,
-    /// Kept mapped, and from others who would write, while the call may be made.
-    mapping: Arc<Mapping>,
 }
 
-// SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc.
-unsafe impl Send for StreamCall {}
-
-impl StreamCall {
-    /// Binds a kernel to its memory.
-    ///
-    /// # Errors
-    /// In words, what of kernel, plan and order does not fit together.
-    pub(crate) fn new(
-        mapping: &Arc<Mapping>,
-        spec: &StreamSpec,
-        plan: StreamPlan,
-        order: Option<LineOrder>,
-    ) -> Result<Self, String> {
+impl Bound {
+    fn new(mapping: &Mapping, spec: &StreamSpec, plan: StreamPlan, order: Option<LineOrder>) -> Result<Self, String> {
         let streams = usize::from(spec.info.op.streams());
         let id = spec.info.id;
         if !(spec.available)() {
@@ -105,20 +91,14 @@ impl StreamCall {
         let value = if plan.zeros { 0 } else { VALUE };
         let args = StreamArgs { dst, src, src2, bytes: plan.span, passes: 1, value, order: std::ptr::null() };
         let writes = spec.info.op.write_per_line() > 0;
-        mapping.enter(writes).map_err(|why| format!("{id} cannot be run: {why}"))?;
-        Ok(Self { run: spec.run, args, order: order.filter(|_| random), writes, mapping: Arc::clone(mapping) })
-    }
-
-    /// Bytes of each stream.
-    pub(crate) fn span(&self) -> usize {
-        self.args.bytes
+        Ok(Self { run: spec.run, args, order: order.filter(|_| random), writes })
     }
 
     /// Walks `bytes` bytes of each stream from offset `from`, `passes` times. Returns the kernel's checksum.
     #[inline]
-    pub(crate) fn run(&self, from: usize, bytes: usize, passes: usize) -> u64 {
+    fn run(&self, from: usize, bytes: usize, passes: usize) -> u64 {
         assert!(from.is_multiple_of(SPAN_QUANTUM) && bytes.is_multiple_of(SPAN_QUANTUM));
-        assert!(bytes > 0 && passes > 0 && from.checked_add(bytes).is_some_and(|end| end <= self.span()));
+        assert!(bytes > 0 && passes > 0 && from.checked_add(bytes).is_some_and(|end| end <= self.args.bytes));
         let mut args = StreamArgs { bytes, passes, ..self.args };
         if let Some(order) = &self.order {
             args.order = order.0[from / SPAN_QUANTUM..].as_ptr();
@@ -129,14 +109,53 @@ impl StreamCall {
         }
         // SAFETY: the kernel is available here; every stream has `span` bytes from its start inside the mapping, of which
         // `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines; nobody else
-        // writes what is read, or touches what is written, until `leave`.
+        // writes what is read, or touches what is written, until the holder leaves the mapping.
         unsafe { (self.run)(&raw const args) }
+    }
+}
+
+/// A stream kernel bound to its memory.
+#[derive(Debug)]
+pub(crate) struct StreamCall {
+    bound: Bound,
+    /// Kept mapped, and from others who would write, while the call may be made.
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc.
+unsafe impl Send for StreamCall {}
+
+impl StreamCall {
+    /// Binds a kernel to its memory.
+    ///
+    /// # Errors
+    /// In words, what of kernel, plan and order does not fit together.
+    pub(crate) fn new(
+        mapping: &Arc<Mapping>,
+        spec: &StreamSpec,
+        plan: StreamPlan,
+        order: Option<LineOrder>,
+    ) -> Result<Self, String> {
+        let bound = Bound::new(mapping, spec, plan, order)?;
+        mapping.enter(bound.writes).map_err(|why| format!("{} cannot be run: {why}", spec.info.id))?;
+        Ok(Self { bound, mapping: Arc::clone(mapping) })
+    }
+
+    /// Bytes of each stream.
+    pub(crate) fn span(&self) -> usize {
+        self.bound.args.bytes
+    }
+
+    /// Walks `bytes` bytes of each stream from offset `from`, `passes` times. Returns the kernel's checksum.
+    #[inline]
+    pub(crate) fn run(&self, from: usize, bytes: usize, passes: usize) -> u64 {
+        self.bound.run(from, bytes, passes)
     }
 
     /// Brings the pages of the stream that is written out of the caches.
     pub(crate) fn flush_written(&self) {
-        let dst = self.args.dst;
-        let upto_page_end = (dst as usize + self.args.bytes).next_multiple_of(4096) - dst as usize;
+        let (dst, bytes) = (self.bound.args.dst, self.bound.args.bytes);
+        let upto_page_end = (dst as usize + bytes).next_multiple_of(4096) - dst as usize;
         // SAFETY: mappings end at a page's end, and the stream begins inside.
         unsafe { tiermark_kernels::cache::flush(dst, upto_page_end) }
     }
@@ -148,6 +167,50 @@ impl StreamCall {
 }
 
 impl Drop for StreamCall {
+    fn drop(&mut self) {
+        self.mapping.leave(self.bound.writes);
+    }
+}
+
+/// Several stream kernels bound to the same memory by one holder, who runs them in turn.
+#[derive(Debug)]
+pub(crate) struct MixCall {
+    bounds: Vec<Bound>,
+    writes: bool,
+    /// As of a [`StreamCall`].
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc. Not Sync: one holder
+// runs one kernel at a time.
+unsafe impl Send for MixCall {}
+
+impl MixCall {
+    /// Binds sequential kernels to their memory.
+    ///
+    /// # Errors
+    /// In words, what of kernels and plans does not fit together.
+    pub(crate) fn new(mapping: &Arc<Mapping>, kernels: &[(&StreamSpec, StreamPlan)]) -> Result<Self, String> {
+        let bounds: Vec<Bound> =
+            kernels.iter().map(|(spec, plan)| Bound::new(mapping, spec, *plan, None)).collect::<Result<_, _>>()?;
+        let writes = bounds.iter().any(|bound| bound.writes);
+        mapping.enter(writes).map_err(|why| format!("a load cannot be run: {why}"))?;
+        Ok(Self { bounds, writes, mapping: Arc::clone(mapping) })
+    }
+
+    /// Bytes of each stream of a kernel.
+    pub(crate) fn span(&self, kernel: usize) -> usize {
+        self.bounds[kernel].args.bytes
+    }
+
+    /// As [`StreamCall::run`], of one of the kernels, once.
+    #[inline]
+    pub(crate) fn run(&self, kernel: usize, from: usize, bytes: usize) -> u64 {
+        self.bounds[kernel].run(from, bytes, 1)
+    }
+}
+
+impl Drop for MixCall {
     fn drop(&mut self) {
         self.mapping.leave(self.writes);
     }

@@ -12,6 +12,9 @@ use super::check;
 /// Not in libc yet on every target: the encoding of the huge page size in mmap's flags (mmap(2)).
 const MAP_HUGE_SHIFT: u32 = 26;
 
+/// Not in libc yet: set_mempolicy(2), Linux 6.9.
+const MPOL_WEIGHTED_INTERLEAVE: libc::c_int = 6;
+
 /// What the kernel is told of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Advice {
@@ -108,10 +111,13 @@ impl Mapping {
     }
 
     /// Sets the nodes that pages come from when they are touched.
-    pub(crate) fn bind(&self, policy: MemPolicy, nodes: &IdSet) -> io::Result<()> {
+    pub(crate) fn bind(&self, policy: &MemPolicy, nodes: &IdSet) -> io::Result<()> {
         let mode = match policy {
             MemPolicy::Bind => libc::MPOL_BIND,
+            // A mapping's policy goes before the one of the thread that touches, which is to say where each page comes from.
+            MemPolicy::Weighted(_) => return Ok(()),
             MemPolicy::Interleave => libc::MPOL_INTERLEAVE,
+            MemPolicy::SystemWeighted => MPOL_WEIGHTED_INTERLEAVE,
         };
         let mask = nodes.words();
         // The kernel reads one bit less than it is told (mbind(2), "maxnode"), hence the + 1.

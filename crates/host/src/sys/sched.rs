@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 
-use tiermark_model::{CpuId, IdSet};
+use tiermark_model::{CpuId, IdSet, NodeId};
 
 use super::check;
 
@@ -55,6 +55,17 @@ pub(crate) fn pin(cpu: CpuId) -> io::Result<()> {
     let words = mask.words();
     // SAFETY: the mask has the length given.
     check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(words), words.as_ptr()) }).map(drop)
+}
+
+/// Has the calling thread take new pages from one node only, or (`None`) by the system's rule.
+pub(crate) fn take_pages_from(node: Option<NodeId>) -> io::Result<()> {
+    let mask: IdSet = node.into_iter().collect();
+    let words = mask.words();
+    let mode = if node.is_some() { libc::MPOL_BIND } else { libc::MPOL_DEFAULT };
+    // The kernel reads one bit less than it is told (set_mempolicy(2), "maxnode"), hence the + 1.
+    let bits = if node.is_some() { words.len() * 64 + 1 } else { 0 };
+    // SAFETY: the mask has `bits - 1` bits; with MPOL_DEFAULT none is read.
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, words.as_ptr(), bits) }).map(drop)
 }
 
 /// The cpu the calling thread is on.

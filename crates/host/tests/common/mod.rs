@@ -29,7 +29,7 @@ pub fn region(bytes: u64, page: PageKind, layout: Layout) -> RegionSetup {
 pub fn chase(cpu: CpuId, region: RegionSetup, chains: u8) -> Setup {
     Setup {
         regions: vec![region],
-        threads: vec![ThreadSetup { cpu, role: Role::Chase { chains }, region: 0 }],
+        threads: vec![ThreadSetup::new(cpu, Role::Chase { chains }, 0)],
         seed: 7,
     }
 }
@@ -38,7 +38,7 @@ pub fn chase(cpu: CpuId, region: RegionSetup, chains: u8) -> Setup {
 pub fn stream(cpus: &[CpuId], region: &RegionSetup, kernel: &str, rivals: &[&str]) -> Setup {
     let role =
         Role::Stream { kernel: KernelId::from(kernel), rivals: rivals.iter().map(|id| KernelId::from(*id)).collect() };
-    let thread = |(index, cpu): (usize, &CpuId)| ThreadSetup { cpu: *cpu, role: role.clone(), region: index };
+    let thread = |(index, cpu): (usize, &CpuId)| ThreadSetup::new(*cpu, role.clone(), index);
     Setup {
         regions: cpus.iter().map(|_| region.clone()).collect(),
         threads: cpus.iter().enumerate().map(thread).collect(),

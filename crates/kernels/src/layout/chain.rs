@@ -58,10 +58,18 @@ pub fn write_cycle(
 ) -> Result<(), LayoutError> {
     places(layout, size_of_val(words))?;
     let pitch = pitch(layout);
-    for (piece, next) in words.chunks_mut(POLL_EVERY * (pitch / 8)).zip(next.chunks(POLL_EVERY)) {
+    for (start, (piece, next)) in
+        (0..).step_by(POLL_EVERY).zip(words.chunks_mut(POLL_EVERY * (pitch / 8)).zip(next.chunks(POLL_EVERY)))
+    {
         go_on(stopped)?;
-        for (slot, next) in piece.iter_mut().step_by(pitch / 8).zip(next) {
-            *slot = base + u64::from(*next) * pitch as u64;
+        for (place, (words, next)) in (start..).zip(piece.chunks_mut(pitch / 8).zip(next)) {
+            let onward = base + u64::from(*next) * pitch as u64;
+            if let ChainLayout::Pair(apart) = layout {
+                words[0] = base + (place * pitch) as u64 + apart;
+                words[apart as usize / 8] = onward;
+            } else {
+                words[0] = onward;
+            }
         }
     }
     Ok(())

@@ -49,6 +49,12 @@ pub enum LayoutError {
         /// The stride given.
         stride: u64,
     },
+    /// A distance that does not lie inside a block.
+    #[error("words {apart} bytes apart do not fit a block of {PAIR_BLOCK} bytes: use a multiple of 8 up to 504")]
+    Pair {
+        /// The distance given.
+        apart: u64,
+    },
     /// Whoever asked for the layout wants it no more.
     #[error("the run was stopped")]
     Stopped,
@@ -60,11 +66,24 @@ pub enum LayoutError {
     },
 }
 
-/// Distance between neighbouring nodes in bytes: the stride of `stride:N`, a line otherwise.
+/// Bytes of a block of `pair:N`: as far as any prefetcher of neighbours is known to reach (two pairs of 128 bytes on either side).
+pub const PAIR_BLOCK: usize = 512;
+
+/// Distance between neighbouring places in bytes: the stride of `stride:N` and `scatter:N`, the block of `pair:N`, a line otherwise.
 pub fn pitch(layout: ChainLayout) -> usize {
     match layout {
-        ChainLayout::Stride(bytes) => bytes as usize,
+        ChainLayout::Stride(bytes) | ChainLayout::Scatter(bytes) => bytes as usize,
+        ChainLayout::Pair(_) => PAIR_BLOCK,
         _ => LINE,
+    }
+}
+
+/// The words of a place that hold pointers, counted from its start.
+fn slots(layout: ChainLayout) -> Vec<usize> {
+    match layout {
+        ChainLayout::Long(count) => (0..usize::from(count)).collect(),
+        ChainLayout::Pair(apart) => vec![0, apart as usize / 8],
+        _ => vec![0],
     }
 }
 
@@ -74,7 +93,12 @@ pub fn pitch(layout: ChainLayout) -> usize {
 /// A layout that cannot be built in that many bytes.
 pub fn places(layout: ChainLayout, bytes: usize) -> Result<usize, LayoutError> {
     match layout {
-        ChainLayout::Stride(stride) if stride == 0 || stride % 8 != 0 => return Err(LayoutError::Stride { stride }),
+        ChainLayout::Stride(stride) | ChainLayout::Scatter(stride) if stride == 0 || stride % 8 != 0 => {
+            return Err(LayoutError::Stride { stride });
+        }
+        ChainLayout::Pair(apart) if apart == 0 || apart % 8 != 0 || apart >= PAIR_BLOCK as u64 => {
+            return Err(LayoutError::Pair { apart });
+        }
         ChainLayout::Long(count) if !(1..=8).contains(&count) => return Err(LayoutError::Permutations { count }),
         _ => {}
     }
@@ -96,12 +120,11 @@ fn go_on(stopped: &dyn Fn() -> bool) -> Result<(), LayoutError> {
 
 /// Whether `offset` is where a node lies in a buffer of that many places.
 pub fn is_node(layout: ChainLayout, places: usize, offset: usize) -> bool {
-    let depth = if let ChainLayout::Long(count) = layout { usize::from(count) } else { 1 };
     let slot = offset % pitch(layout).max(1);
-    offset / pitch(layout).max(1) < places && slot.is_multiple_of(8) && slot / 8 < depth
+    offset / pitch(layout).max(1) < places && slot.is_multiple_of(8) && slots(layout).contains(&(slot / 8))
 }
 
-/// One cycle over `places` nodes, as the number of the node that follows each. For `long`, the first of its
+/// One cycle over `places` places, as the number of the place that follows each. For `long`, the first of its
 /// permutations, closed to a cycle.
 ///
 /// # Errors
@@ -124,7 +147,9 @@ pub fn cycle_unless(
     let nodes = u32::try_from(places).map_err(|_| LayoutError::TooLarge { nodes: places })?;
     let mut rng = Rng::new(seed);
     match layout {
-        ChainLayout::Random | ChainLayout::Long(_) => sattolo(nodes, &mut rng, stopped),
+        ChainLayout::Random | ChainLayout::Long(_) | ChainLayout::Scatter(_) | ChainLayout::Pair(_) => {
+            sattolo(nodes, &mut rng, stopped)
+        }
         ChainLayout::Stride(_) => numbers(nodes, |i| if i + 1 == nodes { 0 } else { i + 1 }, stopped),
         ChainLayout::PageRandom => {
             if page_bytes == 0 || !page_bytes.is_multiple_of(LINE) {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use thiserror::Error;
 use tiermark_model::setup::ChainLayout;
 
-use super::{LayoutError, POLL_EVERY, go_on, pitch, places};
+use super::{LayoutError, POLL_EVERY, go_on, pitch, places, slots};
 use crate::rng::Rng;
 
 /// Walks under way at once: about as many misses as a core keeps outstanding.
@@ -136,39 +136,45 @@ struct Grid {
     places: usize,
     /// Words from one place to the next.
     pitch: usize,
-    /// Nodes a place: the permutations of a `long` chain.
-    depth: usize,
+    /// Words of a place that are nodes: one, one for each permutation of a `long` chain, or the two of a pair.
+    slots: Vec<usize>,
+    pair: bool,
 }
 
 impl Grid {
     fn new(layout: ChainLayout, places: usize) -> Self {
-        let depth = if let ChainLayout::Long(count) = layout { usize::from(count) } else { 1 };
-        Self { places, pitch: pitch(layout) / 8, depth }
+        let pair = matches!(layout, ChainLayout::Pair(_));
+        Self { places, pitch: pitch(layout) / 8, slots: slots(layout), pair }
     }
 
     fn nodes(&self) -> u64 {
-        self.places as u64 * self.depth as u64
+        self.places as u64 * self.slots.len() as u64
     }
 
-    /// Every pointer leads to a node of its own permutation, but for one node a permutation, which leads to the next.
+    /// Every pointer leads to a node of its own permutation, but for one node a permutation, which leads to the next. In pairs,
+    /// the first leads to the second of the same place, and the second to some first.
     fn check_pointers(&self, words: &[u64], base: u64, stopped: &dyn Fn() -> bool) -> Result<(), ProofError> {
         let span = (self.places * self.pitch * 8) as u64;
-        let mut exits = vec![0u64; self.depth];
+        let depths = self.slots.len();
+        let mut exits = vec![0u64; depths];
         for (place, line) in words.chunks(self.pitch).take(self.places).enumerate() {
             if place.is_multiple_of(POLL_EVERY) {
                 go_on(stopped)?;
             }
-            for (depth, &pointer) in line.iter().take(self.depth).enumerate() {
+            for (depth, &at) in self.slots.iter().enumerate() {
+                let pointer = line.get(at).copied().unwrap_or_default();
                 let offset = pointer.wrapping_sub(base);
-                let slot = (offset % (self.pitch as u64 * 8)) as usize;
-                let onward = (depth + 1) % self.depth;
-                if offset >= span || (slot != depth * 8 && slot != onward * 8) {
-                    return Err(ProofError::Astray { word: place * self.pitch + depth, pointer });
+                let word = (offset % (self.pitch as u64 * 8)) as usize;
+                let (here, onward) = (at * 8, self.slots[(depth + 1) % depths] * 8);
+                let own = offset / (self.pitch as u64 * 8) == place as u64;
+                let fits = if self.pair { word == onward && (depth == 1 || own) } else { word == here || word == onward };
+                if offset >= span || !fits {
+                    return Err(ProofError::Astray { word: place * self.pitch + at, pointer });
                 }
-                exits[depth] += u64::from(slot != depth * 8);
+                exits[depth] += u64::from(word != here);
             }
         }
-        match exits.iter().position(|count| self.depth > 1 && *count != 1) {
+        match exits.iter().position(|count| depths > 1 && !self.pair && *count != 1) {
             Some(j) => Err(ProofError::Exits { permutation: j as u8, exits: exits[j] }),
             None => Ok(()),
         }
@@ -182,7 +188,8 @@ fn mark(words: &mut [u64], grid: &Grid) -> Vec<usize> {
     let mut rng = Rng::new(0);
     let mut marks = Vec::with_capacity(count);
     while marks.len() < count {
-        let word = rng.below(grid.places as u32) as usize * grid.pitch + rng.below(grid.depth as u32) as usize;
+        let slot = grid.slots[rng.below(grid.slots.len() as u32) as usize];
+        let word = rng.below(grid.places as u32) as usize * grid.pitch + slot;
         if words[word] & MARK == 0 {
             words[word] |= MARK;
             marks.push(word);

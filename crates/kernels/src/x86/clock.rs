@@ -26,3 +26,10 @@ pub(crate) fn alu_chain(n: u64) -> u64 {
     }
     blocks * 128
 }
+
+/// Counts `n` turns down.
+#[inline(always)]
+pub(crate) fn spin(n: u64) {
+    // SAFETY: only a register.
+    unsafe { asm!("2:", "dec {n}", "jnz 2b", n = inout(reg) n.max(1) => _, options(nomem, nostack)) };
+}

@@ -17,6 +17,8 @@ fn any_layout() -> impl Strategy<Value = ChainLayout> {
         Just(ChainLayout::Random),
         Just(ChainLayout::PageRandom),
         (1u64..40).prop_map(|words| ChainLayout::Stride(words * 8)),
+        (1u64..40).prop_map(|words| ChainLayout::Scatter(words * 8)),
+        (1u64..64).prop_map(|words| ChainLayout::Pair(words * 8)),
         (1u8..=8).prop_map(ChainLayout::Long),
     ]
 }
@@ -41,7 +43,11 @@ proptest! {
         let count = places(layout, words.len() * 8);
         prop_assume!(count.is_ok());
         write_chain(&mut words, BASE, layout, 1024, seed).unwrap();
-        let depth = if let ChainLayout::Long(n) = layout { usize::from(n) } else { 1 };
+        let depth = match layout {
+            ChainLayout::Long(n) => usize::from(n),
+            ChainLayout::Pair(_) => 2,
+            _ => 1,
+        };
         let nodes = count.unwrap() * depth;
         let mut seen = round(&words);
         prop_assert_eq!(seen.len(), nodes);
@@ -202,6 +208,7 @@ fn layouts_that_cannot_be_built_say_why() {
     assert!(matches!(places(ChainLayout::Stride(0), 4096), Err(LayoutError::Stride { stride: 0 })));
     assert!(matches!(places(ChainLayout::Long(9), 4096), Err(LayoutError::Permutations { count: 9 })));
     assert!(matches!(cycle(ChainLayout::PageRandom, 64, 100, 1), Err(LayoutError::Page { page_bytes: 100 })));
+    assert!(matches!(places(ChainLayout::Pair(512), 4096), Err(LayoutError::Pair { apart: 512 })));
     assert_eq!(pitch(ChainLayout::Stride(4096)), 4096);
     assert_eq!(places(ChainLayout::Stride(4096), 32 << 10), Ok(8));
 }
@@ -264,6 +271,7 @@ fn building_and_proving_stop_when_told_to() {
 fn nodes_lie_where_the_layout_puts_them() {
     assert!(is_node(ChainLayout::Random, 4, 192) && !is_node(ChainLayout::Random, 4, 256));
     assert!(!is_node(ChainLayout::Random, 4, 8) && !is_node(ChainLayout::Random, 4, 65));
+    assert!(is_node(ChainLayout::Pair(64), 2, 576) && !is_node(ChainLayout::Pair(64), 2, 128));
     assert!(is_node(ChainLayout::Stride(256), 4, 768) && !is_node(ChainLayout::Stride(256), 4, 64));
     assert!(is_node(ChainLayout::Long(3), 4, 64 + 16) && !is_node(ChainLayout::Long(3), 4, 64 + 24));
 }
