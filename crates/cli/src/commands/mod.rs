@@ -5,8 +5,10 @@ mod completions;
 mod help;
 mod latency;
 mod list;
+mod loaded;
 mod machine;
 mod man;
+mod scale;
 mod schema;
 mod selftest;
 mod show;
@@ -34,6 +36,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Survey(args)) => survey::run(args, simulation),
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
+        Some(Command::Loaded(args)) => loaded::run(args, simulation),
+        Some(Command::Scale(args)) => scale::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
