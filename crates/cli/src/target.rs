@@ -87,7 +87,9 @@ fn ceilings(simulation: &Simulation) -> Result<Ceilings, Failure> {
         asked => Ok(asked.map(|gbs| gbs * 1e9)),
     };
     let share = |asked: Option<f64>, usual: f64| match asked {
-        Some(share) if !(0.0..1.0).contains(&share) => Err(Failure::usage(format!("{share} is not a share from 0 to 1"))),
+        Some(share) if !(0.0..1.0).contains(&share) => {
+            Err(Failure::usage(format!("{share} is not a share from 0 to 1")))
+        }
         asked => Ok(asked.unwrap_or(usual)),
     };
     Ok(Ceilings {

@@ -60,7 +60,8 @@ pub(crate) fn home(machine: &Machine, cpus: &IdSet) -> IdSet {
 pub(crate) fn places(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Vec<Place> {
     // Without cpus named it is about one node: its own threads, and what they reach.
     let crew = if scope.cpus.is_some() { cpus.clone() } else { home(machine, cpus) };
-    let at = |node: NodeId| Place { distance: Place::distance(machine, &crew, node), cpus: crew.clone(), node: Some(node) };
+    let at =
+        |node: NodeId| Place { distance: Place::distance(machine, &crew, node), cpus: crew.clone(), node: Some(node) };
     if let Some(node) = scope.mem_node {
         return vec![at(node)];
     }

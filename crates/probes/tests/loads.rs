@@ -40,7 +40,11 @@ fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilin
 
 fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
     let fits = |f: &&Finding| f.metric == metric && labels.iter().all(|(key, word)| f.labels.is(key, word));
-    experiment.findings.iter().find(fits).unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
+    experiment
+        .findings
+        .iter()
+        .find(fits)
+        .unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
 }
 
 #[test]
@@ -49,7 +53,8 @@ fn a_remote_ramp_finds_the_ceiling_of_its_link() {
     for seed in SEEDS {
         let link = 30e9 + 2e9 * seed as f64;
         let ceilings = Ceilings { link, ..Ceilings::default() };
-        let experiment = run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
+        let experiment =
+            run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "remote")]);
         assert!(ceiling.labels.is(Labels::LIMIT, "link"), "{ceiling:#?}");
         assert!((ceiling.value.unwrap() / link - 1.0).abs() < 0.02, "seed {seed}: {:?} of {link}", ceiling.value);
@@ -132,7 +137,8 @@ fn placements_have_the_published_shape() {
     let rate = |op: &str, remote: &[bool]| {
         let crew: Vec<CpuId> = machine.cores_first(&machine.nodes[0].cpus);
         let kernel: KernelId = format!("{op}/sse2").as_str().into();
-        let kernel = if kernels().iter().any(|k| k.id == kernel) { kernel } else { format!("{op}/portable").as_str().into() };
+        let kernel =
+            if kernels().iter().any(|k| k.id == kernel) { kernel } else { format!("{op}/portable").as_str().into() };
         let region = |far: &bool| RegionSetup {
             bytes: Bytes(GIB),
             policy: MemPolicy::Bind,

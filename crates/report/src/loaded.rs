@@ -48,7 +48,9 @@ fn name(labels: &Labels) -> String {
 fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     let mut curves: Vec<LoadedCurve<'a>> = Vec::new();
     for seen in observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load")) {
-        let Some(rate) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond).and_then(|p| p.value) else { continue };
+        let Some(rate) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond).and_then(|p| p.value) else {
+            continue;
+        };
         let point = LoadedPoint { pause: seen.labels.number(Labels::PAUSE), rate, seen };
         let name = name(&seen.labels);
         match curves.iter_mut().find(|c| c.name == name) {
@@ -59,9 +61,9 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     for curve in &mut curves {
         let first = curve.points.first().map(|p| p.seen);
         let same = |o: &Observation, key: &str| first.is_some_and(|f| f.labels.0.get(key) == o.labels.0.get(key));
-        let idle = observations.iter().find(|o| {
-            o.labels.is(Labels::PURPOSE, "unloaded") && same(o, Labels::PLACE) && same(o, Labels::NODE)
-        });
+        let idle = observations
+            .iter()
+            .find(|o| o.labels.is(Labels::PURPOSE, "unloaded") && same(o, Labels::PLACE) && same(o, Labels::NODE));
         curve.points.extend(idle.map(|seen| LoadedPoint { pause: None, rate: 0.0, seen }));
         curve.points.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u64::MAX - pause)));
     }
@@ -125,7 +127,10 @@ fn table(findings: &[&Finding], style: &Style) -> String {
     let mut table = Table::new().gap(1).column("", Align::Left);
     for (metric, head) in COLUMNS {
         let unit = if matches!(metric, "loaded.unloaded" | "loaded.saturated") { "" } else { style.rate_unit() };
-        table = table.column(&if unit.is_empty() { head.to_owned() } else { head.replacen('|', &format!("|{unit} "), 1) }, Align::Right);
+        table = table.column(
+            &if unit.is_empty() { head.to_owned() } else { head.replacen('|', &format!("|{unit} "), 1) },
+            Align::Right,
+        );
     }
     if let Some(target) = target {
         table = table.column(&format!("below|{target} "), Align::Right);

@@ -47,7 +47,8 @@ pub(crate) fn plot(plot: &Plot<'_>, style: &Style) -> String {
 /// Draws curves over a linear axis from zero, whose unit is said at its end; points stay in their order, so that a curve may turn
 /// back. Empty when no point can be drawn.
 pub(crate) fn plot_over(plot: &Plot<'_>, x_unit: &str, style: &Style) -> String {
-    let fits = |&&(x, y): &&(f64, f64)| x.is_finite() && y.is_finite() && x >= 0.0 && (y > 0.0 || !plot.log_y && y == 0.0);
+    let fits =
+        |&&(x, y): &&(f64, f64)| x.is_finite() && y.is_finite() && x >= 0.0 && (y > 0.0 || !plot.log_y && y == 0.0);
     let drawn: Vec<Vec<(f64, f64)>> =
         plot.series.iter().map(|s| s.points.iter().filter(fits).copied().collect()).collect();
     let drawing = draw(plot, &drawn, Abscissa::Linear, style);
@@ -212,7 +213,13 @@ impl Scale {
                 axis[at] = style.glyph("┬", "+");
                 place(&mut labels, at, &tick_text((value * 1e6).round() / 1e6), self.columns);
             }
-            return format!("{}{corner}{}\n{}{}\n", " ".repeat(AXIS - 1), axis.concat(), " ".repeat(AXIS), labels.trim_end());
+            return format!(
+                "{}{corner}{}\n{}{}\n",
+                " ".repeat(AXIS - 1),
+                axis.concat(),
+                " ".repeat(AXIS),
+                labels.trim_end()
+            );
         }
         let span = self.x.1 - self.x.0;
         // Labels take up to five columns and want two between them.

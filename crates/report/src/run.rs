@@ -6,10 +6,10 @@ use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Refusal, R
 
 use crate::curves::{curves, orphans, tables};
 use crate::findings::{others, scaling, tails, words};
-use crate::limits::limits;
 use crate::header::{footer, header};
 use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
+use crate::limits::limits;
 use crate::loaded::loaded;
 use crate::number::percent;
 use crate::reasons::{Reasons, is_refused};

@@ -8,6 +8,8 @@ mod list;
 mod loaded;
 mod machine;
 mod man;
+mod plan;
+mod run;
 mod scale;
 mod schema;
 mod selftest;
@@ -15,7 +17,7 @@ mod show;
 mod survey;
 
 use serde_json::Value;
-use tiermark_model::{Effort, Exit, Request, Scope};
+use tiermark_model::{Effort, Exit, Machine, Request, Scope};
 
 use crate::args::{Cli, Command, PlaceArgs};
 use crate::output::{Failure, print};
@@ -38,6 +40,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
         Some(Command::Loaded(args)) => loaded::run(args, simulation),
         Some(Command::Scale(args)) => scale::run(args, simulation),
+        Some(Command::Run(args)) => run::run(args, simulation),
+        Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
@@ -47,6 +51,20 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Man(args)) => man::run(args),
         None => Err(Failure::usage("say what to do; `tiermark --help` lists the commands")),
+    }
+}
+
+/// What a command that measures asks: an experiment of a plan.
+///
+/// # Errors
+/// A [`Failure`] for a command that measures nothing, or options that this machine cannot meet.
+fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
+    match command {
+        Command::Latency(args) => latency::requests(args, machine, seed),
+        Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
+        Command::Loaded(args) => loaded::requests(args, machine, seed),
+        Command::Scale(args) => scale::requests(args, machine, seed),
+        _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }
 

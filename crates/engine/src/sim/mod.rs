@@ -18,9 +18,9 @@ use crate::admit::{Fresh, admit, region_nodes};
 use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
 use model::SpeedModel;
+use tiermark_stats::Rng;
 pub use traffic::Ceilings;
 use traffic::Demand;
-use tiermark_stats::Rng;
 
 /// Core clock of every simulated machine: 3 GHz makes cycles easy to check by eye.
 const CORE_HZ: f64 = 3.0e9;

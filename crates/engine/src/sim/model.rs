@@ -67,10 +67,7 @@ impl SpeedModel {
                 walk_ns: walk_ns(machine, setup, thread.region, size),
             }
         };
-        Self {
-            threads: setup.threads.iter().map(thread_model).collect(),
-            roads: Roads::new(machine, setup, ceilings),
-        }
+        Self { threads: setup.threads.iter().map(thread_model).collect(), roads: Roads::new(machine, setup, ceilings) }
     }
 
     /// Shares memories and links among the threads.

@@ -259,7 +259,8 @@ mod tests {
 
     /// Two sockets of two cores.
     fn machine() -> Machine {
-        let cpus = (0..4).map(|id| Cpu { id, core: id, socket: id / 2, node: Some(id / 2), ..Cpu::default() }).collect();
+        let cpus =
+            (0..4).map(|id| Cpu { id, core: id, socket: id / 2, node: Some(id / 2), ..Cpu::default() }).collect();
         let node = |id: u32| Node {
             id,
             cpus: [2 * id, 2 * id + 1].into_iter().collect(),

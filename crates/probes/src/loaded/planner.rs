@@ -111,12 +111,11 @@ impl<'a> Planner<'a> {
         let core = machine.cpu(chaser).map(|c| c.core);
         let cores = machine.one_per_core(&place.cpus);
         let order = machine.cores_first(&place.cpus);
-        let injectors: Vec<CpuId> = order
-            .into_iter()
-            .filter(|cpu| cores.contains(*cpu) && machine.cpu(*cpu).map(|c| c.core) != core)
-            .collect();
+        let injectors: Vec<CpuId> =
+            order.into_iter().filter(|cpu| cores.contains(*cpu) && machine.cpu(*cpu).map(|c| c.core) != core).collect();
         if injectors.is_empty() {
-            let why = format!("cpus {} are one core, and the load needs cores beside the one that is measured", place.cpus);
+            let why =
+                format!("cpus {} are one core, and the load needs cores beside the one that is measured", place.cpus);
             return Err(Refusal::new(name, why, "allow more cores with --cpus"));
         }
         let (only, others): (IdSet, IdSet) = ([chaser].into_iter().collect(), injectors.iter().copied().collect());
@@ -184,11 +183,11 @@ impl<'a> Planner<'a> {
 
     /// The chaser alone: the same step as the latency probe's.
     fn unloaded(&self, site: &Site) -> Step {
-        let labels = site.labels("unloaded", self.page()).whole(Labels::SIZE, site.chain.0).text(Labels::CPUS, site.chaser);
+        let labels =
+            site.labels("unloaded", self.page()).whole(Labels::SIZE, site.chain.0).text(Labels::CPUS, site.chaser);
         let role = Role::Chase { chains: 1 };
         let layout = Layout::Chain(ChainLayout::Random);
-        let setup =
-            setup(&[site.chaser], site.chain, site.place.node, self.page(), layout, &role, self.request.seed);
+        let setup = setup(&[site.chaser], site.chain, site.place.node, self.page(), layout, &role, self.request.seed);
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION.0));
         Step { id: site.id("unloaded"), labels, phase: 0, metric: Metric::Latency, setup, stop }
     }
@@ -208,8 +207,7 @@ impl<'a> Planner<'a> {
             labels = labels.text(Labels::TIER, "DRAM");
         }
         labels = labels.whole(Labels::SIZE, bytes).whole(Labels::THREADS, cpus.len() as u64).text(Labels::CPUS, &all);
-        let setup =
-            setup(&cpus, Bytes(bytes), site.place.node, self.page(), Layout::Data, &role, self.request.seed);
+        let setup = setup(&cpus, Bytes(bytes), site.place.node, self.page(), Layout::Data, &role, self.request.seed);
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION.1));
         Some(Step { id: family.id("peak"), labels, phase: 0, metric: Metric::Bandwidth, setup, stop })
     }

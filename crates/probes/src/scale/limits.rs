@@ -160,7 +160,8 @@ impl Ramp<'_> {
         let (rate, latency) = (self.single()?, self.latency?);
         let ns = latency.value?;
         let lines = rate * ns * 1e-9 / LINE;
-        let note = format!("one core: {} GB/s x {} ns / 64 bytes, prefetches included", format_gbs(rate), format_ns(ns));
+        let note =
+            format!("one core: {} GB/s x {} ns / 64 bytes, prefetches included", format_gbs(rate), format_ns(ns));
         Some(self.finding("scale.in_flight", Some(lines), Unit::Count, &[*self.seen.first()?, latency], note))
     }
 
@@ -173,7 +174,10 @@ impl Ramp<'_> {
         let bend = knee(cores, Curve::ConcaveIncreasing, XScale::Linear, SENSITIVITY);
         let (threads, how) = match bend {
             Some(found) => (found.x, format!("Kneedle over {} counts", cores.len())),
-            None => (self.points[self.on_level().next()?].0, format!("the fewest within 3 % of {} GB/s", format_gbs(self.most()))),
+            None => (
+                self.points[self.on_level().next()?].0,
+                format!("the fewest within 3 % of {} GB/s", format_gbs(self.most())),
+            ),
         };
         let seen: Vec<&Observation> = self.seen.iter().copied().take(self.cores).collect();
         Some(self.finding("scale.knee", Some(threads), Unit::Count, &seen, how))
@@ -195,10 +199,14 @@ impl Ramp<'_> {
                 (1.0 - level / local.unwrap_or(level)) * 100.0
             ),
             Limit::Memory if self.place == "far" => {
-                format!("{cores:.0} core(s) have {efficiency:.0} % of as many times one: the memory or its link is full; from here they cannot be told apart")
+                format!(
+                    "{cores:.0} core(s) have {efficiency:.0} % of as many times one: the memory or its link is full; from here they cannot be told apart"
+                )
             }
             Limit::Memory => {
-                format!("{cores:.0} core(s) have {efficiency:.0} % of as many times one: the node's memory, or the way to it inside the socket, is full")
+                format!(
+                    "{cores:.0} core(s) have {efficiency:.0} % of as many times one: the node's memory, or the way to it inside the socket, is full"
+                )
             }
         };
         let mut ceiling = self.finding("scale.ceiling", Some(level), Unit::BytesPerSecond, &on, why);
@@ -213,7 +221,11 @@ impl Ramp<'_> {
             findings.push(share("of theoretical peak", level / peak.0, note));
         }
         if let Some(local) = local.filter(|l| self.place != "local" && *l > 0.0) {
-            findings.push(share("of local", level / local, format!("of {} GB/s by the node's own cores, {op}", format_gbs(local))));
+            findings.push(share(
+                "of local",
+                level / local,
+                format!("of {} GB/s by the node's own cores, {op}", format_gbs(local)),
+            ));
         }
         findings
     }
@@ -223,7 +235,8 @@ impl Ramp<'_> {
 fn node_peak(machine: &Machine) -> Option<(f64, String)> {
     let peak = machine.theoretical_peak.as_ref()?;
     let nodes = machine.nodes.iter().filter(|n| !n.cpus.is_empty() && n.memory_bytes != Some(0)).count().max(1);
-    let how = if nodes == 1 { peak.how.clone() } else { format!("{}, an equal part for each of {nodes} nodes", peak.how) };
+    let how =
+        if nodes == 1 { peak.how.clone() } else { format!("{}, an equal part for each of {nodes} nodes", peak.how) };
     Some((peak.bytes_per_second / nodes as f64, how))
 }
 

@@ -74,7 +74,8 @@ impl Probe for Scale {
             .map(|o| Finding { metric: "bandwidth.scaling".into(), ..finding(o, overhead_note(o)) })
             .collect();
         findings.extend(
-            with_purpose(observations, "unloaded").map(|o| Finding { metric: "scale.latency".into(), ..finding(o, None) }),
+            with_purpose(observations, "unloaded")
+                .map(|o| Finding { metric: "scale.latency".into(), ..finding(o, None) }),
         );
         for op in planner.ops() {
             findings.extend(limits::findings(&op, lab.machine, observations));
@@ -143,7 +144,11 @@ impl<'a> Planner<'a> {
         };
         let of_node = |id: NodeId| machine.node(id).map(|n| self.cpus.intersection(&n.cpus)).unwrap_or_default();
         let place = |cpus: IdSet, node: NodeId| {
-            (!cpus.is_empty()).then(|| Place { distance: Place::distance(machine, &cpus, node), cpus, node: Some(node) })
+            (!cpus.is_empty()).then(|| Place {
+                distance: Place::distance(machine, &cpus, node),
+                cpus,
+                node: Some(node),
+            })
         };
         let beside = of_node(target);
         let mut ramps: Vec<Place> = Vec::new();
@@ -155,7 +160,9 @@ impl<'a> Planner<'a> {
         ramps.extend(place(beside.clone(), target));
         ramps.extend(self.readers_elsewhere(target, &beside).and_then(|cpus| place(cpus, target)));
         if self.request.scope.mem_node.is_none() {
-            let far = far_nodes(machine, Some(target)).into_iter().filter(|id| machine.node(*id).is_some_and(|n| n.cpus.is_empty()));
+            let far = far_nodes(machine, Some(target))
+                .into_iter()
+                .filter(|id| machine.node(*id).is_some_and(|n| n.cpus.is_empty()));
             ramps.extend(far.filter_map(|id| place(beside.clone(), id)));
         }
         ramps
