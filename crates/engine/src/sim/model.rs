@@ -84,7 +84,7 @@ impl SpeedModel {
 
     /// What a stream by thread `index` asks of memory.
     pub(super) fn stream_demand(&self, index: usize, kernel: &KernelInfo) -> Demand {
-        let missing = self.threads[index].missing();
+        let missing = 1.0 - self.threads[index].kept(kernel.pattern).iter().sum::<f64>();
         let (read, written) = traffic(kernel);
         Demand { rate: self.bytes_per_ns(index, kernel), traffic: (missing * read, missing * written) }
     }
@@ -114,11 +114,12 @@ impl SpeedModel {
     /// Useful bytes per ns of a stream by thread `index`, if nobody else used its memory.
     fn bytes_per_ns(&self, index: usize, kernel: &KernelInfo) -> f64 {
         let thread = &self.threads[index];
-        let missing = thread.missing();
+        let kept = thread.kept(kernel.pattern);
+        let missing = 1.0 - kept.iter().sum::<f64>();
         let memory = thread.memory_rate * store_factor(kernel);
         let random = if kernel.pattern == Pattern::Random { 0.4 } else { 1.0 };
         let plain = if kernel.plain { 1.0 } else { 1.05 };
-        let cached: f64 = thread.shares.iter().enumerate().map(|(level, share)| share / CACHE_RATE[level.min(3)]).sum();
+        let cached: f64 = kept.iter().enumerate().map(|(level, share)| share / CACHE_RATE[level.min(3)]).sum();
         let useful = f64::from(kernel.read_per_line + kernel.write_per_line) / 64.0 / f64::from(kernel.streams.max(1));
         random * plain * useful.min(1.0) / (cached + missing / memory)
     }
@@ -139,6 +140,23 @@ impl SpeedModel {
 }
 
 impl ThreadModel {
+    /// Share of a stream's lines that each cache level still holds when the stream comes round again. One that is twice as long as
+    /// a level has pushed all of its own lines out by then.
+    fn kept(&self, pattern: Pattern) -> Vec<f64> {
+        if pattern == Pattern::Random {
+            return self.shares.clone();
+        }
+        let (mut held, mut before) = (0.0, 0.0);
+        let mut kept = Vec::with_capacity(self.shares.len());
+        for share in &self.shares {
+            held += share;
+            let here = (2.0f64 * held - 1.0).max(0.0);
+            kept.push(here - before);
+            before = here;
+        }
+        kept
+    }
+
     /// Share of the accesses that no cache serves.
     fn missing(&self) -> f64 {
         1.0 - self.shares.iter().sum::<f64>()

