@@ -6,6 +6,7 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::loaded::Mix;
 
 use crate::parse;
 
@@ -48,6 +49,12 @@ pub(crate) enum Command {
     /// Measure bytes a second, by footprint, operation, kernel and number of threads
     #[command(after_help = BANDWIDTH_EXAMPLES)]
     Bandwidth(BandwidthArgs),
+    /// Measure latency against bandwidth: what an access takes while other cores load the memory
+    #[command(after_help = LOADED_EXAMPLES)]
+    Loaded(LoadedArgs),
+    /// Measure how a node's bandwidth grows with threads, local and remote, and what limits it
+    #[command(after_help = SCALE_EXAMPLES)]
+    Scale(ScaleArgs),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -98,12 +105,29 @@ Examples:
   tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
 A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
 
+const LOADED_EXAMPLES: &str = "\
+One core is timed, all others of its node inject traffic with pauses; each pause is a point of the curve.
+Mixes, by useful bytes: read, 3:1, 2:1, triad, 1:1, 1:1nt, write, writent (nt: non-temporal stores), or the percentage read.
+Examples:
+  tiermark loaded --quick
+  tiermark loaded --mix read,2:1,write --target-ns 150
+  tiermark loaded --mem-node 2 --csv curve.csv   (memory of another node, with or without cpus)
+  tiermark show curve.csv   (a curve in the layout of the Mess benchmark)";
+
+const SCALE_EXAMPLES: &str = "\
+Threads are added one by one: the node's own cores, then their siblings; then the cores of another socket.
+Examples:
+  tiermark scale
+  tiermark scale --op read,write.nt --mem-node 0";
+
 impl Command {
     /// Where and how hard it measures, of commands that measure.
     pub(crate) fn place_mut(&mut self) -> Option<&mut PlaceArgs> {
         match self {
             Self::Latency(args) => Some(&mut args.run.place),
             Self::Bandwidth(args) => Some(&mut args.run.place),
+            Self::Loaded(args) => Some(&mut args.run.place),
+            Self::Scale(args) => Some(&mut args.run.place),
             _ => None,
         }
     }
@@ -124,6 +148,18 @@ pub(crate) struct Simulation {
     /// Simulated seconds after which the simulated user stops the run
     #[arg(long, value_name = "SECONDS", global = true, hide = true)]
     pub(crate) sim_stop: Option<f64>,
+    /// GB/s that each simulated node's memory gives
+    #[arg(long, value_name = "GBS", global = true, hide = true)]
+    pub(crate) sim_memory: Option<f64>,
+    /// GB/s that one simulated socket sends to another, one way
+    #[arg(long, value_name = "GBS", global = true, hide = true)]
+    pub(crate) sim_link: Option<f64>,
+    /// Utilisation of the simulated memory from which its latency rises steeply
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_knee: Option<f64>,
+    /// Share of its rate that the simulated memory loses under too much pressure
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_overload: Option<f64>,
 }
 
 /// When colours are written.
@@ -336,12 +372,50 @@ pub(crate) struct BandwidthArgs {
     pub(crate) run: RunArgs,
 }
 
+/// Arguments of `loaded`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadedArgs {
+    /// Mixes of traffic, a curve each [default: read, with --quick; else read,2:1,1:1,write,writent]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
+    pub(crate) mix: Vec<Mix>,
+    /// Say how much bandwidth there is before an access takes longer than this, ns
+    #[arg(long, value_name = "NS", value_parser = parse::nanoseconds)]
+    pub(crate) target_ns: Option<f64>,
+    /// Write the curves as CSV, in the layout of the Mess benchmark, to a file or standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// One curve, of reads
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Every mix, more points, more repetitions
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanRunArgs {
     /// A built-in plan (`tiermark plan list`) or a TOML file
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `scale`.
+#[derive(Debug, Args)]
+pub(crate) struct ScaleArgs {
+    /// Operations: read, write, write.nt, copy, triad, … by their plain kernels [default: read]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
+    pub(crate) op: Vec<String>,
+    /// Fewer counts of threads, few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// More counts of threads, many repetitions
+    #[arg(long)]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }
@@ -393,7 +467,8 @@ pub(crate) struct MachineArgs {
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set) or its beginning, `last`, or - for standard input
+    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set) or its beginning, `last`, or - for standard input; a file
+    /// whose name ends in .csv holds curves in the layout of the Mess benchmark
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
     /// Print the document instead of the report

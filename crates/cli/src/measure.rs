@@ -46,6 +46,14 @@ const SEED_MASK: u64 = 0xffff_ffff;
 /// # Errors
 /// A [`Failure`] for whatever ends it before there is a result.
 pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+    run_and(job, None, &|_| String::new())
+}
+
+/// Runs a job, and writes what `export` makes of its document to a place of its own, where one is given.
+///
+/// # Errors
+/// A [`Failure`] for whatever ends it before there is a result.
+pub(crate) fn run_and(job: &Job<'_>, to: Option<&str>, export: &dyn Fn(&Run) -> String) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
     if result.json.as_deref() == Some("-") && result.jsonl.as_deref() == Some("-") {
         return Err(Failure::usage(
@@ -80,6 +88,7 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let mut run = head(job, host.as_ref(), seed, crowd);
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Place::open).transpose()?;
+    let exported = to.map(Place::open).transpose()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     for (request, plan) in &plans {
         run.experiments.push(experiment(request, plan.as_ref().err(), host.as_mut(), &mut listeners)?);
@@ -95,7 +104,11 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         None if host.stopped() && simulated => Some(Exit::Interrupted),
         exit => exit,
     };
-    finish(job.args, &store, &run, Sinks { document, listeners }, stopped_by)
+    // Another view of the same numbers: a failure to write it is told once they are safe.
+    let failed = exported.and_then(|place| place.write(&export(&run)).err());
+    let taken = to == Some("-");
+    let exit = finish(job.args, &store, &run, Sinks { document, listeners, taken }, stopped_by)?;
+    failed.map_or(Ok(exit), Err)
 }
 
 /// Where to measure, as the machine understands it.
@@ -260,6 +273,8 @@ fn experiment(
 struct Sinks {
     document: Option<Place>,
     listeners: Listeners,
+    /// Whether standard output holds something else than the report.
+    taken: bool,
 }
 
 /// Saves, prints, and finds the exit code.
@@ -283,7 +298,7 @@ fn finish(args: &RunArgs, store: &Store, run: &Run, sinks: Sinks, stopped_by: Op
         lines.and_then(|lines| lines.end(run)),
         sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
     ];
-    let to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
+    let to_stdout = sinks.taken || [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
     if measured && !to_stdout {
         output::print(&tiermark_report::run(run, &output::style(&args.view)))?;
     }

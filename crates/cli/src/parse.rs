@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::args::NodeChoice;
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::loaded::Mix;
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -109,6 +110,17 @@ pub(crate) fn data(text: &str) -> Result<DataKind, String> {
     }
 }
 
+/// A mix of reads and writes.
+pub(crate) fn mix(text: &str) -> Result<Mix, String> {
+    text.parse()
+}
+
+/// A time in ns above zero.
+pub(crate) fn nanoseconds(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches("ns").trim().parse::<f64>().ok();
+    number.filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| "use a time in ns above 0, such as 150".into())
+}
+
 /// A percentage as a ratio: `2` and `2%` are 0.02.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
@@ -144,6 +156,8 @@ mod tests {
         assert_eq!(seconds("2m"), Ok(120.0));
         assert_eq!(seconds("1.5s"), Ok(1.5));
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
+        assert_eq!(nanoseconds("150ns"), Ok(150.0));
+        assert_eq!(mix("100"), Ok(Mix::READ));
         for good in ["0-3,8", "all", "!2", "node:1,!core:5", "0-7:1/2", "99"] {
             assert_eq!(cpus(good).as_deref(), Ok(good));
         }
@@ -165,6 +179,10 @@ mod tests {
         assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
         assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
+        for bad in ["0", "-1", "inf", "x", ""] {
+            assert!(nanoseconds(bad).unwrap_err().contains("150"), "{bad}");
+        }
+        assert!(mix("9:1").unwrap_err().contains("2:1"));
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");
         }

@@ -50,6 +50,16 @@ impl Labels {
     pub const KERNEL: &'static str = "kernel";
     /// What the memory holds, where that is not incompressible data: `zeros`.
     pub const DATA: &'static str = "data";
+    /// The traffic of a load: `read`, `3:1`, `write.nt`, …
+    pub const MIX: &'static str = "mix";
+    /// Share of a load's useful bytes that are read, in percent.
+    pub const READS: &'static str = "reads";
+    /// Where memory lies, seen from the threads: `local`, `remote`, `far`.
+    pub const PLACE: &'static str = "place";
+    /// Time between two pieces of a load, ns.
+    pub const PAUSE: &'static str = "pause";
+    /// What keeps a rate from rising: `core`, `memory`, `link`.
+    pub const LIMIT: &'static str = "limit";
     /// Which statistic a finding is (`p99`, `plateau`, …).
     pub const STATISTIC: &'static str = "statistic";
 

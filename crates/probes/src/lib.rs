@@ -6,6 +6,9 @@ pub mod bandwidth;
 mod edges;
 mod ladder;
 pub mod latency;
+pub mod loaded;
+mod places;
+pub mod scale;
 mod sizes;
 mod steps;
 pub mod survey;
@@ -14,7 +17,7 @@ mod tiers;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 2] = [&latency::Latency, &bandwidth::Bandwidth];
+static PROBES: [&dyn Probe; 4] = [&latency::Latency, &bandwidth::Bandwidth, &loaded::Loaded, &scale::Scale];
 
 /// Every probe.
 pub fn all() -> &'static [&'static dyn Probe] {

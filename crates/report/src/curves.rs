@@ -256,6 +256,8 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
             || evidence.contains(o.step.as_str())
             || is_for(o, o.metric, "curve")
             || is_for(o, o.metric, "table")
+            // The points of curves of latency over bandwidth.
+            || o.labels.is(Labels::PURPOSE, "load")
     };
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);

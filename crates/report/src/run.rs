@@ -9,6 +9,8 @@ use crate::findings::{others, scaling, tails, words};
 use crate::header::{footer, header};
 use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
+use crate::limits::limits;
+use crate::loaded::loaded;
 use crate::number::percent;
 use crate::reasons::{Reasons, is_refused};
 use crate::style::{Ink, Style, grade_ink};
@@ -23,7 +25,9 @@ pub fn run(run: &Run, style: &Style) -> String {
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&tails(&mut shown, style));
+    out.push_str(&loaded(&mut shown, &observations, style));
     out.push_str(&scaling(&mut shown, style));
+    out.push_str(&limits(&mut shown, style));
     out.push_str(&tables(&observations, style));
     let drift = drift(run, &mut shown, style);
     out.push_str(&others(&mut shown, style));
@@ -87,7 +91,10 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
 
 /// How far the numbers of the ladder and the tables can be trusted, in one line; tails and scalings have the verdicts of these.
 fn summary(run: &Run, intervals: bool, style: &Style) -> String {
-    let is_number = |f: &&Finding| matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth");
+    let is_number = |f: &&Finding| {
+        matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth" | "scale.ceiling")
+            || f.metric.starts_with("loaded.") && f.value.is_some()
+    };
     let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
     if numbers.is_empty() {
         return String::new();

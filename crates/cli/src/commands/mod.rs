@@ -5,10 +5,12 @@ mod completions;
 mod help;
 mod latency;
 mod list;
+mod loaded;
 mod machine;
 mod man;
 mod plan;
 mod run;
+mod scale;
 mod schema;
 mod selftest;
 mod show;
@@ -36,6 +38,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Survey(args)) => survey::run(args, simulation),
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
+        Some(Command::Loaded(args)) => loaded::run(args, simulation),
+        Some(Command::Scale(args)) => scale::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Machine(args)) => machine::run(args, simulation),
@@ -58,6 +62,8 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
     match command {
         Command::Latency(args) => latency::requests(args, machine, seed),
         Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
+        Command::Loaded(args) => loaded::requests(args, machine, seed),
+        Command::Scale(args) => scale::requests(args, machine, seed),
         _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }

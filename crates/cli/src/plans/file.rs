@@ -10,7 +10,8 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::args::{Cli, Command};
 
 /// Options that belong to the whole run and not to one of its experiments.
-const OF_THE_RUN: [&str; 16] = [
+const OF_THE_RUN: [&str; 17] = [
+    "csv",
     "json",
     "jsonl",
     "no-save",

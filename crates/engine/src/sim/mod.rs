@@ -4,12 +4,14 @@
 //! model's, never a measurement's: documents made on it say so.
 
 mod model;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiermark_model::{
     Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, Overheads, PageKind, PlacementProof, Refusal, Role, Setup,
+    ThreadSetup,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};
@@ -17,6 +19,8 @@ use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
 use model::SpeedModel;
 use tiermark_stats::Rng;
+pub use traffic::Ceilings;
+use traffic::Demand;
 
 /// Core clock of every simulated machine: 3 GHz makes cycles easy to check by eye.
 const CORE_HZ: f64 = 3.0e9;
@@ -44,11 +48,20 @@ pub struct SimOptions {
     pub clock_step_ns: f64,
     /// Simulated seconds after which the "user" stops the run.
     pub stop_after: Option<f64>,
+    /// What its memories and links can carry.
+    pub ceilings: Ceilings,
 }
 
 impl Default for SimOptions {
     fn default() -> Self {
-        Self { seed: 1, noise: 0.002, preemptions_per_second: 0.0, clock_step_ns: 0.0, stop_after: None }
+        Self {
+            seed: 1,
+            noise: 0.002,
+            preemptions_per_second: 0.0,
+            clock_step_ns: 0.0,
+            stop_after: None,
+            ceilings: Ceilings::default(),
+        }
     }
 }
 
@@ -100,7 +113,7 @@ impl Host for SimHost {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
             Role::Chase { .. } | Role::Load { .. } => None,
         });
-        let speeds = SpeedModel::new(&self.machine, setup);
+        let speeds = SpeedModel::new(&self.machine, setup, &self.options.ceilings);
         Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
     }
 
@@ -164,30 +177,10 @@ impl Rig for SimRig<'_> {
         let threads = self.setup.threads.len();
         let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
         let block_ns = BLOCK_NS.max(budget_ns / most);
-        let speeds = &self.speeds;
         let luck = self.luck * (1.0 + self.host.options.noise / 2.0 * self.rng.normal());
-        let kernel = self
-            .kernel
-            .as_ref()
-            .map(|id| find_kernel(&self.host.bench, id))
-            .transpose()
-            .map_err(|r| Fault(r.to_string()))?
-            .cloned();
+        let paces = self.paces()?;
         let mut shot = Shot::default();
-        for (index, thread) in self.setup.threads.iter().enumerate() {
-            // Work per ns: accesses of a chase, or useful bytes of a stream.
-            let pace = match (&thread.role, &kernel) {
-                (Role::Chase { chains }, _) => {
-                    1.0 / speeds.access_ns(index, chain_layout(&self.setup, thread.region), *chains)
-                }
-                (Role::Stream { .. }, Some(kernel)) => speeds.bytes_per_ns(index, kernel),
-                (Role::Load { kernels, pause_ns }, _) => {
-                    let kernels: Result<Vec<&KernelInfo>, Refusal> =
-                        kernels.iter().map(|id| find_kernel(&self.host.bench, id)).collect();
-                    speeds.load_rate(index, &kernels.map_err(|r| Fault(r.to_string()))?, f64::from(*pause_ns))
-                }
-                (Role::Stream { .. }, None) => return Err(Fault("a stream without a kernel".into())),
-            };
+        for (thread, pace) in self.setup.threads.iter().zip(paces) {
             let per_block = (pace * block_ns / luck).round().max(1.0);
             let clean_ns = per_block * luck / pace;
             shot.threads.push(simulate_thread(
@@ -201,6 +194,43 @@ impl Rig for SimRig<'_> {
         }
         self.host.now += budget.as_secs_f64();
         Ok(shot)
+    }
+}
+
+impl SimRig<'_> {
+    /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
+    fn paces(&self) -> Result<Vec<f64>, Fault> {
+        let fault = |refusal: Refusal| Fault(refusal.to_string());
+        let bench = &self.host.bench;
+        let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
+        let demand = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
+            Role::Chase { chains } => {
+                Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), *chains))
+            }
+            Role::Stream { kernel: own, rivals } => {
+                // Those with rivals run what was selected.
+                let kernel = match kernel.filter(|_| !rivals.is_empty()) {
+                    Some(selected) => selected,
+                    None => find_kernel(bench, own).map_err(fault)?,
+                };
+                Ok(self.speeds.stream_demand(index, kernel))
+            }
+            Role::Load { kernels, pause_ns } => {
+                let kernels: Result<Vec<&KernelInfo>, Refusal> =
+                    kernels.iter().map(|id| find_kernel(bench, id)).collect();
+                Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
+            }
+        };
+        let demands: Vec<Demand> = self.setup.threads.iter().enumerate().map(demand).collect::<Result<_, Fault>>()?;
+        let carried = self.speeds.carry(&demands);
+        let pace = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
+            Role::Chase { chains } => {
+                let layout = chain_layout(&self.setup, thread.region);
+                1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
+            }
+            Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
+        };
+        Ok(self.setup.threads.iter().enumerate().map(pace).collect())
     }
 }
 
