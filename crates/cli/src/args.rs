@@ -1,5 +1,7 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod matrix;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
@@ -8,6 +10,7 @@ use tiermark_model::{Bytes, ChainLayout, Effort, PageKind};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 
 use crate::parse;
+pub(crate) use matrix::{MatrixArgs, OrUsual};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -48,6 +51,9 @@ pub(crate) enum Command {
     /// Measure bytes a second, by footprint, operation, kernel and number of threads
     #[command(after_help = BANDWIDTH_EXAMPLES)]
     Bandwidth(BandwidthArgs),
+    /// Measure every group of cpus against every node of memory, and placement over several nodes
+    #[command(after_help = matrix::EXAMPLES)]
+    Matrix(Box<MatrixArgs>),
     /// Show cpus, caches, nodes, DIMMs and the settings that matter
     Machine(MachineArgs),
     /// Show a saved run again

@@ -6,6 +6,7 @@ pub mod bandwidth;
 mod edges;
 mod ladder;
 pub mod latency;
+pub mod matrix;
 mod sizes;
 mod steps;
 pub mod survey;
@@ -14,7 +15,7 @@ mod tiers;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 2] = [&latency::Latency, &bandwidth::Bandwidth];
+static PROBES: [&dyn Probe; 3] = [&latency::Latency, &bandwidth::Bandwidth, &matrix::Matrix];
 
 /// Every probe.
 pub fn all() -> &'static [&'static dyn Probe] {

@@ -5,11 +5,13 @@
 mod curves;
 mod findings;
 mod header;
+mod hmat;
 mod json;
 mod kernels;
 mod ladder;
 mod lists;
 mod machine;
+mod matrix;
 mod number;
 mod plan;
 mod plot;
@@ -21,6 +23,7 @@ mod style;
 mod table;
 mod text;
 
+pub use hmat::hmat;
 pub use json::json;
 pub use lists::{ProbeLine, about, kernels, probes};
 pub use machine::machine;

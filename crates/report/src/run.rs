@@ -9,6 +9,7 @@ use crate::findings::{others, scaling, tails, words};
 use crate::header::{footer, header};
 use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
+use crate::matrix::matrix;
 use crate::number::percent;
 use crate::reasons::{Reasons, is_refused};
 use crate::style::{Ink, Style, grade_ink};
@@ -20,6 +21,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     let mut shown = Shown::new(run.findings());
     told_by_tables(&mut shown, &observations);
     let mut out = header(run, style);
+    out.push_str(&matrix(&mut shown, &run.machine, style));
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&tails(&mut shown, style));

@@ -7,6 +7,7 @@ mod latency;
 mod list;
 mod machine;
 mod man;
+mod matrix;
 mod schema;
 mod selftest;
 mod show;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Survey(args)) => survey::run(args, simulation),
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
+        Some(Command::Matrix(args)) => matrix::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
