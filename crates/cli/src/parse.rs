@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::args::NodeChoice;
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::matrix::{self, Mix, Origin, Policy, Weights};
@@ -13,6 +14,14 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     match parse_size(text).map_err(|e| e.why)? {
         Bytes(0) => Err("there is nothing to measure in 0 bytes; give at least 1K".into()),
         size => Ok(size),
+    }
+}
+
+/// A node by number, or `far`.
+pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
+    match text {
+        "far" => Ok(NodeChoice::Far),
+        _ => text.parse().map(NodeChoice::Node).map_err(|_| "use the number of a node, or far".into()),
     }
 }
 
@@ -128,7 +137,7 @@ pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
 }
 
 /// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
-fn edits(from: &str, to: &str) -> usize {
+pub(crate) fn edits(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (i, a) in from.chars().enumerate() {
         let mut diagonal = row[0];
@@ -204,6 +213,8 @@ mod tests {
         for bad in ["0", "-1", "NaN", "inf", "1e400", "m"] {
             assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
+        assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
+        assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");
