@@ -110,6 +110,7 @@ impl Command {
         match self {
             Self::Latency(args) => Some(&mut args.run.place),
             Self::Bandwidth(args) => Some(&mut args.run.place),
+            Self::Matrix(args) => Some(&mut args.run.place),
             _ => None,
         }
     }

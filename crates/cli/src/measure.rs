@@ -279,7 +279,13 @@ struct Sinks<'a> {
 }
 
 /// Saves, prints, and finds the exit code.
-fn finish(args: &RunArgs, store: &Store, run: &Run, sinks: Sinks<'_>, stopped_by: Option<Exit>) -> Result<Exit, Failure> {
+fn finish(
+    args: &RunArgs,
+    store: &Store,
+    run: &Run,
+    sinks: Sinks<'_>,
+    stopped_by: Option<Exit>,
+) -> Result<Exit, Failure> {
     let Listeners { journal, lines, .. } = sinks.listeners;
     let result = &args.result;
     let measured = run.observations().any(|o| o.value.is_some());

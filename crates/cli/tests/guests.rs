@@ -119,7 +119,8 @@ fn assert_nodes(machine: &Value, expected: &[Expected<'_>]) {
         let bytes = node["memory_bytes"].as_u64().unwrap();
         // The kernel keeps some of it from the start: its own image and tables, on node 0 more than elsewhere.
         assert!(bytes <= mib << 20 && bytes >= (mib << 20) / 10 * 8, "node {id}: {bytes} bytes of {mib} MiB");
-        let seen: Vec<u64> = (0..distances.len()).map(|to| node["distances"][to.to_string()].as_u64().unwrap()).collect();
+        let seen: Vec<u64> =
+            (0..distances.len()).map(|to| node["distances"][to.to_string()].as_u64().unwrap()).collect();
         assert_eq!(seen, *distances, "distances of node {id}");
     }
 }
@@ -151,7 +152,10 @@ fn two_nodes_and_every_policy() {
              run pool tiermark matrix --quick --force --no-save -q --size 4M --op latency,read/avx2 --page 2M --threads one --json=pool.json"
         ),
     );
-    assert_nodes(&serde_json::from_str(&left.text("machine.txt")).unwrap(), &[("0-1", 1024, &[10, 21]), ("2-3", 1024, &[21, 10])]);
+    assert_nodes(
+        &serde_json::from_str(&left.text("machine.txt")).unwrap(),
+        &[("0-1", 1024, &[10, 21]), ("2-3", 1024, &[21, 10])],
+    );
     let matrix = left.json("matrix.json");
     for op in ["latency", "read/avx2", "2:1", "read.random/avx2"] {
         assert_matrix(&matrix, op, &["node:0", "node:1"], &[0, 1]);
@@ -161,7 +165,9 @@ fn two_nodes_and_every_policy() {
     assert_policies(&left.json("policies.json"));
     // A huge page is dealt out whole: of 4 one lies on node 0.
     let thp = left.json("thp.json");
-    let dealt = |policy: &str| observations(&thp).into_iter().find(|o| label(o, "policy") == policy && label(o, "from") == "node:0").unwrap();
+    let dealt = |policy: &str| {
+        observations(&thp).into_iter().find(|o| label(o, "policy") == policy && label(o, "from") == "node:0").unwrap()
+    };
     assert!((share(dealt("interleave"), 0) - 0.5).abs() < 0.01 && (share(dealt("weighted"), 0) - 0.25).abs() < 0.01);
     assert_fenced(&left);
     assert_pool(&left.json("pool.json"));
@@ -169,7 +175,9 @@ fn two_nodes_and_every_policy() {
 
 /// Interleaved, weighted and mixed memory lies where it was asked for.
 fn assert_policies(run: &Value) {
-    let of = |policy: &str| -> Vec<&Value> { observations(run).into_iter().filter(|o| label(o, "policy") == policy).collect() };
+    let of = |policy: &str| -> Vec<&Value> {
+        observations(run).into_iter().filter(|o| label(o, "policy") == policy).collect()
+    };
     // A region may be cut short by less than a page of each node; a look sees at least 64 pages.
     for observation in of("interleave") {
         assert!((share(observation, 0) - 0.5).abs() < 0.02, "{}", observation["placement"]);
@@ -180,7 +188,8 @@ fn assert_policies(run: &Value) {
     for observation in of("mixed") {
         assert_eq!(observation["placement"]["on_target"].as_f64(), Some(1.0));
         assert!((share(observation, 0) - 0.5).abs() < 0.01, "{}", observation["placement"]);
-        let names: Vec<&str> = observation["parts"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
+        let names: Vec<&str> =
+            observation["parts"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["local", "remote"]);
     }
     // From node 0, node 1 and all; mixed only where there are rows.
@@ -231,10 +240,15 @@ fn four_nodes_of_two_sockets() {
         ),
     );
     let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
-    let nodes: [Expected<'_>; 4] =
-        [("0-1", 512, &[10, 12, 32, 32]), ("2-3", 512, &[12, 10, 32, 32]), ("4-5", 512, &[32, 32, 10, 12]), ("6-7", 512, &[32, 32, 12, 10])];
+    let nodes: [Expected<'_>; 4] = [
+        ("0-1", 512, &[10, 12, 32, 32]),
+        ("2-3", 512, &[12, 10, 32, 32]),
+        ("4-5", 512, &[32, 32, 10, 12]),
+        ("6-7", 512, &[32, 32, 12, 10]),
+    ];
     assert_nodes(&machine, &nodes);
-    let sockets: Vec<u64> = machine["cpus"].as_array().unwrap().iter().map(|cpu| cpu["socket"].as_u64().unwrap()).collect();
+    let sockets: Vec<u64> =
+        machine["cpus"].as_array().unwrap().iter().map(|cpu| cpu["socket"].as_u64().unwrap()).collect();
     assert_eq!(sockets, [0, 0, 0, 0, 1, 1, 1, 1]);
     assert_matrix(&left.json("matrix.json"), "latency", &["node:0", "node:1", "node:2", "node:3"], &[0, 1, 2, 3]);
     assert_matrix(&left.json("sockets.json"), "read/avx2", &["socket:0", "socket:1"], &[0, 3]);
@@ -250,7 +264,9 @@ fn four_nodes_of_two_sockets() {
 fn eight_nodes_of_two_sockets() {
     let left = guest(
         "8node",
-        &format!("run machine tiermark machine --json\nrun matrix tiermark matrix {SMALL} --size 1M --op latency --json=matrix.json"),
+        &format!(
+            "run machine tiermark machine --json\nrun matrix tiermark matrix {SMALL} --size 1M --op latency --json=matrix.json"
+        ),
     );
     let near = |id: u64, to: u64| match (id == to, id / 4 == to / 4) {
         (true, _) => 10,
@@ -259,7 +275,8 @@ fn eight_nodes_of_two_sockets() {
     };
     let rows: Vec<(String, Vec<u64>)> =
         (0..8).map(|id| (format!("{}-{}", 2 * id, 2 * id + 1), (0..8).map(|to| near(id, to)).collect())).collect();
-    let nodes: Vec<Expected<'_>> = rows.iter().map(|(cpus, distances)| (cpus.as_str(), 256, distances.as_slice())).collect();
+    let nodes: Vec<Expected<'_>> =
+        rows.iter().map(|(cpus, distances)| (cpus.as_str(), 256, distances.as_slice())).collect();
     assert_nodes(&serde_json::from_str(&left.text("machine.txt")).unwrap(), &nodes);
     let names: Vec<String> = (0..8).map(|id| format!("node:{id}")).collect();
     let rows: Vec<&str> = names.iter().map(String::as_str).collect();

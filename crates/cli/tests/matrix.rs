@@ -48,8 +48,15 @@ fn pairs_are_exported_as_the_hmat_has_them() {
     assert_eq!(measured.len(), 2 * 3);
     // The best initiator of a node is its own cpus, and nobody measures the latency of a write.
     assert!(measured.iter().any(|line| line[1..4] == ["1", "1", "0"]), "{csv}");
-    assert!(measured.iter().all(|line| line[5].is_empty() && !line[4].is_empty() && !line[6].is_empty() && line[8] == "trusted"));
-    assert!(lines.iter().any(|line| line[0] == "firmware" && line[2] == "2" && line[4] == "250" && line[6] == "26000"), "{csv}");
+    assert!(
+        measured
+            .iter()
+            .all(|line| line[5].is_empty() && !line[4].is_empty() && !line[6].is_empty() && line[8] == "trusted")
+    );
+    assert!(
+        lines.iter().any(|line| line[0] == "firmware" && line[2] == "2" && line[4] == "250" && line[6] == "26000"),
+        "{csv}"
+    );
     // In a file beside the report.
     let ran = user.run(&[&arguments[..], &["pairs.csv"]].concat()).expect(0);
     assert!(ran.out.contains("Idle latency") && std::fs::read_to_string(user.path("pairs.csv")).unwrap() == csv);
@@ -59,7 +66,10 @@ fn pairs_are_exported_as_the_hmat_has_them() {
 fn a_policy_named_by_its_option_joins_the_matrix() {
     let user = User::new();
     let plan = |more: &[&str]| {
-        let plan = user.run(&[&["matrix", "--simulate", SERVER, "--dry-run", "--json", "--op", "read"], more].concat()).expect(0).json();
+        let plan = user
+            .run(&[&["matrix", "--simulate", SERVER, "--dry-run", "--json", "--op", "read"], more].concat())
+            .expect(0)
+            .json();
         let steps = plan[0]["plan"]["steps"].as_array().unwrap().clone();
         let mut policies: Vec<String> =
             steps.iter().map(|s| s["labels"]["policy"].as_str().unwrap_or("bind").to_owned()).collect();

@@ -56,13 +56,8 @@ mod tests {
     use tiermark_model::{Bytes, Labels, Layout, Metric, Setup, StopRule};
 
     fn step(policy: MemPolicy, page: PageKind, mib: u64) -> Step {
-        let region = RegionSetup {
-            bytes: Bytes(mib * MIB),
-            policy,
-            nodes: "0,2".parse().unwrap(),
-            page,
-            layout: Layout::Data,
-        };
+        let region =
+            RegionSetup { bytes: Bytes(mib * MIB), policy, nodes: "0,2".parse().unwrap(), page, layout: Layout::Data };
         Step {
             id: "a".into(),
             phase: 0,
@@ -74,7 +69,8 @@ mod tests {
     }
 
     fn judged(policy: MemPolicy, page: PageKind, mib: u64, on: [u64; 2]) -> Option<String> {
-        let proof = PlacementProof { pages: on[0] + on[1], by_node: [(0, on[0]), (2, on[1])].into(), ..Default::default() };
+        let proof =
+            PlacementProof { pages: on[0] + on[1], by_node: [(0, on[0]), (2, on[1])].into(), ..Default::default() };
         let machine = Machine { page_bytes: 4096, ..Machine::default() };
         let seen = crate::cell::Cell::new(step(policy.clone(), page, mib));
         let lab = crate::Lab { machine: &machine, bench: &tiermark_model::Bench::default() };

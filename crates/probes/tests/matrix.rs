@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tiermark_engine::{Event, Lab, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::{
-    Bench, Effort, Experiment, Finding, IdSet, KernelInfo, Labels, Machine, MemPolicy, Metric, NodeId, Observation, Plan, Refusal,
-    Request, Role, Scope,
+    Bench, Effort, Experiment, Finding, IdSet, KernelInfo, Labels, Machine, MemPolicy, Metric, NodeId, Observation,
+    Plan, Refusal, Request, Role, Scope,
 };
 use tiermark_probes::find;
 
@@ -68,7 +68,11 @@ fn every_row_meets_every_column() {
     for step in plan.steps.iter().filter(|s| s.labels.get(Labels::POLICY).is_none()) {
         // All memory is on the node of the column, and all threads are on cpus of the row.
         let node = step.labels.number(Labels::NODE).unwrap() as NodeId;
-        assert!(step.setup.regions.iter().all(|r| r.policy == MemPolicy::Bind && r.nodes.iter().eq([node])), "{}", step.id);
+        assert!(
+            step.setup.regions.iter().all(|r| r.policy == MemPolicy::Bind && r.nodes.iter().eq([node])),
+            "{}",
+            step.id
+        );
         let from: NodeId = step.labels.get(Labels::FROM).unwrap().strip_prefix("node:").unwrap().parse().unwrap();
         assert!(step.setup.cpus().iter().all(|cpu| machine.node_of(cpu) == Some(from)), "{}", step.id);
         assert_eq!(step.setup.threads.len(), if step.metric == Metric::Latency { 1 } else { 4 }, "one a core");
@@ -137,7 +141,11 @@ fn an_old_kernel_has_no_weights_of_its_own() {
     machine.system.kernel = Some("6.1.0-56-cloud-amd64".into());
     let plan = plan(&machine, Effort::Quick, json!({"policies": ["weighted"]}));
     assert!(!plan.steps.iter().any(|s| s.labels.is(Labels::POLICY, "kernel weights")));
-    assert!(plan.refused.iter().any(|r| r.why.contains("6.1.0-56") && r.cure.contains("newer kernel")), "{:?}", plan.refused);
+    assert!(
+        plan.refused.iter().any(|r| r.why.contains("6.1.0-56") && r.cure.contains("newer kernel")),
+        "{:?}",
+        plan.refused
+    );
     assert!(plan.steps.iter().filter(|s| s.labels.is(Labels::POLICY, "weighted")).count() >= 6);
 }
 
@@ -244,14 +252,24 @@ fn a_slow_direction_and_a_slow_node_are_named() {
     machine.nodes[1].hmat = says;
     let found = run(machine, Effort::Quick, json!({"ops": ["latency"]})).findings;
     let uneven: Vec<&Finding> = found.iter().filter(|f| f.metric == "matrix.uneven").collect();
-    assert!(uneven.iter().any(|f| f.note.as_ref().unwrap().contains("distance 12") && f.labels.number(Labels::NODE) == Some(2)), "{uneven:?}");
+    assert!(
+        uneven
+            .iter()
+            .any(|f| f.note.as_ref().unwrap().contains("distance 12") && f.labels.number(Labels::NODE) == Some(2)),
+        "{uneven:?}"
+    );
 }
 
 #[test]
 fn the_best_weights_are_found_and_refined() {
-    let run = run(two_sockets(), Effort::Standard, json!({"policies": ["bind", "weighted"], "ops": ["read"], "cpu_nodes": "0"}));
+    let run = run(
+        two_sockets(),
+        Effort::Standard,
+        json!({"policies": ["bind", "weighted"], "ops": ["read"], "cpu_nodes": "0"}),
+    );
     let best = run.findings.iter().find(|f| f.metric == "interleave.best").unwrap();
-    let swept: Vec<f64> = run.observations.iter().filter(|o| o.labels.get(Labels::WEIGHTS).is_some()).filter_map(|o| o.value).collect();
+    let swept: Vec<f64> =
+        run.observations.iter().filter(|o| o.labels.get(Labels::WEIGHTS).is_some()).filter_map(|o| o.value).collect();
     assert!(swept.len() > 6, "points were added beside the best");
     assert_eq!(best.value, swept.iter().copied().reduce(f64::max));
     assert!(best.note.as_ref().unwrap().contains("kernel's own weights"), "{:?}", best.note);

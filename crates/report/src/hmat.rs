@@ -34,7 +34,8 @@ pub fn hmat(run: &Run) -> String {
     }
     for node in &run.machine.nodes {
         for says in &node.hmat {
-            let number = |value: Option<f64>, scale: f64| value.map_or_else(String::new, |v| format!("{:.0}", v / scale));
+            let number =
+                |value: Option<f64>, scale: f64| value.map_or_else(String::new, |v| format!("{:.0}", v / scale));
             for initiator in says.initiators.iter() {
                 out.push_str(&format!(
                     "firmware,{initiator},{},{},{},{},{},{},\n",

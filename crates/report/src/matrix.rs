@@ -100,7 +100,11 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
     let unit = cells.first().map_or(Unit::Ns, |f| f.unit);
     let title = match unit {
         Unit::Ns => "Idle latency, ns: from cpus (rows) to memory (columns)".to_owned(),
-        _ => format!("Bandwidth, {op}, {}, {}: from cpus (rows) to memory (columns)", unit_name(unit, style), span_words(span)),
+        _ => format!(
+            "Bandwidth, {op}, {}, {}: from cpus (rows) to memory (columns)",
+            unit_name(unit, style),
+            span_words(span)
+        ),
     };
     let columns: BTreeSet<NodeId> = cells.iter().filter_map(|f| node(f)).collect();
     let memory_only = |node: NodeId| machine.node(node).is_some_and(|n| n.cpus.is_empty());
@@ -113,7 +117,9 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         let mut line = vec![Cell::new(row)];
         for column in &columns {
             let cell = cells.iter().find(|f| label(f, Labels::FROM) == row && node(f) == Some(*column));
-            line.push(cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| value(v, unit, style)), &f.verdict, style)));
+            line.push(
+                cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| value(v, unit, style)), &f.verdict, style)),
+            );
         }
         table.row(line);
     }
@@ -170,7 +176,9 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
             let mut line = vec![Cell::new(if at == 0 { from } else { "" }), Cell::new(&row)];
             for column in &works {
                 let cell = lines.iter().find(|f| how(f) == row && work(f) == *column);
-                line.push(cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style)));
+                line.push(
+                    cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style)),
+                );
             }
             table.row(line);
         }
@@ -205,11 +213,16 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
     for f in mixed {
         let alike = |other: &&&Finding| label(other, Labels::FROM) == label(f, Labels::FROM) && work(other) == work(f);
         let same = |other: &&&Finding| other.evidence.contains(&f.evidence.first().cloned().unwrap_or_default());
-        let part = |name: &str| all.iter().filter(same).find(|p| p.metric == "bandwidth.part" && label(p, Labels::PART) == name);
+        let part = |name: &str| {
+            all.iter().filter(same).find(|p| p.metric == "bandwidth.part" && label(p, Labels::PART) == name)
+        };
         let against = all.iter().filter(same).find(|p| p.metric == "mixed.against_local");
-        let local = cells.iter().filter(alike).find(|cell| against.is_some_and(|a| a.evidence.get(1) == cell.evidence.first()));
+        let local =
+            cells.iter().filter(alike).find(|cell| against.is_some_and(|a| a.evidence.get(1) == cell.evidence.first()));
         let remote = cells.iter().filter(alike).find(|cell| node(cell) == node(f));
-        let number = |f: Option<&&Finding>| f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style));
+        let number = |f: Option<&&Finding>| {
+            f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style))
+        };
         let share = f.labels.number(Labels::REMOTE).unwrap_or_default();
         let total = Cell { text: number(Some(f)).text, ..number(Some(f)) };
         table.row(vec![

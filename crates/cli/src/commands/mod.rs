@@ -60,6 +60,7 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
     match command {
         Command::Latency(args) => latency::requests(args, machine, seed),
         Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
+        Command::Matrix(args) => matrix::requests(args, machine, seed),
         _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, Overheads, PageKind, PlacementProof, Refusal, Role,
-    Setup, deal,
+    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, Overheads, PageKind, PlacementProof, Refusal,
+    Role, Setup, deal,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};

@@ -100,7 +100,8 @@ pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
     let mut told: BTreeSet<String> = BTreeSet::new();
     let mut found = Vec::new();
     for first in &weighted {
-        let same = |o: &&&Observation| alike(first, o) && o.labels.0.get(Labels::NODES) == first.labels.0.get(Labels::NODES);
+        let same =
+            |o: &&&Observation| alike(first, o) && o.labels.0.get(Labels::NODES) == first.labels.0.get(Labels::NODES);
         let sweep: Vec<&Observation> = weighted.iter().filter(same).copied().collect();
         let Some(best) = sweep.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else { continue };
         if sweep.len() > 1 && told.insert(best.step.clone()) {
@@ -121,8 +122,7 @@ fn value(observation: &Observation) -> f64 {
 fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observation]) -> String {
     let overlaps = |o: &Observation| o.interval.zip(best.interval).is_some_and(|(a, b)| a.high >= b.low);
     let weights = |o: &Observation| o.labels.get(Labels::WEIGHTS).unwrap_or_default().to_owned();
-    let equals: Vec<String> =
-        sweep.iter().filter(|o| o.step != best.step && overlaps(o)).map(|o| weights(o)).collect();
+    let equals: Vec<String> = sweep.iter().filter(|o| o.step != best.step && overlaps(o)).map(|o| weights(o)).collect();
     let mut words = Vec::new();
     if !equals.is_empty() {
         words.push(format!("no worse within the intervals: {}", equals.join(" and ")));

@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn groups_follow_what_the_cpus_share() {
         let machine = machine();
-        let names = |from| groups(&machine, &machine.allowed_cpus, from).into_iter().map(|g| g.name).collect::<Vec<_>>();
+        let names =
+            |from| groups(&machine, &machine.allowed_cpus, from).into_iter().map(|g| g.name).collect::<Vec<_>>();
         assert_eq!(names(Origin::Node), ["node:0", "node:2", "node:4", "node:6"]);
         assert_eq!(names(Origin::Socket), ["socket:0", "socket:1"]);
         assert_eq!(names(Origin::Llc).len(), 8);

@@ -96,7 +96,8 @@ impl Probe for Matrix {
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, allowed_seconds(request.effort, &plan.steps), &plan.steps);
         if plan.steps.is_empty() {
-            let nothing = || Refusal::new("the matrix", "nothing is left to measure", "name fewer limits, or operations: --op");
+            let nothing =
+                || Refusal::new("the matrix", "nothing is left to measure", "name fewer limits, or operations: --op");
             return Err(plan.refused.into_iter().next().unwrap_or_else(nothing));
         }
         Ok(plan)

@@ -49,8 +49,11 @@ impl Mix {
     fn kernels(self, bench: &Bench) -> Option<Vec<KernelId>> {
         let suffix = if self.streaming { ".nt" } else { "" };
         let copies = self.reads.min(self.writes);
-        let (alone, rest) =
-            if self.reads > copies { ("read".to_owned(), self.reads - copies) } else { (format!("write{suffix}"), self.writes - copies) };
+        let (alone, rest) = if self.reads > copies {
+            ("read".to_owned(), self.reads - copies)
+        } else {
+            (format!("write{suffix}"), self.writes - copies)
+        };
         let copy = if copies > 0 { Some(plainest(&format!("copy{suffix}"), bench)?) } else { None };
         let alone = if rest > 0 { Some(plainest(&alone, bench)?) } else { None };
         let round = deal(&[u32::from(rest), u32::from(copies)]);

@@ -3,8 +3,8 @@
 use tiermark_engine::Lab;
 use tiermark_engine::admit::admit_node;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, PageKind, Plan, Refusal, RegionSetup,
-    Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, PageKind, Plan, Refusal,
+    RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::groups::{Group, groups, memory_nodes};
@@ -101,7 +101,8 @@ impl<'a> Planner<'a> {
         }
         for (op, group) in self.ops().iter().flat_map(|op| self.groups.iter().map(move |group| (op, group))) {
             for node in self.targets.iter() {
-                let cells = if op == LATENCY { vec![self.latency(group, node)] } else { self.bandwidth(op, group, node) };
+                let cells =
+                    if op == LATENCY { vec![self.latency(group, node)] } else { self.bandwidth(op, group, node) };
                 for cell in cells {
                     match cell {
                         Ok(step) => plan.steps.push(step),
@@ -165,13 +166,19 @@ impl<'a> Planner<'a> {
         let order = machine.cores_first(&group.cpus);
         let cores = machine.one_per_core(&group.cpus);
         let (cpus, span): (Vec<CpuId>, String) = match count {
-            ThreadCount::One | ThreadCount::Exactly(1) => (quiet_cpu(machine, &group.cpus).into_iter().collect(), "one".into()),
+            ThreadCount::One | ThreadCount::Exactly(1) => {
+                (quiet_cpu(machine, &group.cpus).into_iter().collect(), "one".into())
+            }
             ThreadCount::Cores => (order.into_iter().filter(|cpu| cores.contains(*cpu)).collect(), "cores".into()),
             ThreadCount::Cpus => (order, "cpus".into()),
             ThreadCount::Exactly(n) if n as usize <= order.len() => (order[..n as usize].to_vec(), n.to_string()),
             ThreadCount::Exactly(n) => {
                 let why = format!("it has {} cpus in scope ({})", group.cpus.len(), group.cpus);
-                return Err(Refusal::new(format!("{n} threads on {}", group.name), why, "ask for that many at most: --threads"));
+                return Err(Refusal::new(
+                    format!("{n} threads on {}", group.name),
+                    why,
+                    "ask for that many at most: --threads",
+                ));
             }
         };
         Ok(Crew { cpus, span })
@@ -243,7 +250,13 @@ impl<'a> Planner<'a> {
         labels: Labels,
         place: &dyn Fn(usize) -> Place,
     ) -> Result<Step, Refusal> {
-        let none = || Refusal::new(format!("operation '{}'", spot.op), "this machine has no kernel for it", "`tiermark list kernels`");
+        let none = || {
+            Refusal::new(
+                format!("operation '{}'", spot.op),
+                "this machine has no kernel for it",
+                "`tiermark list kernels`",
+            )
+        };
         let work = work(spot.op, self.lab.bench).ok_or_else(none)?;
         let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
         let labels = labels.whole(Labels::SIZE, size.0).whole(Labels::THREADS, spot.crew.cpus.len() as u64);
@@ -278,7 +291,8 @@ impl<'a> Planner<'a> {
             .text(Labels::CPUS, &cpus);
         let policy = labels.get(Labels::POLICY).unwrap_or("bind");
         let size = labels.number(Labels::SIZE).unwrap_or_default();
-        let id = format!("matrix/{policy}/{}/{}/{}x{}/{at}/{size}", spot.op, spot.group.name, spot.crew.span, cpus.len());
+        let id =
+            format!("matrix/{policy}/{}/{}/{}x{}/{at}/{size}", spot.op, spot.group.name, spot.crew.span, cpus.len());
         // Numbers of the matrix first; what policies make of them next.
         let phase = u8::from(labels.get(Labels::POLICY).is_some());
         Step { id, phase, labels, metric, setup, stop: self.stop(metric) }
@@ -310,7 +324,12 @@ fn rows(request: &Request, params: &MatrixParams, lab: Lab<'_>, refused: &mut Ve
 }
 
 /// The nodes that are columns.
-fn columns(request: &Request, params: &MatrixParams, lab: Lab<'_>, refused: &mut Vec<Refusal>) -> Result<IdSet, Refusal> {
+fn columns(
+    request: &Request,
+    params: &MatrixParams,
+    lab: Lab<'_>,
+    refused: &mut Vec<Refusal>,
+) -> Result<IdSet, Refusal> {
     let asked = params.targets.clone().or_else(|| request.scope.mem_node.map(|node| [node].into_iter().collect()));
     let Some(asked) = asked else { return Ok(memory_nodes(lab.machine)) };
     let mut targets = IdSet::new();

@@ -6,7 +6,7 @@ use tiermark_model::{Bytes, Effort, IdSet, Labels, MemPolicy, NodeId, Observatio
 
 use super::Policy;
 use super::groups::{Group, memory_only};
-use super::planner::{Crew, Place, Planner, Spot};
+use super::planner::{Place, Planner, Spot};
 use super::weights::{Weights, between, proportional, sweep};
 
 /// The first kernel that interleaves by weight (Linux 6.9, MPOL_WEIGHTED_INTERLEAVE).
@@ -50,8 +50,13 @@ impl Planner<'_> {
             let nothing = plan.steps.len() == before && plan.refused.is_empty();
             if nothing && self.named(policy) {
                 let what = format!("policy {policy:?}").to_lowercase();
-                let why = format!("it takes memory of two nodes and the cpus to use it; nodes in scope: {}", self.targets);
-                plan.refused.push(Refusal::new(what, why, "leave it out, or name more nodes: --to; mixed takes two threads"));
+                let why =
+                    format!("it takes memory of two nodes and the cpus to use it; nodes in scope: {}", self.targets);
+                plan.refused.push(Refusal::new(
+                    what,
+                    why,
+                    "leave it out, or name more nodes: --to; mixed takes two threads",
+                ));
             }
         }
         self.kernel_too_old(plan);
@@ -88,11 +93,16 @@ impl Planner<'_> {
         // All cpus together have no row in the matrix: their own memory is what interleaving is held against.
         if spot.group.name == "all" && !sets.is_empty() {
             let nodes = IdSet::new();
-            steps.push(self.spread(spot, &Spread { name: "local", policy: MemPolicy::Bind, nodes, round: 1, weights: None }));
+            steps.push(
+                self.spread(spot, &Spread { name: "local", policy: MemPolicy::Bind, nodes, round: 1, weights: None }),
+            );
         }
         steps.extend(sets.into_iter().map(|nodes| {
             let round = nodes.len() as u64;
-            self.spread(spot, &Spread { name: "interleave", policy: MemPolicy::Interleave, nodes, round, weights: None })
+            self.spread(
+                spot,
+                &Spread { name: "interleave", policy: MemPolicy::Interleave, nodes, round, weights: None },
+            )
         }));
         steps
     }
@@ -103,7 +113,11 @@ impl Planner<'_> {
         if homes.is_empty() {
             return Vec::new();
         }
-        group.far_kinds(&self.targets, self.lab.machine).into_iter().map(|far| homes.union(&[far].into_iter().collect())).collect()
+        group
+            .far_kinds(&self.targets, self.lab.machine)
+            .into_iter()
+            .map(|far| homes.union(&[far].into_iter().collect()))
+            .collect()
     }
 
     fn weighted(&self, spot: Spot<'_>) -> Vec<Result<Step, Refusal>> {
@@ -155,7 +169,8 @@ impl Planner<'_> {
         let mut least: Option<Bytes> = None;
         for node in nodes.iter() {
             tiermark_engine::admit::admit_node(node, self.lab.machine)?;
-            let of_cell = |refusal| Refusal { what: format!("{} {} from {}", spread.name, spot.op, spot.group.name), ..refusal };
+            let of_cell =
+                |refusal| Refusal { what: format!("{} {} from {}", spread.name, spot.op, spot.group.name), ..refusal };
             let size = self.size(&spot.crew.cpus, node).map_err(of_cell)?;
             least = Some(least.map_or(size, |known| known.min(size)));
         }
@@ -273,7 +288,9 @@ fn keep(plan: &mut Plan, steps: Vec<Result<Step, Refusal>>) {
 
 fn is_at(observation: &Observation, spot: Spot<'_>) -> bool {
     let labels = &observation.labels;
-    labels.is(Labels::FROM, &spot.group.name) && labels.is(Labels::OP, spot.op) && labels.is(Labels::SPAN, &spot.crew.span)
+    labels.is(Labels::FROM, &spot.group.name)
+        && labels.is(Labels::OP, spot.op)
+        && labels.is(Labels::SPAN, &spot.crew.span)
 }
 
 /// The points of a sweep over these nodes that have a rate.

@@ -44,8 +44,12 @@ fn directions(cells: &[Cell<'_>]) -> Vec<Finding> {
     for there in cells {
         // Each pair once, from its lower node; rows of caches share a node, and have no direction of their own.
         let back = cells.iter().find(|back| home(back) == Some(there.node) && Some(back.node) == home(there));
-        let own = |cell: &Cell<'_>| cells.iter().filter(|c| home(c) == home(cell)).map(|c| &c.group.name).all(|n| *n == cell.group.name);
-        let Some(back) = back.filter(|_| home(there).is_some_and(|from| from < there.node) && own(there)) else { continue };
+        let own = |cell: &Cell<'_>| {
+            cells.iter().filter(|c| home(c) == home(cell)).map(|c| &c.group.name).all(|n| *n == cell.group.name)
+        };
+        let Some(back) = back.filter(|_| home(there).is_some_and(|from| from < there.node) && own(there)) else {
+            continue;
+        };
         if !own(back) {
             continue;
         }
@@ -58,7 +62,8 @@ fn directions(cells: &[Cell<'_>]) -> Vec<Finding> {
     }
     if found.is_empty() {
         found.extend(widest.map(|mut pair| {
-            pair.note = pair.note.map(|note| format!("{note}: no two directions differ by more than 5 % and their intervals"));
+            pair.note =
+                pair.note.map(|note| format!("{note}: no two directions differ by more than 5 % and their intervals"));
             pair
         }));
     }
@@ -102,7 +107,11 @@ fn compared(metric: &str, one: &Cell<'_>, other: &Cell<'_>) -> Option<Finding> {
     let mut found = ratio(metric, labels, large.seen, small.seen)?;
     let words = |cell: &Cell<'_>| {
         let value = cell.seen.value.unwrap_or_default();
-        let number = if cell.seen.unit == Unit::Ns { format!("{} ns", format_ns(value)) } else { format!("{} GB/s", format_gbs(value)) };
+        let number = if cell.seen.unit == Unit::Ns {
+            format!("{} ns", format_ns(value))
+        } else {
+            format!("{} GB/s", format_gbs(value))
+        };
         format!("{} to node {} {number}", cell.group.name, cell.node)
     };
     found.note = Some(format!("{}, {}", words(large), words(small)));

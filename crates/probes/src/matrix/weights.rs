@@ -41,7 +41,8 @@ impl Weights {
     /// What a home node gives for what each other gives; `None` where homes or others do not all give the same.
     fn ratio(&self, homes: &IdSet) -> Option<(u32, u32)> {
         let same = |home: bool| {
-            let mut weights = self.0.iter().filter(|(node, _)| homes.contains(*node) == home).map(|(_, weight)| *weight);
+            let mut weights =
+                self.0.iter().filter(|(node, _)| homes.contains(*node) == home).map(|(_, weight)| *weight);
             let first = weights.next()?;
             weights.all(|weight| weight == first).then_some(first)
         };
@@ -128,9 +129,12 @@ pub(super) fn proportional(rates: &[(NodeId, f64)]) -> Option<Weights> {
     /// Larger rounds than this need more pages than a thread has.
     const LARGEST: f64 = 16.0;
     let least = rates.iter().map(|(_, rate)| *rate).reduce(f64::min).filter(|least| *least > 0.0)?;
-    let weights = |scale: f64| rates.iter().map(move |(node, rate)| (*node, (rate / least * scale).round().clamp(1.0, LARGEST)));
+    let weights =
+        |scale: f64| rates.iter().map(move |(node, rate)| (*node, (rate / least * scale).round().clamp(1.0, LARGEST)));
     // The smallest multiple that comes within a twentieth of every share.
-    let close = |scale: f64| weights(scale).zip(rates).all(|((_, w), (_, rate))| (w / (rate / least * scale) - 1.0).abs() < 0.05);
+    let close = |scale: f64| {
+        weights(scale).zip(rates).all(|((_, w), (_, rate))| (w / (rate / least * scale) - 1.0).abs() < 0.05)
+    };
     let scale = [1.0, 2.0, 3.0].into_iter().find(|scale| close(*scale)).unwrap_or(3.0);
     (rates.len() > 1).then(|| Weights(weights(scale).map(|(node, weight)| (node, weight as u32)).collect()))
 }
@@ -160,7 +164,13 @@ mod tests {
             let (home, far) = weights.ratio(&homes).unwrap();
             -(f64::from(home) / f64::from(far) / 2.6).ln().abs()
         };
-        let mut seen: Vec<(Weights, f64)> = sweep(&nodes, &homes).into_iter().map(|w| { let r = rate(&w); (w, r) }).collect();
+        let mut seen: Vec<(Weights, f64)> = sweep(&nodes, &homes)
+            .into_iter()
+            .map(|w| {
+                let r = rate(&w);
+                (w, r)
+            })
+            .collect();
         let mut rounds = 0;
         loop {
             let more: Vec<Weights> = between(&nodes, &homes, &seen);
@@ -170,7 +180,10 @@ mod tests {
             }
             rounds += 1;
             assert!(rounds < 5, "a sweep must end");
-            seen.extend(more.into_iter().map(|w| { let r = rate(&w); (w, r) }));
+            seen.extend(more.into_iter().map(|w| {
+                let r = rate(&w);
+                (w, r)
+            }));
         }
         let best = seen.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         assert_eq!(best.0.to_string(), "0:5,2:2");
