@@ -1,5 +1,7 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod matrix;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
@@ -9,6 +11,7 @@ use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::loaded::Mix;
 
 use crate::parse;
+pub(crate) use matrix::{MatrixArgs, OrUsual};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -55,6 +58,9 @@ pub(crate) enum Command {
     /// Measure how a node's bandwidth grows with threads, local and remote, and what limits it
     #[command(after_help = SCALE_EXAMPLES)]
     Scale(ScaleArgs),
+    /// Measure every group of cpus against every node of memory, and placement over several nodes
+    #[command(after_help = matrix::EXAMPLES)]
+    Matrix(Box<MatrixArgs>),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -128,6 +134,7 @@ impl Command {
             Self::Bandwidth(args) => Some(&mut args.run.place),
             Self::Loaded(args) => Some(&mut args.run.place),
             Self::Scale(args) => Some(&mut args.run.place),
+            Self::Matrix(args) => Some(&mut args.run.place),
             _ => None,
         }
     }

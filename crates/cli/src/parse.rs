@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::args::NodeChoice;
+use crate::args::{NodeChoice, OrUsual};
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::loaded::Mix;
+use tiermark_probes::matrix::{self, Origin, Policy, Weights};
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -84,6 +85,54 @@ pub(crate) fn operation(text: &str) -> Result<String, String> {
         known.into_iter().min_by_key(|name| edits(text, name)).filter(|name| 2 * edits(text, name) <= name.len());
     let near = near.map_or_else(String::new, |name| format!("; the nearest is '{name}'"));
     Err(format!("unknown operation '{text}'{near}; `tiermark list kernels` shows all"))
+}
+
+/// An operation of a matrix: `latency`, a mix, or what [`operation`] knows.
+pub(crate) fn matrix_operation(text: &str) -> Result<String, String> {
+    if matrix::is_own(text) {
+        return Ok(text.to_owned());
+    }
+    if text.contains(':') { text.parse::<matrix::Mix>().map(|mix| mix.to_string()) } else { operation(text) }
+}
+
+/// What the cpus of a row share.
+pub(crate) fn origin(text: &str) -> Result<Origin, String> {
+    match text {
+        "node" => Ok(Origin::Node),
+        "socket" => Ok(Origin::Socket),
+        "llc" => Ok(Origin::Llc),
+        _ => Err("use node, socket or llc".into()),
+    }
+}
+
+/// How memory is spread.
+pub(crate) fn policy(text: &str) -> Result<Policy, String> {
+    match text {
+        "bind" => Ok(Policy::Bind),
+        "interleave" => Ok(Policy::Interleave),
+        "weighted" => Ok(Policy::Weighted),
+        "mixed" => Ok(Policy::Mixed),
+        _ => Err("use bind, interleave, weighted or mixed".into()),
+    }
+}
+
+/// Nodes in list format.
+pub(crate) fn nodes(text: &str) -> Result<IdSet, String> {
+    match text.parse::<IdSet>() {
+        Ok(nodes) if nodes.is_empty() => Err("it names no node; use 0-1,3".into()),
+        Ok(nodes) => Ok(nodes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Nodes, or `all`.
+pub(crate) fn nodes_or_all(text: &str) -> Result<OrUsual<IdSet>, String> {
+    if text == "all" { Ok(OrUsual::Usual) } else { nodes(text).map(OrUsual::This) }
+}
+
+/// Weights, or `sweep`.
+pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
+    if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
 }
 
 /// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).

@@ -60,6 +60,20 @@ impl Labels {
     pub const PAUSE: &'static str = "pause";
     /// What keeps a rate from rising: `core`, `memory`, `link`.
     pub const LIMIT: &'static str = "limit";
+    /// The cpus that a row of the matrix begins at, as a selector: `node:0`, `socket:1`, `llc:3`, `all`.
+    pub const FROM: &'static str = "from";
+    /// Nodes that pages are spread over, in list format.
+    pub const NODES: &'static str = "nodes";
+    /// How pages are spread, where they are not bound to one node: `interleave`, `weighted`, `kernel weights`, `mixed`, `local`.
+    pub const POLICY: &'static str = "policy";
+    /// Pages of each node in a round: `0:3,1:1`.
+    pub const WEIGHTS: &'static str = "weights";
+    /// Percent of the threads whose memory is remote.
+    pub const REMOTE: &'static str = "remote";
+    /// The part of a setup: `local`, `remote`.
+    pub const PART: &'static str = "part";
+    /// What a pair is held against.
+    pub const AGAINST: &'static str = "against";
     /// Which statistic a finding is (`p99`, `plateau`, …).
     pub const STATISTIC: &'static str = "statistic";
 

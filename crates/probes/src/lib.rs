@@ -7,6 +7,7 @@ mod edges;
 mod ladder;
 pub mod latency;
 pub mod loaded;
+pub mod matrix;
 mod places;
 pub mod scale;
 mod sizes;
@@ -17,7 +18,8 @@ mod tiers;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 4] = [&latency::Latency, &bandwidth::Bandwidth, &loaded::Loaded, &scale::Scale];
+static PROBES: [&dyn Probe; 5] =
+    [&latency::Latency, &bandwidth::Bandwidth, &matrix::Matrix, &loaded::Loaded, &scale::Scale];
 
 /// Every probe.
 pub fn all() -> &'static [&'static dyn Probe] {

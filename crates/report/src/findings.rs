@@ -43,7 +43,10 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
         (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
-        (Labels::NODE | Labels::CPUS, _) => format!("{key} {}", label_text(key, label)),
+        (Labels::REMOTE, _) => format!("{} % remote", label_text(key, label)),
+        (Labels::NODE | Labels::NODES | Labels::CPUS | Labels::FROM | Labels::WEIGHTS | Labels::AGAINST, _) => {
+            format!("{key} {}", label_text(key, label))
+        }
         _ => label_text(key, label),
     });
     words.collect::<Vec<_>>().join(" ")

@@ -5,6 +5,7 @@
 mod curves;
 mod findings;
 mod header;
+mod hmat;
 mod json;
 mod kernels;
 mod ladder;
@@ -12,6 +13,7 @@ mod limits;
 mod lists;
 mod loaded;
 mod machine;
+mod matrix;
 mod mess;
 mod number;
 mod plan;
@@ -24,6 +26,7 @@ mod style;
 mod table;
 mod text;
 
+pub use hmat::hmat;
 pub use json::json;
 pub use lists::{ProbeLine, about, kernels, probes};
 pub use loaded::curves as loaded_curves;

@@ -11,6 +11,7 @@ use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
 use crate::limits::limits;
 use crate::loaded::loaded;
+use crate::matrix::matrix;
 use crate::number::percent;
 use crate::reasons::{Reasons, is_refused};
 use crate::style::{Ink, Style, grade_ink};
@@ -22,6 +23,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     let mut shown = Shown::new(run.findings());
     told_by_tables(&mut shown, &observations);
     let mut out = header(run, style);
+    out.push_str(&matrix(&mut shown, &run.machine, style));
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&tails(&mut shown, style));

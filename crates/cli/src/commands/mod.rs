@@ -8,6 +8,7 @@ mod list;
 mod loaded;
 mod machine;
 mod man;
+mod matrix;
 mod plan;
 mod run;
 mod scale;
@@ -40,6 +41,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
         Some(Command::Loaded(args)) => loaded::run(args, simulation),
         Some(Command::Scale(args)) => scale::run(args, simulation),
+        Some(Command::Matrix(args)) => matrix::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Machine(args)) => machine::run(args, simulation),
@@ -64,6 +66,7 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
         Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
         Command::Loaded(args) => loaded::requests(args, machine, seed),
         Command::Scale(args) => scale::requests(args, machine, seed),
+        Command::Matrix(args) => matrix::requests(args, machine, seed),
         _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, Overheads, PageKind, PlacementProof, Refusal, Role, Setup,
-    ThreadSetup,
+    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, Overheads, PageKind, PlacementProof, Refusal,
+    Role, Setup, ThreadSetup, deal,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};
@@ -149,8 +149,8 @@ impl Rig for SimRig<'_> {
         let machine = &self.host.machine;
         let mut by_node = BTreeMap::new();
         for region in 0..self.setup.regions.len() {
-            if let Some(node) = region_nodes(&self.setup, region, machine).first() {
-                *by_node.entry(node).or_default() += PAGES;
+            for (node, pages) in dealt(&self.setup, region, machine, PAGES) {
+                *by_node.entry(node).or_default() += pages;
             }
         }
         let page = self.setup.regions.first().map_or(PageKind::Base, |r| r.page);
@@ -232,6 +232,18 @@ impl SimRig<'_> {
         };
         Ok(self.setup.threads.iter().enumerate().map(pace).collect())
     }
+}
+
+/// The pages of a region by node, as its policy deals them out; where any node may give all, the first does.
+fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(NodeId, u64)> {
+    let nodes: Vec<NodeId> = region_nodes(setup, region, machine).iter().collect();
+    let shares = setup.regions.get(region).map(|r| r.policy.shares(nodes.len())).unwrap_or_default();
+    let order = deal(&shares);
+    if order.is_empty() {
+        return nodes.first().map(|node| (*node, pages)).into_iter().collect();
+    }
+    let here = |index: usize| (0..pages as usize).filter(|page| order[page % order.len()] == index).count() as u64;
+    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).collect()
 }
 
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
