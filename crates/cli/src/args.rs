@@ -1,5 +1,7 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod shapes;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
@@ -8,6 +10,8 @@ use tiermark_model::{Bytes, ChainLayout, Effort, PageKind};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 
 use crate::parse;
+
+pub(crate) use shapes::{MlpArgs, PagesArgs, ShapeArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -48,6 +52,16 @@ pub(crate) enum Command {
     /// Measure bytes a second, by footprint, operation, kernel and number of threads
     #[command(after_help = BANDWIDTH_EXAMPLES)]
     Bandwidth(BandwidthArgs),
+    /// Find line, size, ways and sets of each cache level and who shares it, held against what is declared
+    Geometry(ShapeArgs),
+    /// Find the entries of each data TLB level, and what misses and walks cost, per page size
+    Tlb(PagesArgs),
+    /// Find how many misses one core keeps in flight, per tier
+    Mlp(MlpArgs),
+    /// Measure what small and random accesses waste, per page size
+    Granularity(PagesArgs),
+    /// Measure what a busy neighbour costs a chaser
+    Background(ShapeArgs),
     /// Show cpus, caches, nodes, DIMMs and the settings that matter
     Machine(MachineArgs),
     /// Show a saved run again
@@ -100,6 +114,12 @@ pub(crate) struct Simulation {
     /// Simulated seconds after which the simulated user stops the run
     #[arg(long, value_name = "SECONDS", global = true, hide = true)]
     pub(crate) sim_stop: Option<f64>,
+    /// Data caches that the simulated machine really has, whatever it declares: 48K/12,1280K/20 are levels 1 and 2 and their ways
+    #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_cache)]
+    pub(crate) sim_caches: Vec<(Bytes, u32)>,
+    /// Bytes that come together from the simulated memory
+    #[arg(long, value_name = "BYTES", global = true, hide = true)]
+    pub(crate) sim_pair: Option<u64>,
 }
 
 /// When colours are written.

@@ -18,4 +18,4 @@ pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use probe::{About, Lab, Probe};
 pub use run::{conclude, run_experiment};
-pub use sim::{SimHost, SimOptions};
+pub use sim::{SimCache, SimCore, SimHost, SimOptions};

@@ -2,19 +2,33 @@
 
 #![forbid(unsafe_code)]
 
+pub mod background;
 pub mod bandwidth;
+mod chasing;
 mod edges;
+pub mod geometry;
+pub mod granularity;
 mod ladder;
 pub mod latency;
+pub mod mlp;
 mod sizes;
 mod steps;
 pub mod survey;
 mod tiers;
+pub mod tlb;
 
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 2] = [&latency::Latency, &bandwidth::Bandwidth];
+static PROBES: [&dyn Probe; 7] = [
+    &latency::Latency,
+    &bandwidth::Bandwidth,
+    &geometry::Geometry,
+    &tlb::Tlb,
+    &mlp::Mlp,
+    &granularity::Granularity,
+    &background::Background,
+];
 
 /// Every probe.
 pub fn all() -> &'static [&'static dyn Probe] {

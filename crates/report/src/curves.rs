@@ -256,6 +256,8 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
             || evidence.contains(o.step.as_str())
             || is_for(o, o.metric, "curve")
             || is_for(o, o.metric, "table")
+            // Many chases make one shape, which its findings tell.
+            || (is_for(o, o.metric, "shape") && o.value.is_some())
     };
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);

@@ -17,6 +17,7 @@ mod reasons;
 mod redact;
 mod run;
 mod selftest;
+mod shapes;
 mod style;
 mod table;
 mod text;

@@ -11,6 +11,7 @@ use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
 use crate::number::percent;
 use crate::reasons::{Reasons, is_refused};
+use crate::shapes::{is_number as is_shape, shapes};
 use crate::style::{Ink, Style, grade_ink};
 use crate::text::{bullet, glued, hanging, heading};
 
@@ -22,6 +23,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     let mut out = header(run, style);
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
     out.push_str(&curves(&observations, &run.machine, style));
+    out.push_str(&shapes(&mut shown, style));
     out.push_str(&tails(&mut shown, style));
     out.push_str(&scaling(&mut shown, style));
     out.push_str(&tables(&observations, style));
@@ -87,7 +89,9 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
 
 /// How far the numbers of the ladder and the tables can be trusted, in one line; tails and scalings have the verdicts of these.
 fn summary(run: &Run, intervals: bool, style: &Style) -> String {
-    let is_number = |f: &&Finding| matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth");
+    let is_number = |f: &&Finding| {
+        matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth") || is_shape(&f.metric)
+    };
     let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
     if numbers.is_empty() {
         return String::new();

@@ -1,16 +1,21 @@
 //! One file a command.
 
+mod background;
 mod bandwidth;
 mod completions;
+mod geometry;
+mod granularity;
 mod help;
 mod latency;
 mod list;
 mod machine;
 mod man;
+mod mlp;
 mod schema;
 mod selftest;
 mod show;
 mod survey;
+mod tlb;
 
 use serde_json::Value;
 use tiermark_model::{Effort, Exit, Request, Scope};
@@ -34,6 +39,11 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Survey(args)) => survey::run(args, simulation),
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
+        Some(Command::Geometry(args)) => geometry::run(args, simulation),
+        Some(Command::Tlb(args)) => tlb::run(args, simulation),
+        Some(Command::Mlp(args)) => mlp::run(args, simulation),
+        Some(Command::Granularity(args)) => granularity::run(args, simulation),
+        Some(Command::Background(args)) => background::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),

@@ -6,6 +6,7 @@ use tiermark_model::{
     ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup,
 };
 
+use super::caches::{self, SimCore};
 use crate::admit::region_nodes;
 
 /// Latency of cache levels 1, 2, 3 and beyond, ns (4, 14 and 50 cycles at 3 GHz).
@@ -33,6 +34,8 @@ const SMT_SHARE: f64 = 0.55;
 /// Speeds of one setup on one machine.
 pub(super) struct SpeedModel {
     threads: Vec<ThreadModel>,
+    /// Bytes that come together from memory.
+    pair_bytes: u64,
 }
 
 /// What one thread meets.
@@ -48,7 +51,8 @@ struct ThreadModel {
 }
 
 impl SpeedModel {
-    pub(super) fn new(machine: &Machine, setup: &Setup) -> Self {
+    /// `luck` decides where pages lie in memory.
+    pub(super) fn new(machine: &Machine, setup: &Setup, core: &SimCore, luck: u64) -> Self {
         let targets: Vec<Option<NodeId>> =
             (0..setup.regions.len()).map(|r| region_nodes(setup, r, machine).first()).collect();
         let caches = caches_by_cpu(machine, setup);
@@ -67,14 +71,18 @@ impl SpeedModel {
             let target = targets.get(thread.region).copied().flatten();
             let siblings = machine.cpu(thread.cpu).and_then(|c| on_core.get(&c.core)).copied().unwrap_or(1);
             let sharing = target.and_then(|n| on_node.get(&n)).copied().unwrap_or(1);
+            let region = setup.regions.get(thread.region);
+            let by_sets = region.and_then(|r| caches::shares(machine, thread.cpu, r, luck));
+            let by_size = || level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), size);
+            let by_pages = region.and_then(|r| core.translation_ns(machine, r));
             ThreadModel {
-                shares: level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), size),
+                shares: by_sets.unwrap_or_else(by_size),
                 memory_ns: memory_ns(machine, thread.cpu, target),
                 memory_rate: memory_rate(machine, thread.cpu, target, siblings, sharing),
-                walk_ns: walk_ns(machine, setup, thread.region, size),
+                walk_ns: by_pages.unwrap_or_else(|| walk_ns(machine, setup, thread.region, size)),
             }
         };
-        Self { threads: setup.threads.iter().map(thread_model).collect() }
+        Self { threads: setup.threads.iter().map(thread_model).collect(), pair_bytes: core.pair_bytes }
     }
 
     /// ns per access of a chase by thread `index`.
@@ -88,6 +96,14 @@ impl SpeedModel {
             ChainLayout::Random | ChainLayout::Long(_) | ChainLayout::Scatter(_) => ns + thread.walk_ns,
             // The second word of a pair comes with the first or has to be fetched as well.
             ChainLayout::Pair(apart) if apart < LINE => f64::midpoint(ns + thread.walk_ns, CACHE_NS[0]),
+            // A line that came with its neighbour from behind the second level waits in the second.
+            ChainLayout::Pair(apart) if apart < self.pair_bytes => {
+                let near: f64 = thread.shares.iter().take(2).sum();
+                let second = thread.shares.first().map_or(0.0, |share| share * CACHE_NS[0])
+                    + thread.shares.get(1).map_or(0.0, |share| share * CACHE_NS[1])
+                    + (1.0 - near) * CACHE_NS[1];
+                f64::midpoint(ns + thread.walk_ns, second)
+            }
             ChainLayout::Pair(_) => ns + thread.walk_ns / 2.0,
             ChainLayout::PageRandom => ns + thread.walk_ns / 64.0,
             ChainLayout::Stride(bytes) if bytes < 64 => {
@@ -121,28 +137,35 @@ impl SpeedModel {
     }
 }
 
-/// Capacity of each data cache level that the setup's cpus use, with how many of the setup's threads share it.
-fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<(f64, usize)>> {
-    let used = setup.cpus();
+/// What each cpu gets of each data cache level it uses: threads that share a cache divide it as their footprints are large.
+fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<f64>> {
+    let mut footprints: BTreeMap<CpuId, f64> = BTreeMap::new();
+    for thread in &setup.threads {
+        let bytes = setup.regions.get(thread.region).map_or(1.0, |r| r.bytes.0.max(1) as f64);
+        *footprints.entry(thread.cpu).or_default() += bytes;
+    }
     let mut caches: Vec<_> = machine.data_caches().collect();
     caches.sort_by_key(|c| c.level);
-    let mut by_cpu: BTreeMap<CpuId, Vec<(f64, usize)>> = BTreeMap::new();
+    let mut by_cpu: BTreeMap<CpuId, Vec<f64>> = BTreeMap::new();
     for cache in caches {
-        let sharing = cache.cpus.intersection(&used);
-        for cpu in sharing.iter() {
-            by_cpu.entry(cpu).or_default().push((cache.bytes.unwrap_or(0) as f64, sharing.len()));
+        let sharing = || footprints.iter().filter(|(cpu, _)| cache.cpus.contains(**cpu));
+        let wanted: f64 = sharing().map(|(_, bytes)| bytes).sum();
+        let capacity = cache.bytes.unwrap_or(0) as f64;
+        for (cpu, bytes) in sharing() {
+            // What all want fits, or each gets its part.
+            by_cpu.entry(*cpu).or_default().push(if wanted <= capacity { *bytes } else { capacity * bytes / wanted });
         }
     }
     by_cpu
 }
 
 /// What fits in each level and not in the level above, as shares of the footprint.
-fn level_shares(caches: &[(f64, usize)], size: f64) -> Vec<f64> {
+fn level_shares(caches: &[f64], size: f64) -> Vec<f64> {
     let mut held = 0.0;
     caches
         .iter()
-        .map(|(bytes, users)| {
-            let fits = (bytes / *users as f64 / size).min(1.0).max(held);
+        .map(|bytes| {
+            let fits = (bytes / size).min(1.0).max(held);
             let share = fits - held;
             held = fits;
             share
