@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::args::NodeChoice;
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 
@@ -18,6 +19,14 @@ pub(crate) fn sim_cache(text: &str) -> Result<(Bytes, u32), String> {
     let (bytes, ways) = text.split_once('/').ok_or("write size and ways, as in 48K/12")?;
     let ways = ways.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("'{ways}' is no number of ways"))?;
     Ok((size(bytes)?, ways))
+}
+
+/// A node by number, or `far`.
+pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
+    match text {
+        "far" => Ok(NodeChoice::Far),
+        _ => text.parse().map(NodeChoice::Node).map_err(|_| "use the number of a node, or far".into()),
+    }
 }
 
 /// A page size.
@@ -84,7 +93,7 @@ pub(crate) fn operation(text: &str) -> Result<String, String> {
 }
 
 /// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
-fn edits(from: &str, to: &str) -> usize {
+pub(crate) fn edits(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (i, a) in from.chars().enumerate() {
         let mut diagonal = row[0];
@@ -160,6 +169,8 @@ mod tests {
         for bad in ["0", "-1", "NaN", "inf", "1e400", "m"] {
             assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
+        assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
+        assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");

@@ -68,7 +68,8 @@ impl Probe for Background {
         let (memory, rule) =
             dram_bytes(lab.machine, &[cpu, other].into_iter().collect(), request.scope.mem_node, &request.scope)?;
         let rungs = ladder(lab.machine, &only, &request.scope);
-        let mut plan = Plan { rules: vec![format!("chaser on cpu {cpu}, neighbour on cpu {other}: {rule}")], ..Plan::default() };
+        let mut plan =
+            Plan { rules: vec![format!("chaser on cpu {cpu}, neighbour on cpu {other}: {rule}")], ..Plan::default() };
         plan.refused.extend(rungs.refused);
         for tier in rungs.tiers.into_iter().filter(|tier| tier.node.is_none()) {
             let planner = Planner { request, lab, cpu, other, memory, name: &tier.name, bytes: tier.bytes };

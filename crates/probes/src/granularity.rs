@@ -40,7 +40,9 @@ random order, and all lines in rising order. Useful bytes are counted, so 8 of 6
 each time, for a write twice. Each is measured on every page size that can be had: random access pays for page walks on small pages.",
     not: "The order of the lines is read from an array beside the measured memory: 4 bytes a line of sequential traffic more, which are \
 not counted. Several random accesses are under way at once; it is not latency.",
-    citations: &["McCalpin 1995, Memory bandwidth and machine balance in current high performance computers (useful bytes)"],
+    citations: &[
+        "McCalpin 1995, Memory bandwidth and machine balance in current high performance computers (useful bytes)",
+    ],
 };
 
 impl Probe for Granularity {

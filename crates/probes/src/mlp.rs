@@ -79,14 +79,10 @@ impl Probe for Mlp {
         let mut plan = Plan { rules: rungs.rules, refused: rungs.refused, ..Plan::default() };
         for tier in rungs.tiers {
             for chains in &chains {
-                let chase = Chase {
-                    purpose: "mlp",
-                    bytes: tier.bytes,
-                    layout: ChainLayout::Random,
-                    page,
-                    chains: *chains,
-                };
-                let mut step: Step = chaser.step(&chase, headline(request.effort, request.precision.unwrap_or(PRECISION)));
+                let chase =
+                    Chase { purpose: "mlp", bytes: tier.bytes, layout: ChainLayout::Random, page, chains: *chains };
+                let mut step: Step =
+                    chaser.step(&chase, headline(request.effort, request.precision.unwrap_or(PRECISION)));
                 step.id = format!("mlp/{}/{chains}", tier.name);
                 step.labels = step.labels.text(Labels::TIER, &tier.name);
                 if let Some(node) = tier.node {
@@ -138,6 +134,7 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
     let labels = Labels::new().text(Labels::TIER, tier);
     let mut found = resting_on(&[single, reached], "mlp.in_flight", labels, Some(latency / best), Unit::Count);
-    found.note = Some(format!("{} ns alone, {} ns an access from {chains} chains on", format_ns(*latency), format_ns(*ns)));
+    found.note =
+        Some(format!("{} ns alone, {} ns an access from {chains} chains on", format_ns(*latency), format_ns(*ns)));
     Some(found)
 }

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Refusal, Request, Step, Unit, Bytes,
+    Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Refusal, Request, Step,
+    Unit,
 };
 
 use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_on};
@@ -188,7 +189,11 @@ impl<'a> Planner<'a> {
         let (most, why) = limits.into_iter().min_by_key(|(most, _)| *most).unwrap_or_default();
         if most < 2 * FEWEST {
             let cure = if reserved < 2 * FEWEST { "reserve more: nr_hugepages" } else { "allow more with --max-mem" };
-            return Err(Refusal::new(format!("tlb entries of {page} pages"), format!("{most} pages at most: {why}"), cure));
+            return Err(Refusal::new(
+                format!("tlb entries of {page} pages"),
+                format!("{most} pages at most: {why}"),
+                cure,
+            ));
         }
         Ok((most, why))
     }
@@ -273,7 +278,8 @@ impl<'a> Seen<'a> {
         let tried = self.solved.tried;
         if self.solved.buffers.len() < 2 {
             // What was not left holds at least what was tried.
-            let labels = self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
+            let labels =
+                self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
             let mut found = resting_on(&last, "tlb.entries", labels, Some(tried as f64), Unit::Count);
             found.note = Some(format!("no step up to {tried} pages, the most tried"));
             findings.push(found);

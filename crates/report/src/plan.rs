@@ -131,7 +131,9 @@ fn work(steps: &[&Step]) -> String {
             Role::Stream { kernel, rivals } => format!("best of {kernel} and {} more", rivals.len()),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),
-            Role::Load { kernels, .. } => format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+            Role::Load { kernels, .. } => {
+                format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            }
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);

@@ -52,11 +52,7 @@ struct Pivot<'a> {
 }
 
 impl<'a> Pivot<'a> {
-    fn new(
-        findings: &[&'a Finding],
-        row: &dyn Fn(&Finding) -> String,
-        column: &dyn Fn(&Finding) -> String,
-    ) -> Self {
+    fn new(findings: &[&'a Finding], row: &dyn Fn(&Finding) -> String, column: &dyn Fn(&Finding) -> String) -> Self {
         let (mut rows, mut columns, mut cells) = (Vec::new(), Vec::new(), Vec::new());
         for f in findings {
             let (row, column) = (row(f), column(f));
@@ -173,7 +169,8 @@ fn sharing(findings: &[&Finding], style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let mut table = Table::new().column("cache", Align::Left).column("cpus", Align::Left).column("declared", Align::Left);
+    let mut table =
+        Table::new().column("cache", Align::Left).column("cpus", Align::Left).column("declared", Align::Left);
     table = table.column("a full neighbour costs ", Align::Right).column("", Align::Left);
     let mut reasons = Reasons::default();
     for f in findings {

@@ -11,6 +11,8 @@ mod list;
 mod machine;
 mod man;
 mod mlp;
+mod plan;
+mod run;
 mod schema;
 mod selftest;
 mod show;
@@ -18,7 +20,7 @@ mod survey;
 mod tlb;
 
 use serde_json::Value;
-use tiermark_model::{Effort, Exit, Request, Scope};
+use tiermark_model::{Effort, Exit, Machine, Request, Scope};
 
 use crate::args::{Cli, Command, PlaceArgs};
 use crate::output::{Failure, print};
@@ -44,6 +46,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Mlp(args)) => mlp::run(args, simulation),
         Some(Command::Granularity(args)) => granularity::run(args, simulation),
         Some(Command::Background(args)) => background::run(args, simulation),
+        Some(Command::Run(args)) => run::run(args, simulation),
+        Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
@@ -53,6 +57,23 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Man(args)) => man::run(args),
         None => Err(Failure::usage("say what to do; `tiermark --help` lists the commands")),
+    }
+}
+
+/// What a command that measures asks: an experiment of a plan.
+///
+/// # Errors
+/// A [`Failure`] for a command that measures nothing, or options that this machine cannot meet.
+fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
+    match command {
+        Command::Latency(args) => latency::requests(args, machine, seed),
+        Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
+        Command::Geometry(args) => geometry::requests(args, machine, seed),
+        Command::Tlb(args) => tlb::requests(args, machine, seed),
+        Command::Mlp(args) => mlp::requests(args, machine, seed),
+        Command::Granularity(args) => granularity::requests(args, machine, seed),
+        Command::Background(args) => background::requests(args, machine, seed),
+        _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }
 

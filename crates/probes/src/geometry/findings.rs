@@ -77,7 +77,9 @@ fn lines(seen: &Seen<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option
         let value = reach.unwrap_or(bytes) as f64;
         let mut found_reach = derived(widest, "geometry.neighbours", Labels::new(), value, Unit::Bytes);
         found_reach.note = Some(match reach {
-            Some(reach) => format!("from memory {} come together: lines are prefetched with their neighbours", Bytes(reach)),
+            Some(reach) => {
+                format!("from memory {} come together: lines are prefetched with their neighbours", Bytes(reach))
+            }
             None => "from memory each line comes alone".to_owned(),
         });
         found_reach.evidence = all(&memory);
@@ -166,8 +168,7 @@ impl<'a> LevelView<'a> {
         }
         let mut out = vec![found];
         if let (Some(way), Some(line)) = (solved.way_bytes, line) {
-            let mut sets =
-                resting_on(&decides, "geometry.sets", self.labels(), Some((way / line) as f64), Unit::Count);
+            let mut sets = resting_on(&decides, "geometry.sets", self.labels(), Some((way / line) as f64), Unit::Count);
             sets.note = Some(format!("a way of {} in lines of {line} B", Bytes(way)));
             if let Some(declared) = self.declared.and_then(|c| c.sets) {
                 sets.labels = sets.labels.whole(Labels::DECLARED, u64::from(declared));
@@ -197,9 +198,11 @@ impl<'a> LevelView<'a> {
             _ if page == Some(PageKind::Base) => {
                 "not resolved on base pages, whose physical placement is random: ask for --page 2M or thp".to_owned()
             }
-            _ => "not resolved: lines a power of two apart do not meet (hashed sets, or the hypervisor backs huge pages \
+            _ => {
+                "not resolved: lines a power of two apart do not meet (hashed sets, or the hypervisor backs huge pages \
                   by small ones)"
-                .to_owned(),
+                    .to_owned()
+            }
         });
         if let Some(ways) = self.declared.and_then(|c| c.ways) {
             found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
@@ -211,7 +214,8 @@ impl<'a> LevelView<'a> {
 /// Declared levels that do not show.
 fn missing(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
     let Some(cpu) = seen.cpu else { return Vec::new() };
-    let Some((_, last)) = seen.chases.iter().filter(|(l, _)| *l == ChainLayout::Random).max_by_key(|(_, o)| o.labels.size())
+    let Some((_, last)) =
+        seen.chases.iter().filter(|(l, _)| *l == ChainLayout::Random).max_by_key(|(_, o)| o.labels.size())
     else {
         return Vec::new();
     };

@@ -62,7 +62,8 @@ impl<'a> Seen<'a> {
 
     /// The observation of a chain.
     pub(super) fn at(&self, layout: ChainLayout, bytes: u64) -> Option<&'a Observation> {
-        let here = |(l, o): &&(ChainLayout, &'a Observation)| *l == layout && o.labels.size().is_some_and(|s| s.0 == bytes);
+        let here =
+            |(l, o): &&(ChainLayout, &'a Observation)| *l == layout && o.labels.size().is_some_and(|s| s.0 == bytes);
         self.chases.iter().find(here).map(|(_, o)| *o)
     }
 }

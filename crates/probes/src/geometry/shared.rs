@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Role,
-    Step, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Role, Step, Unit,
 };
 
 use super::seen::Seen;

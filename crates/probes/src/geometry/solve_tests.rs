@@ -140,7 +140,13 @@ fn footprints(sizes: &[u64], soft: bool, noise: f64, rng: &mut Rng) -> Vec<(u64,
         let mut ns = 0.0;
         for (size, time) in sizes.iter().zip(times) {
             let share = *size as f64 / bytes;
-            let fits = if share >= 1.0 { 1.0 } else if soft { share } else { 0.0 };
+            let fits = if share >= 1.0 {
+                1.0
+            } else if soft {
+                share
+            } else {
+                0.0
+            };
             ns += (fits - held).max(0.0) * time;
             held = fits.max(held);
         }
@@ -249,7 +255,8 @@ fn nothing_is_solved_where_nothing_conflicts() {
 
 #[test]
 fn the_roundest_number_is_found() {
-    for (low, high, round) in [(93, 98, 96), (70, 73, 72), (2000, 2100, 2048), (1500, 1570, 1536), (7, 7, 7), (0, 5, 4)] {
+    for (low, high, round) in [(93, 98, 96), (70, 73, 72), (2000, 2100, 2048), (1500, 1570, 1536), (7, 7, 7), (0, 5, 4)]
+    {
         assert_eq!(roundest(low, high), round);
     }
 }
