@@ -284,9 +284,11 @@ impl<'a> Seen<'a> {
             found.note = Some(format!("no step up to {tried} pages, the most tried"));
             findings.push(found);
         } else {
-            let labels = self.labels("walk").whole(Labels::NODES, tried);
-            let mut found = resting_on(&last, "tlb.walk", labels, Some(self.solved.beyond_ns), Unit::Ns);
-            found.note = Some(format!("what translation costs an access to one of {tried} pages"));
+            let pages = self.solved.walk_pages.unwrap_or(tried);
+            let labels = self.labels("walk").whole(Labels::NODES, pages);
+            let evidence = self.at(pages);
+            let mut found = resting_on(&evidence, "tlb.walk", labels, self.solved.walk_ns, Unit::Ns);
+            found.note = Some(format!("what translation adds to an access where nearly all walk, up to {pages} pages"));
             findings.push(found);
         }
         findings

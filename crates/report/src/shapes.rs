@@ -103,7 +103,8 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
 fn subject(finding: &Finding) -> String {
     let what = finding.metric.split_once('.').map_or(finding.metric.as_str(), |(_, what)| what);
     let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE, Labels::PAGE];
-    let words: Vec<String> = keys.iter().map(|key| label(finding, key)).filter(|word| !word.is_empty()).collect();
+    let said = |word: &String| !word.is_empty() && *word != what;
+    let words: Vec<String> = keys.iter().map(|key| label(finding, key)).filter(said).collect();
     if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
 }
 

@@ -211,8 +211,10 @@ pub struct Translation {
     pub buffers: Vec<Buffer>,
     /// The most pages that were tried.
     pub tried: u64,
-    /// What the most pages cost more than the fewest, ns: walks, where all levels were left.
-    pub beyond_ns: f64,
+    /// The most pages of which walks are told.
+    pub walk_pages: Option<u64>,
+    /// What translation costs where nearly every access walks, ns; `None` where no second level was left.
+    pub walk_ns: Option<f64>,
 }
 
 /// Levels of translation out of (pages, ns of lines one a page, ns of as many lines side by side). The difference is what
@@ -223,10 +225,6 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
     let curve: Vec<(u64, f64)> =
         points.iter().map(|(pages, apart, packed)| (*pages, floor + (apart - packed).max(0.0))).collect();
     let tried = curve.iter().map(|(pages, _)| *pages).max().unwrap_or(0);
-    let mut last = curve.clone();
-    last.sort_by_key(|(pages, _)| std::cmp::Reverse(*pages));
-    let last: Vec<f64> = last.iter().take(3).map(|(_, ns)| *ns).collect();
-    let beyond_ns = tiermark_stats::median(&last).map_or(0.0, |ns| ns - floor);
     // A core has two levels; steps behind them are page tables that leave the caches, and belong to the walk.
     let buffers = levels(&curve).into_iter().take(2).map(|level| {
         let Edge { fits, misses } =
@@ -235,7 +233,20 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
         let value = roundest(fits, most.unwrap_or(fits));
         Buffer { entries: Count { value, low: fits, high: most }, miss_ns: level.next_ns - level.ns }
     });
-    Translation { buffers: buffers.collect(), tried, beyond_ns }
+    let buffers: Vec<Buffer> = buffers.collect();
+    let walked = buffers.get(1).map(|second| walks(&curve, second.entries.value));
+    let (walk_pages, walk_ns) = walked.flatten().map_or((None, None), |(pages, ns)| (Some(pages), Some(ns - floor)));
+    Translation { buffers, tried, walk_pages, walk_ns }
+}
+
+/// Where nearly every access walks and the lines still fit the caches they fitted before: the median time from a third more
+/// pages than the last level holds to three times as many, and the most of those pages.
+fn walks(curve: &[(u64, f64)], entries: u64) -> Option<(u64, f64)> {
+    let beyond = curve.iter().filter(|(pages, _)| *pages * 3 >= entries * 4 && *pages <= entries * 3);
+    let beyond: Vec<&(u64, f64)> = beyond.collect();
+    let most = beyond.iter().map(|(pages, _)| *pages).max()?;
+    let times: Vec<f64> = beyond.iter().map(|(_, ns)| *ns).collect();
+    Some((most, tiermark_stats::median(&times)?))
 }
 
 /// The number from `low` to `high` that the largest power of two divides: what is built in hardware is a few ways of sets

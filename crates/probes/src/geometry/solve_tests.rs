@@ -227,7 +227,7 @@ fn buffers_lie_within_their_bounds_under_noise() {
                 assert_eq!(value, entries, "seed {seed}: {:?}", buffer.entries);
             }
             assert!((found.buffers[0].miss_ns - 2.3).abs() < 0.3, "{found:?}");
-            assert!((found.beyond_ns - 14.3).abs() < 0.5, "{found:?}");
+            assert!((found.walk_ns.unwrap() - 14.3).abs() < 0.5, "{found:?}");
         }
     }
 }
