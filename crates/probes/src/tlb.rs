@@ -17,6 +17,9 @@ use crate::tiers::{memory_cap, quiet_cpu};
 /// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages spread
 /// over the sets of the caches as those of a packed chain do.
 const LINE: u64 = 64;
+/// Smaller pages that a hypervisor may split a page into: each page's line lies one of them further too, so that entries for the
+/// pieces spread over the sets of the buffer as those of whole pages do.
+const PIECES: [u64; 2] = [4 * KIB, 2 << 20];
 /// Pages tried at least and at most: from fewer than any first level holds to four times the largest second level built.
 const FEWEST: u64 = 8;
 const MOST: u64 = 16_384;
@@ -39,8 +42,8 @@ static ABOUT: About = About {
     method: 1,
     summary: "entries of each data TLB level, and the cost of a miss and of a walk, per page size",
     text: "A chase of one line a page, in random order of the pages, against a chase of as many lines side by side. Each page's line \
-lies one line further in its page than that of the page before, so both chains spread alike over the sets of the caches, and what \
-the first costs more is translation. By number of pages that difference rises in steps: the first where the first level of the data \
+lies one line further in its page than that of the page before (in a huge page one base page and a line), so both chains spread alike \
+over the sets of the caches, and what the first costs more is translation. By number of pages that difference rises in steps: the first where the first level of the data \
 TLB is full, by the cost of the second; then where the second is full, by the cost of a walk. The pages between which a step lies are \
 narrowed down until they are neighbours or 1 % apart; within them, the roundest number is given.\n\n\
 Every page size that can be had is tried: base pages, transparent huge pages, and reserved ones where pages are free. Large pages \
@@ -128,6 +131,11 @@ fn page_bytes(page: PageKind, machine: &Machine) -> Option<u64> {
     }
 }
 
+/// From the line in one page to the line in the next.
+fn pitch(page_bytes: u64) -> u64 {
+    page_bytes + PIECES.iter().filter(|piece| **piece < page_bytes).sum::<u64>() + LINE
+}
+
 struct Planner<'a> {
     chaser: Chaser<'a>,
     lab: Lab<'a>,
@@ -182,8 +190,8 @@ impl<'a> Planner<'a> {
         };
         let limits = [
             (MOST, "four times the largest built".to_owned()),
-            (cap / (bytes + LINE), why),
-            (patience / (bytes + LINE), format!("{} at this effort", Bytes(patience))),
+            (cap / pitch(bytes), why),
+            (patience / pitch(bytes), format!("{} at this effort", Bytes(patience))),
             (reserved.saturating_sub(1), format!("{reserved} pages are free")),
         ];
         let (most, why) = limits.into_iter().min_by_key(|(most, _)| *most).unwrap_or_default();
@@ -217,7 +225,7 @@ impl<'a> Planner<'a> {
             step.labels = step.labels.whole(Labels::NODES, pages);
             step
         };
-        [step(bytes + LINE, page), step(LINE, self.packed)]
+        [step(pitch(bytes), page), step(LINE, self.packed)]
     }
 }
 
@@ -231,7 +239,7 @@ struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     fn new(observations: &'a [Observation], page: PageKind, bytes: u64) -> Self {
-        let apart = ChainLayout::Scatter(bytes + LINE).to_string();
+        let apart = ChainLayout::Scatter(pitch(bytes)).to_string();
         let packed = ChainLayout::Scatter(LINE).to_string();
         let of = |o: &&Observation, layout: &str| o.labels.is(Labels::LAYOUT, layout) && o.value.is_some();
         let mut points: Vec<(u64, &Observation, &Observation)> = with_purpose(observations, "shape")

@@ -5,7 +5,7 @@ use tiermark_model::{
 };
 
 use super::seen::Seen;
-use super::solve::{Level, Strided, Ways, line, neighbours, ways};
+use super::solve::{Level, Strided, Ways, line, neighbours, placed_at_random, ways};
 use crate::chasing::{bounds, resting_on};
 use crate::ladder::derived;
 
@@ -88,6 +88,12 @@ fn lines(seen: &Seen<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option
     bytes
 }
 
+/// A size that is known to some percent: two digits are enough.
+fn measured(bytes: u64) -> String {
+    let step = (1u64 << bytes.max(1).ilog2()) / 32;
+    Bytes(bytes.div_ceil(step.max(1)) * step.max(1)).to_string()
+}
+
 /// A level and everything that is said about it.
 struct LevelView<'a> {
     seen: &'a Seen<'a>,
@@ -123,22 +129,31 @@ impl<'a> LevelView<'a> {
         let Level { size: bounded, .. } = *self.level;
         let high = bounded.high?;
         let near = |bytes: u64| bytes as f64 >= AGREE * bounded.low as f64 && bytes as f64 * AGREE <= high as f64;
+        // Where ways do not show, pages may lie at random, and the curve leaves a level before its capacity.
+        let random = self.declared.and_then(|c| c.ways).filter(|_| solved.is_none());
+        let random = random.map_or(1.0, |ways| placed_at_random(u64::from(ways)));
         let by_ways = solved.and_then(|w| w.size());
         let exact = by_ways.filter(|bytes| near(*bytes));
-        let value = exact.unwrap_or(bounded.value);
+        let value = exact.unwrap_or((bounded.value as f64 / random) as u64);
         let mut found = resting_on(&self.edge, "geometry.size", self.labels(), Some(value as f64), Unit::Bytes);
         let mut notes = Vec::new();
         match (exact, by_ways) {
             (Some(_), _) => found.interval = bounds(value, Some(value)),
             (None, by_ways) => {
-                found.interval = bounds(bounded.low, Some(high));
-                notes.push(format!("between {} and {}", Bytes(bounded.low), Bytes(high)));
+                found.interval = bounds(bounded.low, Some((high as f64 / random) as u64));
+                let leaves = format!("a tenth misses from {} to {} on", Bytes(bounded.low), Bytes(high));
+                notes.push(if random < 1.0 {
+                    format!("{leaves}, as in {} whose pages lie at random", measured(value))
+                } else {
+                    leaves
+                });
                 notes.extend(by_ways.map(|b| format!("ways say {}, which the curve does not show", Bytes(b))));
             }
         }
         if let Some(bytes) = self.declared.and_then(|c| c.bytes) {
             found.labels = found.labels.whole(Labels::DECLARED, bytes);
-            let agrees = if exact.is_some() { bytes == value } else { near(bytes) };
+            let agrees =
+                if exact.is_some() { bytes == value } else { near(bytes) || near((bytes as f64 * random) as u64) };
             if !agrees {
                 let cause = "a hypervisor that hides, a cache allocation limit, or others who use it too";
                 notes.push(format!("{} declared: {cause}", Bytes(bytes)));

@@ -108,6 +108,28 @@ pub fn levels(points: &[(u64, f64)]) -> Vec<Level> {
     levels
 }
 
+/// The share of a level's capacity at which a tenth of the accesses miss when pages lie at random: a page takes the sets of one
+/// colour, and a colour that got more pages than there are ways misses them all. With λ pages a colour on average (Poisson) the
+/// share of accesses to such colours is P(X ≥ ways), since k·p(k)/λ = p(k − 1). Page colouring: Kessler & Hill, "Page placement
+/// algorithms for large real-indexed caches", ACM TOCS 10(4), 1992.
+pub fn placed_at_random(ways: u64) -> f64 {
+    let crowded = |mean: f64| {
+        let (mut term, mut below) = ((-mean).exp(), 0.0);
+        for k in 0..ways {
+            below += term;
+            term *= mean / (k + 1) as f64;
+        }
+        1.0 - below
+    };
+    let (mut low, mut high) = (0.0, ways as f64);
+    // A bisection to well below a percent.
+    for _ in 0..20 {
+        let mean = f64::midpoint(low, high);
+        if crowded(mean) < LEAVING_SOFT { low = mean } else { high = mean }
+    }
+    low / ways.max(1) as f64
+}
+
 /// How a cache level is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ways {
@@ -252,8 +274,8 @@ fn walks(curve: &[(u64, f64)], entries: u64) -> Option<(u64, f64)> {
 /// The number from `low` to `high` that the largest power of two divides: what is built in hardware is a few ways of sets
 /// that are a power of two.
 pub fn roundest(low: u64, high: u64) -> u64 {
-    let multiple = |shift: u32| low.div_ceil(1 << shift) << shift;
-    (0..u64::BITS - 1).rev().map(multiple).find(|n| *n >= low && *n <= high && *n > 0).unwrap_or(low)
+    let multiple = |shift: u32| low.max(1).div_ceil(1 << shift) << shift;
+    (0..u64::BITS - 1).rev().map(multiple).find(|n| *n >= low && *n <= high).unwrap_or(low)
 }
 
 #[cfg(test)]

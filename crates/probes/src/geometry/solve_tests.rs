@@ -177,6 +177,24 @@ fn sizes_lie_within_their_bounds_under_noise() {
 }
 
 #[test]
+fn pages_at_random_miss_before_the_capacity() {
+    // Simulated: 1 MiB of 16 ways, 16 colours, pages drawn by lot; the share of pages in colours with more than 16.
+    for (ways, colours) in [(16, 16), (8, 128)] {
+        let pages = (placed_at_random(ways as u64) * (ways * colours) as f64).round() as usize;
+        let mut rng = Rng::new(5);
+        let mut crowded = 0;
+        for _ in 0..2000 {
+            let mut held = vec![0; colours];
+            (0..pages).for_each(|_| held[rng.below(colours)] += 1);
+            crowded += held.iter().filter(|k| **k > ways).sum::<usize>();
+        }
+        let share = crowded as f64 / (2000 * pages) as f64;
+        assert!((share - 0.1).abs() < 0.02, "{ways} ways: {share}");
+    }
+    assert!(placed_at_random(16) > placed_at_random(4) && placed_at_random(1) > 0.0 && placed_at_random(0) == 0.0);
+}
+
+#[test]
 fn lines_and_their_neighbours_are_told_apart() {
     // Words of one line cost a hit for the second, lines that are fetched in pairs about half.
     let pays = |line: u64, reach: u64| -> Vec<(u64, f64)> {
