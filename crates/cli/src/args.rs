@@ -1,6 +1,7 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
 mod matrix;
+mod shapes;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,8 @@ use tiermark_probes::loaded::Mix;
 
 use crate::parse;
 pub(crate) use matrix::{MatrixArgs, OrUsual};
+
+pub(crate) use shapes::{MlpArgs, PagesArgs, ShapeArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -61,6 +64,16 @@ pub(crate) enum Command {
     /// Measure every group of cpus against every node of memory, and placement over several nodes
     #[command(after_help = matrix::EXAMPLES)]
     Matrix(Box<MatrixArgs>),
+    /// Find line, size, ways and sets of each cache level and who shares it, held against what is declared
+    Geometry(ShapeArgs),
+    /// Find the entries of each data TLB level, and what misses and walks cost, per page size
+    Tlb(PagesArgs),
+    /// Find how many misses one core keeps in flight, per tier
+    Mlp(MlpArgs),
+    /// Measure what small and random accesses waste, per page size
+    Granularity(PagesArgs),
+    /// Measure what a busy neighbour costs a chaser
+    Background(ShapeArgs),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -167,6 +180,12 @@ pub(crate) struct Simulation {
     /// Share of its rate that the simulated memory loses under too much pressure
     #[arg(long, value_name = "SHARE", global = true, hide = true)]
     pub(crate) sim_overload: Option<f64>,
+    /// Data caches that the simulated machine really has, whatever it declares: 48K/12,1280K/20 are levels 1 and 2 and their ways
+    #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_cache)]
+    pub(crate) sim_caches: Vec<(Bytes, u32)>,
+    /// Bytes that come together from the simulated memory
+    #[arg(long, value_name = "BYTES", global = true, hide = true)]
+    pub(crate) sim_pair: Option<u64>,
 }
 
 /// When colours are written.

@@ -16,6 +16,13 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// A cache of a simulated machine: its size and its ways, as in 48K/12.
+pub(crate) fn sim_cache(text: &str) -> Result<(Bytes, u32), String> {
+    let (bytes, ways) = text.split_once('/').ok_or("write size and ways, as in 48K/12")?;
+    let ways = ways.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("'{ways}' is no number of ways"))?;
+    Ok((size(bytes)?, ways))
+}
+
 /// A node by number, or `far`.
 pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     match text {

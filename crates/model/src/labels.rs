@@ -76,6 +76,16 @@ impl Labels {
     pub const AGAINST: &'static str = "against";
     /// Which statistic a finding is (`p99`, `plateau`, …).
     pub const STATISTIC: &'static str = "statistic";
+    /// What the system says of what was measured.
+    pub const DECLARED: &'static str = "declared";
+    /// How two cpus are related: `core`, `L2`, `L3`, `socket`, `machine`.
+    pub const RELATION: &'static str = "relation";
+    /// What went on beside the measurement.
+    pub const BESIDE: &'static str = "beside";
+    /// Bytes from one node of a chain to the next.
+    pub const STRIDE: &'static str = "stride";
+    /// How many nodes a chain has.
+    pub const LENGTH: &'static str = "length";
 
     /// An empty set of labels.
     pub fn new() -> Self {

@@ -2,24 +2,40 @@
 
 #![forbid(unsafe_code)]
 
+pub mod background;
 pub mod bandwidth;
+mod chasing;
 mod edges;
+pub mod geometry;
+pub mod granularity;
 mod ladder;
 pub mod latency;
 pub mod loaded;
 pub mod matrix;
+pub mod mlp;
 mod places;
 pub mod scale;
 mod sizes;
 mod steps;
 pub mod survey;
 mod tiers;
+pub mod tlb;
 
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 5] =
-    [&latency::Latency, &bandwidth::Bandwidth, &matrix::Matrix, &loaded::Loaded, &scale::Scale];
+static PROBES: [&dyn Probe; 10] = [
+    &latency::Latency,
+    &bandwidth::Bandwidth,
+    &matrix::Matrix,
+    &loaded::Loaded,
+    &scale::Scale,
+    &geometry::Geometry,
+    &tlb::Tlb,
+    &mlp::Mlp,
+    &granularity::Granularity,
+    &background::Background,
+];
 
 /// Every probe.
 pub fn all() -> &'static [&'static dyn Probe] {

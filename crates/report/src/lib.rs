@@ -22,6 +22,7 @@ mod reasons;
 mod redact;
 mod run;
 mod selftest;
+mod shapes;
 mod style;
 mod table;
 mod text;

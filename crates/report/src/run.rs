@@ -14,6 +14,7 @@ use crate::loaded::loaded;
 use crate::matrix::matrix;
 use crate::number::percent;
 use crate::reasons::{Reasons, is_refused};
+use crate::shapes::{is_number as is_shape, shapes};
 use crate::style::{Ink, Style, grade_ink};
 use crate::text::{bullet, glued, hanging, heading};
 
@@ -26,6 +27,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     out.push_str(&matrix(&mut shown, &run.machine, style));
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
     out.push_str(&curves(&observations, &run.machine, style));
+    out.push_str(&shapes(&mut shown, style));
     out.push_str(&tails(&mut shown, style));
     out.push_str(&loaded(&mut shown, &observations, style));
     out.push_str(&scaling(&mut shown, style));
@@ -95,6 +97,7 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
 fn summary(run: &Run, intervals: bool, style: &Style) -> String {
     let is_number = |f: &&Finding| {
         matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth" | "scale.ceiling")
+            || is_shape(&f.metric)
             || f.metric.starts_with("loaded.") && f.value.is_some()
     };
     let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();

@@ -1,7 +1,10 @@
 //! One file a command.
 
+mod background;
 mod bandwidth;
 mod completions;
+mod geometry;
+mod granularity;
 mod help;
 mod latency;
 mod list;
@@ -9,6 +12,7 @@ mod loaded;
 mod machine;
 mod man;
 mod matrix;
+mod mlp;
 mod plan;
 mod run;
 mod scale;
@@ -16,6 +20,7 @@ mod schema;
 mod selftest;
 mod show;
 mod survey;
+mod tlb;
 
 use serde_json::Value;
 use tiermark_model::{Effort, Exit, Machine, Request, Scope};
@@ -42,6 +47,11 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Loaded(args)) => loaded::run(args, simulation),
         Some(Command::Scale(args)) => scale::run(args, simulation),
         Some(Command::Matrix(args)) => matrix::run(args, simulation),
+        Some(Command::Geometry(args)) => geometry::run(args, simulation),
+        Some(Command::Tlb(args)) => tlb::run(args, simulation),
+        Some(Command::Mlp(args)) => mlp::run(args, simulation),
+        Some(Command::Granularity(args)) => granularity::run(args, simulation),
+        Some(Command::Background(args)) => background::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Machine(args)) => machine::run(args, simulation),
@@ -67,6 +77,11 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
         Command::Loaded(args) => loaded::requests(args, machine, seed),
         Command::Scale(args) => scale::requests(args, machine, seed),
         Command::Matrix(args) => matrix::requests(args, machine, seed),
+        Command::Geometry(args) => geometry::requests(args, machine, seed),
+        Command::Tlb(args) => tlb::requests(args, machine, seed),
+        Command::Mlp(args) => mlp::requests(args, machine, seed),
+        Command::Granularity(args) => granularity::requests(args, machine, seed),
+        Command::Background(args) => background::requests(args, machine, seed),
         _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }

@@ -3,6 +3,7 @@
 //! The whole program runs on it end to end with exact results, and for machines nobody here owns. Its speeds are a
 //! model's, never a measurement's: documents made on it say so.
 
+mod caches;
 mod model;
 mod traffic;
 
@@ -17,6 +18,7 @@ use tiermark_model::{
 use crate::admit::{Fresh, admit, region_nodes};
 use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
+pub use caches::{SimCache, SimCore};
 use model::SpeedModel;
 use tiermark_stats::Rng;
 pub use traffic::Ceilings;
@@ -50,6 +52,8 @@ pub struct SimOptions {
     pub stop_after: Option<f64>,
     /// What its memories and links can carry.
     pub ceilings: Ceilings,
+    /// What the cores really have, whatever the system declares.
+    pub core: SimCore,
 }
 
 impl Default for SimOptions {
@@ -61,6 +65,7 @@ impl Default for SimOptions {
             clock_step_ns: 0.0,
             stop_after: None,
             ceilings: Ceilings::default(),
+            core: SimCore::default(),
         }
     }
 }
@@ -68,6 +73,8 @@ impl Default for SimOptions {
 /// A simulated host.
 pub struct SimHost {
     machine: Machine,
+    /// The machine as it really is; what is declared may differ.
+    truth: Machine,
     bench: Bench,
     options: SimOptions,
     now: f64,
@@ -85,7 +92,8 @@ impl SimHost {
         };
         let overheads =
             Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };
-        Self { machine, bench: Bench { kernels, clock, overheads }, options, now: 0.0, allocations: 0 }
+        let truth = options.core.truth(&machine);
+        Self { machine, truth, bench: Bench { kernels, clock, overheads }, options, now: 0.0, allocations: 0 }
     }
 }
 
@@ -107,13 +115,14 @@ impl Host for SimHost {
         }
         self.allocations += 1;
         self.now += setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64;
-        let mut rng = Rng::new(self.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let draw = self.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut rng = Rng::new(draw);
         let luck = 1.0 + self.options.noise * rng.normal();
         let kernel = setup.threads.iter().find_map(|t| match &t.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
             Role::Chase { .. } | Role::Load { .. } => None,
         });
-        let speeds = SpeedModel::new(&self.machine, setup, &self.options.ceilings);
+        let speeds = SpeedModel::new(&self.truth, setup, &self.options, draw);
         Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
     }
 
