@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, ChainLayout, Effort, PageKind};
+use tiermark_model::{Bytes, ChainLayout, Effort, PageKind, PingOp};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::c2c::Sample;
 
 use crate::parse;
 
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     /// Measure bytes a second, by footprint, operation, kernel and number of threads
     #[command(after_help = BANDWIDTH_EXAMPLES)]
     Bandwidth(BandwidthArgs),
+    /// Measure round trips of a line between cores, transfers, and contention
+    #[command(after_help = C2C_EXAMPLES)]
+    C2c(C2cArgs),
     /// Show cpus, caches, nodes, DIMMs and the settings that matter
     Machine(MachineArgs),
     /// Show a saved run again
@@ -84,6 +88,15 @@ Examples:
   tiermark bandwidth --op read,write,copy,write.nt,read/avx2 --sizes 256M --threads one,cores
   tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
 A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
+
+const C2C_EXAMPLES: &str = "\
+Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
+Examples:
+  tiermark c2c
+  tiermark c2c --cpus 0-15 --op cas,flag,one-way
+  tiermark c2c --sample 100 --max-time 2m       (100 pairs of each relation)
+  tiermark c2c --cpus node:0,node:1 --mem-node 1
+Numbers of cas and flag are round trips; tools that print one-way figures divide them by two.";
 
 /// A machine that is not there: for tests and demonstrations.
 #[derive(Debug, Clone, Default, Args)]
@@ -297,6 +310,25 @@ pub(crate) struct BandwidthArgs {
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// Many repetitions, dense curves
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `c2c`.
+#[derive(Debug, Args)]
+pub(crate) struct C2cArgs {
+    /// How turns are passed between all pairs: cas, flag, one-way [default: cas, the others for one pair of each relation]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
+    pub(crate) op: Vec<PingOp>,
+    /// Pairs of each relation to measure, or all [default: as many as there is time for]
+    #[arg(long, value_name = "PAIRS", value_parser = parse::sample)]
+    pub(crate) sample: Option<Sample>,
+    /// Few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Many repetitions
     #[arg(long)]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
+use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::c2c::Sample;
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -100,6 +101,24 @@ pub(crate) fn data(text: &str) -> Result<DataKind, String> {
     }
 }
 
+/// How turns are passed between cores.
+pub(crate) fn ping(text: &str) -> Result<PingOp, String> {
+    text.parse()
+}
+
+/// Which pairs: `all`, or so many of each relation.
+pub(crate) fn sample(text: &str) -> Result<Sample, String> {
+    match text {
+        "all" => Ok(Sample::All),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .map(Sample::Each)
+            .ok_or_else(|| "use a number of pairs above 0, or all".into()),
+    }
+}
+
 /// A percentage as a ratio: `2` and `2%` are 0.02.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
@@ -134,6 +153,8 @@ mod tests {
         assert_eq!(percent("0.5%"), Ok(0.005));
         assert_eq!(seconds("2m"), Ok(120.0));
         assert_eq!(seconds("1.5s"), Ok(1.5));
+        assert_eq!((sample("all"), sample("7")), (Ok(Sample::All), Ok(Sample::Each(7))));
+        assert_eq!(ping("one-way"), Ok(PingOp::OneWay));
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
         for good in ["0-3,8", "all", "!2", "node:1,!core:5", "0-7:1/2", "99"] {
             assert_eq!(cpus(good).as_deref(), Ok(good));
@@ -153,6 +174,8 @@ mod tests {
         for bad in ["0", "-1", "NaN", "inf", "1e400", "m"] {
             assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
+        assert!(sample("0").is_err() && sample("few").unwrap_err().contains("all"));
+        assert!(ping("swap").unwrap_err().contains("one-way"));
         assert!(threads("0").unwrap_err().contains("cores"));
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");

@@ -53,6 +53,22 @@ impl Labels {
     /// Which statistic a finding is (`p99`, `plateau`, …).
     pub const STATISTIC: &'static str = "statistic";
 
+    /// How near the cpus of a pair are to each other.
+    pub const RELATION: &'static str = "relation";
+    /// The cpu that begins.
+    pub const FROM: &'static str = "from";
+    /// The cpu that answers.
+    pub const TO: &'static str = "to";
+    /// Whose memory shared lines are in: `first`, `second` (of the pair's cpus) or `third`.
+    pub const HOME: &'static str = "home";
+    /// The state of lines before they were fetched: `clean`, `dirty`.
+    pub const STATE: &'static str = "state";
+
+    /// Pairs of cpus behind a number.
+    pub const PAIRS: &'static str = "pairs";
+    /// How many there are of which some were measured.
+    pub const OF: &'static str = "of";
+
     /// An empty set of labels.
     pub fn new() -> Self {
         Self::default()

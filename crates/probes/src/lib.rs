@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bandwidth;
+pub mod c2c;
 mod edges;
 mod ladder;
 pub mod latency;
@@ -14,7 +15,7 @@ mod tiers;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 2] = [&latency::Latency, &bandwidth::Bandwidth];
+static PROBES: [&dyn Probe; 3] = [&latency::Latency, &bandwidth::Bandwidth, &c2c::C2c];
 
 /// Every probe.
 pub fn all() -> &'static [&'static dyn Probe] {

@@ -43,6 +43,9 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
         (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
+        (Labels::FROM, _) => format!("cpu {}", label_text(key, label)),
+        (Labels::TO, _) => format!("to {}", label_text(key, label)),
+        (Labels::HOME, _) => format!("home {}", label_text(key, label)),
         (Labels::NODE | Labels::CPUS, _) => format!("{key} {}", label_text(key, label)),
         _ => label_text(key, label),
     });

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Refusal, Run, Warning};
 
+use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables};
 use crate::findings::{others, scaling, tails, words};
 use crate::header::{footer, header};
@@ -21,6 +22,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     told_by_tables(&mut shown, &observations);
     let mut out = header(run, style);
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
+    out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&tails(&mut shown, style));
     out.push_str(&scaling(&mut shown, style));
@@ -87,7 +89,8 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
 
 /// How far the numbers of the ladder and the tables can be trusted, in one line; tails and scalings have the verdicts of these.
 fn summary(run: &Run, intervals: bool, style: &Style) -> String {
-    let is_number = |f: &&Finding| matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth");
+    let is_number = |f: &&Finding| matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth")
+        || matches!(f.metric.as_str(), "c2c.pair" | "c2c.op" | "c2c.transfer" | "c2c.contention");
     let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
     if numbers.is_empty() {
         return String::new();

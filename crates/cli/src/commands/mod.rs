@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod bandwidth;
+mod c2c;
 mod completions;
 mod help;
 mod latency;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Survey(args)) => survey::run(args, simulation),
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
+        Some(Command::C2c(args)) => c2c::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),

@@ -4,6 +4,7 @@
 //! model's, never a measurement's: documents made on it say so.
 
 mod model;
+mod share;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -98,10 +99,11 @@ impl Host for SimHost {
         let luck = 1.0 + self.options.noise * rng.normal();
         let kernel = setup.threads.iter().find_map(|t| match &t.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
-            Role::Chase { .. } | Role::Load { .. } => None,
+            _ => None,
         });
         let speeds = SpeedModel::new(&self.machine, setup);
-        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
+        let shared = share::paces(&self.machine, setup);
+        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, shared, kernel, luck, rng }))
     }
 
     fn now(&self) -> f64 {
@@ -124,6 +126,8 @@ struct SimRig<'a> {
     host: &'a mut SimHost,
     setup: Setup,
     speeds: SpeedModel,
+    /// ns of an access on shared lines, by thread.
+    shared: Vec<Option<f64>>,
     kernel: Option<KernelId>,
     /// This allocation's luck with physical pages.
     luck: f64,
@@ -186,6 +190,11 @@ impl Rig for SimRig<'_> {
                         kernels.iter().map(|id| find_kernel(&self.host.bench, id)).collect();
                     speeds.load_rate(index, &kernels.map_err(|r| Fault(r.to_string()))?, f64::from(*pause_ns))
                 }
+                (Role::Ping { .. } | Role::Take | Role::Contend, _) => 1.0 / self.shared[index].unwrap_or(1.0),
+                (Role::Echo { .. } | Role::Keep { .. }, _) => {
+                    shot.threads.push(serve(thread.cpu, budget_ns));
+                    continue;
+                }
                 (Role::Stream { .. }, None) => return Err(Fault("a stream without a kernel".into())),
             };
             let per_block = (pace * block_ns / luck).round().max(1.0);
@@ -202,6 +211,12 @@ impl Rig for SimRig<'_> {
         self.host.now += budget.as_secs_f64();
         Ok(shot)
     }
+}
+
+/// A thread that serves others: present, and nothing more.
+fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
+    let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
+    ThreadShot { per_block: 1.0, stamps_ns: Vec::new(), guard }
 }
 
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
