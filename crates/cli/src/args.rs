@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, ChainLayout, Effort, PageKind, PingOp};
+use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind, PingOp};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 
@@ -52,6 +52,11 @@ pub(crate) enum Command {
     /// Measure round trips of a line between cores, transfers, and contention
     #[command(after_help = C2C_EXAMPLES)]
     C2c(C2cArgs),
+    /// Run a plan: several experiments composed in a file, built in or your own
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(PlanRunArgs),
+    /// List, show or check plans
+    Plan(PlanArgs),
     /// Show cpus, caches, nodes, DIMMs and the settings that matter
     Machine(MachineArgs),
     /// Show a saved run again
@@ -80,6 +85,14 @@ Examples:
   tiermark latency --sizes 256M --pages base,thp,2M,1G --chains 1,2,4,8
 Strided layouts are helped by prefetchers and say so; the honest latency is that of the random layout.";
 
+const RUN_EXAMPLES: &str = "\
+Examples:
+  tiermark plan list
+  tiermark plan show numa-latency
+  tiermark run numa-latency --dry-run
+  tiermark plan show hierarchy --toml > mine.toml; tiermark plan check mine.toml; tiermark run mine.toml
+Options given here hold for every experiment that does not set its own.";
+
 const BANDWIDTH_EXAMPLES: &str = "\
 Without --sizes: the ladder, a dense curve and the scaling with threads. With --sizes: exactly that table.
 Examples:
@@ -97,6 +110,18 @@ Examples:
   tiermark c2c --sample 100 --max-time 2m       (100 pairs of each relation)
   tiermark c2c --cpus node:0,node:1 --mem-node 1
 Numbers of cas and flag are round trips; tools that print one-way figures divide them by two.";
+
+impl Command {
+    /// Where and how hard it measures, of commands that measure.
+    pub(crate) fn place_mut(&mut self) -> Option<&mut PlaceArgs> {
+        match self {
+            Self::Latency(args) => Some(&mut args.run.place),
+            Self::Bandwidth(args) => Some(&mut args.run.place),
+            Self::C2c(args) => Some(&mut args.run.place),
+            _ => None,
+        }
+    }
+}
 
 /// A machine that is not there: for tests and demonstrations.
 #[derive(Debug, Clone, Default, Args)]
@@ -181,9 +206,9 @@ pub(crate) struct PlaceArgs {
     /// Cpus to use: 0-3,8, node:1, socket:0, core:5, llc:2, all, !2 [default: all allowed]
     #[arg(long, value_name = "SELECTOR", value_parser = parse::cpus)]
     pub(crate) cpus: Option<String>,
-    /// NUMA node to take memory from [default: each thread's own]
-    #[arg(long, value_name = "NODE")]
-    pub(crate) mem_node: Option<u32>,
+    /// NUMA node to take memory from: its number, or far, the farthest from the cpus [default: each thread's own]
+    #[arg(long, value_name = "NODE", value_parser = parse::mem_node)]
+    pub(crate) mem_node: Option<NodeChoice>,
     /// Page size to ask for: base, thp, 2M, 1G [default: thp where the system has it]
     #[arg(long, value_name = "PAGE", value_parser = parse::page)]
     pub(crate) page: Option<PageKind>,
@@ -214,6 +239,15 @@ pub(crate) struct PlaceArgs {
     /// Print the plan and measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// A node by number or by distance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NodeChoice {
+    /// This one.
+    Node(NodeId),
+    /// The one with memory that is farthest from the cpus in use.
+    Far,
 }
 
 /// Where results go.
@@ -333,6 +367,44 @@ pub(crate) struct C2cArgs {
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) run: RunArgs,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanRunArgs {
+    /// A built-in plan (`tiermark plan list`) or a TOML file
+    #[arg(value_name = "PLAN")]
+    pub(crate) plan: String,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) command: PlanCommand,
+}
+
+/// What `plan` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlanCommand {
+    /// List the built-in plans
+    List,
+    /// Show what a plan asks and the commands it stands for
+    Show {
+        /// A built-in plan or a TOML file
+        plan: String,
+        /// Print the file itself, to copy and change
+        #[arg(long)]
+        toml: bool,
+    },
+    /// Look for mistakes in a plan file
+    Check {
+        /// A TOML file or a built-in plan
+        plan: String,
+    },
 }
 
 /// Arguments of `machine`.

@@ -12,6 +12,7 @@ mod orphans;
 mod outcome;
 mod output;
 mod parse;
+mod plans;
 mod shell;
 mod signals;
 mod sinks;

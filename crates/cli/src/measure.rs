@@ -3,12 +3,15 @@
 use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
-use tiermark_engine::{Host, Lab, Probe, run_experiment};
+use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
-use tiermark_model::{Exit, Experiment, IdSet, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning, resolve_cpus};
+use tiermark_model::{
+    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
+    resolve_cpus,
+};
 use tiermark_probes::survey;
 
-use crate::args::{PlaceArgs, RunArgs, Simulation};
+use crate::args::{NodeChoice, PlaceArgs, RunArgs, Simulation};
 use crate::limit::Limited;
 use crate::outcome::{self, Demands};
 use crate::output::{self, Failure, Place, complain, tell};
@@ -24,8 +27,10 @@ pub(crate) struct Job<'a> {
     pub(crate) args: &'a RunArgs,
     /// The machine to run on.
     pub(crate) simulation: &'a Simulation,
-    /// Makes the requests of a scope and a seed.
-    pub(crate) requests: &'a dyn Fn(&Scope, u64) -> Vec<Request>,
+    /// Makes the requests for a machine and a seed.
+    pub(crate) requests: &'a dyn Fn(&Machine, u64) -> Result<Vec<Request>, Failure>,
+    /// Whether `--max-time` is for all requests together, shared out as they are expected to take.
+    pub(crate) share_time: bool,
 }
 
 /// Seed of simulated runs: they are to be the same each time.
@@ -53,9 +58,12 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
     let seed = place.seed.unwrap_or(drawn);
     let mut host = target::open(job.simulation, seed, place.max_mem.is_some(), stop.flag())?;
-    let scope = scope(place, host.as_ref())?;
-    let requests = (job.requests)(&scope, seed);
-    let plans = plans(&requests, host.as_ref())?;
+    let scope = scope(place, host.machine())?;
+    let requests = (job.requests)(host.machine(), seed)?;
+    let mut plans = plans(&requests, host.as_ref())?;
+    if let Some(seconds) = place.max_time.filter(|_| job.share_time) {
+        plans = self::plans(&shared(&plans, seconds), host.as_ref())?;
+    }
     if place.dry_run {
         return dry::run(&plans, host.machine(), job.simulation.simulate.as_deref(), job.args);
     }
@@ -88,9 +96,41 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
 }
 
 /// Where to measure, as the machine understands it.
-fn scope(place: &PlaceArgs, host: &dyn Host) -> Result<Scope, Failure> {
-    let cpus = place.cpus.as_deref().map(|text| resolve_cpus(text, host.machine())).transpose()?;
-    Ok(Scope { cpus, mem_node: place.mem_node, page: place.page, max_mem: place.max_mem, max_seconds: place.max_time })
+///
+/// # Errors
+/// A [`Failure`] for cpus or a node that this machine does not have.
+pub(crate) fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failure> {
+    let cpus = place.cpus.as_deref().map(|text| resolve_cpus(text, machine)).transpose()?;
+    let mem_node = match place.mem_node {
+        Some(NodeChoice::Node(node)) => Some(node),
+        Some(NodeChoice::Far) => Some(farthest(cpus.as_ref().unwrap_or(&machine.allowed_cpus), machine)?),
+        None => None,
+    };
+    Ok(Scope { cpus, mem_node, page: place.page, max_mem: place.max_mem, max_seconds: place.max_time })
+}
+
+/// The node with memory that is farthest from the first of some cpus.
+fn farthest(cpus: &IdSet, machine: &Machine) -> Result<NodeId, Refusal> {
+    let own = cpus.first().and_then(|cpu| nearest_memory_node(cpu, machine));
+    let distances = own.and_then(|node| machine.node(node)).map(|node| &node.distances);
+    let usable = |n: &&Node| Some(n.id) != own && admit::admit_node(n.id, machine).is_ok();
+    let far = machine.nodes.iter().filter(usable);
+    let far = far.max_by_key(|n| distances.and_then(|d| d.get(&n.id)).copied().unwrap_or_default());
+    far.map(|n| n.id).ok_or_else(|| {
+        Refusal::new("memory of a far node", "this machine has one node with memory", "leave --mem-node out")
+    })
+}
+
+/// The requests with their shares of the time, by what their plans are expected to take.
+fn shared(plans: &[Planned], seconds: f64) -> Vec<Request> {
+    let expected = |plan: &Result<Plan, Refusal>| plan.as_ref().map_or(0.0, Plan::expected_seconds);
+    let whole: f64 = plans.iter().map(|(_, plan)| expected(plan)).sum();
+    let share = |(request, plan): &Planned| {
+        let mut request = request.clone();
+        request.scope.max_seconds = Some(seconds * expected(plan) / whole.max(f64::MIN_POSITIVE));
+        request
+    };
+    plans.iter().map(share).collect()
 }
 
 /// A request with its plan, or with why it is refused as a whole.

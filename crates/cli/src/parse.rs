@@ -6,11 +6,21 @@ use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, par
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 
+use crate::args::NodeChoice;
+
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     match parse_size(text).map_err(|e| e.why)? {
         Bytes(0) => Err("there is nothing to measure in 0 bytes; give at least 1K".into()),
         size => Ok(size),
+    }
+}
+
+/// A node by number, or `far`.
+pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
+    match text {
+        "far" => Ok(NodeChoice::Far),
+        _ => text.parse().map(NodeChoice::Node).map_err(|_| "use the number of a node, or far".into()),
     }
 }
 
@@ -78,7 +88,7 @@ pub(crate) fn operation(text: &str) -> Result<String, String> {
 }
 
 /// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
-fn edits(from: &str, to: &str) -> usize {
+pub(crate) fn edits(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (i, a) in from.chars().enumerate() {
         let mut diagonal = row[0];
@@ -176,6 +186,8 @@ mod tests {
         }
         assert!(sample("0").is_err() && sample("few").unwrap_err().contains("all"));
         assert!(ping("swap").unwrap_err().contains("one-way"));
+        assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
+        assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");

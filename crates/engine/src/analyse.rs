@@ -379,7 +379,10 @@ mod tests {
         };
         let result = super::analyse(&shot(vec![chase, load(10.0), load(20.0)]), &roll, 0.0);
         assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
-        assert!((result.parts[0].unwrap() / 30e9 - 1.0).abs() < 1e-6 && (result.parts[1].unwrap() / 10e9 - 1.0).abs() < 1e-6);
+        assert!(
+            (result.parts[0].unwrap() / 30e9 - 1.0).abs() < 1e-6
+                && (result.parts[1].unwrap() / 10e9 - 1.0).abs() < 1e-6
+        );
         assert_eq!(result.blocks_ns.len(), 400);
     }
 

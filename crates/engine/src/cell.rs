@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Interval, KernelId, Labels, Metric, Observation, Part, PlacementProof, Refusal, Rival, Sample, Step, Tail,
-    Unit,
+    Disturbance, Interval, KernelId, Labels, Metric, Observation, Part, PlacementProof, Refusal, Rival, Sample, Step,
+    Tail, Unit,
 };
 
 use crate::analyse::{ShotResult, merge};

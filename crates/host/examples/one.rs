@@ -45,11 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn chase(bytes: Bytes, page: PageKind, layout: ChainLayout, chains: u8) -> Setup {
     let region = region(bytes, page, Layout::Chain(layout));
-    Setup {
-        regions: vec![region],
-        threads: vec![ThreadSetup::new(0, Role::Chase { chains }, 0)],
-        seed: 1,
-    }
+    Setup { regions: vec![region], threads: vec![ThreadSetup::new(0, Role::Chase { chains }, 0)], seed: 1 }
 }
 
 fn stream(kernel: &str, bytes: Bytes, threads: u32, page: PageKind) -> Setup {

@@ -40,11 +40,7 @@ fn setup(machine: &Machine, nodes: &str) -> Setup {
         layout: Layout::Chain(ChainLayout::Random),
     };
     let cpu = machine.allowed_cpus.first().unwrap();
-    Setup {
-        regions: vec![region],
-        threads: vec![ThreadSetup::new(cpu, Role::Chase { chains: 1 }, 0)],
-        seed: 3,
-    }
+    Setup { regions: vec![region], threads: vec![ThreadSetup::new(cpu, Role::Chase { chains: 1 }, 0)], seed: 3 }
 }
 
 /// This machine, with a node more than it has: memory without cpus.

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup,
-    deal,
+    Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup, deal,
 };
 
 use crate::sys::{Advice, Mapping, pin, take_pages_from};
@@ -215,7 +214,11 @@ impl Region {
         let reserved = matches!(self.page, PageKind::Huge(_));
         let Touch::Dealt(deal) = &self.touch else {
             // Filling with data touches ordinary pages by itself; a chain of long strides leaves some out.
-            return if reserved || matches!(self.layout, Layout::Chain(_)) { self.touch_pages(|_| true, stopped) } else { Ok(()) };
+            return if reserved || matches!(self.layout, Layout::Chain(_)) {
+                self.touch_pages(|_| true, stopped)
+            } else {
+                Ok(())
+            };
         };
         for (index, (node, toucher)) in deal.nodes.iter().enumerate() {
             match toucher {

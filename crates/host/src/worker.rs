@@ -141,7 +141,7 @@ impl Worker {
         let opened = gate.arrive(|| clock.now(), wait).map_err(|_| why().to_owned())?;
         let before = Moment::start(&clock);
         let deadline = opened + clock.ticks(budget_ns);
-        let blocks = match work {
+        let blocks = match &mut *work {
             Work::Share(work) => {
                 let watch = Watch { gate, stopped, clock: &clock, deadline, stamp_ns: self.stamp_ns };
                 // Those who play with this one must not wait for it.

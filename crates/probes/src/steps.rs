@@ -63,11 +63,7 @@ pub(crate) fn setup(
             .iter()
             .map(|_| RegionSetup { bytes, policy: MemPolicy::Bind, nodes: nodes.clone(), page, layout })
             .collect(),
-        threads: cpus
-            .iter()
-            .enumerate()
-            .map(|(region, cpu)| ThreadSetup::new(*cpu, role.clone(), region))
-            .collect(),
+        threads: cpus.iter().enumerate().map(|(region, cpu)| ThreadSetup::new(*cpu, role.clone(), region)).collect(),
         seed,
     }
 }

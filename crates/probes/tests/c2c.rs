@@ -126,11 +126,11 @@ fn the_largest_machine_is_planned_in_a_second_and_run_in_its_time() {
 #[test]
 fn samples_and_operations_are_as_asked() {
     let asked = serde_json::json!({ "ops": ["flag", "one-way"], "sample": { "each": 3 } });
-    let plan = plan(&server(), &request(Effort::Quick, None, asked)).unwrap();
-    let pairs: Vec<&Step> = plan.steps.iter().filter(|s| s.labels.is(Labels::PURPOSE, "pair")).collect();
+    let planned = plan(&server(), &request(Effort::Quick, None, asked)).unwrap();
+    let pairs: Vec<&Step> = planned.steps.iter().filter(|s| s.labels.is(Labels::PURPOSE, "pair")).collect();
     let ops: BTreeSet<&str> = pairs.iter().filter_map(|s| s.labels.get(Labels::OP)).collect();
     assert_eq!((pairs.len(), ops), (2 * 4 * 3, BTreeSet::from(["flag", "one-way"])));
-    assert!(!plan.steps.iter().any(|s| s.labels.is(Labels::PURPOSE, "op")));
+    assert!(!planned.steps.iter().any(|s| s.labels.is(Labels::PURPOSE, "op")));
     let refused = |params| plan(&server(), &request(Effort::Quick, None, params)).unwrap_err();
     assert!(refused(serde_json::json!({ "sample": { "each": 0 } })).what.contains("sample"));
     assert!(refused(serde_json::json!({ "colour": 1 })).why.contains("colour"));

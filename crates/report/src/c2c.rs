@@ -260,7 +260,7 @@ fn homes(findings: &[&Finding], style: &Style) -> String {
             Cell::new(relation(f).map_or_else(String::new, |r| r.to_string())),
             Cell::new(pair_name(f).unwrap_or_default()),
             Cell::new(home + &node),
-            ns(Some(&f), style),
+            ns(Some(f), style),
         ]);
     }
     heading("Round trips by the home of the line", style) + &table.render(style)

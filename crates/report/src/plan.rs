@@ -135,7 +135,9 @@ fn work(steps: &[&Step]) -> String {
             Role::Take => "fetching lines".to_owned(),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),
-            Role::Load { kernels, .. } => format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+            Role::Load { kernels, .. } => {
+                format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+            }
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);

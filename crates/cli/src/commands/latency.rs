@@ -1,6 +1,6 @@
 //! `tiermark latency`.
 
-use tiermark_model::{Exit, Scope};
+use tiermark_model::{Exit, Machine, Request};
 use tiermark_probes::latency::LatencyParams;
 
 use crate::args::{LatencyArgs, Simulation, effort};
@@ -9,6 +9,12 @@ use crate::output::Failure;
 
 /// Runs the command.
 pub(crate) fn run(args: &LatencyArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let requests = |machine: &Machine, seed| requests(args, machine, seed);
+    measure::run(&Job { title: "latency", args: &args.run, simulation, requests: &requests, share_time: false })
+}
+
+/// What it asks.
+pub(crate) fn requests(args: &LatencyArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = LatencyParams {
         sizes: args.sizes.clone(),
         layouts: args.layout.clone(),
@@ -17,7 +23,6 @@ pub(crate) fn run(args: &LatencyArgs, simulation: &Simulation) -> Result<Exit, F
     };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
     let effort = effort(args.quick, args.full);
-    let requests =
-        |scope: &Scope, seed| vec![super::request("latency", &args.run.place, effort, scope, seed, params.clone())];
-    measure::run(&Job { title: "latency", args: &args.run, simulation, requests: &requests })
+    let scope = measure::scope(&args.run.place, machine)?;
+    Ok(vec![super::request("latency", &args.run.place, effort, &scope, seed, params)])
 }

@@ -8,13 +8,15 @@ mod latency;
 mod list;
 mod machine;
 mod man;
+mod plan;
+mod run;
 mod schema;
 mod selftest;
 mod show;
 mod survey;
 
 use serde_json::Value;
-use tiermark_model::{Effort, Exit, Request, Scope};
+use tiermark_model::{Effort, Exit, Machine, Request, Scope};
 
 use crate::args::{Cli, Command, PlaceArgs};
 use crate::output::{Failure, print};
@@ -36,6 +38,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
+        Some(Command::Run(args)) => run::run(args, simulation),
+        Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
@@ -45,6 +49,19 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Man(args)) => man::run(args),
         None => Err(Failure::usage("say what to do; `tiermark --help` lists the commands")),
+    }
+}
+
+/// What a command that measures asks: an experiment of a plan.
+///
+/// # Errors
+/// A [`Failure`] for a command that measures nothing, or options that this machine cannot meet.
+fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
+    match command {
+        Command::Latency(args) => latency::requests(args, machine, seed),
+        Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
+        Command::C2c(args) => c2c::requests(args, machine, seed),
+        _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }
 

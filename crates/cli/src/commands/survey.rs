@@ -1,6 +1,6 @@
 //! `tiermark survey`: the whole ladder.
 
-use tiermark_model::{Exit, Request, Scope};
+use tiermark_model::{Exit, Machine, Request};
 use tiermark_probes::survey;
 
 use crate::args::{Simulation, SurveyArgs};
@@ -12,12 +12,13 @@ const LATENCY_SHARE: f64 = 0.4;
 
 /// Runs the command.
 pub(crate) fn run(args: &SurveyArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let requests = |scope: &Scope, seed| {
-        let mut requests = survey::requests(args.effort(), scope, args.run.place.precision, seed);
+    let requests = |machine: &Machine, seed| {
+        let scope = measure::scope(&args.run.place, machine)?;
+        let mut requests = survey::requests(args.effort(), &scope, args.run.place.precision, seed);
         requests.iter_mut().for_each(share_time);
-        requests
+        Ok(requests)
     };
-    measure::run(&Job { title: "survey", args: &args.run, simulation, requests: &requests })
+    measure::run(&Job { title: "survey", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
 /// `--max-time` is for the whole survey.

@@ -197,7 +197,7 @@ fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Cpu, HugePool, Node, RegionSetup, Role, ThreadSetup};
+    use tiermark_model::{Cpu, HugePool, MemPolicy, Node, RegionSetup, Role, ThreadSetup};
 
     fn two_nodes() -> Machine {
         let node = |id| Node { id, ..Node::default() };

@@ -27,11 +27,7 @@ pub fn region(bytes: u64, page: PageKind, layout: Layout) -> RegionSetup {
 }
 
 pub fn chase(cpu: CpuId, region: RegionSetup, chains: u8) -> Setup {
-    Setup {
-        regions: vec![region],
-        threads: vec![ThreadSetup::new(cpu, Role::Chase { chains }, 0)],
-        seed: 7,
-    }
+    Setup { regions: vec![region], threads: vec![ThreadSetup::new(cpu, Role::Chase { chains }, 0)], seed: 7 }
 }
 
 /// One thread and one region a cpu.

@@ -167,7 +167,8 @@ impl Grid {
                 let word = (offset % (self.pitch as u64 * 8)) as usize;
                 let (here, onward) = (at * 8, self.slots[(depth + 1) % depths] * 8);
                 let own = offset / (self.pitch as u64 * 8) == place as u64;
-                let fits = if self.pair { word == onward && (depth == 1 || own) } else { word == here || word == onward };
+                let fits =
+                    if self.pair { word == onward && (depth == 1 || own) } else { word == here || word == onward };
                 if offset >= span || !fits {
                     return Err(ProofError::Astray { word: place * self.pitch + at, pointer });
                 }

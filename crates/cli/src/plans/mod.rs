@@ -1,0 +1,77 @@
+//! Plans: experiments composed in a file. A built-in plan is one file in `plans/` and one row here.
+
+mod file;
+
+use std::path::Path;
+
+pub(crate) use file::PlanFile;
+
+use tiermark_model::Exit;
+
+use crate::output::Failure;
+
+/// The built-in plans, in the order they are listed.
+const BUILT_IN: [(&str, &str); 3] = [
+    ("quick", include_str!("../../plans/quick.toml")),
+    ("hierarchy", include_str!("../../plans/hierarchy.toml")),
+    ("numa-latency", include_str!("../../plans/numa-latency.toml")),
+];
+
+/// The texts of the built-in plans, by name.
+pub(crate) fn built_in() -> &'static [(&'static str, &'static str)] {
+    &BUILT_IN
+}
+
+/// The text of a built-in plan or of a file.
+///
+/// # Errors
+/// A [`Failure`] of usage for a name that is neither, or a file that cannot be read.
+pub(crate) fn text(name: &str) -> Result<String, Failure> {
+    if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
+        return Ok((*text).to_owned());
+    }
+    // A plan is written by hand: what is larger is something else.
+    const MOST_BYTES: u64 = 1 << 20;
+    let path = Path::new(name);
+    let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+    match path.metadata() {
+        Err(_) if path.extension().is_none() => Err(Failure::usage(format!(
+            "there is no plan '{name}'{}; built in are {}, or give a file",
+            file::nearest(name, &names),
+            names.join(", ")
+        ))),
+        Ok(about) if about.len() > MOST_BYTES => Err(Failure::usage(format!("'{name}' is too large for a plan"))),
+        _ => {
+            std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("the plan '{name}' cannot be read: {e}")))
+        }
+    }
+}
+
+/// Loads a built-in plan or a file.
+///
+/// # Errors
+/// A [`Failure`] of usage that names file, line and key.
+pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
+    file::read(&text(name)?).map_err(|mistake| Failure::Exit(Exit::Usage, format!("plan {name}, {mistake}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_plan_is_one() {
+        for (name, text) in BUILT_IN {
+            let plan = file::read(text).unwrap_or_else(|mistake| panic!("{name}: {mistake}"));
+            assert_eq!(plan.name, name);
+            assert!(!plan.title.is_empty() && plan.about.len() > 100, "{name} explains itself");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_is_not_there_is_told_with_those_that_are() {
+        let Err(Failure::Exit(Exit::Usage, text)) = load("hierachy") else { panic!("found") };
+        assert!(text.contains("did you mean 'hierarchy'") && text.contains("numa-latency"), "{text}");
+        assert!(matches!(load("no/such/file.toml"), Err(Failure::Exit(Exit::Usage, _))));
+    }
+}
