@@ -100,7 +100,8 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
     let mut result = ShotResult { core_hz: core_clocks(shot), block_work, ..ShotResult::default() };
     account_guards(shot, &mut result.disturbance);
     let by_thread: Vec<Option<Track<'_>>> = shot.threads.iter().map(Track::new).collect();
-    let stamps = |(index, work): (usize, &Work)| *work == Work::Service || by_thread.get(index).is_some_and(Option::is_some);
+    let stamps =
+        |(index, work): (usize, &Work)| *work == Work::Service || by_thread.get(index).is_some_and(Option::is_some);
     if members.is_empty() || shot.threads.len() != roll.threads.len() || !roll.threads.iter().enumerate().all(stamps) {
         result.disturbance.shots_set_aside = 1;
         return result;

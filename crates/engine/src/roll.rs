@@ -33,7 +33,9 @@ impl Roll {
             Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
         };
         let mut parts: Vec<(String, Work, Vec<usize>)> = Vec::new();
-        for (index, thread) in step.setup.threads.iter().enumerate().filter(|(_, t)| !t.part.is_empty() && work(&t.role) != Work::Service) {
+        for (index, thread) in
+            step.setup.threads.iter().enumerate().filter(|(_, t)| !t.part.is_empty() && work(&t.role) != Work::Service)
+        {
             let work = work(&thread.role);
             match parts.iter_mut().find(|(name, counted, _)| *name == thread.part && *counted == work) {
                 Some((_, _, members)) => members.push(index),

@@ -74,7 +74,17 @@ impl LinuxHost {
         // An eighth of what is free: never what another program will need next.
         let spare = room.spare().map_or(0, |bytes| bytes / 8);
         let attic = Attic::new(options.keep_bytes.min(spare) as usize);
-        Ok(Self { machine, bench, clock, indices: Indices::default(), stopped: options.stopped, attic, prepared: 0, room, born })
+        Ok(Self {
+            machine,
+            bench,
+            clock,
+            indices: Indices::default(),
+            stopped: options.stopped,
+            attic,
+            prepared: 0,
+            room,
+            born,
+        })
     }
 
     /// The largest cache a cpu reaches.

@@ -159,7 +159,10 @@ impl Worker {
         Ok(ThreadShot {
             per_block: work.per_block(),
             // Those who only serve stamp nothing.
-            stamps_ns: self.stamps[..blocks + usize::from(blocks > 0)].iter().map(|stamp| clock.between(opened, *stamp)).collect(),
+            stamps_ns: self.stamps[..blocks + usize::from(blocks > 0)]
+                .iter()
+                .map(|stamp| clock.between(opened, *stamp))
+                .collect(),
             guard: between(self.cpu, &before, &after, &clock, [hz_before, hz_after]),
         })
     }

@@ -118,10 +118,7 @@ impl Role {
 
     /// Whether it works on lines that other threads of its region write at the same time.
     pub fn shares_lines(&self) -> bool {
-        matches!(
-            self,
-            Self::Ping { .. } | Self::Echo { .. } | Self::Contend | Self::Take | Self::Keep { .. }
-        )
+        matches!(self, Self::Ping { .. } | Self::Echo { .. } | Self::Contend | Self::Take | Self::Keep { .. })
     }
 }
 

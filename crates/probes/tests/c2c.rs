@@ -78,7 +78,9 @@ fn homes_are_swept_and_named() {
     assert!((home("remote", "second") / home("remote", "first") - 1.05).abs() < 0.02);
     assert!((home("remote", "third") / home("remote", "first") - 1.25).abs() < 0.02);
     assert!((home("SMT", "third") / home("SMT", "first") - 1.25).abs() < 0.02);
-    let second = |f: &&Finding| f.metric == "c2c.home" && f.labels.is(Labels::RELATION, "SMT") && f.labels.is(Labels::HOME, "second");
+    let second = |f: &&Finding| {
+        f.metric == "c2c.home" && f.labels.is(Labels::RELATION, "SMT") && f.labels.is(Labels::HOME, "second")
+    };
     assert!(!experiment.findings.iter().any(|f| second(&f)));
     // With a node of one's own choice there is nothing to sweep.
     let mut request = request(Effort::Quick, None, serde_json::Value::Null);

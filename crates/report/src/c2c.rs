@@ -159,7 +159,8 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, styl
             values.entry((a.min(b), a.max(b))).or_default().push(value);
         }
     }
-    let medians: BTreeMap<(usize, usize), f64> = values.into_iter().filter_map(|(at, v)| Some((at, middle(v)?))).collect();
+    let medians: BTreeMap<(usize, usize), f64> =
+        values.into_iter().filter_map(|(at, v)| Some((at, middle(v)?))).collect();
     let (low, high) = medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
     if medians.is_empty() {
         return String::new();
@@ -216,11 +217,11 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
     let find = |metric: &str, key: &str, value: &str, pair: (u64, u64)| {
         findings.iter().find(|f| f.metric == metric && f.labels.is(key, value) && ends(f) == Some(pair))
     };
-    let by = |op: &str, pair| {
-        find("c2c.pair", Labels::OP, op, pair).or_else(|| find("c2c.op", Labels::OP, op, pair))
-    };
-    let ops: Vec<&str> =
-        ["cas", "flag", "one-way"].into_iter().filter(|op| rows.iter().any(|(_, pair)| by(op, *pair).is_some())).collect();
+    let by = |op: &str, pair| find("c2c.pair", Labels::OP, op, pair).or_else(|| find("c2c.op", Labels::OP, op, pair));
+    let ops: Vec<&str> = ["cas", "flag", "one-way"]
+        .into_iter()
+        .filter(|op| rows.iter().any(|(_, pair)| by(op, *pair).is_some()))
+        .collect();
     let mut table = Table::new().column("relation", Align::Left).column("cpus", Align::Right);
     for op in &ops {
         table = table.column(&format!("{op} "), Align::Right);

@@ -89,8 +89,10 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
 
 /// How far the numbers of the ladder and the tables can be trusted, in one line; tails and scalings have the verdicts of these.
 fn summary(run: &Run, intervals: bool, style: &Style) -> String {
-    let is_number = |f: &&Finding| matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth")
-        || matches!(f.metric.as_str(), "c2c.pair" | "c2c.op" | "c2c.transfer" | "c2c.contention");
+    let is_number = |f: &&Finding| {
+        matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth")
+            || matches!(f.metric.as_str(), "c2c.pair" | "c2c.op" | "c2c.transfer" | "c2c.contention")
+    };
     let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
     if numbers.is_empty() {
         return String::new();

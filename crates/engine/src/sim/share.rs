@@ -33,7 +33,8 @@ pub(super) fn paces(machine: &Machine, setup: &Setup) -> Vec<Option<f64>> {
         return vec![None; setup.threads.len()];
     }
     let places: BTreeMap<CpuId, Place> = machine.places(&setup.cpus()).into_iter().collect();
-    let relation = |a: CpuId, b: CpuId| places.get(&a).zip(places.get(&b)).map_or(Relation::Smt, |(a, b)| a.relation(b));
+    let relation =
+        |a: CpuId, b: CpuId| places.get(&a).zip(places.get(&b)).map_or(Relation::Smt, |(a, b)| a.relation(b));
     let pace = |index: usize| {
         let thread = &setup.threads[index];
         let sharers = || setup.threads.iter().filter(|t| t.region == thread.region);

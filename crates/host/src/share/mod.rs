@@ -121,7 +121,9 @@ pub(crate) fn complete(setup: &Setup) -> Result<(), Refusal> {
             all => all.iter().all(|role| **role == Role::Contend),
         };
         if !whole {
-            let why = format!("region {region} needs a ping and an echo alike, one who takes and one who keeps, or contenders only");
+            let why = format!(
+                "region {region} needs a ping and an echo alike, one who takes and one who keeps, or contenders only"
+            );
             return Err(Refusal::new("threads on shared lines", why, "correct the plan"));
         }
     }
@@ -200,5 +202,4 @@ impl ShareWork {
             Part::Keep(state) => self.keep(state, watch).map(|()| 0),
         }
     }
-
 }

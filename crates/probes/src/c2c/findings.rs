@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_engine::Lab;
-use tiermark_model::{
-    Finding, Grade, Labels, Observation, PingOp, ReasonCode, Relation, Request, Unit, Verdict,
-};
+use tiermark_model::{Finding, Grade, Labels, Observation, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
 
 use super::pairs::count;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
@@ -38,10 +36,7 @@ fn named(observation: &Observation, metric: &str) -> Finding {
     let one_way = observation.labels.is(Labels::OP, &PingOp::OneWay.to_string());
     let note = [one_way.then(|| "one way, not a round trip".to_owned()), overhead_note(observation)];
     let note: Vec<String> = note.into_iter().flatten().collect();
-    Finding {
-        metric: metric.into(),
-        ..finding(observation, (!note.is_empty()).then(|| note.join("; ")))
-    }
+    Finding { metric: metric.into(), ..finding(observation, (!note.is_empty()).then(|| note.join("; "))) }
 }
 
 /// The relation of an observed pair.
@@ -70,10 +65,8 @@ fn one_relation(op: &str, related: Relation, of: &[&Observation], all: Option<u6
     let mut values: Vec<(f64, &Observation)> = of.iter().filter_map(|o| Some((o.value?, *o))).collect();
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let numbers: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
-    let mut labels = Labels::new()
-        .text(Labels::OP, op)
-        .text(Labels::RELATION, related)
-        .whole(Labels::PAIRS, values.len() as u64);
+    let mut labels =
+        Labels::new().text(Labels::OP, op).text(Labels::RELATION, related).whole(Labels::PAIRS, values.len() as u64);
     if let Some(all) = all {
         labels = labels.whole(Labels::OF, all);
     }
@@ -102,7 +95,9 @@ fn pooled(of: &[&Observation], measured: usize) -> Verdict {
     let mut verdict = Verdict::trusted();
     if measured == 0 {
         // All have the same kind of trouble, or the first names one.
-        return of.iter().fold(verdict, |verdict, o| if verdict.grade == Grade::Invalid { verdict } else { verdict.and(&o.verdict) });
+        return of.iter().fold(verdict, |verdict, o| {
+            if verdict.grade == Grade::Invalid { verdict } else { verdict.and(&o.verdict) }
+        });
     }
     let doubted: Vec<&&Observation> = of.iter().filter(|o| o.verdict.grade != Grade::Trusted).collect();
     if doubted.len() as f64 > DOUBTED * of.len() as f64 {
@@ -186,7 +181,8 @@ fn fairness(observation: &Observation) -> Option<Finding> {
     if times.len() < 2 {
         return None;
     }
-    let (least, most) = (times.iter().copied().fold(f64::INFINITY, f64::min), times.iter().copied().fold(0.0, f64::max));
+    let (least, most) =
+        (times.iter().copied().fold(f64::INFINITY, f64::min), times.iter().copied().fold(0.0, f64::max));
     let mut found = derived(observation, "c2c.fairness", observation.labels.clone(), least / most, Unit::Ratio);
     let slowest = observation.parts.iter().find(|p| p.value == Some(most));
     found.note = slowest.map(|part| format!("{} got the fewest turns", part.name));

@@ -37,7 +37,11 @@ impl<'a> Planner<'a> {
             return Err(Refusal::new("core to core", why, "allow more with --cpus, or give the guest another cpu"));
         }
         if params.sample == Some(Sample::Each(0)) {
-            return Err(Refusal::new("a sample of 0 pairs", "there is nothing to measure", "ask for 1 or more: --sample"));
+            return Err(Refusal::new(
+                "a sample of 0 pairs",
+                "there is nothing to measure",
+                "ask for 1 or more: --sample",
+            ));
         }
         Ok(Self { request, params, lab, cpus })
     }
@@ -92,7 +96,8 @@ impl<'a> Planner<'a> {
         if source != "clock_monotonic_raw" {
             return Ok(());
         }
-        let why = "the processor's counter is not one clock for all cpus here, and the system's takes longer than a message";
+        let why =
+            "the processor's counter is not one clock for all cpus here, and the system's takes longer than a message";
         Err(Refusal::new("one-way messages", why, "use cas or flag: --op"))
     }
 
@@ -138,9 +143,8 @@ impl<'a> Planner<'a> {
         }
         let Some(first) = nearest_memory_node(pair.first, machine) else { return Vec::new() };
         let second = nearest_memory_node(pair.second, machine).filter(|node| *node != first);
-        let distance = |node: NodeId| {
-            machine.node(first).and_then(|n| n.distances.get(&node)).copied().unwrap_or(u32::MAX)
-        };
+        let distance =
+            |node: NodeId| machine.node(first).and_then(|n| n.distances.get(&node)).copied().unwrap_or(u32::MAX);
         let usable = machine.nodes.iter().filter(|n| {
             n.memory_bytes != Some(0) && (machine.allowed_nodes.is_empty() || machine.allowed_nodes.contains(n.id))
         });
@@ -158,7 +162,10 @@ impl<'a> Planner<'a> {
         plan.rules.push(match (self.request.scope.mem_node, swept) {
             (Some(node), _) => format!("lines have their home on node {node}"),
             (None, true) => {
-                format!("lines have their home on the node of the cpu that begins; for {} pairs also elsewhere", choice.speakers().len())
+                format!(
+                    "lines have their home on the node of the cpu that begins; for {} pairs also elsewhere",
+                    choice.speakers().len()
+                )
             }
             (None, false) => "lines have their home on the only node with memory".into(),
         });
@@ -173,10 +180,7 @@ impl<'a> Planner<'a> {
     }
 
     fn contenders(&self, cpus: &[CpuId]) -> Step {
-        let part = |cpu: &CpuId| ThreadSetup {
-            part: format!("cpu {cpu}"),
-            ..ThreadSetup::new(*cpu, Role::Contend, 0)
-        };
+        let part = |cpu: &CpuId| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(*cpu, Role::Contend, 0) };
         let set: IdSet = cpus.iter().copied().collect();
         let labels = Labels::new()
             .text(Labels::PURPOSE, "contention")
@@ -208,10 +212,8 @@ impl<'a> Planner<'a> {
     fn transfer(&self, pair: Pair, state: LineState) -> Step {
         let labels = pair_labels("transfer", pair).text(Labels::STATE, state);
         let id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
-        let threads = vec![
-            ThreadSetup::new(pair.first, Role::Take, 0),
-            ThreadSetup::new(pair.second, Role::Keep { state }, 0),
-        ];
+        let threads =
+            vec![ThreadSetup::new(pair.first, Role::Take, 0), ThreadSetup::new(pair.second, Role::Keep { state }, 0)];
         self.step(id, labels, threads, self.request.scope.mem_node)
     }
 
