@@ -67,7 +67,7 @@ impl Labels {
     /// Pairs of cpus behind a number.
     pub const PAIRS: &'static str = "pairs";
     /// How many there are of which some were measured.
-    pub const OF: &'static str = "of";
+    pub const OF: &'static str = "pairs.all";
 
     /// An empty set of labels.
     pub fn new() -> Self {

@@ -233,7 +233,12 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
         row.extend(ops.iter().map(|op| ns(by(op, *pair), style)));
         let back = findings.iter().find(|f| f.metric == "c2c.asymmetry" && ends(f) == Some(*pair));
         row.push(back.map_or_else(Cell::default, |f| {
-            let signed = |v: f64| format!("{}{}", if v > 0.0 { "+" } else { "" }, percent(v));
+            let signed = |v: f64| match v {
+                // What rounds to nothing has no sign.
+                v if v.abs() < 0.0005 => percent(0.0),
+                v if v > 0.0 => format!("+{}", percent(v)),
+                v => percent(v),
+            };
             graded(f.value.map(signed), &f.verdict, style)
         }));
         row.extend(["clean", "dirty"].map(|state| ns(find("c2c.transfer", Labels::STATE, state, *pair), style)));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_engine::Lab;
+use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::{Finding, Grade, Labels, Observation, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
 
 use super::pairs::count;
@@ -23,7 +23,7 @@ pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observatio
     let all = scope_cpus(&request.scope, lab.machine).map(|cpus| count(lab.machine, &cpus)).unwrap_or_default();
     let mut findings = relations(observations, &all);
     findings.extend(asymmetries(observations));
-    findings.extend(homes(observations));
+    findings.extend(homes(observations, lab));
     for (purpose, metric) in [("op", "c2c.op"), ("transfer", "c2c.transfer"), ("contention", "c2c.contention")] {
         findings.extend(with_purpose(observations, purpose).map(|o| named(o, metric)));
     }
@@ -159,7 +159,7 @@ fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// The round trips of pairs that were measured with several homes, the first cpu's own among them.
-fn homes(observations: &[Observation]) -> Vec<Finding> {
+fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for swept in with_purpose(observations, "home") {
         if let Some(own) = plain(observations, swept) {
@@ -167,6 +167,10 @@ fn homes(observations: &[Observation]) -> Vec<Finding> {
             if !known {
                 let mut found = named(own, "c2c.home");
                 found.labels = found.labels.text(Labels::HOME, "first");
+                let first = own.labels.number(Labels::FROM).and_then(|cpu| u32::try_from(cpu).ok());
+                if let Some(node) = first.and_then(|cpu| nearest_memory_node(cpu, lab.machine)) {
+                    found.labels = found.labels.whole(Labels::NODE, u64::from(node));
+                }
                 findings.push(found);
             }
         }

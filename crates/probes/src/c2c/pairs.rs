@@ -51,7 +51,11 @@ impl Choice {
     pub(super) fn rule(&self, cpus: usize) -> String {
         let all: u64 = self.all.values().sum();
         if self.pairs.len() as u64 == all {
-            return format!("all {all} pairs of {cpus} cpus");
+            return if all == 1 {
+                "the only pair of cpus".to_owned()
+            } else {
+                format!("all {all} pairs of {cpus} cpus")
+            };
         }
         let of = |(relation, all): (&Relation, &u64)| format!("{relation} {} of {all}", self.chosen(*relation));
         let each: Vec<String> = self.all.iter().map(of).collect();
