@@ -7,8 +7,9 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind};
+use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind, PingOp};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::c2c::Sample;
 use tiermark_probes::loaded::Mix;
 
 use crate::parse;
@@ -74,6 +75,9 @@ pub(crate) enum Command {
     Granularity(PagesArgs),
     /// Measure what a busy neighbour costs a chaser
     Background(ShapeArgs),
+    /// Measure round trips of a line between cores, transfers, and contention
+    #[command(after_help = C2C_EXAMPLES)]
+    C2c(C2cArgs),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -138,6 +142,14 @@ Threads are added one by one: the node's own cores, then their siblings; then th
 Examples:
   tiermark scale
   tiermark scale --op read,write.nt --mem-node 0";
+const C2C_EXAMPLES: &str = "\
+Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
+Examples:
+  tiermark c2c
+  tiermark c2c --cpus 0-15 --op cas,flag,one-way
+  tiermark c2c --sample 100 --max-time 2m       (100 pairs of each relation)
+  tiermark c2c --cpus node:0,node:1 --mem-node 1
+Numbers of cas and flag are round trips; tools that print one-way figures divide them by two.";
 
 impl Command {
     /// Where and how hard it measures, of commands that measure.
@@ -148,6 +160,7 @@ impl Command {
             Self::Loaded(args) => Some(&mut args.run.place),
             Self::Scale(args) => Some(&mut args.run.place),
             Self::Matrix(args) => Some(&mut args.run.place),
+            Self::C2c(args) => Some(&mut args.run.place),
             _ => None,
         }
     }
@@ -414,6 +427,25 @@ pub(crate) struct LoadedArgs {
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// Every mix, more points, more repetitions
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `c2c`.
+#[derive(Debug, Args)]
+pub(crate) struct C2cArgs {
+    /// How turns are passed between all pairs: cas, flag, one-way [default: cas, the others for one pair of each relation]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
+    pub(crate) op: Vec<PingOp>,
+    /// Pairs of each relation to measure, or all [default: as many as there is time for]
+    #[arg(long, value_name = "PAIRS", value_parser = parse::sample)]
+    pub(crate) sample: Option<Sample>,
+    /// Few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Many repetitions
     #[arg(long)]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use crate::args::{NodeChoice, OrUsual};
-use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
+use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::c2c::Sample;
 use tiermark_probes::loaded::Mix;
 use tiermark_probes::matrix::{self, Origin, Policy, Weights};
+
+use crate::args::{NodeChoice, OrUsual};
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -177,6 +179,24 @@ pub(crate) fn nanoseconds(text: &str) -> Result<f64, String> {
     number.filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| "use a time in ns above 0, such as 150".into())
 }
 
+/// How turns are passed between cores.
+pub(crate) fn ping(text: &str) -> Result<PingOp, String> {
+    text.parse()
+}
+
+/// Which pairs: `all`, or so many of each relation.
+pub(crate) fn sample(text: &str) -> Result<Sample, String> {
+    match text {
+        "all" => Ok(Sample::All),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .map(Sample::Each)
+            .ok_or_else(|| "use a number of pairs above 0, or all".into()),
+    }
+}
+
 /// A percentage as a ratio: `2` and `2%` are 0.02.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
@@ -211,6 +231,8 @@ mod tests {
         assert_eq!(percent("0.5%"), Ok(0.005));
         assert_eq!(seconds("2m"), Ok(120.0));
         assert_eq!(seconds("1.5s"), Ok(1.5));
+        assert_eq!((sample("all"), sample("7")), (Ok(Sample::All), Ok(Sample::Each(7))));
+        assert_eq!(ping("one-way"), Ok(PingOp::OneWay));
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
         assert_eq!(nanoseconds("150ns"), Ok(150.0));
         assert_eq!(mix("100"), Ok(Mix::READ));
@@ -232,6 +254,8 @@ mod tests {
         for bad in ["0", "-1", "NaN", "inf", "1e400", "m"] {
             assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
+        assert!(sample("0").is_err() && sample("few").unwrap_err().contains("all"));
+        assert!(ping("swap").unwrap_err().contains("one-way"));
         assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
         assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));

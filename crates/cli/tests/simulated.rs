@@ -71,6 +71,37 @@ fn plans_are_exact() {
 }
 
 #[test]
+fn core_to_core_reports_are_exact() {
+    let report = |tree: &str, more: &[&str]| {
+        let arguments = [&["c2c", "--simulate", tree, "--no-save"], more].concat();
+        let out = User::new().run(&arguments).expect(0).out;
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        stable(&out)
+    };
+    insta::assert_snapshot!("c2c_guest", report(GUEST, &["--quick"]));
+    insta::assert_snapshot!("c2c_server", report(SERVER, &[]));
+    insta::assert_snapshot!("c2c_server_ops_ascii", report(SERVER, &["--op=cas,flag", "--sample=5", "--ascii"]));
+    // 64 cpus: shades instead of numbers.
+    insta::assert_snapshot!("c2c_many", report("synth:sockets=2,cores=16,smt=2,mem=16G", &["--quick"]));
+    let plan = User::new().run(&["c2c", "--simulate", LARGEST, "--dry-run", "--max-time=60"]).expect(0).out;
+    insta::assert_snapshot!("c2c_plan_largest", plan);
+}
+
+#[test]
+fn core_to_core_of_2048_cpus_keeps_its_time() {
+    let user = User::new();
+    let arguments = ["c2c", "--simulate", LARGEST, "--quick", "--max-time=10", "--json", "--no-save"];
+    let run = user.run(&arguments).expect(0).json();
+    assert!(run["seconds"].as_f64().unwrap() < 11.0, "{}", run["seconds"]);
+    let related: Vec<String> = findings(&run)
+        .iter()
+        .filter(|f| f["metric"] == "c2c.relation" && f["labels"]["statistic"] == "median" && f["value"].is_number())
+        .map(|f| f["labels"]["relation"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(related, ["SMT", "LLC", "remote"]);
+}
+
+#[test]
 fn the_same_command_gives_the_same_numbers() {
     let (first, one) = survey(GUEST, &["--quick", "--seed=7"]);
     let (second, two) = survey(GUEST, &["--quick", "--seed=7"]);

@@ -60,7 +60,7 @@ impl Labels {
     pub const PAUSE: &'static str = "pause";
     /// What keeps a rate from rising: `core`, `memory`, `link`.
     pub const LIMIT: &'static str = "limit";
-    /// The cpus that a row of the matrix begins at, as a selector: `node:0`, `socket:1`, `llc:3`, `all`.
+    /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the first cpu of a pair.
     pub const FROM: &'static str = "from";
     /// Nodes that pages are spread over, in list format.
     pub const NODES: &'static str = "nodes";
@@ -78,7 +78,7 @@ impl Labels {
     pub const STATISTIC: &'static str = "statistic";
     /// What the system says of what was measured.
     pub const DECLARED: &'static str = "declared";
-    /// How two cpus are related: `core`, `L2`, `L3`, `socket`, `machine`.
+    /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`, `socket`, `remote` for pairs.
     pub const RELATION: &'static str = "relation";
     /// What went on beside the measurement.
     pub const BESIDE: &'static str = "beside";
@@ -86,6 +86,18 @@ impl Labels {
     pub const STRIDE: &'static str = "stride";
     /// How many nodes a chain has.
     pub const LENGTH: &'static str = "length";
+
+    /// The cpu that answers.
+    pub const TO: &'static str = "to";
+    /// Whose memory shared lines are in: `first`, `second` (of the pair's cpus) or `third`.
+    pub const HOME: &'static str = "home";
+    /// The state of lines before they were fetched: `clean`, `dirty`.
+    pub const STATE: &'static str = "state";
+
+    /// Pairs of cpus behind a number.
+    pub const PAIRS: &'static str = "pairs";
+    /// How many there are of which some were measured.
+    pub const OF: &'static str = "pairs.all";
 
     /// An empty set of labels.
     pub fn new() -> Self {

@@ -4,6 +4,7 @@
 
 pub mod background;
 pub mod bandwidth;
+pub mod c2c;
 mod chasing;
 mod edges;
 pub mod geometry;
@@ -24,12 +25,13 @@ pub mod tlb;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 10] = [
+static PROBES: [&dyn Probe; 11] = [
     &latency::Latency,
     &bandwidth::Bandwidth,
     &matrix::Matrix,
     &loaded::Loaded,
     &scale::Scale,
+    &c2c::C2c,
     &geometry::Geometry,
     &tlb::Tlb,
     &mlp::Mlp,

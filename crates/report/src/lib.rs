@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod c2c;
 mod curves;
 mod findings;
 mod header;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Refusal, Run, Warning};
 
+use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables};
 use crate::findings::{others, scaling, tails, words};
 use crate::header::{footer, header};
@@ -26,6 +27,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     let mut out = header(run, style);
     out.push_str(&matrix(&mut shown, &run.machine, style));
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
+    out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&shapes(&mut shown, style));
     out.push_str(&tails(&mut shown, style));
@@ -99,6 +101,7 @@ fn summary(run: &Run, intervals: bool, style: &Style) -> String {
         matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth" | "scale.ceiling")
             || is_shape(&f.metric)
             || f.metric.starts_with("loaded.") && f.value.is_some()
+            || matches!(f.metric.as_str(), "c2c.pair" | "c2c.op" | "c2c.transfer" | "c2c.contention")
     };
     let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
     if numbers.is_empty() {

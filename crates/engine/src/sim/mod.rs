@@ -5,6 +5,7 @@
 
 mod caches;
 mod model;
+mod share;
 mod traffic;
 
 use std::collections::BTreeMap;
@@ -120,10 +121,11 @@ impl Host for SimHost {
         let luck = 1.0 + self.options.noise * rng.normal();
         let kernel = setup.threads.iter().find_map(|t| match &t.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
-            Role::Chase { .. } | Role::Load { .. } => None,
+            _ => None,
         });
         let speeds = SpeedModel::new(&self.truth, setup, &self.options, draw);
-        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
+        let shared = share::paces(&self.machine, setup);
+        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, shared, kernel, luck, rng }))
     }
 
     fn now(&self) -> f64 {
@@ -146,6 +148,8 @@ struct SimRig<'a> {
     host: &'a mut SimHost,
     setup: Setup,
     speeds: SpeedModel,
+    /// ns of an access on shared lines, by thread.
+    shared: Vec<Option<f64>>,
     kernel: Option<KernelId>,
     /// This allocation's luck with physical pages.
     luck: f64,
@@ -190,6 +194,10 @@ impl Rig for SimRig<'_> {
         let paces = self.paces()?;
         let mut shot = Shot::default();
         for (thread, pace) in self.setup.threads.iter().zip(paces) {
+            if matches!(thread.role, Role::Echo { .. } | Role::Keep { .. }) {
+                shot.threads.push(serve(thread.cpu, budget_ns));
+                continue;
+            }
             let per_block = (pace * block_ns / luck).round().max(1.0);
             let clean_ns = per_block * luck / pace;
             shot.threads.push(simulate_thread(
@@ -229,6 +237,8 @@ impl SimRig<'_> {
                     kernels.iter().map(|id| find_kernel(bench, id)).collect();
                 Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
             }
+            // Lines that go from cache to cache ask nothing of memory.
+            Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend => Ok(Demand::NONE),
         };
         let demands: Vec<Demand> = self.setup.threads.iter().enumerate().map(demand).collect::<Result<_, Fault>>()?;
         let carried = self.speeds.carry(&demands);
@@ -238,6 +248,7 @@ impl SimRig<'_> {
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
+            _ => 1.0 / self.shared[index].unwrap_or(1.0),
         };
         Ok(self.setup.threads.iter().enumerate().map(pace).collect())
     }
@@ -253,6 +264,12 @@ fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(No
     }
     let here = |index: usize| (0..pages as usize).filter(|page| order[page % order.len()] == index).count() as u64;
     nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).collect()
+}
+
+/// A thread that serves others: present, and nothing more.
+fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
+    let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
+    ThreadShot { per_block: 1.0, stamps_ns: Vec::new(), guard }
 }
 
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
