@@ -21,8 +21,17 @@ fn label_text(key: &str, label: &Label) -> String {
 /// All labels but some, as words.
 pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
     // What people name first comes first; the rest follows by name.
-    const FIRST: [&str; 7] =
-        [Labels::TIER, Labels::NODE, Labels::SIZE, Labels::OP, Labels::LAYOUT, Labels::KERNEL, Labels::PAGE];
+    const FIRST: [&str; 9] = [
+        Labels::TIER,
+        Labels::NODE,
+        Labels::SIZE,
+        Labels::MIX,
+        Labels::OP,
+        Labels::PLACE,
+        Labels::LAYOUT,
+        Labels::KERNEL,
+        Labels::PAGE,
+    ];
     // A kernel's name begins with its operation.
     let kernel = labels.get(Labels::KERNEL).filter(|_| !without.contains(&Labels::KERNEL));
     let said = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
@@ -41,6 +50,8 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::THREADS, _) => format!("{} threads", label_text(key, label)),
         (Labels::CHAINS, Label::Whole(1)) => "1 chain".to_owned(),
         (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
+        (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
+        (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
         (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
         (Labels::NODE | Labels::CPUS, _) => format!("{key} {}", label_text(key, label)),

@@ -168,7 +168,7 @@ fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
     match finding.metric.as_str() {
         "loaded.overload" => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
         "loaded.knee" => Some(match finding.value {
-            Some(_) => format!("{row}: knee at {note}"),
+            Some(_) => format!("{row}, knee: {note}"),
             None => format!("{row}: {note}"),
         }),
         "loaded.at_target" => {

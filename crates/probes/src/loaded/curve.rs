@@ -99,7 +99,7 @@ impl Reading<'_> {
         };
         let at = rising.iter().position(|p| p.pause == knee.pause)?;
         let beside = &rising[at.saturating_sub(1)..(at + 2).min(rising.len())];
-        let note = format!("{} ns there; Kneedle over {} points", format_ns(knee.latency), rising.len());
+        let note = format!("at {} ns, by Kneedle over {} points", format_ns(knee.latency), rising.len());
         let found = self.finding("loaded.knee", Some(knee.rate), Unit::BytesPerSecond, beside);
         Some(Finding { note: Some(note), ..found })
     }
