@@ -80,7 +80,8 @@ fn loads_and_ramps_are_exact() {
         report(&[&["loaded", "--mix=read,2:1,writent", "--target-ns=150"], &tree[..]].concat())
     );
     insta::assert_snapshot!("loaded_overload_quick_verbose", {
-        report(&[&["loaded", "--quick", "-v", "--ascii", "--sim-overload=0.3"], &tree[..]].concat())
+        let tree = ["--simulate", SERVER, "--sim-memory=30", "--sim-overload=0.3"];
+        report(&[&["loaded", "--quick", "-v", "--ascii"], &tree[..]].concat())
     });
     insta::assert_snapshot!("scale_server", report(&[&["scale", "--op=read,write.nt"], &tree[..]].concat()));
     insta::assert_snapshot!("scale_expanded_quick", report(&["scale", "--quick", "--simulate", EXPANDED]));

@@ -89,8 +89,11 @@ fn steps(steps: &[Step], style: &Style) -> String {
     table = table.column("work", Align::Left).column("time", Align::Right);
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let without: &[&str] =
-            if grouped { &[Labels::SIZE, Labels::CPUS, Labels::TIER] } else { &[Labels::CPUS, Labels::TIER] };
+        let without: &[&str] = if grouped {
+            &[Labels::SIZE, Labels::CPUS, Labels::TIER, Labels::PAUSE]
+        } else {
+            &[Labels::CPUS, Labels::TIER]
+        };
         let name = words(&step.labels, without);
         let name = if name.is_empty() { step.id.clone() } else { name };
         match groups.iter_mut().find(|(known, _)| *known == name && grouped) {
