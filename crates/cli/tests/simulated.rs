@@ -89,6 +89,31 @@ fn loads_and_ramps_are_exact() {
     insta::assert_snapshot!("plan_loaded_expanded", plan);
 }
 
+/// A published experiment by its name: the ceiling of a link that is known, under twenty seeds of noise.
+#[test]
+fn link_saturation_finds_the_link() {
+    let tree = "synth:sockets=2,cores=8,smt=1,mem=16G";
+    for seed in 1..=20 {
+        let (link, seed) = (30.0 + f64::from(seed), format!("--seed={seed}"));
+        let arguments = [
+            "run",
+            "link-saturation",
+            "--simulate",
+            tree,
+            &format!("--sim-link={link}"),
+            &seed,
+            "--no-save",
+            "--json=-",
+        ];
+        let run = User::new().run(&arguments).expect(0).json();
+        let found = findings(&run);
+        let ceiling =
+            found.iter().find(|f| f["metric"] == "scale.ceiling" && f["labels"]["place"] == "remote").unwrap();
+        let value = ceiling["value"].as_f64().unwrap() / 1e9;
+        assert!((value / link - 1.0).abs() < 0.02 && ceiling["labels"]["limit"] == "link", "{seed}: {value} of {link}");
+    }
+}
+
 #[test]
 fn curves_are_written_and_read_back() {
     let user = User::new();
