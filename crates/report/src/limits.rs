@@ -43,7 +43,8 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
         let find = |metric: &str| findings.iter().find(|f| f.metric == metric && here(f)).copied();
         let cell = |metric: &str| match find(metric) {
             Some(f) if f.unit == Unit::Count => {
-                graded(f.value.map(|v| value((v * 10.0).round() / 10.0, Unit::Count, style)), &f.verdict, style)
+                let shown = |v: f64| value(v.round(), Unit::Count, style);
+                graded(f.value.map(shown), &f.verdict, style)
             }
             Some(f) => graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style),
             None => Cell::default(),

@@ -141,7 +141,9 @@ fn table(findings: &[&Finding], style: &Style) -> String {
         let of = |metric: &str| findings.iter().find(|f| f.metric == metric && name(&f.labels) == *row);
         let cell = |metric: &str| {
             of(metric).map_or_else(Cell::default, |f| {
-                graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style)
+                // That of a knee is no confidence interval, but where the next points are: its remark says so.
+                let interval = f.interval.filter(|_| metric != "loaded.knee");
+                graded(f.value.map(|v| with_interval(v, interval, f.unit, style)), &f.verdict, style)
             })
         };
         let mut cells = vec![Cell::new(row)];
@@ -168,7 +170,7 @@ fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
     match finding.metric.as_str() {
         "loaded.overload" => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
         "loaded.knee" => Some(match finding.value {
-            Some(_) => format!("{row}: knee at {note}"),
+            Some(_) => format!("{row}, knee: {note}"),
             None => format!("{row}: {note}"),
         }),
         "loaded.at_target" => {

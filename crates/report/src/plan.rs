@@ -90,7 +90,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
         let without: &[&str] = if grouped {
-            &[Labels::SIZE, Labels::CPUS, Labels::TIER, Labels::FROM, Labels::TO]
+            &[Labels::SIZE, Labels::CPUS, Labels::TIER, Labels::FROM, Labels::TO, Labels::PAUSE]
         } else {
             &[Labels::CPUS, Labels::TIER]
         };

@@ -1,6 +1,6 @@
 //! What a curve of latency over bandwidth says.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, PageKind, Unit, Verdict, format_gbs, format_ns};
+use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Unit, Verdict, format_gbs, format_ns};
 
 use super::pauses::{Point, by_pressure, knee_of, rising};
 use super::planner::{Family, LOAD};
@@ -99,9 +99,18 @@ impl Reading<'_> {
         };
         let at = rising.iter().position(|p| p.pause == knee.pause)?;
         let beside = &rising[at.saturating_sub(1)..(at + 2).min(rising.len())];
-        let note = format!("{} ns there; Kneedle over {} points", format_ns(knee.latency), rising.len());
+        // It is one of the measured points: its neighbours say how well it is resolved.
+        let interval =
+            beside.first().zip(beside.last()).map(|(a, b)| Interval { low: a.rate, high: b.rate, level: 1.0 });
+        let note = format!(
+            "at {} ns, by Kneedle over {} points, the next at {} and {} GB/s",
+            format_ns(knee.latency),
+            rising.len(),
+            format_gbs(beside[0].rate),
+            format_gbs(beside[beside.len() - 1].rate)
+        );
         let found = self.finding("loaded.knee", Some(knee.rate), Unit::BytesPerSecond, beside);
-        Some(Finding { note: Some(note), ..found })
+        Some(Finding { note: Some(note), interval, ..found })
     }
 
     /// The most that the injectors moved beside the chaser.

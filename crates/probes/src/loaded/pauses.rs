@@ -25,8 +25,7 @@ const NEAR: f64 = 0.015;
 const SENSITIVITY: f64 = 1.0;
 /// A bend less marked than this is none: a straight line with 2 % of noise comes to half of it.
 const MARKED: f64 = 0.1;
-/// Latency must have risen by this factor for a bend to be the knee of a load: an eighth of an idle latency more comes from lost
-/// cache lines alone.
+/// Latency must have risen by this factor over that of the lightest load for a bend to be the knee: less is a bend in the noise.
 const LOADED: f64 = 1.25;
 
 /// The part of a curve on which more pressure gives more bandwidth: in order of falling pauses, each point that moves more than all
@@ -49,9 +48,11 @@ pub(crate) fn by_pressure(points: &[Point]) -> Vec<Point> {
 }
 
 /// The knee: where latency begins to rise steeply with bandwidth (Satopää, Albrecht, Irwin & Raghavan 2011). `None` where the
-/// load never made it rise, or the curve has no marked bend.
+/// load never made it rise, or the curve has no marked bend. The point without load is left out: the step from it to the
+/// lightest load is lost cache, not waiting.
 pub(crate) fn knee_of(points: &[Point]) -> Option<Point> {
-    let rising = rising(points);
+    let mut rising = rising(points);
+    rising.retain(|point| point.pause.is_some());
     let (first, last) = (rising.first()?, rising.last()?);
     if last.latency < LOADED * first.latency {
         return None;

@@ -54,7 +54,7 @@ impl<'a> Planner<'a> {
     /// Points of a curve, when it is done.
     fn points(&self) -> usize {
         match self.request.effort {
-            Effort::Quick => 13,
+            Effort::Quick => 15,
             Effort::Standard => 19,
             Effort::Full => 26,
         }
