@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Latency and steadiness: L1 in cycles, DRAM beside a plain chase, repeated latencies, and quiet against beside busy loops.
 
-    benches/steady.py [--runs N] [--rounds N]
+    benches/steady.py [--runs N] [--rounds N] [--parts LIST]
 
 The plain chase (plain_chase.c) is one proven cycle with a timer around all accesses, as most tools do it. Debian has no
 packaged tool that chases one proven cycle.
@@ -47,14 +47,22 @@ def beside_plain(rounds, plain):
     print(f"tiermark {a:.1f} ns, plain {b:.1f} ns, ratio **{a / b:.3f}**")
 
 
-def repeat(runs):
-    header(f"Repeatability: {runs} runs of `latency` at {DRAM // MIB} MiB")
-    results = [tiermark_latency(DRAM) for _ in range(runs)]
+def spread(values):
+    return f"{(max(values) - min(values)) / median(values) * 100:.1f} %"
+
+
+def repeat(runs, plain):
+    header(f"Repeatability: {runs} runs of `latency` at {DRAM // MIB} MiB, each followed by a plain chase")
+    results, plains = [], []
+    for _ in range(runs):
+        results.append(tiermark_latency(DRAM))
+        plains.append(plain())
     values = [v for v, _ in results if v is not None]
     trusted = sum(grade == "trusted" for _, grade in results)
-    mid = median(values)
-    print("ns: " + ", ".join(f"{v:.1f}" for v in values))
-    print(f"\nmedian {mid:.1f} ns, spread (max − min)/median **{(max(values) - min(values)) / mid * 100:.1f} %**, {trusted} of {runs} trusted")
+    print("tiermark ns: " + ", ".join(f"{v:.1f}" for v in values))
+    print("plain ns: " + ", ".join(f"{v:.1f}" for v in plains))
+    print(f"\nmedian {median(values):.1f} ns, spread (max − min)/median **{spread(values)}**, {trusted} of {runs} trusted; "
+          f"of the plain chase in between {spread(plains)}")
 
 
 def busy(loops):
@@ -112,13 +120,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--parts", default="cycles,plain,repeat,busy")
     args = parser.parse_args()
     need("likwid-bench", "mbw", "sysbench", "stress-ng", "cc")
     plain = compile_plain()
-    cycles(args.rounds)
-    beside_plain(args.rounds, plain)
-    repeat(args.runs)
-    disturbed(args.rounds, plain)
+    parts = {
+        "cycles": lambda: cycles(args.rounds),
+        "plain": lambda: beside_plain(args.rounds, plain),
+        "repeat": lambda: repeat(args.runs, plain),
+        "busy": lambda: disturbed(args.rounds, plain),
+    }
+    for part in args.parts.split(","):
+        parts[part]()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ mod variants;
 pub(crate) mod cache;
 pub(crate) mod chase;
 pub(crate) mod clock;
+mod fma;
 mod random;
 mod rep;
 mod vector;
@@ -16,7 +17,14 @@ use crate::registry::StreamSpec;
 
 /// The tables of this architecture.
 pub(crate) fn tables() -> Vec<Vec<StreamSpec>> {
-    vec![vector::sse2::table(), vector::avx2::table(), vector::avx512::table(), rep::table(), random::table()]
+    vec![
+        vector::sse2::table(),
+        vector::avx2::table(),
+        vector::avx512::table(),
+        fma::table(),
+        rep::table(),
+        random::table(),
+    ]
 }
 
 /// 128-bit vectors are part of x86-64.
@@ -27,6 +35,11 @@ fn sse2() -> bool {
 /// 256-bit vectors, and an operating system that saves them.
 fn avx2() -> bool {
     std::is_x86_feature_detected!("avx2")
+}
+
+/// 256-bit vectors with fused multiplication and addition.
+fn fma() -> bool {
+    avx2() && std::is_x86_feature_detected!("fma")
 }
 
 /// 512-bit vectors, and an operating system that saves them.
