@@ -104,8 +104,9 @@ fn assert_matrix(run: &Value, op: &str, rows: &[&str], columns: &[u64]) {
     }
     let cells = observations(run).into_iter().filter(|o| label(o, "op") == op && o["labels"].get("policy").is_none());
     assert_eq!(cells.count(), rows.len() * columns.len(), "cells of {op}");
-    let numbers = observations(run).iter().filter(|o| o["value"].is_number()).count();
-    assert!(numbers > 0, "not one number");
+    // Of several threads at once on a busy host, every window may be disturbed.
+    let numbers = observations(run).iter().filter(|o| label(o, "op") == "latency" && o["value"].is_number()).count();
+    assert!(op != "latency" || numbers > 0, "not one number");
 }
 
 /// What discovery should say of a node: cpus, MiB of memory, distances.
@@ -131,6 +132,9 @@ fn assert_nodes(machine: &Value, expected: &[Expected<'_>]) {
 #[track_caller]
 fn assert_share(observation: &Value, node: u64, wanted: f64) {
     let pages = pages(observation);
+    // The kernel did as it was told; no other way had to be found.
+    let notes = &observation["placement"]["notes"];
+    assert!(notes.as_array().is_some_and(Vec::is_empty), "{notes}");
     let all = pages.values().sum::<u64>() as f64;
     let there = pages.get(&node).copied().unwrap_or(0) as f64 / all;
     let tolerance = 4.5 * (wanted * (1.0 - wanted) / all).sqrt();

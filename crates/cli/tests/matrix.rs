@@ -130,7 +130,11 @@ fn the_placement_experiment_has_its_shape() {
                 && labels["node"] == node
                 && labels["policy"].as_str() == policy
         };
-        found.iter().find(is).and_then(|f| f["value"].as_f64()).unwrap_or_else(|| panic!("no {op} to node {node}, {policy:?}"))
+        found
+            .iter()
+            .find(is)
+            .and_then(|f| f["value"].as_f64())
+            .unwrap_or_else(|| panic!("no {op} to node {node}, {policy:?}"))
     };
     for op in ["read", "read.random8", "write.cached", "write.random8"] {
         assert!(rate(op, 1, None) < rate(op, 0, None), "{op}");

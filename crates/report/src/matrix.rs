@@ -165,7 +165,8 @@ fn order(finding: &Finding) -> (String, u8, f64) {
         Some("weighted") => 2,
         _ => 3,
     };
-    let weights = label(finding, Labels::WEIGHTS).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
+    let weights =
+        label(finding, Labels::WEIGHTS).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
     let weights: Vec<f64> = weights.collect();
     let first = weights.first().map_or(0.0, |first| first / weights.iter().sum::<f64>().max(1.0));
     (label(finding, Labels::NODES).to_owned(), rank, -first)
@@ -267,7 +268,8 @@ fn uneven(all: &[&Finding], style: &Style) -> String {
     let mut out = String::new();
     for f in &named {
         let what = if f.metric == "matrix.asymmetry" { "both directions" } else { "same distance" };
-        let text = format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note.as_deref().unwrap_or_default());
+        let text =
+            format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note.as_deref().unwrap_or_default());
         out.push_str(&bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None, style));
     }
     if !alike.is_empty() {
