@@ -179,7 +179,7 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
     }
     let works = distinct(spread.iter().map(|f| work(f)));
     let spans = distinct(works.iter().map(|(_, span)| span.clone())).len();
-    let mut table = Table::new().column("from", Align::Left).column("memory", Align::Left);
+    let mut table = Table::new().column("from", Align::Left).column("memory", Align::Left).column("each", Align::Right);
     for (op, span) in &works {
         let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
         table = table.column(&head, Align::Right);
@@ -190,7 +190,9 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
         rows.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
         let lines: Vec<&Finding> = cells.iter().filter(here).copied().chain(rows).collect();
         for (at, row) in distinct(lines.iter().map(|f| how(f))).into_iter().enumerate() {
+            let size = lines.iter().filter(|f| how(f) == row).find_map(|f| f.labels.size());
             let mut line = vec![Cell::new(if at == 0 { from } else { "" }), Cell::new(&row)];
+            line.push(Cell::inked(size.map_or_else(String::new, |size| size.to_string()), Ink::Dim));
             for column in &works {
                 let cell = lines.iter().find(|f| how(f) == row && work(f) == *column);
                 line.push(
@@ -201,7 +203,7 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
         }
     }
     let title = format!("Memory spread over nodes, {}", style.rate_unit());
-    heading(&title, style) + &table.render(style)
+    heading(&title, style) + &table.render(style) + &hanging("  ", "each = footprint of each thread", Ink::Dim, style)
 }
 
 /// The best weights of each sweep.

@@ -214,7 +214,7 @@ fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(No
         return nodes.first().map(|node| (*node, pages)).into_iter().collect();
     }
     let here = |index: usize| (0..pages as usize).filter(|page| order[page % order.len()] == index).count() as u64;
-    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).collect()
+    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).filter(|(_, pages)| *pages > 0).collect()
 }
 
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {
