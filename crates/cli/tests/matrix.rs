@@ -22,6 +22,8 @@ fn reports_are_exact() {
     insta::assert_snapshot!("matrix_server", report(SERVER, &["--op", "latency,read,write,2:1"]));
     let weighted = ["--quick", "--policy", "bind,weighted", "--cpu-node", "0", "--op", "latency,read", "--ascii"];
     insta::assert_snapshot!("matrix_expanded_weighted_ascii", report(EXPANDED, &weighted));
+    let plan = User::new().run(&["matrix", "--simulate", MANY, "--dry-run"]).expect(0).out;
+    insta::assert_snapshot!("matrix_many_plan", plan);
 }
 
 #[test]
