@@ -153,6 +153,10 @@ fn two_nodes_and_every_policy() {
                  --weighted-interleave 0:3,1:1 --json=policies.json
              run huge tiermark matrix {SMALL} --size 8M --op read/avx2 --page thp --policy interleave,weighted --interleave all \\
                  --weighted-interleave 0:1,1:3 --json=thp.json
+             printf 'name = \"small\"\ntitle = \"small\"\n' > small.toml
+             printf '[[experiment]]\nprobe = \"latency\"\nsizes = [\"64K\"]\nmem-node = \"far\"\n' >> small.toml
+             printf '[[experiment]]\nprobe = \"matrix\"\nsize = \"1M\"\nop = [\"latency\"]\nquick = true\n' >> small.toml
+             run plan tiermark run small.toml --force --no-save -q --json=plan.json
              cd /sys/fs/cgroup; mkdir one; echo 0 > one/cpuset.mems; echo 0-3 > one/cpuset.cpus; cd /out
              (echo 0 > /sys/fs/cgroup/one/cgroup.procs
               run fenced tiermark latency --quick --force --no-save --sizes 1M --mem-node 1
@@ -180,6 +184,10 @@ fn two_nodes_and_every_policy() {
     };
     assert_share(dealt("interleave"), 0, 0.5);
     assert_share(dealt("weighted"), 0, 0.25);
+    let plan = left.json("plan.json");
+    let far = observations(&plan).into_iter().find(|o| label(o, "layout") == "random").unwrap();
+    assert!(pages(far).keys().eq(&[1]), "the far node of cpus on node 0: {}", far["placement"]);
+    assert_eq!(observations(&plan).len(), 1 + 4);
     assert_fenced(&left);
     assert_pool(&left.json("pool.json"));
 }

@@ -282,3 +282,17 @@ fn the_best_weights_are_found_and_refined() {
         assert!(seen.value.is_some(), "{:?}", seen.verdict);
     }
 }
+
+#[test]
+fn a_footprint_that_caches_hold_is_doubted() {
+    let run = run(two_sockets(), Effort::Quick, json!({"ops": ["latency"], "size": 1 << 20}));
+    let cells: Vec<&Finding> = run.findings.iter().filter(|f| f.metric == "latency").collect();
+    assert_eq!(cells.len(), 4);
+    for cell in cells {
+        assert!(
+            cell.verdict.reasons.iter().any(|reason| reason.text.contains("caches in reach")),
+            "{:?}",
+            cell.verdict
+        );
+    }
+}
