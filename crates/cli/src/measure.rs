@@ -38,8 +38,11 @@ pub(crate) struct Export<'a> {
     /// A file, or `-` for standard output in place of the report.
     pub(crate) place: &'a str,
     /// Makes it.
-    pub(crate) text: &'a dyn Fn(&Run) -> String,
+    pub(crate) text: Render<'a>,
 }
+
+/// Makes a text of a run.
+type Render<'a> = &'a dyn Fn(&Run) -> String;
 
 /// Seed of simulated runs: they are to be the same each time.
 const SIMULATED_SEED: u64 = 1;
@@ -274,7 +277,7 @@ fn experiment(
 /// Where a run goes, all opened before it began.
 struct Sinks<'a> {
     document: Option<Place>,
-    exports: Vec<(Place, &'a dyn Fn(&Run) -> String)>,
+    exports: Vec<(Place, Render<'a>)>,
     listeners: Listeners,
 }
 

@@ -22,6 +22,8 @@ fn reports_are_exact() {
     insta::assert_snapshot!("matrix_server", report(SERVER, &["--op", "latency,read,write,2:1"]));
     let weighted = ["--quick", "--policy", "bind,weighted", "--cpu-node", "0", "--op", "latency,read", "--ascii"];
     insta::assert_snapshot!("matrix_expanded_weighted_ascii", report(EXPANDED, &weighted));
+    let plan = User::new().run(&["matrix", "--simulate", MANY, "--dry-run"]).expect(0).out;
+    insta::assert_snapshot!("matrix_many_plan", plan);
 }
 
 #[test]
@@ -96,8 +98,8 @@ fn mistakes_are_told_with_what_helps() {
         (&["--cpu-node", "9"], 4, "no such node"),
         (&["--mem-node", "1", "--to", "1"], 2, "cannot be used with"),
         (&["--mixed", "0"], 2, "1..=99"),
-        (&["--interleave", "0,7", "--policy", "interleave"], 4, "no such node"),
-        (&["--weighted-interleave", "0:1,7:1", "--policy", "weighted"], 4, "no such node"),
+        (&["--interleave", "0,7", "--policy", "interleave", "--cpu-node", "0"], 4, "no such node"),
+        (&["--weighted-interleave", "0:1,7:1", "--policy", "weighted", "--cpu-node", "0"], 4, "no such node"),
     ] {
         let ran = user.run(&[&["matrix", "--simulate", SERVER, "--quick"], arguments].concat()).expect(code);
         assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
@@ -112,4 +114,37 @@ fn a_saved_matrix_is_shown_as_it_was() {
     assert_eq!(user.run(&["show"]).expect(0).out, first);
     let run = document(&user.path("run.json"));
     assert_eq!(run["experiments"][0]["request"]["probe"], "matrix");
+}
+
+#[test]
+fn the_placement_experiment_has_its_shape() {
+    // Reads of remote memory below local ones, and mixed reads between them, as published: the link holds the remote half back.
+    let user = User::new();
+    user.run(&["run", "placement-matrix", "--simulate", SERVER, "--json=run.json", "--no-save"]).expect(0);
+    let run = document(&user.path("run.json"));
+    let found = common::findings(&run);
+    let rate = |op: &str, node: u64, policy: Option<&str>| {
+        let is = |f: &&serde_json::Value| {
+            let labels = &f["labels"];
+            f["metric"] == "bandwidth"
+                && labels["from"] == "node:0"
+                && labels["op"] == op
+                && labels["node"] == node
+                && labels["policy"].as_str() == policy
+        };
+        found
+            .iter()
+            .find(is)
+            .and_then(|f| f["value"].as_f64())
+            .unwrap_or_else(|| panic!("no {op} to node {node}, {policy:?}"))
+    };
+    for op in ["read", "read.random8", "write.cached", "write.random8"] {
+        assert!(rate(op, 1, None) < rate(op, 0, None), "{op}");
+        assert!(rate(op, 1, Some("mixed")) > rate(op, 1, None), "{op}");
+    }
+    assert!(rate("read", 1, Some("mixed")) < rate("read", 0, None));
+    for (random, sequential) in [("read.random8", "read"), ("write.random8", "write.cached")] {
+        assert!(rate(random, 0, None) < rate(sequential, 0, None) / 4.0, "{random}");
+    }
+    assert!(found.iter().any(|f| f["metric"] == "mixed.against_local" && f["value"].is_number()));
 }

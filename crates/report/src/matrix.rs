@@ -7,9 +7,9 @@ use tiermark_model::{Finding, Labels, Machine, NodeId, Unit};
 use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent, rate, unit_name, value, with_interval};
 use crate::reasons::Reasons;
-use crate::style::{Ink, Style};
+use crate::style::{Ink, Style, grade_ink};
 use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading};
+use crate::text::{bullet, glued, hanging, heading};
 
 /// All that a matrix found, in tables of the style's width.
 pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) -> String {
@@ -157,6 +157,21 @@ fn how(finding: &Finding) -> String {
     }
 }
 
+/// Where a row of the policies table stands: by nodes, and weights from most to least on the first of them.
+fn order(finding: &Finding) -> (String, u8, f64) {
+    let rank = match finding.labels.get(Labels::POLICY) {
+        Some("local") => 0,
+        Some("interleave") => 1,
+        Some("weighted") => 2,
+        _ => 3,
+    };
+    let weights =
+        label(finding, Labels::WEIGHTS).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
+    let weights: Vec<f64> = weights.collect();
+    let first = weights.first().map_or(0.0, |first| first / weights.iter().sum::<f64>().max(1.0));
+    (label(finding, Labels::NODES).to_owned(), rank, -first)
+}
+
 /// Spread memory beside that of single nodes, by the same cpus.
 fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
     if spread.is_empty() {
@@ -164,16 +179,20 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
     }
     let works = distinct(spread.iter().map(|f| work(f)));
     let spans = distinct(works.iter().map(|(_, span)| span.clone())).len();
-    let mut table = Table::new().column("from", Align::Left).column("memory", Align::Left);
+    let mut table = Table::new().column("from", Align::Left).column("memory", Align::Left).column("each", Align::Right);
     for (op, span) in &works {
         let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
         table = table.column(&head, Align::Right);
     }
     for from in distinct(spread.iter().map(|f| label(f, Labels::FROM))) {
         let here = |f: &&&Finding| label(f, Labels::FROM) == from && works.contains(&work(f));
-        let lines: Vec<&Finding> = cells.iter().filter(here).chain(spread.iter().filter(here)).copied().collect();
+        let mut rows: Vec<&Finding> = spread.iter().filter(here).copied().collect();
+        rows.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
+        let lines: Vec<&Finding> = cells.iter().filter(here).copied().chain(rows).collect();
         for (at, row) in distinct(lines.iter().map(|f| how(f))).into_iter().enumerate() {
+            let size = lines.iter().filter(|f| how(f) == row).find_map(|f| f.labels.size());
             let mut line = vec![Cell::new(if at == 0 { from } else { "" }), Cell::new(&row)];
+            line.push(Cell::inked(size.map_or_else(String::new, |size| size.to_string()), Ink::Dim));
             for column in &works {
                 let cell = lines.iter().find(|f| how(f) == row && work(f) == *column);
                 line.push(
@@ -184,7 +203,7 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
         }
     }
     let title = format!("Memory spread over nodes, {}", style.rate_unit());
-    heading(&title, style) + &table.render(style)
+    heading(&title, style) + &table.render(style) + &hanging("  ", "each = footprint of each thread", Ink::Dim, style)
 }
 
 /// The best weights of each sweep.
@@ -224,14 +243,13 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
             f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style))
         };
         let share = f.labels.number(Labels::REMOTE).unwrap_or_default();
-        let total = Cell { text: number(Some(f)).text, ..number(Some(f)) };
         table.row(vec![
             Cell::new(label(f, Labels::FROM)),
             Cell::new(format!("node {} {share}%", node(f).unwrap_or_default())),
             Cell::new(label(f, Labels::OP)),
             number(local),
             number(remote),
-            total,
+            number(Some(f)),
             number(part("local")),
             number(part("remote")),
             Cell::new(against.and_then(|f| f.value).map(percent).unwrap_or_default()),
@@ -242,23 +260,26 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
     heading(&title, style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
 }
 
-/// Pairs that differ and should not, named; and that none does.
+/// Pairs that differ and should not, each named; the others in one line.
 fn uneven(all: &[&Finding], style: &Style) -> String {
     let found: Vec<&Finding> =
         all.iter().filter(|f| f.metric == "matrix.asymmetry" || f.metric == "matrix.uneven").copied().collect();
-    if found.is_empty() {
-        return String::new();
-    }
-    let mut out = heading("Pairs that should be alike", style);
-    for f in found {
+    let by = |f: &Finding| f.value.map_or_else(|| style.absent().to_owned(), |v| percent(v - 1.0));
+    let (alike, named): (Vec<&Finding>, Vec<&Finding>) =
+        found.into_iter().partition(|f| f.labels.is(Labels::STATISTIC, "widest"));
+    let mut out = String::new();
+    for f in &named {
         let what = if f.metric == "matrix.asymmetry" { "both directions" } else { "same distance" };
-        let by = f.value.map_or_else(|| style.absent().to_owned(), |v| percent(v - 1.0));
-        let note = f.note.as_deref().unwrap_or_default();
-        let text = format!("{what}, {} differs by {by}: {note}", label(f, Labels::OP));
-        let mark = style.mark(f.verdict.grade);
-        out.push_str(&bullet(mark, crate::style::grade_ink(f.verdict.grade), &text, None, style));
+        let text =
+            format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note.as_deref().unwrap_or_default());
+        out.push_str(&bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None, style));
     }
-    out
+    if !alike.is_empty() {
+        let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", label(f, Labels::OP), by(f)))).collect();
+        let text = format!("Both directions are alike: the widest pairs differ by {}", widest.join(", "));
+        out.push_str(&hanging("  ", &text, Ink::Plain, style));
+    }
+    if out.is_empty() { out } else { heading("Pairs that should be alike", style) + &out }
 }
 
 /// The measured cell of an initiator and a target, by operation.

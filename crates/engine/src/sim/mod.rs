@@ -263,7 +263,7 @@ fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(No
         return nodes.first().map(|node| (*node, pages)).into_iter().collect();
     }
     let here = |index: usize| (0..pages as usize).filter(|page| order[page % order.len()] == index).count() as u64;
-    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).collect()
+    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).filter(|(_, pages)| *pages > 0).collect()
 }
 
 /// A thread that serves others: present, and nothing more.

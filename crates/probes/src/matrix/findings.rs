@@ -2,10 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Interval, Labels, Observation, Unit, Verdict, format_gbs};
+use tiermark_model::{
+    Bytes, Finding, Grade, IdSet, Interval, Labels, Machine, Observation, ReasonCode, Unit, Verdict, format_gbs,
+};
 
 use super::groups::Group;
 use crate::ladder::{derived, finding, overhead_note};
+
+/// The observations, with a doubt on those whose footprint the caches can hold: then it is not the node that answers.
+pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<Observation> {
+    /// Less than this many times the caches in reach, and they serve half of it or more.
+    const TIMES: u64 = 2;
+    let mut observations = observations.to_vec();
+    for observation in observations.iter_mut().filter(|o| o.value.is_some()) {
+        let cpus: IdSet = observation.labels.get(Labels::CPUS).and_then(|cpus| cpus.parse().ok()).unwrap_or_default();
+        let caches = machine.reachable_cache_bytes(&cpus);
+        let Some(size) = observation.labels.size().map(|size| Bytes(size.0 * cpus.len() as u64)) else { continue };
+        if size.0 < TIMES * caches {
+            let text =
+                format!("{size} is less than {TIMES} times the caches in reach ({}): they answer too", Bytes(caches));
+            observation.verdict.suspect(ReasonCode::System, text);
+        }
+    }
+    observations
+}
 
 /// Every observation as a finding.
 pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {

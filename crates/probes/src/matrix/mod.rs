@@ -109,11 +109,12 @@ impl Probe for Matrix {
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
-        let mut found = findings::cells(observations);
-        found.extend(findings::parts(observations));
-        found.extend(uneven::uneven(observations, &planner.groups, lab.machine));
-        found.extend(findings::mixed(observations, &planner.groups));
-        found.extend(findings::best_weights(observations));
+        let observations = findings::of_memory(observations, lab.machine);
+        let mut found = findings::cells(&observations);
+        found.extend(findings::parts(&observations));
+        found.extend(uneven::uneven(&observations, &planner.groups, lab.machine));
+        found.extend(findings::mixed(&observations, &planner.groups));
+        found.extend(findings::best_weights(&observations));
         found
     }
 }

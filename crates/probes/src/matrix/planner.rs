@@ -96,6 +96,7 @@ impl<'a> Planner<'a> {
         plan.refused.extend(self.refused.iter().cloned());
         let names: Vec<&str> = self.groups.iter().map(|g| g.name.as_str()).collect();
         plan.rules.push(format!("matrix: from cpus of {} to memory of nodes {}", names.join(", "), self.targets));
+        plan.rules.extend(self.footprint_rule());
         if !self.wants(Policy::Bind) {
             return;
         }
@@ -109,6 +110,20 @@ impl<'a> Planner<'a> {
                         Err(refusal) => plan.refused.push(refusal),
                     }
                 }
+            }
+        }
+    }
+
+    /// How large the memory of the first row is, and why.
+    fn footprint_rule(&self) -> Option<String> {
+        let (group, node) = (self.groups.first()?, self.targets.first()?);
+        let crew = self.crews(group).into_iter().flatten().next()?;
+        let cpus: IdSet = crew.cpus.iter().copied().collect();
+        match self.params.size {
+            Some(size) => Some(format!("{size} for each thread (--size)")),
+            None => {
+                let (_, rule) = dram_bytes(self.lab.machine, &cpus, Some(node), &self.request.scope).ok()?;
+                Some(format!("{} to node {node}: {rule}", group.name))
             }
         }
     }

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_engine::admit::admit_node;
+use tiermark_engine::nearest_memory_node;
 use tiermark_model::{Bytes, Effort, IdSet, Labels, MemPolicy, NodeId, Observation, Plan, Refusal, Step};
 
 use super::Policy;
 use super::groups::{Group, memory_only};
 use super::planner::{Place, Planner, Spot};
 use super::weights::{Weights, between, proportional, sweep};
+use crate::tiers::memory_cap;
 
 /// The first kernel that interleaves by weight (Linux 6.9, MPOL_WEIGHTED_INTERLEAVE).
 const WEIGHTED_SINCE: (u32, u32) = (6, 9);
@@ -162,21 +165,32 @@ impl Planner<'_> {
         self.stream(spot, &at, size, labels, &place)
     }
 
-    /// The smallest footprint that any of the nodes leaves room for, rounded up to whole rounds of pages, so that the shares
-    /// of each thread's memory are exact.
+    /// The smallest footprint that any of the nodes leaves room for, in whole rounds of pages, so that the shares of each thread's
+    /// memory are exact.
+    ///
+    /// Rounds differ between weights, and so would footprints: where there is room, those of weights are four times as large, so
+    /// that half a round more or less is little, and caches keep little of any.
     fn spread_size(&self, spot: Spot<'_>, spread: &Spread<'_>) -> Result<Bytes, Refusal> {
+        const LARGER: u64 = 4;
         let nodes = if spread.nodes.is_empty() { &spot.group.homes } else { &spread.nodes };
-        let mut least: Option<Bytes> = None;
+        let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
+        let (mut least, mut room) = (u64::MAX, u64::MAX);
         for node in nodes.iter() {
-            tiermark_engine::admit::admit_node(node, self.lab.machine)?;
+            admit_node(node, self.lab.machine)?;
             let of_cell =
                 |refusal| Refusal { what: format!("{} {} from {}", spread.name, spot.op, spot.group.name), ..refusal };
-            let size = self.size(&spot.crew.cpus, node).map_err(of_cell)?;
-            least = Some(least.map_or(size, |known| known.min(size)));
+            least = least.min(self.size(&spot.crew.cpus, node).map_err(of_cell)?.0);
+            room = room.min(memory_cap(self.lab.machine, &cpus, Some(node), &self.request.scope).0);
+        }
+        if nodes.is_empty() {
+            return Err(Refusal::new(spread.name, "it names no node", "name some, as in 0,1"));
+        }
+        let weighs = spread.weights.is_some() || spread.policy == MemPolicy::SystemWeighted;
+        if weighs && self.params.size.is_none() && least * LARGER * cpus.len() as u64 <= room {
+            least *= LARGER;
         }
         let round = spread.round * self.page_bytes();
-        let none = || Refusal::new(spread.name, "it names no node", "name some, as in 0,1");
-        Ok(Bytes(least.ok_or_else(none)?.0.next_multiple_of(round)))
+        Ok(Bytes((least + round / 2) / round * round).max(Bytes(round)))
     }
 
     /// Some threads on local memory and the others on one node of each kind of far memory.
@@ -214,7 +228,7 @@ impl Planner<'_> {
                 return Place { part: "remote", ..Place::on(remote) };
             }
             // A socket of several nodes is local where each of its cpus is.
-            let own = spot.crew.cpus.get(thread).and_then(|cpu| tiermark_engine::nearest_memory_node(*cpu, machine));
+            let own = spot.crew.cpus.get(thread).and_then(|cpu| nearest_memory_node(*cpu, machine));
             Place { part: "local", ..Place::on(own.unwrap_or(local)) }
         };
         let labels = Labels::new().text(Labels::POLICY, "mixed").whole(Labels::NODE, u64::from(remote));

@@ -62,6 +62,7 @@ fn directions(cells: &[Cell<'_>]) -> Vec<Finding> {
     }
     if found.is_empty() {
         found.extend(widest.map(|mut pair| {
+            pair.labels = pair.labels.text(Labels::STATISTIC, "widest");
             pair.note =
                 pair.note.map(|note| format!("{note}: no two directions differ by more than 5 % and their intervals"));
             pair
