@@ -92,7 +92,9 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
     for f in findings {
         let name = subject(f);
         reasons.add(&name, &f.verdict);
-        let note = f.note.as_ref().map(|note| format!("{name}: {note}"));
+        // Sets follow from ways and lines.
+        let told = style.verbose || f.metric != "geometry.sets";
+        let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));
         notes.extend(note.filter(|n| !notes.contains(n)));
     }
     let notes: String = notes.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect();
@@ -261,16 +263,13 @@ fn background(findings: &[&Finding], style: &Style) -> String {
         let table = Pivot::new(&rates, &row, &column).table("beside", &|f| number(f, style));
         out.push_str(&table.render(style));
     }
-    out + &remarks(&times, style) + &costs(&of(findings, "background.cost"), style)
-}
-
-/// What each neighbour costs a tier.
-fn costs(findings: &[&Finding], style: &Style) -> String {
-    let line = |f: &&Finding| {
-        let note = f.note.as_ref().map_or_else(String::new, |note| format!(", {note}"));
-        let cost = percent(f.value?);
-        Some(format!("{} beside {}: {cost} more{note}", label(f, Labels::TIER), label(f, Labels::BESIDE)))
-    };
-    let lines = findings.iter().filter_map(line);
-    lines.map(|text| hanging("  ", &text, Ink::Dim, style)).collect()
+    let costs = of(findings, "background.cost");
+    if !costs.is_empty() {
+        out.push_str(&heading("What it costs the chaser", style));
+        let signed = |v: f64| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v));
+        let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, style);
+        out.push_str(&Pivot::new(&costs, &row, &column).table("beside", &cell).render(style));
+    }
+    let costs = if style.verbose { remarks(&costs, style) } else { String::new() };
+    out + &remarks(&times, style) + &costs
 }

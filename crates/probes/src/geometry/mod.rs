@@ -5,6 +5,8 @@ mod seen;
 mod shared;
 pub mod solve;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
@@ -115,8 +117,10 @@ impl Probe for Geometry {
         let seen = Seen::new(observations, lab.machine);
         let mut steps = planner.bounded(&seen);
         steps.extend(planner.confirmed(&seen));
-        steps.extend(shared::steps(&planner.chaser, lab, planner.page, &seen));
-        steps
+        let known: BTreeSet<&str> = observations.iter().map(|o| o.step.as_str()).collect();
+        steps.retain(|step| !known.contains(step.id.as_str()));
+        // Who shares what is asked when it is known what there is.
+        if steps.is_empty() { shared::steps(&planner.chaser, lab, planner.page, &seen) } else { steps }
     }
 
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
