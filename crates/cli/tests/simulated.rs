@@ -64,6 +64,9 @@ fn shapes_are_exact() {
         assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
         insta::assert_snapshot!(format!("shape_{command}"), report);
     }
+    let narrow = ["geometry", "--quick", "--no-save", "--simulate", GUEST, "--ascii", "--width=60"];
+    let report = User::new().run(&narrow).expect(0).out;
+    assert!(report.is_ascii() && report.lines().all(|line| line.len() <= 60), "{report}");
 }
 
 #[cfg(target_arch = "x86_64")]

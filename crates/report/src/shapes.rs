@@ -104,9 +104,11 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
 /// What a finding is about: its tier and what of it.
 fn subject(finding: &Finding) -> String {
     let what = finding.metric.split_once('.').map_or(finding.metric.as_str(), |(_, what)| what);
-    let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE, Labels::PAGE];
+    // Chases of one tier are all on the same pages.
+    let page = matches!(finding.metric.split('.').next(), Some("tlb" | "granularity")).then_some(Labels::PAGE);
+    let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE].into_iter().chain(page);
     let said = |word: &String| !word.is_empty() && *word != what;
-    let words: Vec<String> = keys.iter().map(|key| label(finding, key)).filter(said).collect();
+    let words: Vec<String> = keys.map(|key| label(finding, key)).filter(said).collect();
     if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
 }
 
@@ -225,14 +227,17 @@ fn in_flight(findings: &[&Finding], style: &Style) -> String {
     let mut row = vec![Cell::new("in flight")];
     for tier in &pivot.columns {
         let found = best.iter().find(|f| label(f, Labels::TIER) == *tier);
-        let text = |f: &Finding| graded(f.value.map(|v| format!("{v:.1}")), &f.verdict, style);
+        let sign = |f: &Finding| {
+            let at_least = f.labels.is(Labels::STATISTIC, "at least");
+            if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() }
+        };
+        let text = |f: &Finding| graded(f.value.map(|v| format!("{}{v:.1}", sign(f))), &f.verdict, style);
         row.push(found.map_or_else(Cell::default, |f| text(f)));
     }
     table.row(row);
     heading("Accesses in flight: ns an access by chains followed at once", style)
         + &table.render(style)
-        + &remarks(&times, style)
-        + &remarks(&best, style)
+        + &remarks(findings, style)
 }
 
 fn granularity(findings: &[&Finding], style: &Style) -> String {
@@ -270,6 +275,6 @@ fn background(findings: &[&Finding], style: &Style) -> String {
         let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, style);
         out.push_str(&Pivot::new(&costs, &row, &column).table("beside", &cell).render(style));
     }
-    let costs = if style.verbose { remarks(&costs, style) } else { String::new() };
-    out + &remarks(&times, style) + &costs
+    let told = if style.verbose { findings } else { times.as_slice() };
+    out + &remarks(told, style)
 }

@@ -115,12 +115,15 @@ impl Probe for Geometry {
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
         let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
         let seen = Seen::new(observations, lab.machine);
-        let mut steps = planner.bounded(&seen);
-        steps.extend(planner.confirmed(&seen));
         let known: BTreeSet<&str> = observations.iter().map(|o| o.step.as_str()).collect();
+        let mut steps = planner.confirmed(&seen);
         steps.retain(|step| !known.contains(step.id.as_str()));
-        // Who shares what is asked when it is known what there is.
-        if steps.is_empty() { shared::steps(&planner.chaser, lab, planner.page, &seen) } else { steps }
+        if steps.is_empty() {
+            // Who shares what is asked when ways have told what levels there are; bounds only become finer.
+            steps = shared::steps(&planner.chaser, lab, planner.page, &seen);
+        }
+        steps.extend(planner.bounded(&seen));
+        steps
     }
 
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {

@@ -267,7 +267,11 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
     let buffers = levels(&curve).into_iter().take(2).map(|level| {
         let Edge { fits, misses } =
             edge_at(&curve, level.ns, level.next_ns, LEAVING_SOFT).unwrap_or(Edge { fits: 0, misses: None });
-        let most = misses.map(|misses| misses - 1);
+        // A jump lies between two points. A bend comes of sets that fill unevenly: it begins before the capacity, at which
+        // half of the accesses find their set too full.
+        let half = f64::midpoint(level.ns, level.next_ns);
+        let halfway = curve.iter().filter(|(pages, ns)| *pages > fits && *ns > half).map(|(pages, _)| *pages).min();
+        let most = misses.map(|misses| halfway.unwrap_or(misses).max(misses) - 1);
         let value = roundest(fits, most.unwrap_or(fits));
         Buffer { entries: Count { value, low: fits, high: most }, miss_ns: level.next_ns - level.ns }
     });
