@@ -70,8 +70,10 @@ pub(crate) enum Command {
     #[command(after_help = matrix::EXAMPLES)]
     Matrix(Box<MatrixArgs>),
     /// Find line, size, ways and sets of each cache level and who shares it, held against what is declared
+    #[command(after_help = shapes::GEOMETRY_EXAMPLES)]
     Geometry(ShapeArgs),
     /// Find the entries of each data TLB level, and what misses and walks cost, per page size
+    #[command(after_help = shapes::TLB_EXAMPLES)]
     Tlb(PagesArgs),
     /// Find how many misses one core keeps in flight, per tier
     Mlp(MlpArgs),

@@ -46,6 +46,29 @@ fn reports_are_exact() {
     insta::assert_snapshot!("survey_expanded_quick_ascii", survey(EXPANDED, &["--quick", "--ascii", "--width=120"]).0);
 }
 
+/// The report of one command on a guest that has less than it declares.
+#[cfg(target_arch = "x86_64")]
+fn shape(command: &str) -> String {
+    let lies = ["--sim-caches=48K/12,1280K/20,5M/10", "--sim-pair=128"];
+    let tree = "synth:cores=2,smt=1,l1=48K,l2=2M,l3=8M,mem=4G";
+    stable(
+        &User::new().run(&[&[command, "--quick", "--no-save", "--simulate", tree][..], &lies].concat()).expect(0).out,
+    )
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn shapes_are_exact() {
+    for command in ["geometry", "tlb", "mlp", "granularity", "background"] {
+        let report = shape(command);
+        assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
+        insta::assert_snapshot!(format!("shape_{command}"), report);
+    }
+    let narrow = ["geometry", "--quick", "--no-save", "--simulate", GUEST, "--ascii", "--width=60"];
+    let report = User::new().run(&narrow).expect(0).out;
+    assert!(report.is_ascii() && report.lines().all(|line| line.len() <= 60), "{report}");
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn plans_are_exact() {

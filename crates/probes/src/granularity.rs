@@ -118,7 +118,7 @@ fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> 
     let share = small_rate / whole_rate;
     let mut found = resting_on(&[small, whole], "granularity.useful", labels, Some(share), Unit::Ratio);
     found.note = Some(format!(
-        "8-byte accesses move {} GB/s of lines for {} GB/s that are used",
+        "{} GB/s of lines are touched for {} GB/s that are used",
         format_gbs(small_rate * 8.0),
         format_gbs(small_rate)
     ));

@@ -132,9 +132,18 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     let (_, latency, single) = of_tier.iter().find(|(chains, ..)| *chains == 1)?;
     let best = of_tier.iter().map(|(_, ns, _)| *ns).fold(f64::INFINITY, f64::min);
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
-    let labels = Labels::new().text(Labels::TIER, tier);
+    let most = of_tier.iter().map(|(chains, ..)| *chains).max()?;
+    let mut labels = Labels::new().text(Labels::TIER, tier);
+    let still_falls = *chains == most && most > 1;
+    if still_falls {
+        labels = labels.text(Labels::STATISTIC, "at least");
+    }
     let mut found = resting_on(&[single, reached], "mlp.in_flight", labels, Some(latency / best), Unit::Count);
-    found.note =
-        Some(format!("{} ns alone, {} ns an access from {chains} chains on", format_ns(*latency), format_ns(*ns)));
+    let times = format!("{} ns alone, {} ns an access", format_ns(*latency), format_ns(*ns));
+    found.note = Some(if still_falls {
+        format!("{times} with {chains} chains, and still falling: at least")
+    } else {
+        format!("{times} from {chains} chains on")
+    });
     Some(found)
 }

@@ -102,6 +102,24 @@ fn what_is_declared_is_confirmed() {
 }
 
 #[test]
+fn siblings_share_what_other_cores_do_not() {
+    let synth = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 2, l1_bytes: 48 * KIB, ..Synth::default() };
+    let mut host = SimHost::new(synth.machine().unwrap(), kernels(), noisy(2, SimCore::default()));
+    let asked = request("geometry", serde_json::Value::Null);
+    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut Quiet).unwrap().findings;
+    for (relation, tier, shared) in
+        [("sibling", "L1", true), ("sibling", "L2", true), ("same L3", "L1", false), ("same L3", "L3", true)]
+    {
+        let here = |f: &&Finding| {
+            f.metric == "geometry.shared" && f.labels.is(Labels::TIER, tier) && f.labels.is(Labels::RELATION, relation)
+        };
+        let found = found.iter().find(here).unwrap_or_else(|| panic!("{relation} {tier}"));
+        assert_eq!(found.value.unwrap() > 0.25, shared, "{relation} {tier}: {found:?}");
+        assert!(!found.note.as_ref().unwrap().contains("though"), "as declared: {found:?}");
+    }
+}
+
+#[test]
 fn base_pages_resolve_the_first_level_and_say_why_not_the_second() {
     let params = serde_json::Value::Null;
     let mut request = request("geometry", params);

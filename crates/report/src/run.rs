@@ -127,7 +127,9 @@ fn summary(run: &Run, intervals: bool, style: &Style) -> String {
     if trusted < numbers.len() {
         text.push_str("; unmarked = trusted");
     }
-    if let Some(interval) = numbers.iter().find_map(|f| f.interval).filter(|_| intervals) {
+    // Bounds of a shape are certain; what stands behind a sign is not.
+    let uncertain = numbers.iter().filter_map(|f| f.interval).find(|i| i.level < 1.0);
+    if let Some(interval) = uncertain.filter(|_| intervals) {
         let key = format!("{} is a {} interval", style.glyph("±", "+-"), percent(interval.level));
         text.push_str(&format!("; {}", glued(&key)));
     }

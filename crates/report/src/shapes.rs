@@ -92,7 +92,9 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
     for f in findings {
         let name = subject(f);
         reasons.add(&name, &f.verdict);
-        let note = f.note.as_ref().map(|note| format!("{name}: {note}"));
+        // Sets follow from ways and lines.
+        let told = style.verbose || f.metric != "geometry.sets";
+        let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));
         notes.extend(note.filter(|n| !notes.contains(n)));
     }
     let notes: String = notes.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect();
@@ -102,9 +104,11 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
 /// What a finding is about: its tier and what of it.
 fn subject(finding: &Finding) -> String {
     let what = finding.metric.split_once('.').map_or(finding.metric.as_str(), |(_, what)| what);
-    let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE, Labels::PAGE];
+    // Chases of one tier are all on the same pages.
+    let page = matches!(finding.metric.split('.').next(), Some("tlb" | "granularity")).then_some(Labels::PAGE);
+    let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE].into_iter().chain(page);
     let said = |word: &String| !word.is_empty() && *word != what;
-    let words: Vec<String> = keys.iter().map(|key| label(finding, key)).filter(said).collect();
+    let words: Vec<String> = keys.map(|key| label(finding, key)).filter(said).collect();
     if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
 }
 
@@ -223,14 +227,17 @@ fn in_flight(findings: &[&Finding], style: &Style) -> String {
     let mut row = vec![Cell::new("in flight")];
     for tier in &pivot.columns {
         let found = best.iter().find(|f| label(f, Labels::TIER) == *tier);
-        let text = |f: &Finding| graded(f.value.map(|v| format!("{v:.1}")), &f.verdict, style);
+        let sign = |f: &Finding| {
+            let at_least = f.labels.is(Labels::STATISTIC, "at least");
+            if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() }
+        };
+        let text = |f: &Finding| graded(f.value.map(|v| format!("{}{v:.1}", sign(f))), &f.verdict, style);
         row.push(found.map_or_else(Cell::default, |f| text(f)));
     }
     table.row(row);
     heading("Accesses in flight: ns an access by chains followed at once", style)
         + &table.render(style)
-        + &remarks(&times, style)
-        + &remarks(&best, style)
+        + &remarks(findings, style)
 }
 
 fn granularity(findings: &[&Finding], style: &Style) -> String {
@@ -261,16 +268,13 @@ fn background(findings: &[&Finding], style: &Style) -> String {
         let table = Pivot::new(&rates, &row, &column).table("beside", &|f| number(f, style));
         out.push_str(&table.render(style));
     }
-    out + &remarks(&times, style) + &costs(&of(findings, "background.cost"), style)
-}
-
-/// What each neighbour costs a tier.
-fn costs(findings: &[&Finding], style: &Style) -> String {
-    let line = |f: &&Finding| {
-        let note = f.note.as_ref().map_or_else(String::new, |note| format!(", {note}"));
-        let cost = percent(f.value?);
-        Some(format!("{} beside {}: {cost} more{note}", label(f, Labels::TIER), label(f, Labels::BESIDE)))
-    };
-    let lines = findings.iter().filter_map(line);
-    lines.map(|text| hanging("  ", &text, Ink::Dim, style)).collect()
+    let costs = of(findings, "background.cost");
+    if !costs.is_empty() {
+        out.push_str(&heading("What it costs the chaser", style));
+        let signed = |v: f64| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v));
+        let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, style);
+        out.push_str(&Pivot::new(&costs, &row, &column).table("beside", &cell).render(style));
+    }
+    let told = if style.verbose { findings } else { times.as_slice() };
+    out + &remarks(told, style)
 }

@@ -6,6 +6,19 @@ use tiermark_model::{Effort, PageKind};
 use super::{RunArgs, effort};
 use crate::parse;
 
+pub(super) const GEOMETRY_EXAMPLES: &str = "\
+Examples:
+  tiermark geometry
+  tiermark geometry --page 2M        (reserved huge pages: ways of L2 too)
+  tiermark geometry --cpus 0,1,64    (who of these shares what with the chaser)
+A tilde stands before sizes that are bounded, not exact; --verbose shows the bounds and every step.";
+
+pub(super) const TLB_EXAMPLES: &str = "\
+Examples:
+  tiermark tlb
+  tiermark tlb --pages base,thp,2M,1G --full --max-mem 32G
+Entries of large pages need much memory: where it ends first, they are at least (≥) those tried.";
+
 /// Arguments of `geometry` and `background`.
 #[derive(Debug, Args)]
 pub(crate) struct ShapeArgs {

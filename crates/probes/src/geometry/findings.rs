@@ -4,13 +4,11 @@ use tiermark_model::{
     Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, ReasonCode, Unit, format_ns,
 };
 
-use super::seen::Seen;
+use super::seen::{AGREE, Seen};
 use super::solve::{Level, Strided, Ways, line, neighbours, placed_at_random, ways};
 use crate::chasing::{bounds, resting_on};
 use crate::ladder::derived;
 
-/// Two sizes of one level, by ways and by footprint, agree within this: the curve bends where the last lines are fought for.
-const AGREE: f64 = 0.8;
 /// Levels whose ways are looked for; slices of last levels are hashed.
 const RESOLVED: usize = 2;
 
@@ -141,7 +139,7 @@ impl<'a> LevelView<'a> {
             (Some(_), _) => found.interval = bounds(value, Some(value)),
             (None, by_ways) => {
                 found.interval = bounds(bounded.low, Some((high as f64 / random) as u64));
-                let leaves = format!("a tenth misses from {} to {} on", Bytes(bounded.low), Bytes(high));
+                let leaves = format!("a tenth misses between {} and {}", Bytes(bounded.low), Bytes(high));
                 notes.push(if random < 1.0 {
                     format!("{leaves}, as in {} whose pages lie at random", measured(value))
                 } else {

@@ -5,6 +5,8 @@ mod seen;
 mod shared;
 pub mod solve;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
@@ -113,9 +115,14 @@ impl Probe for Geometry {
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
         let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
         let seen = Seen::new(observations, lab.machine);
-        let mut steps = planner.bounded(&seen);
-        steps.extend(planner.confirmed(&seen));
-        steps.extend(shared::steps(&planner.chaser, lab, planner.page, &seen));
+        let known: BTreeSet<&str> = observations.iter().map(|o| o.step.as_str()).collect();
+        let mut steps = planner.confirmed(&seen);
+        steps.retain(|step| !known.contains(step.id.as_str()));
+        if steps.is_empty() {
+            // Who shares what is asked when ways have told what levels there are; bounds only become finer.
+            steps = shared::steps(&planner.chaser, lab, planner.page, &seen);
+        }
+        steps.extend(planner.bounded(&seen));
         steps
     }
 

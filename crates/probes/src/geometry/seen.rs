@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{ChainLayout, CpuId, Labels, Machine, Observation};
 
-use super::solve::{Level, Strided, levels};
+use super::solve::{Level, Strided, levels, split, ways};
 use crate::edges::boundary_names;
 use crate::ladder::{points, with_purpose};
+
+/// Two sizes of one level, by ways and by footprint, agree within this: the curve bends where the last lines are fought for.
+pub(super) const AGREE: f64 = 0.8;
 
 /// Observations by what they show.
 pub(super) struct Seen<'a> {
@@ -35,8 +38,8 @@ impl<'a> Seen<'a> {
                 strides.entry(*stride).or_default().push((size.0, ns));
             }
         }
-        let strided = strides.into_iter().map(|(stride, points)| Strided { stride, points }).collect();
-        let levels = named(levels(&curve), cpu, machine);
+        let strided: Vec<Strided> = strides.into_iter().map(|(stride, points)| Strided { stride, points }).collect();
+        let levels = named(parted(levels(&curve), &curve, &strided), cpu, machine);
         Self { cpu, chases, strided, levels, curve }
     }
 
@@ -66,6 +69,21 @@ impl<'a> Seen<'a> {
             |(l, o): &&(ChainLayout, &'a Observation)| *l == layout && o.labels.size().is_some_and(|s| s.0 == bytes);
         self.chases.iter().find(here).map(|(_, o)| *o)
     }
+}
+
+/// Levels with those parted whose ways tell that a smaller one hides in them.
+fn parted(levels: Vec<Level>, curve: &[(u64, f64)], strided: &[Strided]) -> Vec<Level> {
+    let mut out: Vec<Level> = Vec::new();
+    for level in levels {
+        let above = out.last().and_then(|l| l.size.high).unwrap_or(0);
+        let by_ways = ways(strided, level.ns, level.next_ns).and_then(|w| w.size());
+        let inside = by_ways.filter(|size| *size > above && (*size as f64) < AGREE * level.size.low as f64);
+        match inside.and_then(|size| split(curve, &level, size)) {
+            Some(two) => out.extend(two),
+            None => out.push(level),
+        }
+    }
+    out
 }
 
 /// Levels by name: by the declared caches where their sizes are near, in their order elsewhere.

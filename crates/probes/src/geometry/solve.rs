@@ -8,8 +8,9 @@ const LEAVING: f64 = 0.04;
 /// As above where a footprint is read off a curve that may bend slowly: with hits in proportion to capacity/footprint, the
 /// mark is at 1.11 times the capacity.
 const LEAVING_SOFT: f64 = 0.1;
-/// A level's own waves: nothing below this share of it counts as having left it.
-const WAVES: f64 = 0.03;
+/// A level's own waves: nothing below this share of it counts as having left it. A plateau of footprints holds some hits of the
+/// level above, so chains that have none lie up to a fifteenth over it.
+const WAVES: f64 = 0.08;
 /// Distances that pay at least this share of the full price pay in full: prefetched neighbours cost about half.
 const FULL: f64 = 0.85;
 
@@ -96,16 +97,31 @@ pub fn levels(points: &[(u64, f64)]) -> Vec<Level> {
     let mut levels = Vec::new();
     for (index, (plateau, _)) in found.plateaus.iter().zip(&found.boundaries).enumerate() {
         let Some(next_ns) = found.plateaus.get(index + 1).map(|p| p.value).or(top) else { continue };
-        let Some(Edge { fits, misses: Some(misses) }) = edge_at(points, plateau.value, next_ns, LEAVING_SOFT) else {
-            continue;
-        };
-        let half = f64::midpoint(plateau.value, next_ns);
-        let jumps = points.iter().any(|(x, y)| *x == misses && *y > half);
-        let low = if jumps { fits } else { (fits as f64 * (1.0 - LEAVING_SOFT)) as u64 };
-        let size = Count { value: u64::midpoint(low, misses), low, high: Some(misses) };
-        levels.push(Level { ns: plateau.value, next_ns, size });
+        levels.extend(level(points, plateau.value, next_ns));
     }
     levels
+}
+
+/// The level of `ns`, where the curve leaves it for `next_ns`.
+fn level(points: &[(u64, f64)], ns: f64, next_ns: f64) -> Option<Level> {
+    let Edge { fits, misses } = edge_at(points, ns, next_ns, LEAVING_SOFT)?;
+    let misses = misses?;
+    let half = f64::midpoint(ns, next_ns);
+    let jumps = points.iter().any(|(x, y)| *x == misses && *y > half);
+    let low = if jumps { fits } else { (fits as f64 * (1.0 - LEAVING_SOFT)) as u64 };
+    let size = Count { value: u64::midpoint(low, misses), low, high: Some(misses) };
+    Some(Level { ns, next_ns, size })
+}
+
+/// Two levels where the curve shows one: a level that is only a few times as large as the one before it has no plateau of its own
+/// in a curve that bends, but strided chains tell the size of the first. The second's time is that of the curve half-way between, which is
+/// no less than its own.
+pub fn split(points: &[(u64, f64)], whole: &Level, first: u64) -> Option<[Level; 2]> {
+    let between = (first as f64 * whole.size.low as f64).sqrt() as u64;
+    let (_, ns) = points.iter().filter(|(x, _)| *x >= between).min_by_key(|(x, _)| *x)?;
+    let second = level(points, *ns, whole.next_ns).filter(|second| second.size.low > first)?;
+    let size = Count { value: first, low: first, high: Some(first) };
+    Some([Level { ns: whole.ns, next_ns: *ns, size }, second])
 }
 
 /// The share of a level's capacity at which a tenth of the accesses miss when pages lie at random: a page takes the sets of one
@@ -251,7 +267,11 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
     let buffers = levels(&curve).into_iter().take(2).map(|level| {
         let Edge { fits, misses } =
             edge_at(&curve, level.ns, level.next_ns, LEAVING_SOFT).unwrap_or(Edge { fits: 0, misses: None });
-        let most = misses.map(|misses| misses - 1);
+        // A jump lies between two points. A bend comes of sets that fill unevenly: it begins before the capacity, at which
+        // half of the accesses find their set too full.
+        let half = f64::midpoint(level.ns, level.next_ns);
+        let halfway = curve.iter().filter(|(pages, ns)| *pages > fits && *ns > half).map(|(pages, _)| *pages).min();
+        let most = misses.map(|misses| halfway.unwrap_or(misses).max(misses) - 1);
         let value = roundest(fits, most.unwrap_or(fits));
         Buffer { entries: Count { value, low: fits, high: most }, miss_ns: level.next_ns - level.ns }
     });
