@@ -19,6 +19,9 @@ use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::{busy, dry, orphans, shell, target, version};
 
+/// What a command asks of a machine, with a seed.
+pub(crate) type Requests<'a> = dyn Fn(&Machine, u64) -> Result<Vec<Request>, Failure> + 'a;
+
 /// What one command measures.
 pub(crate) struct Job<'a> {
     /// The command's name.
@@ -28,7 +31,7 @@ pub(crate) struct Job<'a> {
     /// The machine to run on.
     pub(crate) simulation: &'a Simulation,
     /// Makes the requests for a machine and a seed.
-    pub(crate) requests: &'a dyn Fn(&Machine, u64) -> Result<Vec<Request>, Failure>,
+    pub(crate) requests: &'a Requests<'a>,
     /// Whether `--max-time` is for all requests together, shared out as they are expected to take.
     pub(crate) share_time: bool,
 }
