@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Core to core beside core-to-core-latency (crates.io), A B A B in one run, medians.
 
-    benches/c2c.py [--rounds N] [--cpus A,B]
+    benches/c2c.py [--rounds N] [--cpus A,B] [--samples N]
 
 The peer is installed with cargo, at a pinned version, into a directory of its own that is removed at the end (--root DIR
 keeps it). It prints half of a round trip; tiermark prints a round trip, so that its value is halved here. The peer measures
-the pair on one line, the same in all its samples, and prints the mean of samples; every run of it is another process with another line.
+the pair on one line, the same in all its samples, and prints the mean of its samples (300 of 1,000 round trips, some 20 ms, unless told):
+a single lost time slice moves it, so on a machine with other work ask for fewer samples and more rounds. Every run of it is another process
+with another line.
 """
 
 import argparse
@@ -20,6 +22,8 @@ from common import document, header, median, row, run
 PEER, VERSION = "core-to-core-latency", "1.2.0"
 # The peer's own numbers of its operations, and ours.
 JOBS = {"cas": "1", "flag": "2", "one-way": "3"}
+# Round trips of one of the peer's samples: its default.
+ROUND_TRIPS = "1000"
 # Building the peer takes some minutes on a small machine, seconds.
 BUILD_LIMIT = 1200
 
@@ -35,9 +39,9 @@ def install(root):
     return program
 
 
-def theirs(program, cpus, job):
+def theirs(program, cpus, job, samples):
     """ns one way, of one pair."""
-    out = run([program, "--cores", cpus, "--bench", JOBS[job], "--csv"])
+    out = run([program, "--cores", cpus, "--bench", JOBS[job], "--csv", ROUND_TRIPS, str(samples)])
     found = re.findall(r"\d+\.\d+", out or "")
     return float(found[0]) if found else None
 
@@ -52,13 +56,13 @@ def ours(cpus, job):
     return None, "invalid"
 
 
-def compare(program, cpus, job, rounds):
+def compare(program, cpus, job, rounds, samples):
     a, b, grades = [], [], []
     for _ in range(rounds):
         value, grade = ours(cpus, job)
         a.append(value)
         grades.append(grade)
-        b.append(theirs(program, cpus, job))
+        b.append(theirs(program, cpus, job, samples))
     spread = lambda values: f"{min(values):.1f} to {max(values):.1f}" if values else "-"
     mine, peer = [v for v in a if v is not None], [v for v in b if v is not None]
     x, y = median(mine), median(peer)
@@ -71,16 +75,18 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--cpus", default="0,1")
     parser.add_argument("--jobs", default=",".join(JOBS))
+    parser.add_argument("--samples", type=int, default=300, help="of the peer, each 1,000 round trips")
     parser.add_argument("--root", help="keep the peer here")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         program = install(args.root or scratch)
         header(f"Core to core beside {PEER} {VERSION}, cpus {args.cpus}")
-        print(f"ns one way (half a round trip), medians of {args.rounds} alternating runs, and their range.\n")
+        load = os.getloadavg()[0]
+        print(f"ns one way (half a round trip), medians of {args.rounds} alternating runs, and their range; load average {load:.1f} before.\n")
         row("operation", "tiermark", "range", PEER, "range", "ratio", "verdicts")
         row(*["---"] * 7)
         for job in args.jobs.split(","):
-            compare(program, args.cpus, job, args.rounds)
+            compare(program, args.cpus, job, args.rounds, args.samples)
 
 
 if __name__ == "__main__":

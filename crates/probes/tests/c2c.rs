@@ -139,6 +139,21 @@ fn samples_and_operations_are_as_asked() {
 }
 
 #[test]
+fn a_pair_at_two_distances_in_turn_is_told() {
+    let asked = request(Effort::Quick, None, serde_json::Value::Null);
+    let host = host(&Synth { smt: 1, ..Synth::default() });
+    let (experiment, _) = run(&Synth { smt: 1, ..Synth::default() }, &asked);
+    assert!(!experiment.findings.iter().any(|f| f.metric == "c2c.modes"), "a steady machine has one mode");
+    let mut seen = experiment.observations;
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    seen[0].samples.iter_mut().step_by(2).for_each(|sample| sample.value *= 4.0);
+    let found = C2c.derive(&asked, lab, &seen);
+    let modes: Vec<&Finding> = found.iter().filter(|f| f.metric == "c2c.modes").collect();
+    assert_eq!((modes.len(), &modes[0].evidence), (1, &vec![seen[0].step.clone()]));
+    assert!((modes[0].value.unwrap() - 4.0).abs() < 0.1 && modes[0].note.as_ref().unwrap().contains("two groups"));
+}
+
+#[test]
 fn one_cpu_talks_to_nobody() {
     let mut request = request(Effort::Quick, None, serde_json::Value::Null);
     request.scope.cpus = Some(IdSet::from_iter([3]));

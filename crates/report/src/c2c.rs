@@ -31,11 +31,14 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
         out.push_str(&matrix(op, &of_op, style));
     }
     out.push_str(&speakers(&findings, style));
+    out.push_str(&modes(&of("c2c.modes"), style));
     out.push_str(&homes(&of("c2c.home"), style));
     out.push_str(&contention(&of("c2c.contention"), &of("c2c.fairness"), style));
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
     let told = |f: &&&Finding| style.verbose || f.metric != "c2c.relation" || f.labels.is(Labels::STATISTIC, "median");
+    // Modes say themselves what there is to doubt.
+    let told = |f: &&&Finding| told(f) && f.metric != "c2c.modes";
     findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
     out + &reasons.render(style)
 }
@@ -246,6 +249,22 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
     }
     let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) or written (dirty)";
     heading("One pair of each relation, ns", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
+}
+
+/// Pairs whose cpus were at two distances in turn.
+fn modes(findings: &[&Finding], style: &Style) -> String {
+    // More than these are counted.
+    const LISTED: usize = 6;
+    let listed = if style.verbose { findings.len() } else { LISTED };
+    let mut out = String::new();
+    for f in findings.iter().take(listed) {
+        let note = f.note.as_deref().unwrap_or_default();
+        out.push_str(&hanging("  ", &format!("{}: {note}", subject(f)), Ink::Warn, style));
+    }
+    if findings.len() > listed {
+        out.push_str(&hanging("  ", &format!("and {} more like these", findings.len() - listed), Ink::Warn, style));
+    }
+    out
 }
 
 /// Round trips by where the memory of the line is.

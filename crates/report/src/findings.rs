@@ -68,7 +68,6 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::PAIRS, Label::Whole(1)) => "1 pair".to_owned(),
         (Labels::PAIRS, _) => format!("{} pairs", label_text(key, label)),
         (Labels::OF, _) => format!("of {}", label_text(key, label)),
-        (Labels::HOME, _) => format!("home {}", label_text(key, label)),
         _ => label_text(key, label),
     });
     words.collect::<Vec<_>>().join(" ")

@@ -17,6 +17,8 @@ const DOUBTED: f64 = 0.1;
 const GAP: f64 = 1.3;
 /// Either of the groups has at least this share of the pairs, or it is a few outliers.
 const GROUP: f64 = 0.05;
+/// The same of the shots of one pair: disturbed ones, too few to count, are longer as well.
+const MODE: f64 = 0.2;
 
 /// All findings, the most general first.
 pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
@@ -28,6 +30,7 @@ pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observatio
         findings.extend(with_purpose(observations, purpose).map(|o| named(o, metric)));
     }
     findings.extend(with_purpose(observations, "contention").filter_map(fairness));
+    findings.extend(observations.iter().filter(|o| relation(o).is_some()).filter_map(|o| modes(o, lab)));
     findings.extend(with_purpose(observations, "pair").map(|o| named(o, "c2c.pair")));
     findings
 }
@@ -79,7 +82,7 @@ fn one_relation(op: &str, related: Relation, of: &[&Observation], all: Option<u6
         samples: values.len() as u64,
         verdict,
         evidence,
-        note: (statistic == "median").then(|| two_groups(&numbers)).flatten(),
+        note: (statistic == "median").then(|| unlike(&numbers)).flatten(),
     };
     let steps = || of.iter().map(|o| o.step.clone()).collect();
     let mut findings = vec![make("median", tiermark_stats::median(&numbers), pooled(of, values.len()), steps())];
@@ -88,6 +91,12 @@ fn one_relation(op: &str, related: Relation, of: &[&Observation], all: Option<u6
         findings.push(make("max", Some(*most), last.verdict.clone(), vec![last.step.clone()]));
     }
     findings
+}
+
+/// What to say where the pairs of one relation are of two kinds: the machine may be other than it says.
+fn unlike(sorted: &[f64]) -> Option<String> {
+    let groups = Groups::of(sorted, GROUP)?;
+    Some(format!("{}; the declared topology does not tell them apart", groups.words("pairs")))
 }
 
 /// The verdict on a median over pairs.
@@ -113,23 +122,46 @@ fn pooled(of: &[&Observation], measured: usize) -> Verdict {
     verdict
 }
 
-/// What to say where the pairs of one relation are of two kinds: the machine may be other than it says.
-fn two_groups(sorted: &[f64]) -> Option<String> {
-    let gap = |at: usize| sorted[at] / sorted[at - 1];
-    let widest = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b))).filter(|at| gap(*at) >= GAP)?;
-    let (near, far) = sorted.split_at(widest);
-    let least = (GROUP * sorted.len() as f64).max(1.0);
-    if (near.len().min(far.len()) as f64) < least {
-        return None;
+/// Numbers that fall into two groups with nothing between them.
+#[derive(Debug, PartialEq)]
+struct Groups {
+    /// How many, and their median.
+    near: (usize, f64),
+    far: (usize, f64),
+}
+
+impl Groups {
+    /// Of sorted numbers; `None` where there is no gap, or less than a share of them on one side of it.
+    fn of(sorted: &[f64], share: f64) -> Option<Self> {
+        let gap = |at: usize| sorted[at] / sorted[at - 1];
+        let widest = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b))).filter(|at| gap(*at) >= GAP)?;
+        let (near, far) = sorted.split_at(widest);
+        if (near.len().min(far.len()) as f64) < share * sorted.len() as f64 {
+            return None;
+        }
+        let group = |of: &[f64]| Some((of.len(), tiermark_stats::median(of)?));
+        Some(Self { near: group(near)?, far: group(far)? })
     }
-    let middle = |group: &[f64]| tiermark_stats::median(group).unwrap_or_default();
-    Some(format!(
-        "two groups: {} pairs about {:.0} ns, {} about {:.0} ns; the declared topology does not tell them apart",
-        near.len(),
-        middle(near),
-        far.len(),
-        middle(far)
-    ))
+
+    fn words(&self, what: &str) -> String {
+        let ((near, at), (far, and)) = (self.near, self.far);
+        format!("two groups: {near} {what} about {at:.0} ns, {far} about {and:.0} ns")
+    }
+}
+
+/// Where the shots of one pair are of two kinds: its cpus were at two distances in turn.
+fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
+    let mut values: Vec<f64> = observation.samples.iter().map(|s| s.value).collect();
+    values.sort_by(f64::total_cmp);
+    let groups = Groups::of(&values, MODE)?;
+    let ratio = groups.far.1 / groups.near.1;
+    let mut found = derived(observation, "c2c.modes", observation.labels.clone(), ratio, Unit::Ratio);
+    let why = match lab.machine.system.hypervisor {
+        Some(_) => "the hypervisor seems to move the cpus between cores",
+        None => "something changed while it was measured",
+    };
+    found.note = Some(format!("{}; {why}", groups.words("shots")));
+    Some(found)
 }
 
 /// The pair that an observation is of, in either direction.
@@ -195,17 +227,19 @@ fn fairness(observation: &Observation) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::two_groups;
+    use super::Groups;
 
     #[test]
     fn groups_are_told_only_where_there_is_a_gap() {
-        assert_eq!(two_groups(&[50.0, 51.0, 55.0, 60.0, 66.0]), None);
-        assert_eq!(two_groups(&[50.0]), None);
-        let told = two_groups(&[20.0, 21.0, 60.0, 61.0, 62.0]).unwrap();
-        assert!(told.contains("2 pairs about 20 ns, 3 about 61 ns") || told.contains("2 pairs about 21 ns"), "{told}");
+        assert_eq!(Groups::of(&[50.0, 51.0, 55.0, 60.0, 66.0], 0.0), None);
+        assert_eq!(Groups::of(&[50.0], 0.0), None);
+        assert_eq!(Groups::of(&[], 0.0), None);
+        let told = Groups::of(&[20.0, 20.0, 22.0, 60.0, 61.0, 62.0], 0.2).unwrap();
+        assert_eq!(told, Groups { near: (3, 20.0), far: (3, 61.0) });
+        assert!(told.words("pairs").contains("3 pairs about 20 ns, 3 about 61 ns"));
         // One of many is an outlier.
         let mut many: Vec<f64> = vec![50.0; 99];
         many.push(500.0);
-        assert_eq!(two_groups(&many), None);
+        assert_eq!(Groups::of(&many, 0.05), None);
     }
 }
