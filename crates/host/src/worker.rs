@@ -104,7 +104,7 @@ impl Worker {
                 let specs = kernels.iter().map(check::kernel).collect::<Result<Vec<_>, _>>()?;
                 LoadWork::new(&self.region, &specs, *pause_ns, self.share, &self.clock).map(Work::Load)
             }
-            (role, _) => SharedLines::new(&self.region.mapping).and_then(|lines| {
+            (role, _) => SharedLines::new(&self.region.mapping, self.region.bytes).and_then(|lines| {
                 let work = ShareWork::new(lines, role, self.share.of, self.seed);
                 work.map(Work::Share).ok_or_else(|| "not a role on shared lines".to_owned())
             }),

@@ -101,6 +101,9 @@ fn unlike(sorted: &[f64]) -> Option<String> {
 
 /// The verdict on a median over pairs.
 fn pooled(of: &[&Observation], measured: usize) -> Verdict {
+    if let [only] = of {
+        return only.verdict.clone();
+    }
     let mut verdict = Verdict::trusted();
     if measured == 0 {
         // All have the same kind of trouble, or the first names one.
@@ -113,11 +116,7 @@ fn pooled(of: &[&Observation], measured: usize) -> Verdict {
         let reason = doubted.first().and_then(|o| o.verdict.reasons.first());
         let code = reason.map_or(ReasonCode::Imprecise, |reason| reason.code);
         let why = reason.map_or_else(String::new, |reason| format!(" ({})", reason.text));
-        let text = match of.len() {
-            1 => format!("its only pair is not trusted{why}"),
-            all => format!("{} of {all} pairs are not trusted{why}", doubted.len()),
-        };
-        verdict.suspect(code, text);
+        verdict.suspect(code, format!("{} of {} pairs are not trusted{why}", doubted.len(), of.len()));
     }
     verdict
 }
