@@ -74,6 +74,17 @@ fn cores_talk_to_each_other() {
 }
 
 #[test]
+fn the_line_of_this_machine_is_found() {
+    let user = User::new();
+    // Enough for the first steps, whatever else runs: the line is among them.
+    let ran = user.run(&["geometry", "--quick", "--force", "--allow-partial", "--max-time=30", "--json"]).expect(0);
+    let found = findings(&ran.json());
+    let line = found.iter().find(|f| f["metric"] == "geometry.line").and_then(|f| f["value"].as_f64());
+    assert!(line.is_none_or(|bytes| [32.0, 64.0, 128.0, 256.0].contains(&bytes)), "{line:?}");
+    assert!(found.iter().any(|f| f["metric"] == "geometry.size"), "{found:?}");
+}
+
+#[test]
 fn the_machine_is_read_captured_and_read_back() {
     let user = User::new();
     let live = user.run(&["machine", "--json"]).expect(0).json();

@@ -107,7 +107,7 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
 }
 
 /// One node of each kind of far memory: one a distance, cpu-less ones apart. The number of kinds does not grow with the machine.
-fn far_nodes(machine: &Machine, own: Option<NodeId>) -> Vec<NodeId> {
+pub(crate) fn far_nodes(machine: &Machine, own: Option<NodeId>) -> Vec<NodeId> {
     let Some(home) = own.and_then(|id| machine.node(id)) else { return Vec::new() };
     let mut kinds = std::collections::BTreeMap::new();
     for node in &machine.nodes {
@@ -167,7 +167,7 @@ fn threads_text(threads: usize) -> String {
 }
 
 /// The most memory a step may take, and what limits it.
-fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> (u64, String) {
+pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, scope: &Scope) -> (u64, String) {
     let mut caps: Vec<(u64, String)> = Vec::new();
     // Half of what is free, unless the user says how much: then all but a tenth, which the system needs to breathe.
     let (part, words) = if scope.max_mem.is_some() { (0.9, "nine tenths") } else { (0.5, "half") };
