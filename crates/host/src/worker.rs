@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
 use crate::region::{Region, pin_refused, stop_refusal};
+use crate::rig::FOLLOWED;
 use crate::share::{ShareWork, Watch};
 use crate::sys::{self, LineOrder, SharedLines, Usage};
 use crate::work::{Share, Work};
@@ -137,7 +138,7 @@ impl Worker {
         let stopped = &self.stopped;
         // Asked only by those who wait long: a shot that can begin is short.
         let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
-        let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { "another worker failed" };
+        let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { FOLLOWED };
         let opened = gate.arrive(|| clock.now(), wait).map_err(|_| why().to_owned())?;
         let before = Moment::start(&clock);
         let deadline = opened + clock.ticks(budget_ns);
