@@ -1,13 +1,20 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod matrix;
+mod shapes;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind};
+use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind, PingOp};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::c2c::Sample;
 
 use crate::parse;
+pub(crate) use matrix::{MatrixArgs, OrUsual};
+
+pub(crate) use shapes::{MlpArgs, PagesArgs, ShapeArgs};
 
 mod loads;
 
@@ -59,6 +66,24 @@ pub(crate) enum Command {
     /// Measure how a node's bandwidth grows with threads, local and remote, and what limits it
     #[command(after_help = SCALE_EXAMPLES)]
     Scale(ScaleArgs),
+    /// Measure every group of cpus against every node of memory, and placement over several nodes
+    #[command(after_help = matrix::EXAMPLES)]
+    Matrix(Box<MatrixArgs>),
+    /// Find line, size, ways and sets of each cache level and who shares it, held against what is declared
+    #[command(after_help = shapes::GEOMETRY_EXAMPLES)]
+    Geometry(ShapeArgs),
+    /// Find the entries of each data TLB level, and what misses and walks cost, per page size
+    #[command(after_help = shapes::TLB_EXAMPLES)]
+    Tlb(PagesArgs),
+    /// Find how many misses one core keeps in flight, per tier
+    Mlp(MlpArgs),
+    /// Measure what small and random accesses waste, per page size
+    Granularity(PagesArgs),
+    /// Measure what a busy neighbour costs a chaser
+    Background(ShapeArgs),
+    /// Measure round trips of a line between cores, transfers, and contention
+    #[command(after_help = C2C_EXAMPLES)]
+    C2c(C2cArgs),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -109,6 +134,15 @@ Examples:
   tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
 A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
 
+const C2C_EXAMPLES: &str = "\
+Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
+Examples:
+  tiermark c2c
+  tiermark c2c --cpus 0-15 --op cas,flag,one-way
+  tiermark c2c --sample 100 --max-time 2m       (100 pairs of each relation)
+  tiermark c2c --cpus node:0,node:1 --mem-node 1
+Numbers of cas and flag are round trips; tools that print one-way figures divide them by two.";
+
 impl Command {
     /// Where and how hard it measures, of commands that measure.
     pub(crate) fn place_mut(&mut self) -> Option<&mut PlaceArgs> {
@@ -117,6 +151,8 @@ impl Command {
             Self::Bandwidth(args) => Some(&mut args.run.place),
             Self::Loaded(args) => Some(&mut args.run.place),
             Self::Scale(args) => Some(&mut args.run.place),
+            Self::Matrix(args) => Some(&mut args.run.place),
+            Self::C2c(args) => Some(&mut args.run.place),
             _ => None,
         }
     }
@@ -149,6 +185,12 @@ pub(crate) struct Simulation {
     /// Share of its rate that the simulated memory loses under too much pressure
     #[arg(long, value_name = "SHARE", global = true, hide = true)]
     pub(crate) sim_overload: Option<f64>,
+    /// Data caches that the simulated machine really has, whatever it declares: 48K/12,1280K/20 are levels 1 and 2 and their ways
+    #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_cache)]
+    pub(crate) sim_caches: Vec<(Bytes, u32)>,
+    /// Bytes that come together from the simulated memory
+    #[arg(long, value_name = "BYTES", global = true, hide = true)]
+    pub(crate) sim_pair: Option<u64>,
 }
 
 /// When colours are written.
@@ -355,6 +397,25 @@ pub(crate) struct BandwidthArgs {
     #[arg(long, conflicts_with = "full")]
     pub(crate) quick: bool,
     /// Many repetitions, dense curves
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `c2c`.
+#[derive(Debug, Args)]
+pub(crate) struct C2cArgs {
+    /// How turns are passed between all pairs: cas, flag, one-way [default: cas, the others for one pair of each relation]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
+    pub(crate) op: Vec<PingOp>,
+    /// Pairs of each relation to measure, or all [default: as many as there is time for]
+    #[arg(long, value_name = "PAIRS", value_parser = parse::sample)]
+    pub(crate) sample: Option<Sample>,
+    /// Few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Many repetitions
     #[arg(long)]
     pub(crate) full: bool,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_engine::{Ceilings, Host, SimHost, SimOptions};
+use tiermark_engine::{Ceilings, Host, SimCache, SimCore, SimHost, SimOptions};
 use tiermark_host::{LinuxHost, live_facts};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
@@ -74,6 +74,7 @@ pub(crate) fn open(
         preemptions_per_second: simulation.sim_busy.unwrap_or(defaults.preemptions_per_second),
         stop_after: simulation.sim_stop,
         ceilings: ceilings(simulation)?,
+        core: core(simulation),
         ..defaults
     };
     Ok(Box::new(SimHost::new(machine, simulated_kernels(), options)))
@@ -98,6 +99,17 @@ fn ceilings(simulation: &Simulation) -> Result<Ceilings, Failure> {
         knee: share(simulation.sim_knee, usual.knee)?,
         overload: share(simulation.sim_overload, usual.overload)?,
     })
+}
+
+/// What the simulated cores really have.
+fn core(simulation: &Simulation) -> SimCore {
+    let caches = simulation.sim_caches.iter().zip(1..);
+    let defaults = SimCore::default();
+    SimCore {
+        caches: caches.map(|((Bytes(bytes), ways), level)| SimCache { level, bytes: *bytes, ways: *ways }).collect(),
+        pair_bytes: simulation.sim_pair.unwrap_or(defaults.pair_bytes),
+        ..defaults
+    }
 }
 
 /// The kernels of simulated machines: all that were built, whatever this cpu can run, so that results do not depend on it.

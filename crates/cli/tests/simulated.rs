@@ -46,6 +46,29 @@ fn reports_are_exact() {
     insta::assert_snapshot!("survey_expanded_quick_ascii", survey(EXPANDED, &["--quick", "--ascii", "--width=120"]).0);
 }
 
+/// The report of one command on a guest that has less than it declares.
+#[cfg(target_arch = "x86_64")]
+fn shape(command: &str) -> String {
+    let lies = ["--sim-caches=48K/12,1280K/20,5M/10", "--sim-pair=128"];
+    let tree = "synth:cores=2,smt=1,l1=48K,l2=2M,l3=8M,mem=4G";
+    stable(
+        &User::new().run(&[&[command, "--quick", "--no-save", "--simulate", tree][..], &lies].concat()).expect(0).out,
+    )
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn shapes_are_exact() {
+    for command in ["geometry", "tlb", "mlp", "granularity", "background"] {
+        let report = shape(command);
+        assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
+        insta::assert_snapshot!(format!("shape_{command}"), report);
+    }
+    let narrow = ["geometry", "--quick", "--no-save", "--simulate", GUEST, "--ascii", "--width=60"];
+    let report = User::new().run(&narrow).expect(0).out;
+    assert!(report.is_ascii() && report.lines().all(|line| line.len() <= 60), "{report}");
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn plans_are_exact() {
@@ -145,6 +168,37 @@ fn loads_without_another_core_are_refused_with_a_cure() {
     User::new().run(&["scale", "--simulate", GUEST, "--mem-node=3"]).expect(4);
     // Without siblings or a second node there is still a ramp.
     assert!(User::new().run(&["scale", "--simulate", GUEST]).expect(0).out.contains("What limits"));
+}
+
+#[test]
+fn core_to_core_reports_are_exact() {
+    let report = |tree: &str, more: &[&str]| {
+        let arguments = [&["c2c", "--simulate", tree, "--no-save"], more].concat();
+        let out = User::new().run(&arguments).expect(0).out;
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        stable(&out)
+    };
+    insta::assert_snapshot!("c2c_guest", report(GUEST, &["--quick"]));
+    insta::assert_snapshot!("c2c_server", report(SERVER, &[]));
+    insta::assert_snapshot!("c2c_server_ops_ascii", report(SERVER, &["--op=cas,flag", "--sample=5", "--ascii"]));
+    // 64 cpus: shades instead of numbers.
+    insta::assert_snapshot!("c2c_many", report("synth:sockets=2,cores=16,smt=2,mem=16G", &["--quick"]));
+    let plan = User::new().run(&["c2c", "--simulate", LARGEST, "--dry-run", "--max-time=60"]).expect(0).out;
+    insta::assert_snapshot!("c2c_plan_largest", plan);
+}
+
+#[test]
+fn core_to_core_of_2048_cpus_keeps_its_time() {
+    let user = User::new();
+    let arguments = ["c2c", "--simulate", LARGEST, "--quick", "--max-time=10", "--json", "--no-save"];
+    let run = user.run(&arguments).expect(0).json();
+    assert!(run["seconds"].as_f64().unwrap() < 11.0, "{}", run["seconds"]);
+    let related: Vec<String> = findings(&run)
+        .iter()
+        .filter(|f| f["metric"] == "c2c.relation" && f["labels"]["statistic"] == "median" && f["value"].is_number())
+        .map(|f| f["labels"]["relation"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(related, ["SMT", "LLC", "remote"]);
 }
 
 #[test]

@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+mod c2c;
 mod curves;
 mod findings;
 mod header;
+mod hmat;
 mod json;
 mod kernels;
 mod ladder;
@@ -12,6 +14,7 @@ mod limits;
 mod lists;
 mod loaded;
 mod machine;
+mod matrix;
 mod mess;
 mod number;
 mod plan;
@@ -20,10 +23,12 @@ mod reasons;
 mod redact;
 mod run;
 mod selftest;
+mod shapes;
 mod style;
 mod table;
 mod text;
 
+pub use hmat::hmat;
 pub use json::json;
 pub use lists::{ProbeLine, about, kernels, probes};
 pub use loaded::curves as loaded_curves;

@@ -4,7 +4,7 @@ use tiermark_model::{Exit, Machine, Request};
 use tiermark_probes::loaded::LoadedParams;
 
 use crate::args::{LoadedArgs, Simulation, effort};
-use crate::measure::{self, Job};
+use crate::measure::{self, Export, Job};
 use crate::output::Failure;
 
 /// Runs the command.
@@ -16,7 +16,8 @@ pub(crate) fn run(args: &LoadedArgs, simulation: &Simulation) -> Result<Exit, Fa
     }
     let requests = |machine: &Machine, seed| requests(args, machine, seed);
     let job = Job { title: "loaded", args: &args.run, simulation, requests: &requests, share_time: false };
-    measure::run_and(&job, args.csv.as_deref(), &tiermark_report::mess)
+    let export = args.csv.as_deref().map(|place| Export { place, text: &tiermark_report::mess });
+    measure::run_with(&job, export.as_slice())
 }
 
 /// What it asks.

@@ -3,20 +3,23 @@
 //! The whole program runs on it end to end with exact results, and for machines nobody here owns. Its speeds are a
 //! model's, never a measurement's: documents made on it say so.
 
+mod caches;
 mod model;
+mod share;
 mod traffic;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, Overheads, PageKind, PlacementProof, Refusal, Role, Setup,
-    ThreadSetup,
+    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, Overheads, PageKind, PlacementProof, Refusal,
+    Role, Setup, ThreadSetup, deal,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};
 use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
+pub use caches::{SimCache, SimCore};
 use model::SpeedModel;
 use tiermark_stats::Rng;
 pub use traffic::Ceilings;
@@ -50,6 +53,8 @@ pub struct SimOptions {
     pub stop_after: Option<f64>,
     /// What its memories and links can carry.
     pub ceilings: Ceilings,
+    /// What the cores really have, whatever the system declares.
+    pub core: SimCore,
 }
 
 impl Default for SimOptions {
@@ -61,6 +66,7 @@ impl Default for SimOptions {
             clock_step_ns: 0.0,
             stop_after: None,
             ceilings: Ceilings::default(),
+            core: SimCore::default(),
         }
     }
 }
@@ -68,6 +74,8 @@ impl Default for SimOptions {
 /// A simulated host.
 pub struct SimHost {
     machine: Machine,
+    /// The machine as it really is; what is declared may differ.
+    truth: Machine,
     bench: Bench,
     options: SimOptions,
     now: f64,
@@ -85,7 +93,8 @@ impl SimHost {
         };
         let overheads =
             Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };
-        Self { machine, bench: Bench { kernels, clock, overheads }, options, now: 0.0, allocations: 0 }
+        let truth = options.core.truth(&machine);
+        Self { machine, truth, bench: Bench { kernels, clock, overheads }, options, now: 0.0, allocations: 0 }
     }
 }
 
@@ -107,14 +116,16 @@ impl Host for SimHost {
         }
         self.allocations += 1;
         self.now += setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64;
-        let mut rng = Rng::new(self.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let draw = self.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut rng = Rng::new(draw);
         let luck = 1.0 + self.options.noise * rng.normal();
         let kernel = setup.threads.iter().find_map(|t| match &t.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
-            Role::Chase { .. } | Role::Load { .. } => None,
+            _ => None,
         });
-        let speeds = SpeedModel::new(&self.machine, setup, &self.options.ceilings);
-        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
+        let speeds = SpeedModel::new(&self.truth, setup, &self.options, draw);
+        let shared = share::paces(&self.machine, setup);
+        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, shared, kernel, luck, rng }))
     }
 
     fn now(&self) -> f64 {
@@ -137,6 +148,8 @@ struct SimRig<'a> {
     host: &'a mut SimHost,
     setup: Setup,
     speeds: SpeedModel,
+    /// ns of an access on shared lines, by thread.
+    shared: Vec<Option<f64>>,
     kernel: Option<KernelId>,
     /// This allocation's luck with physical pages.
     luck: f64,
@@ -149,8 +162,8 @@ impl Rig for SimRig<'_> {
         let machine = &self.host.machine;
         let mut by_node = BTreeMap::new();
         for region in 0..self.setup.regions.len() {
-            if let Some(node) = region_nodes(&self.setup, region, machine).first() {
-                *by_node.entry(node).or_default() += PAGES;
+            for (node, pages) in dealt(&self.setup, region, machine, PAGES) {
+                *by_node.entry(node).or_default() += pages;
             }
         }
         let page = self.setup.regions.first().map_or(PageKind::Base, |r| r.page);
@@ -181,6 +194,10 @@ impl Rig for SimRig<'_> {
         let paces = self.paces()?;
         let mut shot = Shot::default();
         for (thread, pace) in self.setup.threads.iter().zip(paces) {
+            if matches!(thread.role, Role::Echo { .. } | Role::Keep { .. }) {
+                shot.threads.push(serve(thread.cpu, budget_ns));
+                continue;
+            }
             let per_block = (pace * block_ns / luck).round().max(1.0);
             let clean_ns = per_block * luck / pace;
             shot.threads.push(simulate_thread(
@@ -220,6 +237,8 @@ impl SimRig<'_> {
                     kernels.iter().map(|id| find_kernel(bench, id)).collect();
                 Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
             }
+            // Lines that go from cache to cache ask nothing of memory.
+            Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend => Ok(Demand::NONE),
         };
         let demands: Vec<Demand> = self.setup.threads.iter().enumerate().map(demand).collect::<Result<_, Fault>>()?;
         let carried = self.speeds.carry(&demands);
@@ -229,9 +248,28 @@ impl SimRig<'_> {
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
+            _ => 1.0 / self.shared[index].unwrap_or(1.0),
         };
         Ok(self.setup.threads.iter().enumerate().map(pace).collect())
     }
+}
+
+/// The pages of a region by node, as its policy deals them out; where any node may give all, the first does.
+fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(NodeId, u64)> {
+    let nodes: Vec<NodeId> = region_nodes(setup, region, machine).iter().collect();
+    let shares = setup.regions.get(region).map(|r| r.policy.shares(nodes.len())).unwrap_or_default();
+    let order = deal(&shares);
+    if order.is_empty() {
+        return nodes.first().map(|node| (*node, pages)).into_iter().collect();
+    }
+    let here = |index: usize| (0..pages as usize).filter(|page| order[page % order.len()] == index).count() as u64;
+    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).filter(|(_, pages)| *pages > 0).collect()
+}
+
+/// A thread that serves others: present, and nothing more.
+fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
+    let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
+    ThreadShot { per_block: 1.0, stamps_ns: Vec::new(), guard }
 }
 
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {

@@ -6,7 +6,9 @@ use tiermark_model::{
     ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup,
 };
 
-use super::traffic::{Carried, Ceilings, Demand, Roads, node_shares, traffic};
+use super::SimOptions;
+use super::caches;
+use super::traffic::{Carried, Demand, Roads, node_shares, traffic};
 
 /// Latency of cache levels 1, 2, 3 and beyond, ns (4, 14 and 50 cycles at 3 GHz).
 const CACHE_NS: [f64; 4] = [1.333, 4.667, 16.667, 30.0];
@@ -32,6 +34,8 @@ const SMT_SHARE: f64 = 0.55;
 pub(super) struct SpeedModel {
     threads: Vec<ThreadModel>,
     roads: Roads,
+    /// Bytes that come together from memory.
+    pair_bytes: u64,
 }
 
 /// What one thread meets.
@@ -47,7 +51,9 @@ struct ThreadModel {
 }
 
 impl SpeedModel {
-    pub(super) fn new(machine: &Machine, setup: &Setup, ceilings: &Ceilings) -> Self {
+    /// `luck` decides where pages lie in memory.
+    pub(super) fn new(machine: &Machine, setup: &Setup, options: &SimOptions, luck: u64) -> Self {
+        let core = &options.core;
         let caches = caches_by_cpu(machine, setup);
         let mut on_core: BTreeMap<u32, usize> = BTreeMap::new();
         for cpu in setup.threads.iter().filter_map(|thread| machine.cpu(thread.cpu)) {
@@ -60,14 +66,22 @@ impl SpeedModel {
             let memory_ns = places.iter().map(|(node, share)| share * memory_ns(machine, thread.cpu, *node)).sum();
             let memory_ns = if places.is_empty() { DRAM_NS } else { memory_ns };
             let own_core = if siblings > 1 { SMT_SHARE } else { 1.0 };
+            let region = setup.regions.get(thread.region);
+            let by_sets = region.and_then(|r| caches::shares(machine, thread.cpu, r, luck));
+            let by_size = || level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), size);
+            let by_pages = region.and_then(|r| core.translation_ns(machine, r));
             ThreadModel {
-                shares: level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), size),
+                shares: by_sets.unwrap_or_else(by_size),
                 memory_ns,
                 memory_rate: own_core * STREAM_IN_FLIGHT * LINE as f64 / memory_ns,
-                walk_ns: walk_ns(machine, setup, thread.region, size),
+                walk_ns: by_pages.unwrap_or_else(|| walk_ns(machine, setup, thread.region, size)),
             }
         };
-        Self { threads: setup.threads.iter().map(thread_model).collect(), roads: Roads::new(machine, setup, ceilings) }
+        Self {
+            threads: setup.threads.iter().map(thread_model).collect(),
+            roads: Roads::new(machine, setup, &options.ceilings),
+            pair_bytes: core.pair_bytes,
+        }
     }
 
     /// Shares memories and links among the threads.
@@ -99,6 +113,14 @@ impl SpeedModel {
             ChainLayout::Random | ChainLayout::Long(_) | ChainLayout::Scatter(_) => ns + thread.walk_ns,
             // The second word of a pair comes with the first or has to be fetched as well.
             ChainLayout::Pair(apart) if apart < LINE => f64::midpoint(ns + thread.walk_ns, CACHE_NS[0]),
+            // A line that came with its neighbour from behind the second level waits in the second.
+            ChainLayout::Pair(apart) if apart < self.pair_bytes => {
+                let near: f64 = thread.shares.iter().take(2).sum();
+                let second = thread.shares.first().map_or(0.0, |share| share * CACHE_NS[0])
+                    + thread.shares.get(1).map_or(0.0, |share| share * CACHE_NS[1])
+                    + (1.0 - near) * CACHE_NS[1];
+                f64::midpoint(ns + thread.walk_ns, second)
+            }
             ChainLayout::Pair(_) => ns + thread.walk_ns / 2.0,
             ChainLayout::PageRandom => ns + thread.walk_ns / 64.0,
             ChainLayout::Stride(bytes) if bytes < 64 => {
@@ -163,28 +185,35 @@ impl ThreadModel {
     }
 }
 
-/// Capacity of each data cache level that the setup's cpus use, with how many of the setup's threads share it.
-fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<(f64, usize)>> {
-    let used = setup.cpus();
+/// What each cpu gets of each data cache level it uses: threads that share a cache divide it as their footprints are large.
+fn caches_by_cpu(machine: &Machine, setup: &Setup) -> BTreeMap<CpuId, Vec<f64>> {
+    let mut footprints: BTreeMap<CpuId, f64> = BTreeMap::new();
+    for thread in &setup.threads {
+        let bytes = setup.regions.get(thread.region).map_or(1.0, |r| r.bytes.0.max(1) as f64);
+        *footprints.entry(thread.cpu).or_default() += bytes;
+    }
     let mut caches: Vec<_> = machine.data_caches().collect();
     caches.sort_by_key(|c| c.level);
-    let mut by_cpu: BTreeMap<CpuId, Vec<(f64, usize)>> = BTreeMap::new();
+    let mut by_cpu: BTreeMap<CpuId, Vec<f64>> = BTreeMap::new();
     for cache in caches {
-        let sharing = cache.cpus.intersection(&used);
-        for cpu in sharing.iter() {
-            by_cpu.entry(cpu).or_default().push((cache.bytes.unwrap_or(0) as f64, sharing.len()));
+        let sharing = || footprints.iter().filter(|(cpu, _)| cache.cpus.contains(**cpu));
+        let wanted: f64 = sharing().map(|(_, bytes)| bytes).sum();
+        let capacity = cache.bytes.unwrap_or(0) as f64;
+        for (cpu, bytes) in sharing() {
+            // What all want fits, or each gets its part.
+            by_cpu.entry(*cpu).or_default().push(if wanted <= capacity { *bytes } else { capacity * bytes / wanted });
         }
     }
     by_cpu
 }
 
 /// What fits in each level and not in the level above, as shares of the footprint.
-fn level_shares(caches: &[(f64, usize)], size: f64) -> Vec<f64> {
+fn level_shares(caches: &[f64], size: f64) -> Vec<f64> {
     let mut held = 0.0;
     caches
         .iter()
-        .map(|(bytes, users)| {
-            let fits = (bytes / *users as f64 / size).min(1.0).max(held);
+        .map(|bytes| {
+            let fits = (bytes / size).min(1.0).max(held);
             let share = fits - held;
             held = fits;
             share

@@ -50,6 +50,11 @@ pub(super) struct Demand {
     pub(super) traffic: (f64, f64),
 }
 
+impl Demand {
+    /// Of a thread that leaves memory alone.
+    pub(super) const NONE: Self = Self { rate: 0.0, traffic: (0.0, 0.0) };
+}
+
 /// What the threads get.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Carried {
