@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::args::NodeChoice;
-use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
+use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
-use tiermark_probes::matrix::{self, Mix, Origin, Policy, Weights};
+use tiermark_probes::c2c::Sample;
+use tiermark_probes::loaded::Mix;
+use tiermark_probes::matrix::{self, Origin, Policy, Weights};
 
-use crate::args::OrUsual;
+use crate::args::{NodeChoice, OrUsual};
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -15,6 +16,13 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
         Bytes(0) => Err("there is nothing to measure in 0 bytes; give at least 1K".into()),
         size => Ok(size),
     }
+}
+
+/// A cache of a simulated machine: its size and its ways, as in 48K/12.
+pub(crate) fn sim_cache(text: &str) -> Result<(Bytes, u32), String> {
+    let (bytes, ways) = text.split_once('/').ok_or("write size and ways, as in 48K/12")?;
+    let ways = ways.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("'{ways}' is no number of ways"))?;
+    Ok((size(bytes)?, ways))
 }
 
 /// A node by number, or `far`.
@@ -93,7 +101,7 @@ pub(crate) fn matrix_operation(text: &str) -> Result<String, String> {
     if matrix::is_own(text) {
         return Ok(text.to_owned());
     }
-    if text.contains(':') { text.parse::<Mix>().map(|mix| mix.to_string()) } else { operation(text) }
+    if text.contains(':') { text.parse::<matrix::Mix>().map(|mix| mix.to_string()) } else { operation(text) }
 }
 
 /// What the cpus of a row share.
@@ -160,6 +168,35 @@ pub(crate) fn data(text: &str) -> Result<DataKind, String> {
     }
 }
 
+/// A mix of reads and writes.
+pub(crate) fn mix(text: &str) -> Result<Mix, String> {
+    text.parse()
+}
+
+/// A time in ns above zero.
+pub(crate) fn nanoseconds(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches("ns").trim().parse::<f64>().ok();
+    number.filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| "use a time in ns above 0, such as 150".into())
+}
+
+/// How turns are passed between cores.
+pub(crate) fn ping(text: &str) -> Result<PingOp, String> {
+    text.parse()
+}
+
+/// Which pairs: `all`, or so many of each relation.
+pub(crate) fn sample(text: &str) -> Result<Sample, String> {
+    match text {
+        "all" => Ok(Sample::All),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .map(Sample::Each)
+            .ok_or_else(|| "use a number of pairs above 0, or all".into()),
+    }
+}
+
 /// A percentage as a ratio: `2` and `2%` are 0.02.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
@@ -194,7 +231,11 @@ mod tests {
         assert_eq!(percent("0.5%"), Ok(0.005));
         assert_eq!(seconds("2m"), Ok(120.0));
         assert_eq!(seconds("1.5s"), Ok(1.5));
+        assert_eq!((sample("all"), sample("7")), (Ok(Sample::All), Ok(Sample::Each(7))));
+        assert_eq!(ping("one-way"), Ok(PingOp::OneWay));
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
+        assert_eq!(nanoseconds("150ns"), Ok(150.0));
+        assert_eq!(mix("100"), Ok(Mix::READ));
         for good in ["0-3,8", "all", "!2", "node:1,!core:5", "0-7:1/2", "99"] {
             assert_eq!(cpus(good).as_deref(), Ok(good));
         }
@@ -213,9 +254,15 @@ mod tests {
         for bad in ["0", "-1", "NaN", "inf", "1e400", "m"] {
             assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
+        assert!(sample("0").is_err() && sample("few").unwrap_err().contains("all"));
+        assert!(ping("swap").unwrap_err().contains("one-way"));
         assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
         assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
+        for bad in ["0", "-1", "inf", "x", ""] {
+            assert!(nanoseconds(bad).unwrap_err().contains("150"), "{bad}");
+        }
+        assert!(mix("9:1").unwrap_err().contains("2:1"));
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");
         }

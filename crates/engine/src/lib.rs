@@ -19,4 +19,4 @@ pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use probe::{About, Lab, Probe};
 pub use run::{conclude, run_experiment};
-pub use sim::{SimHost, SimOptions};
+pub use sim::{Ceilings, SimCache, SimCore, SimHost, SimOptions};

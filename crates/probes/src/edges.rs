@@ -1,7 +1,6 @@
 //! How large each tier is, by measurement: where the latency curve leaves its plateaus.
 
 use tiermark_model::{Bytes, CpuId, Finding, Interval, Labels, Machine, Observation, Unit, format_ns};
-use tiermark_stats::Boundary;
 
 use crate::ladder::{derived, points, with_purpose};
 
@@ -18,7 +17,8 @@ pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec
         points(of_page.iter().copied()).iter().map(|(size, value)| (*size as f64, *value)).collect();
     let tiers = tiermark_stats::tiers(&curve);
     let cpu = of_page.first().and_then(|o| o.labels.get(Labels::CPUS)).and_then(|cpu| cpu.parse().ok());
-    let names = boundary_names(&tiers.boundaries, cpu, machine);
+    let estimates: Vec<f64> = tiers.boundaries.iter().map(|b| b.estimate).collect();
+    let names = boundary_names(&estimates, cpu, machine);
     let mut findings = Vec::new();
     for ((plateau, boundary), name) in tiers.plateaus.iter().zip(&tiers.boundaries).zip(names) {
         let at_edge =
@@ -37,7 +37,7 @@ pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec
 
 /// Names boundaries by the declared cache levels of a cpu: each level goes to the boundary nearest to it, within a factor of four,
 /// since guests and cache allocation often own part of a cache. Without declared caches they are counted.
-fn boundary_names(boundaries: &[Boundary], cpu: Option<CpuId>, machine: &Machine) -> Vec<Option<String>> {
+pub(crate) fn boundary_names(boundaries: &[f64], cpu: Option<CpuId>, machine: &Machine) -> Vec<Option<String>> {
     const NEAR: f64 = 4.0;
     let declared: Vec<(u8, f64)> = machine
         .data_caches()
@@ -49,7 +49,7 @@ fn boundary_names(boundaries: &[Boundary], cpu: Option<CpuId>, machine: &Machine
     }
     let mut names = vec![None; boundaries.len()];
     for (level, bytes) in declared {
-        let away = |b: &Boundary| (b.estimate / bytes).ln().abs();
+        let away = |estimate: &f64| (estimate / bytes).ln().abs();
         let nearest = (0..boundaries.len()).min_by(|a, b| away(&boundaries[*a]).total_cmp(&away(&boundaries[*b])));
         if let Some(index) = nearest.filter(|i| away(&boundaries[*i]) < NEAR.ln()) {
             names[index] = Some(format!("L{level}"));
@@ -77,8 +77,7 @@ mod tests {
     }
 
     fn names(estimates: &[u64], machine: &Machine) -> Vec<Option<String>> {
-        let boundaries: Vec<Boundary> =
-            estimates.iter().map(|e| Boundary { low: *e as f64, high: *e as f64, estimate: *e as f64 }).collect();
+        let boundaries: Vec<f64> = estimates.iter().map(|e| *e as f64).collect();
         boundary_names(&boundaries, Some(1), machine)
     }
 

@@ -256,6 +256,10 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
             || evidence.contains(o.step.as_str())
             || is_for(o, o.metric, "curve")
             || is_for(o, o.metric, "table")
+            // The points of curves of latency over bandwidth.
+            || o.labels.is(Labels::PURPOSE, "load")
+            // Many chases make one shape, which its findings tell.
+            || (is_for(o, o.metric, "shape") && o.value.is_some())
     };
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);

@@ -12,7 +12,7 @@ pub(crate) fn run(args: &MatrixArgs, simulation: &Simulation) -> Result<Exit, Fa
     if args.hmat.is_some() && args.from != Origin::Node {
         return Err(Failure::usage("--hmat lists pairs of nodes; leave out --from, or --hmat"));
     }
-    let requests = |machine: &Machine, seed| requests(args, machine, seed);
+    let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
     let job = Job { title: "matrix", args: &args.run, simulation, requests: &requests, share_time: false };
     let export = args.hmat.as_deref().map(|place| Export { place, text: &tiermark_report::hmat });
     measure::run_with(&job, export.as_slice())

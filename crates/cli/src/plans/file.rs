@@ -10,7 +10,8 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::args::{Cli, Command};
 
 /// Options that belong to the whole run and not to one of its experiments.
-const OF_THE_RUN: [&str; 17] = [
+const OF_THE_RUN: [&str; 18] = [
+    "csv",
     "json",
     "jsonl",
     "hmat",
@@ -49,6 +50,8 @@ pub(crate) struct PlanFile {
 /// One experiment of a plan.
 #[derive(Debug)]
 pub(crate) struct Planned {
+    /// Id of its probe.
+    pub(crate) probe: String,
     /// The command it stands for, ready to run.
     pub(crate) command: Command,
     /// The same in words, as one would type it.
@@ -132,7 +135,7 @@ fn experiment(entry: &Spanned<DeValue<'_>>, at: &dyn Fn(usize) -> usize) -> Resu
         );
         return Err(Mistake { line: at(value.span().start), text });
     }
-    let (mut words, mut note) = (vec![probe], None);
+    let (mut words, mut note) = (vec![probe.clone()], None);
     for (key, value) in table.iter().filter(|(key, _)| key.get_ref() != PROBE) {
         let (line, name) = (at(key.span().start), key.get_ref().as_ref());
         if name == NOTE {
@@ -153,7 +156,7 @@ fn experiment(entry: &Spanned<DeValue<'_>>, at: &dyn Fn(usize) -> usize) -> Resu
         parse(&words).map_err(|why| Mistake { line, text: format!("{name}: {why}") })?;
     }
     let command = parse(&words).map_err(|why| Mistake { line: start, text: why })?;
-    Ok(Planned { command, line: shown(&words), note })
+    Ok(Planned { probe, command, line: shown(&words), note })
 }
 
 /// The words of a long option; none for `false`.

@@ -1,0 +1,71 @@
+//! Arguments of the commands that find shapes.
+
+use clap::Args;
+use tiermark_model::{Effort, PageKind};
+
+use super::{RunArgs, effort};
+use crate::parse;
+
+pub(super) const GEOMETRY_EXAMPLES: &str = "\
+Examples:
+  tiermark geometry
+  tiermark geometry --page 2M        (reserved huge pages: ways of L2 too)
+  tiermark geometry --cpus 0,1,64    (who of these shares what with the chaser)
+A tilde stands before sizes that are bounded, not exact; --verbose shows the bounds and every step.";
+
+pub(super) const TLB_EXAMPLES: &str = "\
+Examples:
+  tiermark tlb
+  tiermark tlb --pages base,thp,2M,1G --full --max-mem 32G
+Entries of large pages need much memory: where it ends first, they are at least (≥) those tried.";
+
+/// Arguments of `geometry` and `background`.
+#[derive(Debug, Args)]
+pub(crate) struct ShapeArgs {
+    #[command(flatten)]
+    pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `tlb` and `granularity`.
+#[derive(Debug, Args)]
+pub(crate) struct PagesArgs {
+    /// Page sizes to compare: base, thp, 2M, 1G [default: all that can be had]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page, conflicts_with = "page")]
+    pub(crate) pages: Vec<PageKind>,
+    #[command(flatten)]
+    pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `mlp`.
+#[derive(Debug, Args)]
+pub(crate) struct MlpArgs {
+    /// Independent chains followed at once, 1 to 32 [default: 1 to 32 in 14 steps]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub(crate) chains: Vec<u8>,
+    #[command(flatten)]
+    pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// How far to go.
+#[derive(Debug, Args)]
+pub(crate) struct How {
+    /// Few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Many repetitions
+    #[arg(long)]
+    pub(crate) full: bool,
+}
+
+impl How {
+    /// The effort.
+    pub(crate) fn effort(&self) -> Effort {
+        effort(self.quick, self.full)
+    }
+}

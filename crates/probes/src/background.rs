@@ -1,0 +1,167 @@
+//! `background`: what a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot follow.
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Effort, Finding, KernelId, Labels, Layout, Metric, Observation, Plan, Refusal, Request,
+    Role, Step, Unit, format_gbs,
+};
+
+use crate::chasing::{join, plain_kernel, resting_on};
+use crate::ladder::{derived, with_purpose};
+use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus, setup};
+use crate::tiers::{dram_bytes, ladder, quiet_cpu};
+
+/// What the neighbour does: the name, and the operation of its kernel.
+const NEIGHBOURS: [(&str, &str); 4] = [
+    ("sequential read", "read"),
+    ("sequential write", "write"),
+    ("random read", "read.random"),
+    ("random write", "write.random"),
+];
+/// The neighbour that is not there.
+const ALONE: &str = "nothing";
+/// Wanted half-width of the interval.
+const PRECISION: f64 = 0.02;
+
+/// What can be asked of the background probe: nothing yet.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BackgroundParams {}
+
+/// The probe.
+pub struct Background;
+
+static ABOUT: About = About {
+    id: "background",
+    method: 1,
+    summary: "what a neighbour on another core costs a chaser, reading or writing in order or at random",
+    text: "One thread follows a chain in a tier while a thread on another core works through memory larger than all caches: reading or \
+writing in rising order, which prefetchers run ahead of, or whole lines in random order, which they cannot follow. The chaser's latency \
+beside each is held against its latency alone; the neighbour's useful bytes a second in the same windows stand beside it. A sequential \
+neighbour moves more and so costs more; cost per byte tells patterns apart.",
+    not: "No prefetcher is switched: that takes model specific registers, which this program never writes. Random order is what they \
+cannot follow, so it shows the neighbour without them.",
+    citations: &["Mars, Tang, Hundt, Skadron & Soffa 2011, Bubble-Up, MICRO (sensitivity to a neighbour's pressure)"],
+};
+
+impl Probe for Background {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        if !request.params.is_null() {
+            let wrong = |e: serde_json::Error| {
+                Refusal::new("the background request", e.to_string(), "see `tiermark help background`")
+            };
+            serde_json::from_value::<BackgroundParams>(request.params.clone()).map_err(wrong)?;
+        }
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &cpus)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let other = neighbour(lab, cpu, request).ok_or_else(|| {
+            Refusal::new("a neighbour", format!("cpu {cpu} is the only core in scope"), "allow another with --cpus")
+        })?;
+        let only = [cpu].into_iter().collect();
+        let (memory, rule) =
+            dram_bytes(lab.machine, &[cpu, other].into_iter().collect(), request.scope.mem_node, &request.scope)?;
+        let rungs = ladder(lab.machine, &only, &request.scope);
+        let mut plan =
+            Plan { rules: vec![format!("chaser on cpu {cpu}, neighbour on cpu {other}: {rule}")], ..Plan::default() };
+        plan.refused.extend(rungs.refused);
+        for tier in rungs.tiers.into_iter().filter(|tier| tier.node.is_none()) {
+            let planner = Planner { request, lab, cpu, other, memory, name: &tier.name, bytes: tier.bytes };
+            plan.steps.push(planner.step(ALONE, None));
+            for (beside, op) in NEIGHBOURS {
+                plan.steps.extend(plain_kernel(lab, op).map(|kernel| planner.step(beside, Some(kernel))));
+            }
+        }
+        once(&mut plan.steps);
+        let effort = if request.effort == Effort::Full { 120.0 } else { 30.0 };
+        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        Ok(plan)
+    }
+
+    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for observation in with_purpose(observations, "background") {
+            let mut found = derived(observation, "background.latency", observation.labels.clone(), 0.0, Unit::Ns);
+            (found.value, found.interval) = (observation.value, observation.interval);
+            findings.push(found);
+            let Some(rate) = observation.parts.first() else { continue };
+            let labels = observation.labels.clone();
+            let mut beside = derived(observation, "background.rate", labels, 0.0, Unit::BytesPerSecond);
+            beside.value = rate.value.filter(|_| observation.value.is_some());
+            findings.push(beside);
+            findings.extend(cost(observations, observation, rate.value));
+        }
+        findings
+    }
+}
+
+/// What a neighbour costs, as a share of the latency alone.
+fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -> Option<Finding> {
+    let same = |o: &&Observation| {
+        o.labels.is(Labels::BESIDE, ALONE) && o.labels.get(Labels::TIER) == beside.labels.get(Labels::TIER)
+    };
+    let alone = with_purpose(observations, "background").find(same)?;
+    let (with, without) = (beside.value?, alone.value?);
+    let labels = beside.labels.clone();
+    let value = Some(with / without - 1.0);
+    let mut found = resting_on(&[beside, alone], "background.cost", labels, value, Unit::Ratio);
+    found.note = rate.filter(|rate| *rate > 0.0).map(|rate| {
+        format!("{:.2} ns for each GB/s of the neighbour's {}", (with - without) / (rate / 1e9), format_gbs(rate))
+    });
+    Some(found)
+}
+
+struct Planner<'a> {
+    request: &'a Request,
+    lab: Lab<'a>,
+    cpu: CpuId,
+    other: CpuId,
+    memory: u64,
+    name: &'a str,
+    bytes: u64,
+}
+
+impl Planner<'_> {
+    fn step(&self, beside: &str, kernel: Option<(KernelId, bool)>) -> Step {
+        let (request, name) = (self.request, self.name);
+        let page = request.scope.page.unwrap_or_else(|| default_page(self.lab.machine));
+        let node = request.scope.mem_node;
+        let labels = Labels::new()
+            .text(Labels::PURPOSE, "background")
+            .text(Labels::TIER, name)
+            .text(Labels::BESIDE, beside)
+            .whole(Labels::SIZE, self.bytes)
+            .text(Labels::PAGE, page)
+            .text(Labels::CPUS, format!("{},{}", self.cpu, self.other));
+        let chain = Layout::Chain(ChainLayout::Random);
+        let chase = Role::Chase { chains: 1 };
+        let mut both = setup(&[self.cpu], Bytes(self.bytes), node, page, chain, &chase, request.seed);
+        if let Some((kernel, random)) = kernel {
+            // Loads walk in order only; a stream walks lines in any.
+            let (layout, role) = if random {
+                (Layout::Permuted, Role::Stream { kernel, rivals: Vec::new() })
+            } else {
+                (Layout::Data, Role::Load { kernels: vec![kernel], pause_ns: 0 })
+            };
+            join(&mut both, setup(&[self.other], Bytes(self.memory), node, page, layout, &role, request.seed));
+        }
+        let stop = headline(request.effort, request.precision.unwrap_or(PRECISION));
+        let id = format!("background/{name}/{}", beside.replace(' ', "-"));
+        Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop }
+    }
+}
+
+/// A cpu on another core: one that shares the last level cache where there is one.
+fn neighbour(lab: Lab<'_>, cpu: CpuId, request: &Request) -> Option<CpuId> {
+    let machine = lab.machine;
+    let own = machine.cpu(cpu)?;
+    let cpus = scope_cpus(&request.scope, machine).ok()?;
+    let others = || cpus.iter().filter_map(|id| machine.cpu(id)).filter(|other| other.core != own.core);
+    others().find(|other| other.llc == own.llc).or_else(|| others().next()).map(|other| other.id)
+}

@@ -1,0 +1,133 @@
+//! Steps that chase, and findings that rest on several of them: what the probes of shapes have in common.
+
+use tiermark_engine::Lab;
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Finding, Interval, KernelId, Labels, Layout, Machine, Metric, Observation, PageKind,
+    Pattern, Request, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
+};
+
+use crate::steps::{curve_point, default_page, setup};
+
+/// Who chases, for which probe.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chaser<'a> {
+    pub(crate) probe: &'static str,
+    pub(crate) request: &'a Request,
+    pub(crate) cpu: CpuId,
+}
+
+/// One chase.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chase<'a> {
+    pub(crate) purpose: &'a str,
+    pub(crate) bytes: u64,
+    pub(crate) layout: ChainLayout,
+    pub(crate) page: PageKind,
+    pub(crate) chains: u8,
+}
+
+impl Chaser<'_> {
+    /// The step of a chase.
+    pub(crate) fn step(&self, chase: &Chase<'_>, stop: StopRule) -> Step {
+        let Chase { purpose, bytes, layout, page, chains } = *chase;
+        let node = self.request.scope.mem_node;
+        let mut labels = Labels::new()
+            .text(Labels::PURPOSE, purpose)
+            .whole(Labels::SIZE, bytes)
+            .text(Labels::LAYOUT, layout)
+            .text(Labels::PAGE, page)
+            .whole(Labels::CHAINS, u64::from(chains))
+            .text(Labels::CPUS, self.cpu);
+        if let Some(node) = node {
+            labels = labels.whole(Labels::NODE, u64::from(node));
+        }
+        let id = format!("{}/{purpose}/{layout}/{page}/chains{chains}/{bytes}", self.probe);
+        let role = Role::Chase { chains };
+        let setup = setup(&[self.cpu], Bytes(bytes), node, page, Layout::Chain(layout), &role, self.request.seed);
+        Step { id, labels, phase: 0, metric: Metric::Latency, setup, stop }
+    }
+
+    /// When a point of a shape is good enough: levels differ by a third or more, so a twentieth decides.
+    pub(crate) fn shape(&self) -> StopRule {
+        StopRule { precision: 0.05, ..curve_point(self.request.effort) }
+    }
+}
+
+/// A number that several observations decide: the worst of their verdicts, and all of them as evidence.
+pub(crate) fn resting_on(
+    evidence: &[&Observation],
+    metric: &str,
+    labels: Labels,
+    value: Option<f64>,
+    unit: Unit,
+) -> Finding {
+    let verdict = evidence.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
+    Finding {
+        metric: metric.to_owned(),
+        labels,
+        value,
+        unit,
+        interval: None,
+        samples: evidence.iter().map(|o| o.samples.len() as u64).sum(),
+        verdict,
+        evidence: evidence.iter().map(|o| o.step.clone()).collect(),
+        note: None,
+    }
+}
+
+/// Bounds as an interval: both ends are certain as far as the points between which they lie are.
+pub(crate) fn bounds(low: u64, high: Option<u64>) -> Option<Interval> {
+    high.map(|high| Interval { low: low as f64, high: high as f64, level: 1.0 })
+}
+
+/// Three whole numbers between two others, evenly spread in log; fewer where there are not as many.
+pub(crate) fn quarters(low: u64, high: u64, multiple: u64) -> Vec<u64> {
+    let ratio = high as f64 / low.max(1) as f64;
+    let mut between: Vec<u64> = (1..4)
+        .map(|i| (low as f64 * ratio.powf(f64::from(i) / 4.0) / multiple as f64).round() as u64 * multiple)
+        .filter(|n| *n > low && *n < high)
+        .collect();
+    between.dedup();
+    between
+}
+
+/// The best plain kernel of an operation, and whether it is random.
+pub(crate) fn plain_kernel(lab: Lab<'_>, op: &str) -> Option<(KernelId, bool)> {
+    let kernels = lab.bench.kernels.iter().filter(|k| k.plain && k.id.op() == op);
+    kernels.max_by_key(|k| k.isa).map(|k| (k.id.clone(), k.pattern == Pattern::Random))
+}
+
+/// Adds a neighbour's memory and threads to a setup, as a part of its own.
+pub(crate) fn join(setup: &mut Setup, other: Setup) {
+    let first = setup.regions.len();
+    setup.regions.extend(other.regions);
+    let threads = other.threads.into_iter();
+    setup.threads.extend(threads.map(|t| ThreadSetup { part: "neighbour".to_owned(), region: t.region + first, ..t }));
+}
+
+/// The page sizes that can be had: base pages, transparent huge pages, and reserved ones of which more than `free` are free.
+pub(crate) fn pages_to_be_had(machine: &Machine, free: u64) -> Vec<PageKind> {
+    let mut pages = vec![PageKind::Base];
+    if default_page(machine) == PageKind::Thp {
+        pages.push(PageKind::Thp);
+    }
+    let pools = machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(|pool| pool.free > free);
+    let mut huge: Vec<u64> = pools.map(|pool| pool.page_bytes).collect();
+    huge.sort_unstable();
+    huge.dedup();
+    pages.extend(huge.into_iter().map(PageKind::Huge));
+    pages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quarters_lie_between() {
+        assert_eq!(quarters(64, 128, 1), [76, 91, 108]);
+        assert_eq!(quarters(64, 66, 1), [65]);
+        assert!(quarters(64, 65, 1).is_empty());
+        assert_eq!(quarters(4096, 16384, 4096), [8192, 12288]);
+    }
+}

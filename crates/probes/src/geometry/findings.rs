@@ -1,0 +1,267 @@
+//! What the solver says, as findings beside what the system declares.
+
+use tiermark_model::{
+    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, ReasonCode, Unit, format_ns,
+};
+
+use super::seen::{AGREE, Seen};
+use super::solve::{Level, Strided, Ways, line, neighbours, placed_at_random, ways};
+use crate::chasing::{bounds, resting_on};
+use crate::ladder::derived;
+
+/// Levels whose ways are looked for; slices of last levels are hashed.
+const RESOLVED: usize = 2;
+
+/// All findings but those about sharing.
+pub(super) fn geometry(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let line_bytes = lines(seen, machine, &mut found);
+    let mut above: Option<u64> = None;
+    for (index, (name, level)) in seen.levels.iter().enumerate() {
+        let view = LevelView::new(seen, machine, name, level);
+        let solved = if index < RESOLVED { ways(&seen.strided, level.ns, level.next_ns) } else { None };
+        // As many nodes as the level above holds never reach this one.
+        let hidden = solved.is_some_and(|w| above.is_some_and(|above| w.ways.value <= above));
+        let solved = solved.filter(|_| !hidden);
+        found.extend(view.size(solved));
+        found.extend(view.time());
+        match solved {
+            Some(solved) => found.extend(view.ways(&solved, line_bytes)),
+            None => found.extend(view.unresolved(index, hidden, above)),
+        }
+        above = solved.map(|w| w.ways.value).or(above);
+    }
+    found.extend(missing(seen, machine));
+    found
+}
+
+/// The line and its neighbours; returns the line's size, where it was found.
+fn lines(seen: &Seen<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option<u64> {
+    let [cached, memory] = seen.pairs();
+    let numbers = |pairs: &[(u64, f64, &Observation)]| -> Vec<(u64, f64)> {
+        pairs.iter().map(|(apart, ns, _)| (*apart, *ns)).collect()
+    };
+    let all = |pairs: &[(u64, f64, &'_ Observation)]| -> Vec<String> {
+        pairs.iter().map(|(_, _, o)| o.step.clone()).collect()
+    };
+    let declared = seen.cpu.and_then(|cpu| machine.cache_of(cpu, 1)).and_then(|c| c.line_bytes);
+    let bytes = line(&numbers(&cached)).filter(|line| !line.at_most).map(|line| line.bytes);
+    let decides = |apart: u64, pairs: &[(u64, f64, &'_ Observation)]| {
+        pairs.iter().position(|(a, ..)| *a == apart).filter(|i| *i > 0)
+    };
+    let at = bytes.and_then(|bytes| decides(bytes, &cached));
+    if let (Some(bytes), Some(at)) = (bytes, at) {
+        let (near, far) = (&cached[at - 1], &cached[at]);
+        let mut line = resting_on(&[near.2, far.2], "geometry.line", Labels::new(), Some(bytes as f64), Unit::Bytes);
+        let words = format!(
+            "words {} apart take {} ns, words {} apart {} ns",
+            Bytes(near.0),
+            format_ns(near.1),
+            Bytes(far.0),
+            format_ns(far.1)
+        );
+        line.note = Some(match declared {
+            Some(declared) if u64::from(declared) != bytes => format!("{words}; {declared} B declared"),
+            _ => words,
+        });
+        if let Some(declared) = declared {
+            line.labels = line.labels.whole(Labels::DECLARED, u64::from(declared));
+        }
+        line.evidence = all(&cached);
+        found.push(line);
+    }
+    if let (Some(bytes), Some((_, _, widest))) = (bytes, memory.last()) {
+        let reach = neighbours(&numbers(&memory), bytes);
+        let value = reach.unwrap_or(bytes) as f64;
+        let mut found_reach = derived(widest, "geometry.neighbours", Labels::new(), value, Unit::Bytes);
+        found_reach.note = Some(match reach {
+            Some(reach) => {
+                format!("from memory {} come together: lines are prefetched with their neighbours", Bytes(reach))
+            }
+            None => "from memory each line comes alone".to_owned(),
+        });
+        found_reach.evidence = all(&memory);
+        found.push(found_reach);
+    }
+    bytes
+}
+
+/// A size that is known to some percent: two digits are enough.
+fn measured(bytes: u64) -> String {
+    let step = (1u64 << bytes.max(1).ilog2()) / 32;
+    Bytes(bytes.div_ceil(step.max(1)) * step.max(1)).to_string()
+}
+
+/// A level and everything that is said about it.
+struct LevelView<'a> {
+    seen: &'a Seen<'a>,
+    name: &'a str,
+    level: &'a Level,
+    declared: Option<&'a Cache>,
+    /// The points between which the level ends.
+    edge: Vec<&'a Observation>,
+}
+
+impl<'a> LevelView<'a> {
+    fn new(seen: &'a Seen<'a>, machine: &'a Machine, name: &'a str, level: &'a Level) -> Self {
+        let number = name.strip_prefix('L').and_then(|n| n.parse().ok());
+        let declared = seen.cpu.zip(number).and_then(|(cpu, number)| machine.cache_of(cpu, number));
+        let at = |bytes: u64| {
+            let here = |(layout, o): &&(ChainLayout, &'a Observation)| {
+                *layout == ChainLayout::Random && o.labels.size().is_some_and(|s| s.0 == bytes)
+            };
+            seen.chases.iter().find(here).map(|(_, o)| *o)
+        };
+        // The low bound may lie a tenth below the last point on the level.
+        let last = seen.curve.iter().map(|(x, _)| *x).rfind(|x| level.size.high.is_some_and(|high| *x < high));
+        let edge = last.and_then(at).into_iter().chain(level.size.high.and_then(at)).collect();
+        Self { seen, name, level, declared, edge }
+    }
+
+    fn labels(&self) -> Labels {
+        Labels::new().text(Labels::TIER, self.name)
+    }
+
+    /// The size: exact where ways and their size are known and agree with the curve, between two footprints elsewhere.
+    fn size(&self, solved: Option<Ways>) -> Option<Finding> {
+        let Level { size: bounded, .. } = *self.level;
+        let high = bounded.high?;
+        let near = |bytes: u64| bytes as f64 >= AGREE * bounded.low as f64 && bytes as f64 * AGREE <= high as f64;
+        // Where ways do not show, pages may lie at random, and the curve leaves a level before its capacity.
+        let random = self.declared.and_then(|c| c.ways).filter(|_| solved.is_none());
+        let random = random.map_or(1.0, |ways| placed_at_random(u64::from(ways)));
+        let by_ways = solved.and_then(|w| w.size());
+        let exact = by_ways.filter(|bytes| near(*bytes));
+        let value = exact.unwrap_or((bounded.value as f64 / random) as u64);
+        let mut found = resting_on(&self.edge, "geometry.size", self.labels(), Some(value as f64), Unit::Bytes);
+        let mut notes = Vec::new();
+        match (exact, by_ways) {
+            (Some(_), _) => found.interval = bounds(value, Some(value)),
+            (None, by_ways) => {
+                found.interval = bounds(bounded.low, Some((high as f64 / random) as u64));
+                let leaves = format!("a tenth misses between {} and {}", Bytes(bounded.low), Bytes(high));
+                notes.push(if random < 1.0 {
+                    format!("{leaves}, as in {} whose pages lie at random", measured(value))
+                } else {
+                    leaves
+                });
+                notes.extend(by_ways.map(|b| format!("ways say {}, which the curve does not show", Bytes(b))));
+            }
+        }
+        if let Some(bytes) = self.declared.and_then(|c| c.bytes) {
+            found.labels = found.labels.whole(Labels::DECLARED, bytes);
+            let agrees =
+                if exact.is_some() { bytes == value } else { near(bytes) || near((bytes as f64 * random) as u64) };
+            if !agrees {
+                let cause = "a hypervisor that hides, a cache allocation limit, or others who use it too";
+                notes.push(format!("{} declared: {cause}", Bytes(bytes)));
+            }
+        }
+        found.note = (!notes.is_empty()).then(|| notes.join("; "));
+        Some(found)
+    }
+
+    fn time(&self) -> Option<Finding> {
+        // A point well inside: half the capacity.
+        let inside = self.seen.curve.iter().map(|(x, _)| *x).rfind(|x| *x <= self.level.size.low / 2)?;
+        let o = self.seen.at(ChainLayout::Random, inside)?;
+        Some(derived(o, "geometry.latency", self.labels(), self.level.ns, Unit::Ns))
+    }
+
+    fn ways(&self, solved: &Ways, line: Option<u64>) -> Vec<Finding> {
+        let decides = self.conflicts(solved);
+        let mut found =
+            resting_on(&decides, "geometry.ways", self.labels(), Some(solved.ways.value as f64), Unit::Count);
+        found.interval = bounds(solved.ways.low, solved.ways.high);
+        if let Some(ways) = self.declared.and_then(|c| c.ways) {
+            found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
+            if u64::from(ways) != solved.ways.value {
+                found.note = Some(format!("{ways} declared: cache allocation may limit ways"));
+            }
+        }
+        let mut out = vec![found];
+        if let (Some(way), Some(line)) = (solved.way_bytes, line) {
+            let mut sets = resting_on(&decides, "geometry.sets", self.labels(), Some((way / line) as f64), Unit::Count);
+            sets.note = Some(format!("a way of {} in lines of {line} B", Bytes(way)));
+            if let Some(declared) = self.declared.and_then(|c| c.sets) {
+                sets.labels = sets.labels.whole(Labels::DECLARED, u64::from(declared));
+            }
+            out.push(sets);
+        }
+        out
+    }
+
+    /// The chains that fit and those that do not, at the distances that tell the ways.
+    fn conflicts(&self, solved: &Ways) -> Vec<&'a Observation> {
+        let from = solved.way_bytes.unwrap_or(0);
+        let at = |curve: &Strided, nodes: u64| self.seen.at(ChainLayout::Scatter(curve.stride), nodes * curve.stride);
+        let telling = self.seen.strided.iter().filter(|c| c.stride >= from);
+        telling.flat_map(|c| [at(c, solved.ways.value), at(c, solved.ways.value + 1)]).flatten().collect()
+    }
+
+    /// Why no ways are told.
+    fn unresolved(&self, index: usize, hidden: bool, above: Option<u64>) -> Option<Finding> {
+        let mut found = resting_on(&self.edge, "geometry.ways", self.labels(), None, Unit::Count);
+        let page = self.edge.first().and_then(|o| o.labels.get(Labels::PAGE)?.parse::<PageKind>().ok());
+        found.note = Some(match above {
+            _ if index >= RESOLVED => {
+                "not resolved: slices are chosen by a hash, and placement beyond a page is random".to_owned()
+            }
+            Some(above) if hidden => format!("no more than the {above} of the level above, which hide them"),
+            _ if page == Some(PageKind::Base) => {
+                "not resolved on base pages, whose physical placement is random: ask for --page 2M or thp".to_owned()
+            }
+            _ => {
+                "not resolved: lines a power of two apart do not meet (hashed sets, or the hypervisor backs huge pages \
+                  by small ones)"
+                    .to_owned()
+            }
+        });
+        if let Some(ways) = self.declared.and_then(|c| c.ways) {
+            found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
+        }
+        Some(found)
+    }
+}
+
+/// Declared levels that do not show.
+fn missing(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
+    let Some(cpu) = seen.cpu else { return Vec::new() };
+    let Some((_, last)) =
+        seen.chases.iter().filter(|(l, _)| *l == ChainLayout::Random).max_by_key(|(_, o)| o.labels.size())
+    else {
+        return Vec::new();
+    };
+    let shown = |level: u8| seen.levels.iter().any(|(name, _)| *name == format!("L{level}"));
+    let hidden = machine.data_caches().filter(|c| c.cpus.contains(cpu) && !shown(c.level));
+    hidden
+        .map(|cache| {
+            let labels = Labels::new().text(Labels::TIER, format!("L{}", cache.level));
+            let labels = cache.bytes.into_iter().fold(labels, |labels, bytes| labels.whole(Labels::DECLARED, bytes));
+            let mut found = resting_on(&[last], "geometry.size", labels, None, Unit::Bytes);
+            let size = cache.bytes.map_or_else(String::new, |bytes| format!(" of {}", Bytes(bytes)));
+            found.verdict.suspect(
+                ReasonCode::Implausible,
+                format!("L{}{size} is declared and has no plateau of its own in the curve", cache.level),
+            );
+            found.note = Some(climb(seen));
+            found
+        })
+        .collect()
+}
+
+/// How the curve goes on behind the last level that shows.
+fn climb(seen: &Seen<'_>) -> String {
+    let from = seen.levels.last().map_or(0, |(_, level)| level.size.low);
+    let behind: Vec<&(u64, f64)> = seen.curve.iter().filter(|(x, _)| *x >= from).collect();
+    let mut steps: Vec<String> = Vec::new();
+    // Octave by octave, which is enough to see a climb.
+    let mut next = from;
+    for (bytes, ns) in behind {
+        if *bytes >= next {
+            steps.push(format!("{} {}", Bytes(*bytes), format_ns(*ns)));
+            next = bytes * 2;
+        }
+    }
+    format!("no plateau of its own; ns by footprint: {}", steps.join(", "))
+}

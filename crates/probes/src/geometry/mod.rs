@@ -1,0 +1,211 @@
+//! `geometry`: line, size, ways and sets of each cache level, and who shares it, by measurement.
+
+mod findings;
+mod seen;
+mod shared;
+pub mod solve;
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    CacheKind, ChainLayout, CpuId, Effort, Finding, KIB, MIB, Observation, PageKind, Plan, Refusal, Request, Step,
+};
+
+use crate::chasing::{Chase, Chaser, quarters};
+use crate::sizes::{SMALLEST, grid};
+use crate::steps::{check_node, default_page, max_seconds, once, scope_cpus};
+use crate::tiers::{dram_bytes, quiet_cpu};
+
+use seen::Seen;
+
+/// Distances within a block of a paired chain: words, half lines, a line, its neighbour, the next pair.
+const APART: [u64; 6] = [8, 16, 32, 64, 128, 256];
+/// Distances at which nodes meet in one set of the first two levels of every processor known: no way of a first level is larger
+/// than 64 KiB, and of second levels few are larger than 256 KiB.
+const MEETING: [u64; 3] = [64 * KIB, 256 * KIB, MIB];
+/// Chains of so many nodes are tried at each: every number of ways up to 24, and the larger ones that are built.
+const NODES: std::ops::RangeInclusive<u64> = 2..=26;
+const MORE_NODES: [u64; 3] = [31, 32, 33];
+/// Smaller distances, at which one node more than there are ways is tried: a way is as large as the smallest that still meets.
+const SMALLER: std::ops::Range<u32> = 6..18;
+/// Capacities are bounded to this ratio where the curve allows it.
+const FINE: f64 = 1.03;
+/// Capacities are resolved to whole multiples of this.
+const STEP: u64 = KIB;
+/// Footprint of the paired chain that misses the first level and stays in the second, where that is not declared to be smaller.
+const BEHIND_FIRST: u64 = 512 * KIB;
+
+/// What can be asked of the geometry probe: nothing yet.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GeometryParams {}
+
+/// The probe.
+pub struct Geometry;
+
+static ABOUT: About = About {
+    id: "geometry",
+    method: 1,
+    summary: "line, size, ways and sets of each cache level, and who shares it, held against what the system declares",
+    text: "All by chases of one thread on one core, each chain a proven cycle. The line: blocks of 512 bytes in random order, in each \
+the first word and then one a few bytes on; the second is free while both lie in one line. The same in memory shows whether neighbours \
+of a line come with it. The size of a level: where the latency of a random chain leaves the level's plateau, with the two footprints \
+between which that happens as bounds.\n\n\
+The ways: nodes a large power of two apart meet in one set, and as many stay as the set has ways, at every such distance alike. The \
+size of a way is the smallest distance at which one node more than that still misses; ways times that size is the size of the level, \
+exactly, and the number of sets is the way divided by the line. A set index takes address bits above the page, so on base pages only \
+levels whose way is no larger than a page are resolved; transparent or reserved huge pages resolve ways up to their size, if the \
+hypervisor backs them by huge pages as well.\n\n\
+Sharing: a chase that fits a level runs beside a thread on another cpu that streams through as much as the level holds, and beside \
+one that streams through 4 KiB. If the first costs more, the second cpu's memory evicts the chaser's: they share the level. One cpu \
+is tried of each relation (sibling, same cache, same socket, other socket).\n\n\
+Every number stands beside what the system declares. A difference is a finding: hypervisors hide caches or show those of the whole \
+socket, cache allocation (CAT, MPAM) limits ways, and other guests use part of what is shared.",
+    not: "It does not resolve the ways of last levels, whose slices are chosen by a hash of the address, and of levels that have no more \
+ways than the level above, which hides them. Sets are taken to be a power of two. The size of a shared level is what this thread can \
+have of it now, not what is soldered on.",
+    citations: &[
+        "Saavedra & Smith 1995, Measuring cache and TLB performance and their effect on benchmark run times, IEEE ToC 44(10)",
+        "Abel & Reineke 2013, Measurement-based modeling of the cache replacement policy, RTAS (ways by conflicting lines)",
+        "Yotov, Pingali & Stodghill 2005, Automatic measurement of memory hierarchy parameters, SIGMETRICS",
+    ],
+};
+
+impl Probe for Geometry {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan::default();
+        plan.rules.push(format!("chases on cpu {}, {} pages", planner.chaser.cpu, planner.page));
+        plan.rules.push("sizes are bounded, ways confirmed and sharing tried once the first steps tell where".into());
+        let only = [planner.chaser.cpu].into_iter().collect();
+        let memory = match dram_bytes(lab.machine, &only, request.scope.mem_node, &request.scope) {
+            Ok((bytes, rule)) => {
+                plan.rules.push(format!("memory: {rule}"));
+                bytes
+            }
+            Err(refusal) => {
+                plan.refused.push(refusal);
+                planner.behind_first() * 4
+            }
+        };
+        for size in grid(SMALLEST, memory, 4) {
+            plan.steps.push(planner.step("curve", size.0, ChainLayout::Random));
+        }
+        for apart in APART {
+            for bytes in [planner.behind_first(), memory] {
+                plan.steps.push(planner.step("shape", bytes, ChainLayout::Pair(apart)));
+            }
+        }
+        for stride in MEETING {
+            for nodes in NODES.chain(MORE_NODES) {
+                plan.steps.push(planner.strided(stride, nodes));
+            }
+        }
+        once(&mut plan.steps);
+        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
+        Ok(plan)
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let seen = Seen::new(observations, lab.machine);
+        let known: BTreeSet<&str> = observations.iter().map(|o| o.step.as_str()).collect();
+        let mut steps = planner.confirmed(&seen);
+        steps.retain(|step| !known.contains(step.id.as_str()));
+        if steps.is_empty() {
+            // Who shares what is asked when ways have told what levels there are; bounds only become finer.
+            steps = shared::steps(&planner.chaser, lab, planner.page, &seen);
+        }
+        steps.extend(planner.bounded(&seen));
+        steps
+    }
+
+    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let seen = Seen::new(observations, lab.machine);
+        let mut found = findings::geometry(&seen, lab.machine);
+        found.extend(shared::findings(observations, lab.machine));
+        found
+    }
+}
+
+/// Seconds an effort allows.
+fn effort_seconds(effort: Effort) -> f64 {
+    match effort {
+        Effort::Quick => 15.0,
+        Effort::Standard => 45.0,
+        Effort::Full => 240.0,
+    }
+}
+
+struct Planner<'a> {
+    chaser: Chaser<'a>,
+    lab: Lab<'a>,
+    page: PageKind,
+}
+
+impl<'a> Planner<'a> {
+    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        if !request.params.is_null() {
+            let wrong = |e: serde_json::Error| {
+                Refusal::new("the geometry request", e.to_string(), "see `tiermark help geometry`")
+            };
+            serde_json::from_value::<GeometryParams>(request.params.clone()).map_err(wrong)?;
+        }
+        check_node(&request.scope, lab.machine)?;
+        let cpu: CpuId = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
+        Ok(Self { chaser: Chaser { probe: "geometry", request, cpu }, lab, page })
+    }
+
+    fn step(&self, purpose: &str, bytes: u64, layout: ChainLayout) -> Step {
+        let chase = Chase { purpose, bytes, layout, page: self.page, chains: 1 };
+        self.chaser.step(&chase, self.chaser.shape())
+    }
+
+    fn strided(&self, stride: u64, nodes: u64) -> Step {
+        self.step("shape", stride * nodes, ChainLayout::Scatter(stride))
+    }
+
+    /// A footprint that misses the first level and stays in the second.
+    fn behind_first(&self) -> u64 {
+        let declared = self.lab.machine.cache_of(self.chaser.cpu, 2).filter(|c| c.kind != CacheKind::Instruction);
+        declared.and_then(|c| c.bytes).map_or(BEHIND_FIRST / 2, |bytes| (bytes / 2).min(BEHIND_FIRST))
+    }
+
+    /// Footprints between the bounds of each level that are still far apart.
+    fn bounded(&self, seen: &Seen<'_>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (_, level) in &seen.levels {
+            let (low, Some(high)) = (level.size.low, level.size.high) else { continue };
+            if high as f64 / low as f64 <= FINE {
+                continue;
+            }
+            let inside = quarters(low, high, STEP);
+            steps.extend(inside.into_iter().map(|bytes| self.step("curve", bytes, ChainLayout::Random)));
+        }
+        steps
+    }
+
+    /// As many nodes as there are ways, and one more, at every smaller distance.
+    fn confirmed(&self, seen: &Seen<'_>) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for (_, level) in seen.levels.iter().take(2) {
+            let Some(ways) = solve::ways(&seen.strided, level.ns, level.next_ns) else { continue };
+            for stride in SMALLER.map(|shift| 1 << shift) {
+                // Two more, since one wild point is no edge.
+                let fits = ways.ways.value;
+                steps.extend([fits, fits + 1, fits + 2].map(|nodes| self.strided(stride, nodes)));
+            }
+        }
+        // A chain needs two nodes and a region one line.
+        steps.retain(|step| step.setup.total_bytes().0 >= KIB);
+        steps
+    }
+}

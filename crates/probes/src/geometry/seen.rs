@@ -1,0 +1,147 @@
+//! What was seen, sorted for the solver.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{ChainLayout, CpuId, Labels, Machine, Observation};
+
+use super::solve::{Level, Strided, levels, split, ways};
+use crate::edges::boundary_names;
+use crate::ladder::{points, with_purpose};
+
+/// Two sizes of one level, by ways and by footprint, agree within this: the curve bends where the last lines are fought for.
+pub(super) const AGREE: f64 = 0.8;
+
+/// Observations by what they show.
+pub(super) struct Seen<'a> {
+    pub(super) cpu: Option<CpuId>,
+    /// Every step of this probe that has a number, with its layout.
+    pub(super) chases: Vec<(ChainLayout, &'a Observation)>,
+    /// Strided chains.
+    pub(super) strided: Vec<Strided>,
+    /// The levels of the footprint curve, named.
+    pub(super) levels: Vec<(String, Level)>,
+    /// The curve.
+    pub(super) curve: Vec<(u64, f64)>,
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn new(observations: &'a [Observation], machine: &Machine) -> Self {
+        let curve = points(with_purpose(observations, "curve"));
+        let layout = |o: &Observation| o.labels.get(Labels::LAYOUT)?.parse().ok();
+        let shapes = with_purpose(observations, "shape").chain(with_purpose(observations, "curve"));
+        let chases: Vec<(ChainLayout, &Observation)> =
+            shapes.filter(|o| o.value.is_some()).filter_map(|o| Some((layout(o)?, o))).collect();
+        let cpu = chases.first().and_then(|(_, o)| o.labels.get(Labels::CPUS)?.parse().ok());
+        let mut strides: BTreeMap<u64, Vec<(u64, f64)>> = BTreeMap::new();
+        for (layout, o) in &chases {
+            if let (ChainLayout::Scatter(stride), Some(size), Some(ns)) = (layout, o.labels.size(), o.value) {
+                strides.entry(*stride).or_default().push((size.0, ns));
+            }
+        }
+        let strided: Vec<Strided> = strides.into_iter().map(|(stride, points)| Strided { stride, points }).collect();
+        let levels = named(parted(levels(&curve), &curve, &strided), cpu, machine);
+        Self { cpu, chases, strided, levels, curve }
+    }
+
+    /// Paired chains: (distance, ns) of the smallest and of the largest footprint.
+    pub(super) fn pairs(&self) -> [Vec<(u64, f64, &'a Observation)>; 2] {
+        let size = |o: &Observation| o.labels.size().map_or(0, |s| s.0);
+        let paired: Vec<(u64, u64, f64, &Observation)> = self
+            .chases
+            .iter()
+            .filter_map(|(layout, o)| match layout {
+                ChainLayout::Pair(apart) => Some((size(o), *apart, o.value?, *o)),
+                _ => None,
+            })
+            .collect();
+        let of = |bytes: Option<u64>| {
+            let here = paired.iter().filter(|(size, ..)| Some(*size) == bytes);
+            here.map(|(_, apart, ns, o)| (*apart, *ns, *o)).collect()
+        };
+        let sizes = || paired.iter().map(|(size, ..)| *size);
+        let (least, most) = (sizes().min(), sizes().max());
+        [of(least), of(most.filter(|most| Some(*most) != least))]
+    }
+
+    /// The observation of a chain.
+    pub(super) fn at(&self, layout: ChainLayout, bytes: u64) -> Option<&'a Observation> {
+        let here =
+            |(l, o): &&(ChainLayout, &'a Observation)| *l == layout && o.labels.size().is_some_and(|s| s.0 == bytes);
+        self.chases.iter().find(here).map(|(_, o)| *o)
+    }
+}
+
+/// Levels with those parted whose ways tell that a smaller one hides in them.
+fn parted(levels: Vec<Level>, curve: &[(u64, f64)], strided: &[Strided]) -> Vec<Level> {
+    let mut out: Vec<Level> = Vec::new();
+    for level in levels {
+        let above = out.last().and_then(|l| l.size.high).unwrap_or(0);
+        let by_ways = ways(strided, level.ns, level.next_ns).and_then(|w| w.size());
+        let inside = by_ways.filter(|size| *size > above && (*size as f64) < AGREE * level.size.low as f64);
+        match inside.and_then(|size| split(curve, &level, size)) {
+            Some(two) => out.extend(two),
+            None => out.push(level),
+        }
+    }
+    out
+}
+
+/// Levels by name: by the declared caches where their sizes are near, in their order elsewhere.
+fn named(levels: Vec<Level>, cpu: Option<CpuId>, machine: &Machine) -> Vec<(String, Level)> {
+    let declared = machine.data_caches().filter(|c| cpu.is_some_and(|cpu| c.cpus.contains(cpu))).count();
+    let in_order = |index: usize| format!("L{}", index + 1);
+    if levels.len() == declared || declared == 0 {
+        return levels.into_iter().enumerate().map(|(i, level)| (in_order(i), level)).collect();
+    }
+    let estimates: Vec<f64> = levels.iter().map(|l| l.size.value as f64).collect();
+    let names = boundary_names(&estimates, cpu, machine);
+    let taken = names.clone();
+    let mut before = 0;
+    let mut out = Vec::new();
+    for (level, name) in levels.into_iter().zip(names) {
+        // A level far from any declared size follows the one before it, unless another lies nearer to that name.
+        let next = in_order(before);
+        let name = name.or_else(|| (!taken.contains(&Some(next.clone()))).then_some(next));
+        let Some(name) = name else { continue };
+        before = name.trim_start_matches('L').parse().unwrap_or(before + 1);
+        out.push((name, level));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::solve::Count;
+    use super::*;
+    use tiermark_model::{Cache, CacheKind, KIB, MIB};
+
+    fn names(sizes: &[u64], declared: &[u64]) -> Vec<String> {
+        let cache = |(level, bytes): (usize, &u64)| Cache {
+            level: level as u8 + 1,
+            kind: CacheKind::Unified,
+            bytes: Some(*bytes),
+            line_bytes: Some(64),
+            ways: None,
+            sets: None,
+            cpus: [1].into_iter().collect(),
+        };
+        let machine = Machine { caches: declared.iter().enumerate().map(cache).collect(), ..Machine::default() };
+        let level = |bytes: &u64| Level {
+            ns: 1.0,
+            next_ns: 4.0,
+            size: Count { value: *bytes, low: *bytes, high: Some(*bytes) },
+        };
+        named(sizes.iter().map(level).collect(), Some(1), &machine).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn levels_are_named_in_order_or_by_what_is_declared_near() {
+        let declared = [48 * KIB, MIB, 32 * MIB];
+        // A third of what is declared is a level all the same.
+        assert_eq!(names(&[48 * KIB, MIB, 2 * MIB], &declared), ["L1", "L2", "L3"]);
+        assert_eq!(names(&[48 * KIB, MIB], &declared), ["L1", "L2"]);
+        assert_eq!(names(&[48 * KIB, 30 * MIB], &declared), ["L1", "L3"]);
+        assert_eq!(names(&[48 * KIB, MIB, 30 * MIB], &[]), ["L1", "L2", "L3"]);
+        assert_eq!(names(&[48 * KIB, MIB, 30 * MIB], &[48 * KIB]), ["L1", "L2", "L3"]);
+    }
+}

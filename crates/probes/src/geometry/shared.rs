@@ -1,0 +1,128 @@
+//! Who shares a cache level, by measurement: whether another cpu's memory evicts the chaser's.
+
+use std::collections::BTreeMap;
+
+use tiermark_engine::Lab;
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Role, Step, Unit,
+};
+
+use super::seen::Seen;
+use crate::chasing::{Chaser, join, plain_kernel, resting_on};
+use crate::ladder::with_purpose;
+use crate::steps::setup;
+
+/// What the neighbour streams through where it is not to evict anything: a page.
+const LITTLE: u64 = 4 * KIB;
+/// Shared from here on: three quarters of a level beside as much as it holds leave the chaser some 60 % of its lines even where
+/// replacement is random, and each line lost costs at least three times as much.
+const SHARED: f64 = 1.25;
+/// Apart up to here: beyond what a busy neighbour costs through clocks and buses.
+const APART: f64 = 1.1;
+
+/// A chase that fits, beside a neighbour that fills the level, and beside one that does not: for each level and relation.
+pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &Seen<'_>) -> Vec<Step> {
+    let Some((kernel, _)) = plain_kernel(lab, "read") else { return Vec::new() };
+    let mut steps = Vec::new();
+    for (relation, other) in relations(lab.machine, chaser) {
+        for (name, level) in &seen.levels {
+            let subject = level.size.low / 4 * 3 / KIB * KIB;
+            for (beside, bytes) in [("full", level.size.value / KIB * KIB), ("little", LITTLE)] {
+                let labels = Labels::new()
+                    .text(Labels::PURPOSE, "shared")
+                    .text(Labels::TIER, name)
+                    .text(Labels::RELATION, &relation)
+                    .text(Labels::BESIDE, beside)
+                    .text(Labels::CPUS, format!("{},{other}", chaser.cpu))
+                    .whole(Labels::SIZE, subject);
+                let node = chaser.request.scope.mem_node;
+                let chase = Role::Chase { chains: 1 };
+                let layout = Layout::Chain(ChainLayout::Random);
+                let seed = chaser.request.seed;
+                let mut both = setup(&[chaser.cpu], Bytes(subject), node, page, layout, &chase, seed);
+                let load = Role::Load { kernels: vec![kernel.clone()], pause_ns: 0 };
+                let neighbour = setup(&[other], Bytes(bytes), node, page, Layout::Data, &load, seed);
+                join(&mut both, neighbour);
+                let id = format!("geometry/shared/{relation}/{name}/{beside}");
+                let stop = chaser.shape();
+                steps.push(Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop });
+            }
+        }
+    }
+    steps
+}
+
+/// One cpu of each relation to the chaser's, nearest first.
+fn relations(machine: &Machine, chaser: &Chaser<'_>) -> Vec<(String, CpuId)> {
+    let mut found: BTreeMap<(u8, String), CpuId> = BTreeMap::new();
+    let cpus = chaser.request.scope.cpus.clone().unwrap_or_else(|| machine.allowed_cpus.clone());
+    for other in cpus.intersection(&machine.allowed_cpus).iter().filter(|cpu| *cpu != chaser.cpu) {
+        if let Some(relation) = relation(machine, chaser.cpu, other) {
+            found.entry(relation).or_insert(other);
+        }
+    }
+    found.into_iter().map(|((_, name), cpu)| (name, cpu)).collect()
+}
+
+/// How near two cpus are, as declared: a rank and a name.
+fn relation(machine: &Machine, cpu: CpuId, other: CpuId) -> Option<(u8, String)> {
+    let (a, b) = (machine.cpu(cpu)?, machine.cpu(other)?);
+    if a.core == b.core {
+        return Some((0, "sibling".to_owned()));
+    }
+    let level = machine.data_caches().filter(|c| c.cpus.contains(cpu) && c.cpus.contains(other)).map(|c| c.level).min();
+    Some(match level {
+        Some(level) => (level, format!("same L{level}")),
+        None if a.socket == b.socket => (u8::MAX - 1, "same socket".to_owned()),
+        None => (u8::MAX, "other socket".to_owned()),
+    })
+}
+
+/// What a full neighbour costs more than a small one, for each level and relation, and whether that agrees with the system.
+pub(super) fn findings(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let full = with_purpose(observations, "shared").filter(|o| o.labels.is(Labels::BESIDE, "full"));
+    for beside in full {
+        let same = |o: &&Observation| {
+            [Labels::TIER, Labels::RELATION].iter().all(|key| o.labels.get(key) == beside.labels.get(key))
+                && o.labels.is(Labels::BESIDE, "little")
+        };
+        let Some(alone) = with_purpose(observations, "shared").find(same) else { continue };
+        let cost = beside.value.zip(alone.value).map(|(full, little)| full / little);
+        let declared = declared(beside, machine);
+        let mut labels = beside.labels.clone();
+        labels.0.remove(Labels::BESIDE);
+        labels.0.remove(Labels::PURPOSE);
+        if let Some(declared) = declared {
+            labels = labels.text(Labels::DECLARED, if declared { "shared" } else { "private" });
+        }
+        let mut found = resting_on(&[beside, alone], "geometry.shared", labels, cost.map(|c| c - 1.0), Unit::Ratio);
+        found.note = cost.map(|cost| words(cost, declared, beside, alone));
+        findings.push(found);
+    }
+    findings
+}
+
+fn words(cost: f64, declared: Option<bool>, beside: &Observation, alone: &Observation) -> String {
+    let times = alone.value.zip(beside.value).map_or_else(String::new, |(a, b)| format!(" ({a:.2} to {b:.2} ns)"));
+    let seen = match cost {
+        c if c >= SHARED => Some(true),
+        c if c <= APART => Some(false),
+        _ => None,
+    };
+    match (seen, declared) {
+        (None, _) => format!("not clear{times}"),
+        (Some(true), Some(false)) => format!("shared, though declared private{times}"),
+        (Some(false), Some(true)) => format!("apart, though declared shared{times}"),
+        (Some(true), _) => format!("shared{times}"),
+        (Some(false), _) => format!("apart{times}"),
+    }
+}
+
+/// Whether the system says that the two cpus share the level.
+fn declared(observation: &Observation, machine: &Machine) -> Option<bool> {
+    let level: u8 = observation.labels.get(Labels::TIER)?.strip_prefix('L')?.parse().ok()?;
+    let (a, b) = observation.labels.get(Labels::CPUS)?.split_once(',')?;
+    let (a, b): (CpuId, CpuId) = (a.parse().ok()?, b.parse().ok()?);
+    machine.cache_of(a, level).map(|cache| cache.cpus.contains(b))
+}

@@ -1,0 +1,307 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use tiermark_model::{KIB, MIB};
+use tiermark_stats::Rng;
+
+/// A table in KiB of footprint.
+fn table(stride: u64, points: &[(u64, f64)]) -> Strided {
+    Strided { stride, points: points.iter().map(|(kib, ns)| (kib * KIB, *ns)).collect() }
+}
+
+/// The published table of a Core i5-2520M (L1d 32 KiB of 8 ways, L2 256 KiB, L3 3 MiB), ns by footprint and stride.
+fn published() -> Vec<Strided> {
+    vec![
+        table(
+            64,
+            &[
+                (1, 1.3378),
+                (4, 1.3377),
+                (16, 1.3377),
+                (32, 1.3383),
+                (48, 4.0309),
+                (64, 4.042),
+                (192, 4.1621),
+                (320, 4.4299),
+                (448, 4.5742),
+                (576, 4.5899),
+                (832, 4.5934),
+            ],
+        ),
+        table(
+            1024,
+            &[
+                (4, 1.3377),
+                (16, 1.3377),
+                (32, 1.3378),
+                (48, 4.0224),
+                (64, 4.0165),
+                (192, 5.0334),
+                (320, 7.9592),
+                (448, 9.4245),
+            ],
+        ),
+        table(4096, &[(16, 1.3378), (32, 1.3378), (48, 4.0213), (64, 4.0081), (192, 4.411), (320, 8.3806)]),
+        table(8192, &[(32, 1.3377), (64, 1.3377), (128, 3.9894), (160, 4.0225), (192, 4.0188), (256, 4.0203)]),
+        table(16384, &[(32, 1.3377), (64, 1.3377), (128, 1.3378), (160, 3.7897), (192, 3.9955), (256, 4.0241)]),
+    ]
+}
+
+#[test]
+fn the_published_table_gives_its_l1() {
+    let curves = published();
+    let found = ways(&curves, 1.3378, 4.02).unwrap();
+    assert_eq!(found.ways.value, 8);
+    // 8 and 10 lines were tried at a stride of 16 KiB, and none between.
+    assert_eq!((found.ways.low, found.ways.high), (8, Some(9)));
+    assert_eq!((found.way_bytes, found.size()), (Some(4096), Some(32 * KIB)));
+    // At 64 KiB, where every line misses L1: what each stride pays.
+    let at = |curve: &Strided, kib: u64| curve.points.iter().find(|(bytes, _)| *bytes == kib * KIB).map(|(_, ns)| *ns);
+    let pays: Vec<(u64, f64)> = curves.iter().filter_map(|c| Some((c.stride, at(c, 192)?))).collect();
+    let line = line(&pays).unwrap();
+    // 64 bytes pay in full, and nothing shorter was measured.
+    assert_eq!(line, Line { bytes: 64, at_most: true });
+    assert_eq!(found.way_bytes.unwrap() / line.bytes, 64, "sets");
+    // The knees of the strides from 4 KiB on are at 8 lines each.
+    for curve in &curves[2..] {
+        assert_eq!(edge(&curve.points, 1.3378, 4.02).unwrap().fits, 8 * curve.stride, "stride {}", curve.stride);
+    }
+}
+
+/// A cache that replaces the least recently used line of each set.
+struct Lru {
+    sets: u64,
+    ways: usize,
+    ns: f64,
+}
+
+/// Mean time of lines visited round and round in one order: a set that holds more lines than it has ways misses all.
+fn visit(lines: &[u64], caches: &[Lru], memory_ns: f64) -> f64 {
+    let mut left: Vec<u64> = lines.to_vec();
+    let mut total = 0.0;
+    for cache in caches {
+        let mut sets: BTreeMap<u64, usize> = BTreeMap::new();
+        for line in lines {
+            *sets.entry(line % cache.sets).or_default() += 1;
+        }
+        let hits = |line: &u64| sets[&(line % cache.sets)] <= cache.ways;
+        total += left.iter().filter(|line| hits(line)).count() as f64 * cache.ns;
+        left.retain(|line| !hits(line));
+    }
+    (total + left.len() as f64 * memory_ns) / lines.len() as f64
+}
+
+fn machine(l1: (u64, usize), l2: (u64, usize)) -> Vec<Lru> {
+    let cache = |(bytes, ways): (u64, usize), ns| Lru { sets: bytes / 64 / ways as u64, ways, ns };
+    vec![cache(l1, 1.33), cache(l2, 4.67)]
+}
+
+fn strided(caches: &[Lru], noise: f64, rng: &mut Rng) -> Vec<Strided> {
+    let strides = (6..=20).map(|shift| 1u64 << shift);
+    strides
+        .map(|stride| {
+            let point = |nodes: u64| {
+                let lines: Vec<u64> = (0..nodes).map(|i| i * stride / 64).collect();
+                (nodes * stride, visit(&lines, caches, 16.7) * (1.0 + noise * rng.normal()))
+            };
+            Strided { stride, points: (2..=34).map(point).collect() }
+        })
+        .collect()
+}
+
+#[test]
+fn ways_are_exact_under_noise() {
+    // 48 KiB of 12 ways over 1.25 MiB of 20; 32 KiB of 8 over 1.75 MiB of 14; 64 KiB of 4 over 640 KiB of 10.
+    for (l1, l2) in [
+        ((48 * KIB, 12), (1280 * KIB, 20)),
+        ((32 * KIB, 8), (1792 * KIB, 14)),
+        ((64 * KIB, 4), (640 * KIB, 10)),
+        ((80 * KIB, 5), (MIB, 16)),
+    ] {
+        for seed in 0..20 {
+            let curves = strided(&machine(l1, l2), 0.01, &mut Rng::new(seed));
+            for ((bytes, count), level, next) in [(l1, 1.33, 4.67), (l2, 4.67, 16.7)] {
+                let found = ways(&curves, level, next).unwrap_or_else(|| panic!("{bytes} bytes, seed {seed}"));
+                assert_eq!((found.ways.value, found.ways.exact()), (count as u64, true), "{bytes}, seed {seed}");
+                assert_eq!(found.size(), Some(bytes), "seed {seed}: {found:?}");
+            }
+        }
+    }
+}
+
+/// A footprint curve with hits in proportion to capacity over footprint (soft), or with everything missing beyond the
+/// capacity (sharp).
+fn footprints(sizes: &[u64], soft: bool, noise: f64, rng: &mut Rng) -> Vec<(u64, f64)> {
+    let times = [1.33, 4.67, 16.7, 95.0];
+    let mut points = Vec::new();
+    let mut bytes = 4096.0;
+    while bytes < 512e6 {
+        let mut held = 0.0;
+        let mut ns = 0.0;
+        for (size, time) in sizes.iter().zip(times) {
+            let share = *size as f64 / bytes;
+            let fits = if share >= 1.0 {
+                1.0
+            } else if soft {
+                share
+            } else {
+                0.0
+            };
+            ns += (fits - held).max(0.0) * time;
+            held = fits.max(held);
+        }
+        ns += (1.0 - held) * times[3];
+        points.push((bytes as u64, ns * (1.0 + noise * rng.normal())));
+        bytes *= 2f64.powf(1.0 / 6.0);
+    }
+    points
+}
+
+#[test]
+fn sizes_lie_within_their_bounds_under_noise() {
+    let machines =
+        [[48 * KIB, 1280 * KIB, 28 * MIB], [32 * KIB, 1792 * KIB, 36 * MIB], [96 * KIB, 3000 * KIB, 33_333 * KIB]];
+    for sizes in machines {
+        for seed in 0..20 {
+            for soft in [true, false] {
+                let found = levels(&footprints(&sizes, soft, 0.01, &mut Rng::new(seed)));
+                assert_eq!(found.len(), 3, "{sizes:?} soft {soft} seed {seed}: {found:?}");
+                for (level, size) in found.iter().zip(sizes) {
+                    let Count { low, high, value } = level.size;
+                    assert!(low <= size && size <= high.unwrap(), "{size} soft {soft} seed {seed}: {:?}", level.size);
+                    assert!((value as f64 / size as f64 - 1.0).abs() < 0.15, "{size} soft {soft}: {value}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_at_random_miss_before_the_capacity() {
+    // Simulated: 1 MiB of 16 ways, 16 colours, pages drawn by lot; the share of pages in colours with more than 16.
+    for (ways, colours) in [(16, 16), (8, 128)] {
+        let pages = (placed_at_random(ways as u64) * (ways * colours) as f64).round() as usize;
+        let mut rng = Rng::new(5);
+        let mut crowded = 0;
+        for _ in 0..2000 {
+            let mut held = vec![0; colours];
+            (0..pages).for_each(|_| held[rng.below(colours)] += 1);
+            crowded += held.iter().filter(|k| **k > ways).sum::<usize>();
+        }
+        let share = crowded as f64 / (2000 * pages) as f64;
+        assert!((share - 0.1).abs() < 0.02, "{ways} ways: {share}");
+    }
+    assert!(placed_at_random(16) > placed_at_random(4) && placed_at_random(1) > 0.0 && placed_at_random(0) == 0.0);
+}
+
+#[test]
+fn lines_and_their_neighbours_are_told_apart() {
+    // Words of one line cost a hit for the second, lines that are fetched in pairs about half.
+    let pays = |line: u64, reach: u64| -> Vec<(u64, f64)> {
+        let ns = |apart: u64| match apart {
+            _ if apart < line => 48.0,
+            _ if apart < reach => 60.0,
+            _ => 95.0,
+        };
+        [8, 16, 32, 64, 128, 256].map(|apart| (apart, ns(apart))).to_vec()
+    };
+    for long in [32, 64, 128] {
+        let cached: Vec<(u64, f64)> = pays(long, long);
+        assert_eq!(line(&cached), Some(Line { bytes: long, at_most: false }));
+        assert_eq!(neighbours(&cached, long), None);
+    }
+    assert_eq!(neighbours(&pays(64, 128), 64), Some(128));
+    assert_eq!(neighbours(&pays(64, 256), 64), Some(256));
+    assert_eq!(line(&[(8, 1.0)]), None);
+}
+
+fn translated(l1: u64, l2: u64, soft: bool, noise: f64, rng: &mut Rng) -> Vec<(u64, f64, f64)> {
+    let mut points = Vec::new();
+    let mut pages = 4.0;
+    while pages <= 32768.0 {
+        let n = pages as u64;
+        let miss = |entries: u64| match n {
+            _ if n <= entries => 0.0,
+            _ if soft => 1.0 - entries as f64 / n as f64,
+            _ => 1.0,
+        };
+        let packed = if n * 64 <= 32 * KIB { 1.33 } else { 4.67 };
+        let apart = packed + 2.3 * miss(l1) + 12.0 * miss(l2);
+        points.push((n, apart * (1.0 + noise * rng.normal()), packed * (1.0 + noise * rng.normal())));
+        pages *= 2f64.powf(1.0 / 8.0);
+    }
+    points
+}
+
+#[test]
+fn buffers_lie_within_their_bounds_under_noise() {
+    for (l1, l2) in [(64, 2048), (96, 3072), (72, 1536), (48, 4096)] {
+        for seed in 0..20 {
+            let found = translation(&translated(l1, l2, false, 0.005, &mut Rng::new(seed)));
+            assert_eq!(found.buffers.len(), 2, "{l1} {l2} seed {seed}: {found:?}");
+            for (buffer, entries) in found.buffers.iter().zip([l1, l2]) {
+                let Count { low, high, value } = buffer.entries;
+                assert!(low <= entries && entries <= high.unwrap(), "{entries}, seed {seed}: {:?}", buffer.entries);
+                assert_eq!(value, entries, "seed {seed}: {:?}", buffer.entries);
+            }
+            assert!((found.buffers[0].miss_ns - 2.3).abs() < 0.3, "{found:?}");
+            assert!((found.walk_ns.unwrap() - 14.3).abs() < 0.5, "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn sets_that_fill_unevenly_leave_wide_bounds_around_the_capacity() {
+    // As measured on a Zen 5 in a guest on a busy machine, whose second level holds 4,096: pages and what translation costs.
+    let bend = [(16, 0.0), (32, 0.0), (64, 0.0), (91, 0.0), (96, 0.0), (97, 0.55), (99, 1.6), (128, 1.6), (181, 1.6)];
+    let bend = bend.into_iter().chain([(256, 1.6), (362, 1.6), (512, 1.6), (724, 1.6), (1024, 1.6), (1448, 1.65)]);
+    let bend = bend.chain([(2048, 2.0), (2435, 2.3), (2896, 3.4), (3158, 4.7), (3444, 4.6), (4096, 7.8), (4871, 8.8)]);
+    let bend = bend.chain([(5793, 10.4), (6889, 12.0), (8192, 13.2), (9742, 13.4), (11585, 13.5), (16384, 13.6)]);
+    let points: Vec<(u64, f64, f64)> = bend.map(|(pages, cost)| (pages, 0.92 + cost, 0.92)).collect();
+    let found = translation(&points);
+    // With one page too many a third of the step is paid: 96 to 98.
+    assert_eq!(found.buffers[0].entries, Count { value: 96, low: 96, high: Some(98) });
+    let Count { value, low, high } = found.buffers[1].entries;
+    assert!((2000..4096).contains(&low) && (4095..5000).contains(&high.unwrap()), "{:?}", found.buffers[1]);
+    assert_eq!(value, roundest(low, high.unwrap()));
+}
+
+#[test]
+fn buffers_larger_than_what_was_tried_are_not_made_up() {
+    let points: Vec<_> = translated(64, 1 << 20, false, 0.005, &mut Rng::new(3));
+    let found = translation(&points);
+    assert_eq!((found.buffers.len(), found.buffers[0].entries.value), (1, 64));
+    assert!(found.tried > 30_000);
+    assert_eq!(translation(&[]), Translation::default());
+}
+
+#[test]
+fn nothing_is_solved_where_nothing_conflicts() {
+    // Hashed sets: every stride holds as many lines as were tried.
+    let flat = |stride: u64| Strided { stride, points: (2..40).map(|n| (n * stride, 1.33)).collect() };
+    assert_eq!(ways(&[flat(4096), flat(8192)], 1.33, 4.67), None);
+    assert!(levels(&[]).is_empty());
+    assert_eq!(edge(&[(1, 9.0), (2, 9.0)], 1.0, 4.0), None);
+    // One wild point is no edge.
+    let wild = [(1, 1.0), (2, 3.0), (3, 1.0), (4, 4.0), (5, 4.0)];
+    assert_eq!(edge(&wild, 1.0, 4.0), Some(Edge { fits: 3, misses: Some(4) }));
+}
+
+#[test]
+fn the_roundest_number_is_found() {
+    for (low, high, round) in [(93, 98, 96), (70, 73, 72), (2000, 2100, 2048), (1500, 1570, 1536), (7, 7, 7), (0, 5, 4)]
+    {
+        assert_eq!(roundest(low, high), round);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_input_breaks_the_solver(points in prop::collection::vec((0u64..1 << 40, 0.0f64..1e6), 0..40), stride in 0u64..1 << 22) {
+        let _ = levels(&points);
+        let _ = line(&points);
+        let _ = neighbours(&points, 64);
+        let _ = ways(&[Strided { stride, points: points.clone() }, Strided { stride: stride * 2, points: points.clone() }], 1.0, 4.0);
+        let _ = translation(&points.iter().map(|(x, y)| (*x, *y, y / 2.0)).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,135 @@
+//! `granularity`: what small and random accesses waste, by page size: 8 bytes of a line, whole lines, and in order.
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, Effort, Finding, Labels, Layout, Metric, Observation, PageKind, Plan, Refusal, Request, Role, Step, Unit,
+    format_gbs,
+};
+
+use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
+use crate::ladder::{derived, with_purpose};
+use crate::steps::{check_node, headline, max_seconds, once, scope_cpus, setup};
+use crate::tiers::{dram_bytes, quiet_cpu};
+
+/// The operations, each in its three sizes.
+const OPERATIONS: [(&str, [&str; 3]); 2] =
+    [("read", ["read.random8", "read.random", "read"]), ("write", ["write.random8", "write.random", "write"])];
+/// Names of the three.
+const SIZES: [&str; 3] = ["8 B random", "64 B random", "sequential"];
+/// Wanted half-width of the interval.
+const PRECISION: f64 = 0.02;
+
+/// What can be asked of the granularity probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GranularityParams {
+    /// Page sizes; none means all that can be had.
+    pub pages: Vec<PageKind>,
+}
+
+/// The probe.
+pub struct Granularity;
+
+static ABOUT: About = About {
+    id: "granularity",
+    method: 1,
+    summary: "useful bytes a second of 8-byte and whole-line random access and of sequential access, by page size",
+    text: "One thread reads, or writes, memory that is larger than all caches: 8 bytes of each line in random order, whole lines in \
+random order, and all lines in rising order. Useful bytes are counted, so 8 of 64 count where 8 are used; memory moves the whole line \
+each time, for a write twice. Each is measured on every page size that can be had: random access pays for page walks on small pages.",
+    not: "The order of the lines is read from an array beside the measured memory: 4 bytes a line of sequential traffic more, which are \
+not counted. Several random accesses are under way at once; it is not latency.",
+    citations: &[
+        "McCalpin 1995, Memory bandwidth and machine balance in current high performance computers (useful bytes)",
+    ],
+};
+
+impl Probe for Granularity {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let params: GranularityParams = if request.params.is_null() {
+            GranularityParams::default()
+        } else {
+            let wrong = |e: serde_json::Error| {
+                Refusal::new("the granularity request", e.to_string(), "see `tiermark help granularity`")
+            };
+            serde_json::from_value(request.params.clone()).map_err(wrong)?
+        };
+        check_node(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let (bytes, rule) =
+            dram_bytes(lab.machine, &[cpu].into_iter().collect(), request.scope.mem_node, &request.scope)?;
+        let mut plan = Plan { rules: vec![format!("memory: {rule}, cpu {cpu}")], ..Plan::default() };
+        for page in pages(&params, request, lab) {
+            for (operation, ops) in OPERATIONS {
+                for (name, op) in SIZES.iter().zip(ops) {
+                    let Some((kernel, random)) = plain_kernel(lab, op) else { continue };
+                    let layout = if random { Layout::Permuted } else { Layout::Data };
+                    let labels = Labels::new()
+                        .text(Labels::PURPOSE, "granularity")
+                        .text(Labels::OP, operation)
+                        .text(Labels::PAGE, page)
+                        .text(Labels::LAYOUT, name)
+                        .whole(Labels::SIZE, bytes)
+                        .text(Labels::CPUS, cpu)
+                        .text(Labels::KERNEL, &kernel);
+                    let role = Role::Stream { kernel, rivals: Vec::new() };
+                    let setup = setup(&[cpu], Bytes(bytes), request.scope.mem_node, page, layout, &role, request.seed);
+                    let stop = headline(request.effort, request.precision.unwrap_or(PRECISION));
+                    let id = format!("granularity/{page}/{op}");
+                    plan.steps.push(Step { id, labels, phase: 0, metric: Metric::Bandwidth, setup, stop });
+                }
+            }
+        }
+        once(&mut plan.steps);
+        let effort = if request.effort == Effort::Full { 120.0 } else { 30.0 };
+        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        Ok(plan)
+    }
+
+    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for observation in with_purpose(observations, "granularity") {
+            let mut found =
+                derived(observation, "granularity.rate", observation.labels.clone(), 0.0, Unit::BytesPerSecond);
+            (found.value, found.interval) = (observation.value, observation.interval);
+            findings.push(found);
+        }
+        findings.extend(with_purpose(observations, "granularity").filter_map(|o| wasted(observations, o)));
+        findings
+    }
+}
+
+/// What 8 bytes a line come to of whole lines in the same order.
+fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> {
+    let same = |o: &&Observation| {
+        o.labels.is(Labels::LAYOUT, SIZES[1])
+            && [Labels::OP, Labels::PAGE].iter().all(|key| o.labels.get(key) == small.labels.get(key))
+    };
+    let whole = with_purpose(observations, "granularity").find(same)?;
+    let (small_rate, whole_rate) = (small.value.filter(|_| small.labels.is(Labels::LAYOUT, SIZES[0]))?, whole.value?);
+    let mut labels = small.labels.clone();
+    labels.0.retain(|key, _| key == Labels::OP || key == Labels::PAGE);
+    let share = small_rate / whole_rate;
+    let mut found = resting_on(&[small, whole], "granularity.useful", labels, Some(share), Unit::Ratio);
+    found.note = Some(format!(
+        "{} GB/s of lines are touched for {} GB/s that are used",
+        format_gbs(small_rate * 8.0),
+        format_gbs(small_rate)
+    ));
+    Some(found)
+}
+
+/// The page sizes: those asked for, or all that can be had.
+fn pages(params: &GranularityParams, request: &Request, lab: Lab<'_>) -> Vec<PageKind> {
+    match request.scope.page {
+        Some(page) => vec![page],
+        None if params.pages.is_empty() => pages_to_be_had(lab.machine, 0),
+        None => params.pages.clone(),
+    }
+}

@@ -1,0 +1,149 @@
+//! `mlp`: how many misses a core keeps in flight, by following several chains at once.
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    ChainLayout, Effort, Finding, Labels, Observation, Plan, Refusal, Request, Step, Unit, format_ns,
+};
+
+use crate::chasing::{Chase, Chaser, resting_on};
+use crate::ladder::{derived, with_purpose};
+use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus};
+use crate::tiers::{ladder, quiet_cpu};
+
+/// Chains followed at once; none means these.
+const CHAINS: [u8; 14] = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32];
+/// With little time: enough to see where it ends.
+const FEW: [u8; 6] = [1, 4, 8, 12, 16, 32];
+/// A time within this of the best is as good: the fewest chains that reach it are named.
+const AS_GOOD: f64 = 1.03;
+/// Wanted half-width of the interval.
+const PRECISION: f64 = 0.02;
+
+/// What can be asked of the mlp probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MlpParams {
+    /// Chains followed at once, 1 to 32.
+    pub chains: Vec<u8>,
+}
+
+/// The probe.
+pub struct Mlp;
+
+static ABOUT: About = About {
+    id: "mlp",
+    method: 1,
+    summary: "memory-level parallelism: misses one core keeps in flight, per tier, by 1 to 32 independent chains",
+    text: "One thread follows several independent chains of pointers in turn: each chain waits for itself only, so as many loads are \
+under way as there are chains, until the core has no room for more. Time an access falls with the chains until then. By Little's law \
+the loads under way are the latency of one divided by the time an access takes: the most of any number of chains is what the core \
+keeps in flight. A core's bandwidth from a tier, without prefetchers, is that number of lines each latency.",
+    not: "It is not the number of line fill buffers: those of the outer levels, the out-of-order window and the chases' own instructions \
+limit it as well (32 chains are 32 registers and spills), and for L1 the loads that can be issued, not misses. Latency under that load \
+may be longer than the idle one that is divided, so the true number in flight may be higher.",
+    citations: &[
+        "Little 1961, A proof for the queuing formula L = λW, Operations Research 9(3)",
+        "Glew 1998, MLP yes! ILP no!, ASPLOS Wild and Crazy Ideas (memory-level parallelism)",
+    ],
+};
+
+impl Probe for Mlp {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let params: MlpParams = if request.params.is_null() {
+            MlpParams::default()
+        } else {
+            let wrong =
+                |e: serde_json::Error| Refusal::new("the mlp request", e.to_string(), "see `tiermark help mlp`");
+            serde_json::from_value(request.params.clone()).map_err(wrong)?
+        };
+        check_node(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let mut chains = match (params.chains.as_slice(), request.effort) {
+            ([], Effort::Quick) => FEW.to_vec(),
+            ([], _) => CHAINS.to_vec(),
+            (asked, _) => asked.to_vec(),
+        };
+        // One chain is the latency that all others are held against.
+        chains.push(1);
+        chains.sort_unstable();
+        chains.dedup();
+        let chaser = Chaser { probe: "mlp", request, cpu };
+        let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
+        let rungs = ladder(lab.machine, &[cpu].into_iter().collect(), &request.scope);
+        let mut plan = Plan { rules: rungs.rules, refused: rungs.refused, ..Plan::default() };
+        for tier in rungs.tiers {
+            for chains in &chains {
+                let chase =
+                    Chase { purpose: "mlp", bytes: tier.bytes, layout: ChainLayout::Random, page, chains: *chains };
+                let mut step: Step =
+                    chaser.step(&chase, headline(request.effort, request.precision.unwrap_or(PRECISION)));
+                step.id = format!("mlp/{}/{chains}", tier.name);
+                step.labels = step.labels.text(Labels::TIER, &tier.name);
+                if let Some(node) = tier.node {
+                    step.setup.regions.iter_mut().for_each(|r| r.nodes = [node].into_iter().collect());
+                }
+                plan.steps.push(step);
+            }
+        }
+        once(&mut plan.steps);
+        let effort = match request.effort {
+            Effort::Quick => 8.0,
+            Effort::Standard => 30.0,
+            Effort::Full => 120.0,
+        };
+        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        if plan.steps.is_empty() {
+            let none = || Refusal::new("mlp", "no tier is left to measure", "allow more with --max-mem");
+            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+        }
+        Ok(plan)
+    }
+
+    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut tiers: Vec<&str> = Vec::new();
+        for observation in with_purpose(observations, "mlp") {
+            let tier = observation.labels.get(Labels::TIER).unwrap_or_default();
+            if !tiers.contains(&tier) {
+                tiers.push(tier);
+            }
+            let labels = observation.labels.clone();
+            let mut found = derived(observation, "mlp.access", labels, 0.0, Unit::Ns);
+            (found.value, found.interval) = (observation.value, observation.interval);
+            findings.push(found);
+        }
+        findings.extend(tiers.into_iter().filter_map(|tier| in_flight(observations, tier)));
+        findings
+    }
+}
+
+/// The most accesses of a tier under way at once.
+fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
+    let of_tier: Vec<(u64, f64, &Observation)> = with_purpose(observations, "mlp")
+        .filter(|o| o.labels.is(Labels::TIER, tier))
+        .filter_map(|o| Some((o.labels.number(Labels::CHAINS)?, o.value?, o)))
+        .collect();
+    let (_, latency, single) = of_tier.iter().find(|(chains, ..)| *chains == 1)?;
+    let best = of_tier.iter().map(|(_, ns, _)| *ns).fold(f64::INFINITY, f64::min);
+    let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
+    let most = of_tier.iter().map(|(chains, ..)| *chains).max()?;
+    let mut labels = Labels::new().text(Labels::TIER, tier);
+    let still_falls = *chains == most && most > 1;
+    if still_falls {
+        labels = labels.text(Labels::STATISTIC, "at least");
+    }
+    let mut found = resting_on(&[single, reached], "mlp.in_flight", labels, Some(latency / best), Unit::Count);
+    let times = format!("{} ns alone, {} ns an access", format_ns(*latency), format_ns(*ns));
+    found.note = Some(if still_falls {
+        format!("{times} with {chains} chains, and still falling: at least")
+    } else {
+        format!("{times} from {chains} chains on")
+    });
+    Some(found)
+}

@@ -1,0 +1,304 @@
+//! `tlb`: how many pages the data translation buffers hold, and what missing them costs.
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Refusal, Request, Step,
+    Unit,
+};
+
+use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_on};
+use crate::geometry::solve::{Buffer, Translation, translation};
+use crate::ladder::with_purpose;
+use crate::sizes::grid;
+use crate::steps::{check_node, default_page, max_seconds, once, scope_cpus};
+use crate::tiers::{memory_cap, quiet_cpu};
+
+/// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages spread
+/// over the sets of the caches as those of a packed chain do.
+const LINE: u64 = 64;
+/// Smaller pages that a hypervisor may split a page into: each page's line lies one of them further too, so that entries for the
+/// pieces spread over the sets of the buffer as those of whole pages do.
+const PIECES: [u64; 2] = [4 * KIB, 2 << 20];
+/// Pages tried at least and at most: from fewer than any first level holds to four times the largest second level built.
+const FEWEST: u64 = 8;
+const MOST: u64 = 16_384;
+/// Bounds of a level are this near to each other before it is left alone.
+const FINE: f64 = 1.012;
+
+/// What can be asked of the tlb probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TlbParams {
+    /// Page sizes; none means all that can be had.
+    pub pages: Vec<PageKind>,
+}
+
+/// The probe.
+pub struct Tlb;
+
+static ABOUT: About = About {
+    id: "tlb",
+    method: 1,
+    summary: "entries of each data TLB level, and the cost of a miss and of a walk, per page size",
+    text: "A chase of one line a page, in random order of the pages, against a chase of as many lines side by side. Each page's line \
+lies one line further in its page than that of the page before (in a huge page one base page and a line), so both chains spread alike \
+over the sets of the caches, and what the first costs more is translation. By number of pages that difference rises in steps: the first where the first level of the data \
+TLB is full, by the cost of the second; then where the second is full, by the cost of a walk. The pages between which a step lies are \
+narrowed down until they are neighbours or 1 % apart; within them, the roundest number is given.\n\n\
+Every page size that can be had is tried: base pages, transparent huge pages, and reserved ones where pages are free. Large pages \
+need much memory for many entries; where it ends before a step was seen, the entries are at least those tried.",
+    not: "A walk's cost is that of walks whose page tables lie in the caches, as they do for the pages tried. In a guest a walk goes \
+through the hypervisor's tables too, and entries may stand for the smaller of the guest's and the host's page. The TLB of instructions \
+is not measured.",
+    citations: &[
+        "Saavedra & Smith 1995, Measuring cache and TLB performance and their effect on benchmark run times, IEEE ToC 44(10)",
+        "Bhargava, Serebrin, Spadini & Manne 2008, Accelerating two-dimensional page walks for virtualized systems, ASPLOS",
+    ],
+};
+
+impl Probe for Tlb {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan::default();
+        plan.rules.push(format!("chases on cpu {}; packed chains on {} pages", planner.chaser.cpu, planner.packed));
+        for page in planner.pages() {
+            let Some(bytes) = page_bytes(page, lab.machine) else { continue };
+            match planner.most(page, bytes) {
+                Ok((most, why)) => {
+                    plan.rules.push(format!("{page} pages: up to {most} ({why})"));
+                    for pages in grid(FEWEST * KIB, most * KIB, planner.per_octave(bytes)) {
+                        plan.steps.extend(planner.pair(page, bytes, pages.0 / KIB));
+                    }
+                }
+                Err(refusal) => plan.refused.push(refusal),
+            }
+        }
+        once(&mut plan.steps);
+        if plan.steps.is_empty() {
+            let none = || Refusal::new("tlb", "no page size is left to measure", "allow more with --max-mem");
+            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+        }
+        let effort = match request.effort {
+            Effort::Quick => 15.0,
+            Effort::Standard => 45.0,
+            Effort::Full => 300.0,
+        };
+        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        Ok(plan)
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let mut steps = Vec::new();
+        for page in planner.pages() {
+            let Some(bytes) = page_bytes(page, lab.machine) else { continue };
+            let seen = Seen::new(observations, page, bytes);
+            for Buffer { entries, .. } in seen.solved.buffers {
+                let Some(most) = entries.high.filter(|most| *most as f64 > entries.low as f64 * FINE) else { continue };
+                for pages in quarters(entries.low, most + 1, 1) {
+                    steps.extend(planner.pair(page, bytes, pages));
+                }
+            }
+        }
+        steps
+    }
+
+    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let mut findings = Vec::new();
+        for page in planner.pages() {
+            let Some(bytes) = page_bytes(page, lab.machine) else { continue };
+            let seen = Seen::new(observations, page, bytes);
+            if seen.points.len() > 2 {
+                findings.extend(seen.findings());
+            }
+        }
+        findings
+    }
+}
+
+/// Bytes of a page of this kind; `None` where the machine has none.
+fn page_bytes(page: PageKind, machine: &Machine) -> Option<u64> {
+    match page {
+        PageKind::Base => Some(if machine.page_bytes > 0 { machine.page_bytes } else { 4 * KIB }),
+        PageKind::Thp => machine.system.thp_bytes.filter(|_| machine.system.thp.as_deref() != Some("never")),
+        PageKind::Huge(bytes) => Some(bytes),
+    }
+}
+
+/// From the line in one page to the line in the next.
+fn pitch(page_bytes: u64) -> u64 {
+    page_bytes + PIECES.iter().filter(|piece| **piece < page_bytes).sum::<u64>() + LINE
+}
+
+struct Planner<'a> {
+    chaser: Chaser<'a>,
+    lab: Lab<'a>,
+    params: TlbParams,
+    /// The page size of packed chains: the largest that costs nothing to have.
+    packed: PageKind,
+}
+
+impl<'a> Planner<'a> {
+    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params = if request.params.is_null() {
+            TlbParams::default()
+        } else {
+            let wrong =
+                |e: serde_json::Error| Refusal::new("the tlb request", e.to_string(), "see `tiermark help tlb`");
+            serde_json::from_value(request.params.clone()).map_err(wrong)?
+        };
+        check_node(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        Ok(Self { chaser: Chaser { probe: "tlb", request, cpu }, lab, params, packed: default_page(lab.machine) })
+    }
+
+    /// The page sizes: those asked for, or base pages, transparent huge pages, and reserved ones of which some are free.
+    fn pages(&self) -> Vec<PageKind> {
+        if let Some(page) = self.chaser.request.scope.page {
+            return vec![page];
+        }
+        if !self.params.pages.is_empty() {
+            return self.params.pages.clone();
+        }
+        pages_to_be_had(self.lab.machine, FEWEST)
+    }
+
+    /// Most pages that are tried, and what limits them.
+    fn most(&self, page: PageKind, bytes: u64) -> Result<(u64, String), Refusal> {
+        let scope = &self.chaser.request.scope;
+        let cpus = [self.chaser.cpu].into_iter().collect();
+        let (cap, why) = memory_cap(self.lab.machine, &cpus, scope.mem_node, scope);
+        // Zeroing huge pages takes a second for some gigabytes, and every point takes three allocations.
+        let patience = match self.chaser.request.effort {
+            Effort::Quick => 1u64 << 29,
+            Effort::Standard => 2 << 30,
+            Effort::Full => 16 << 30,
+        };
+        let reserved = match page {
+            PageKind::Huge(bytes) => {
+                let pools = self.lab.machine.nodes.iter().flat_map(|n| &n.huge_pages);
+                pools.filter(|pool| pool.page_bytes == bytes).map(|pool| pool.free).max().unwrap_or(0)
+            }
+            _ => u64::MAX,
+        };
+        let limits = [
+            (MOST, "four times the largest built".to_owned()),
+            (cap / pitch(bytes), why),
+            (patience / pitch(bytes), format!("{} at this effort", Bytes(patience))),
+            (reserved.saturating_sub(1), format!("{reserved} pages are free")),
+        ];
+        let (most, why) = limits.into_iter().min_by_key(|(most, _)| *most).unwrap_or_default();
+        if most < 2 * FEWEST {
+            let cure = if reserved < 2 * FEWEST { "reserve more: nr_hugepages" } else { "allow more with --max-mem" };
+            return Err(Refusal::new(
+                format!("tlb entries of {page} pages"),
+                format!("{most} pages at most: {why}"),
+                cure,
+            ));
+        }
+        Ok((most, why))
+    }
+
+    /// Points an octave: fewer where each costs much memory.
+    fn per_octave(&self, bytes: u64) -> u32 {
+        match self.chaser.request.effort {
+            Effort::Full => 6,
+            Effort::Quick => 3,
+            Effort::Standard if bytes > 64 * KIB => 3,
+            Effort::Standard => 4,
+        }
+    }
+
+    /// Lines one a page, and as many side by side.
+    fn pair(&self, page: PageKind, bytes: u64, pages: u64) -> [Step; 2] {
+        let step = |pitch: u64, page: PageKind| {
+            let layout = ChainLayout::Scatter(pitch);
+            let chase = Chase { purpose: "shape", bytes: pages * pitch, layout, page, chains: 1 };
+            let mut step = self.chaser.step(&chase, self.chaser.shape());
+            step.labels = step.labels.whole(Labels::LENGTH, pages);
+            step
+        };
+        [step(pitch(bytes), page), step(LINE, self.packed)]
+    }
+}
+
+/// What was seen of one page size.
+struct Seen<'a> {
+    page: PageKind,
+    /// Pages, and the observations of lines one a page and side by side.
+    points: Vec<(u64, &'a Observation, &'a Observation)>,
+    solved: Translation,
+}
+
+impl<'a> Seen<'a> {
+    fn new(observations: &'a [Observation], page: PageKind, bytes: u64) -> Self {
+        let apart = ChainLayout::Scatter(pitch(bytes)).to_string();
+        let packed = ChainLayout::Scatter(LINE).to_string();
+        let of = |o: &&Observation, layout: &str| o.labels.is(Labels::LAYOUT, layout) && o.value.is_some();
+        let mut points: Vec<(u64, &Observation, &Observation)> = with_purpose(observations, "shape")
+            .filter(|o| of(o, &apart) && o.labels.is(Labels::PAGE, &page.to_string()))
+            .filter_map(|o| {
+                let pages = o.labels.number(Labels::LENGTH)?;
+                let same = |p: &&Observation| of(p, &packed) && p.labels.number(Labels::LENGTH) == Some(pages);
+                Some((pages, o, with_purpose(observations, "shape").find(same)?))
+            })
+            .collect();
+        points.sort_by_key(|(pages, ..)| *pages);
+        let numbers: Vec<(u64, f64, f64)> =
+            points.iter().filter_map(|(pages, a, b)| Some((*pages, a.value?, b.value?))).collect();
+        Self { page, points, solved: translation(&numbers) }
+    }
+
+    fn labels(&self, tier: &str) -> Labels {
+        Labels::new().text(Labels::TIER, tier).text(Labels::PAGE, self.page)
+    }
+
+    /// The two observations of a number of pages.
+    fn at(&self, pages: u64) -> Vec<&'a Observation> {
+        self.points.iter().filter(|(n, ..)| *n == pages).flat_map(|(_, a, b)| [*a, *b]).collect()
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let last = self.points.last().map_or_else(Vec::new, |(pages, ..)| self.at(*pages));
+        for (index, buffer) in self.solved.buffers.iter().enumerate() {
+            let Buffer { entries, miss_ns } = *buffer;
+            let evidence: Vec<&Observation> = std::iter::once(entries.low)
+                .chain(entries.high.map(|most| most + 1))
+                .flat_map(|pages| self.at(pages))
+                .collect();
+            let labels = self.labels(&format!("L{}", index + 1));
+            let value = Some(entries.value as f64);
+            let mut found = resting_on(&evidence, "tlb.entries", labels.clone(), value, Unit::Count);
+            found.interval = bounds(entries.low, entries.high);
+            findings.push(found);
+            if index == 0 {
+                findings.push(resting_on(&evidence, "tlb.miss", labels, Some(miss_ns), Unit::Ns));
+            }
+        }
+        let tried = self.solved.tried;
+        if self.solved.buffers.len() < 2 {
+            // What was not left holds at least what was tried.
+            let labels =
+                self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
+            let mut found = resting_on(&last, "tlb.entries", labels, Some(tried as f64), Unit::Count);
+            found.note = Some(format!("no step up to {tried} pages, the most tried"));
+            findings.push(found);
+        } else {
+            let pages = self.solved.walk_pages.unwrap_or(tried);
+            let labels = self.labels("walk").whole(Labels::LENGTH, pages);
+            let evidence = self.at(pages);
+            let mut found = resting_on(&evidence, "tlb.walk", labels, self.solved.walk_ns, Unit::Ns);
+            found.note = Some(format!("what translation adds to an access where nearly all walk, up to {pages} pages"));
+            findings.push(found);
+        }
+        findings
+    }
+}

@@ -1,0 +1,280 @@
+//! What machines are shaped like: caches, translation buffers, misses in flight, and what grain and neighbours cost.
+
+use tiermark_model::{Finding, Label, Labels, Unit};
+
+use crate::ladder::Shown;
+use crate::number::{graded, measured_size, percent, size, value, with_interval};
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// Beginnings of the names of findings that are told here.
+const TOLD: [&str; 5] = ["geometry.", "tlb.", "mlp.", "granularity.", "background."];
+
+/// Whether a finding of this name is a number of these views.
+pub(crate) fn is_number(metric: &str) -> bool {
+    TOLD.iter().any(|told| metric.starts_with(told))
+}
+
+/// All views of shapes; empty where nothing of them was found.
+pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
+    let mut take = |told: &str| shown.take_all(|f| f.metric.starts_with(told));
+    let [caches, tlb, flight, grain, beside] = TOLD.map(&mut take);
+    let views = [
+        geometry(&caches, style),
+        buffers(&tlb, style),
+        in_flight(&flight, style),
+        granularity(&grain, style),
+        background(&beside, style),
+    ];
+    views.concat()
+}
+
+/// Findings of a metric.
+fn of<'a>(findings: &[&'a Finding], metric: &str) -> Vec<&'a Finding> {
+    findings.iter().copied().filter(|f| f.metric == metric).collect()
+}
+
+fn label(finding: &Finding, key: &str) -> String {
+    match finding.labels.0.get(key) {
+        Some(Label::Text(text)) => text.clone(),
+        Some(Label::Whole(n)) => n.to_string(),
+        None => String::new(),
+    }
+}
+
+/// A table with a row and a column for each of two labels, in order of first appearance.
+struct Pivot<'a> {
+    rows: Vec<String>,
+    columns: Vec<String>,
+    cells: Vec<(String, String, &'a Finding)>,
+}
+
+impl<'a> Pivot<'a> {
+    fn new(findings: &[&'a Finding], row: &dyn Fn(&Finding) -> String, column: &dyn Fn(&Finding) -> String) -> Self {
+        let (mut rows, mut columns, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+        for f in findings {
+            let (row, column) = (row(f), column(f));
+            if !rows.contains(&row) {
+                rows.push(row.clone());
+            }
+            if !columns.contains(&column) {
+                columns.push(column.clone());
+            }
+            cells.push((row, column, *f));
+        }
+        Self { rows, columns, cells }
+    }
+
+    fn table(&self, corner: &str, cell: &dyn Fn(&Finding) -> Cell) -> Table {
+        let columns = self.columns.iter();
+        let mut table =
+            columns.fold(Table::new().column(corner, Align::Left), |t, c| t.column(&format!("{c} "), Align::Right));
+        for row in &self.rows {
+            let found = |column: &String| self.cells.iter().find(|(r, c, _)| r == row && c == column);
+            let cells = self.columns.iter().map(|c| found(c).map_or_else(Cell::default, |(_, _, f)| cell(f)));
+            table.row(std::iter::once(Cell::new(row)).chain(cells).collect());
+        }
+        table
+    }
+}
+
+fn number(finding: &Finding, style: &Style) -> Cell {
+    let text = finding.value.map(|v| with_interval(v, finding.interval, finding.unit, style));
+    graded(text, &finding.verdict, style)
+}
+
+/// Doubts and remarks of findings, each once.
+fn remarks(findings: &[&Finding], style: &Style) -> String {
+    let mut reasons = Reasons::default();
+    let mut notes: Vec<String> = Vec::new();
+    for f in findings {
+        let name = subject(f);
+        reasons.add(&name, &f.verdict);
+        // Sets follow from ways and lines.
+        let told = style.verbose || f.metric != "geometry.sets";
+        let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));
+        notes.extend(note.filter(|n| !notes.contains(n)));
+    }
+    let notes: String = notes.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect();
+    reasons.render(style) + &notes
+}
+
+/// What a finding is about: its tier and what of it.
+fn subject(finding: &Finding) -> String {
+    let what = finding.metric.split_once('.').map_or(finding.metric.as_str(), |(_, what)| what);
+    // Chases of one tier are all on the same pages.
+    let page = matches!(finding.metric.split('.').next(), Some("tlb" | "granularity")).then_some(Labels::PAGE);
+    let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE].into_iter().chain(page);
+    let said = |word: &String| !word.is_empty() && *word != what;
+    let words: Vec<String> = keys.map(|key| label(finding, key)).filter(said).collect();
+    if words.is_empty() { what.to_owned() } else { format!("{} {}", words.join(" "), what.replace('_', " ")) }
+}
+
+fn geometry(findings: &[&Finding], style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let parts = ["latency", "size", "ways", "sets"];
+    let of_tier = |f: &&&Finding| !label(f, Labels::TIER).is_empty() && f.metric != "geometry.shared";
+    let levels: Vec<&Finding> = findings.iter().filter(of_tier).copied().collect();
+    let mut tiers: Vec<String> = Vec::new();
+    for f in &levels {
+        if !tiers.contains(&label(f, Labels::TIER)) {
+            tiers.push(label(f, Labels::TIER));
+        }
+    }
+    let mut table = Table::new().column("cache", Align::Left).column("ns ", Align::Right);
+    for name in &parts[1..] {
+        table = table.column(&format!("{name} "), Align::Right).column("declared", Align::Right);
+    }
+    for tier in &tiers {
+        let find = |part: &str| {
+            let here = |f: &&&Finding| f.metric == format!("geometry.{part}") && label(f, Labels::TIER) == *tier;
+            levels.iter().find(here)
+        };
+        let mut row = vec![Cell::new(tier), find("latency").map_or_else(Cell::default, |f| number(f, style))];
+        for part in &parts[1..] {
+            let Some(f) = find(part) else {
+                row.extend([Cell::default(), Cell::default()]);
+                continue;
+            };
+            row.push(graded(f.value.map(|v| resolved(f, v, style)), &f.verdict, style));
+            let declared = f.labels.number(Labels::DECLARED);
+            row.push(Cell::inked(declared.map_or_else(String::new, |d| value(d as f64, f.unit, style)), Ink::Dim));
+        }
+        table.row(row);
+    }
+    let mut out = heading("Caches, measured and declared", style);
+    if !table.is_empty() {
+        out.push_str(&table.render(style));
+    }
+    for f in of(findings, "geometry.line").into_iter().chain(of(findings, "geometry.neighbours")) {
+        let what = subject(f);
+        let bytes = f.value.map_or_else(|| style.absent().to_owned(), |v| value(v, f.unit, style));
+        let note = f.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        out.push_str(&hanging("  ", &format!("{what} {bytes}{note}"), Ink::Plain, style));
+    }
+    out.push_str(&remarks(&levels, style));
+    out + &sharing(&of(findings, "geometry.shared"), style)
+}
+
+/// A number, or about where it lies: only what is known exactly is written without a tilde.
+fn resolved(finding: &Finding, of: f64, style: &Style) -> String {
+    match finding.interval {
+        Some(i) if i.low < i.high && finding.unit == Unit::Bytes => measured_size(of),
+        Some(i) if i.low < i.high => format!("~{}", value(of, finding.unit, style)),
+        _ if finding.unit == Unit::Bytes => size(of),
+        _ => value(of, finding.unit, style),
+    }
+}
+
+fn sharing(findings: &[&Finding], style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut table =
+        Table::new().column("cache", Align::Left).column("cpus", Align::Left).column("declared", Align::Left);
+    table = table.column("a full neighbour costs ", Align::Right).column("", Align::Left);
+    let mut reasons = Reasons::default();
+    for f in findings {
+        let relation = label(f, Labels::RELATION);
+        table.row(vec![
+            Cell::new(label(f, Labels::TIER)),
+            Cell::new(format!("{} ({relation})", label(f, Labels::CPUS))),
+            Cell::new(label(f, Labels::DECLARED)),
+            graded(f.value.map(|v| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v))), &f.verdict, style),
+            Cell::inked(f.note.as_deref().unwrap_or_default(), Ink::Dim),
+        ]);
+        reasons.add(&subject(f), &f.verdict);
+    }
+    heading("Who shares caches", style) + &table.render(style) + &reasons.render(style)
+}
+
+fn buffers(findings: &[&Finding], style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let what = |f: &Finding| match (f.metric.as_str(), label(f, Labels::TIER).as_str()) {
+        ("tlb.entries", tier) => format!("{tier}|entries"),
+        ("tlb.miss", tier) => format!("{tier} miss|ns"),
+        _ => "walk|ns".to_owned(),
+    };
+    let pivot = Pivot::new(findings, &|f| label(f, Labels::PAGE), &what);
+    let cell = |f: &Finding| {
+        let at_least = f.labels.is(Labels::STATISTIC, "at least");
+        let text = f.value.map(|v| match f.unit {
+            Unit::Count if at_least => format!("{} {v}", style.glyph("≥", ">=")),
+            Unit::Count => resolved(f, v, style),
+            unit => value(v, unit, style),
+        });
+        graded(text, &f.verdict, style)
+    };
+    heading("Translation of data addresses, by page size", style)
+        + &pivot.table("pages", &cell).render(style)
+        + &remarks(findings, style)
+}
+
+fn in_flight(findings: &[&Finding], style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let times = of(findings, "mlp.access");
+    let best = of(findings, "mlp.in_flight");
+    let pivot = Pivot::new(&times, &|f| label(f, Labels::CHAINS), &|f| label(f, Labels::TIER));
+    let mut table = pivot.table("chains", &|f| number(f, style));
+    let mut row = vec![Cell::new("in flight")];
+    for tier in &pivot.columns {
+        let found = best.iter().find(|f| label(f, Labels::TIER) == *tier);
+        let sign = |f: &Finding| {
+            let at_least = f.labels.is(Labels::STATISTIC, "at least");
+            if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() }
+        };
+        let text = |f: &Finding| graded(f.value.map(|v| format!("{}{v:.1}", sign(f))), &f.verdict, style);
+        row.push(found.map_or_else(Cell::default, |f| text(f)));
+    }
+    table.row(row);
+    heading("Accesses in flight: ns an access by chains followed at once", style)
+        + &table.render(style)
+        + &remarks(findings, style)
+}
+
+fn granularity(findings: &[&Finding], style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let rates = of(findings, "granularity.rate");
+    let row = |f: &Finding| format!("{} {}", label(f, Labels::OP), label(f, Labels::PAGE));
+    let column = |f: &Finding| label(f, Labels::LAYOUT).replacen(" random", "|random", 1);
+    let pivot = Pivot::new(&rates, &row, &column);
+    heading(&format!("Useful {} of one thread, by grain and page", style.rate_unit()), style)
+        + &pivot.table("pages", &|f| number(f, style)).render(style)
+        + &remarks(findings, style)
+}
+
+fn background(findings: &[&Finding], style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let column = |f: &Finding| label(f, Labels::TIER);
+    let row = |f: &Finding| label(f, Labels::BESIDE);
+    let times = of(findings, "background.latency");
+    let rates = of(findings, "background.rate");
+    let mut out = heading("Latency beside a neighbour on another core, ns", style)
+        + &Pivot::new(&times, &row, &column).table("beside", &|f| number(f, style)).render(style);
+    if !rates.is_empty() {
+        out.push_str(&heading(&format!("The neighbour meanwhile, {}", style.rate_unit()), style));
+        let table = Pivot::new(&rates, &row, &column).table("beside", &|f| number(f, style));
+        out.push_str(&table.render(style));
+    }
+    let costs = of(findings, "background.cost");
+    if !costs.is_empty() {
+        out.push_str(&heading("What it costs the chaser", style));
+        let signed = |v: f64| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v));
+        let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, style);
+        out.push_str(&Pivot::new(&costs, &row, &column).table("beside", &cell).render(style));
+    }
+    let told = if style.verbose { findings } else { times.as_slice() };
+    out + &remarks(told, style)
+}
