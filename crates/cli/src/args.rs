@@ -1,17 +1,25 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod matrix;
 mod shapes;
 
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind};
+use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind, PingOp};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::c2c::Sample;
 
 use crate::parse;
+pub(crate) use matrix::{MatrixArgs, OrUsual};
 
 pub(crate) use shapes::{MlpArgs, PagesArgs, ShapeArgs};
+
+mod loads;
+
+use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
+pub(crate) use loads::{LoadedArgs, ScaleArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -52,6 +60,15 @@ pub(crate) enum Command {
     /// Measure bytes a second, by footprint, operation, kernel and number of threads
     #[command(after_help = BANDWIDTH_EXAMPLES)]
     Bandwidth(BandwidthArgs),
+    /// Measure latency against bandwidth: what an access takes while other cores load the memory
+    #[command(after_help = LOADED_EXAMPLES)]
+    Loaded(LoadedArgs),
+    /// Measure how a node's bandwidth grows with threads, local and remote, and what limits it
+    #[command(after_help = SCALE_EXAMPLES)]
+    Scale(ScaleArgs),
+    /// Measure every group of cpus against every node of memory, and placement over several nodes
+    #[command(after_help = matrix::EXAMPLES)]
+    Matrix(Box<MatrixArgs>),
     /// Find line, size, ways and sets of each cache level and who shares it, held against what is declared
     #[command(after_help = shapes::GEOMETRY_EXAMPLES)]
     Geometry(ShapeArgs),
@@ -64,6 +81,9 @@ pub(crate) enum Command {
     Granularity(PagesArgs),
     /// Measure what a busy neighbour costs a chaser
     Background(ShapeArgs),
+    /// Measure round trips of a line between cores, transfers, and contention
+    #[command(after_help = C2C_EXAMPLES)]
+    C2c(C2cArgs),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -114,12 +134,25 @@ Examples:
   tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
 A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
 
+const C2C_EXAMPLES: &str = "\
+Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
+Examples:
+  tiermark c2c
+  tiermark c2c --cpus 0-15 --op cas,flag,one-way
+  tiermark c2c --sample 100 --max-time 2m       (100 pairs of each relation)
+  tiermark c2c --cpus node:0,node:1 --mem-node 1
+Numbers of cas and flag are round trips; tools that print one-way figures divide them by two.";
+
 impl Command {
     /// Where and how hard it measures, of commands that measure.
     pub(crate) fn place_mut(&mut self) -> Option<&mut PlaceArgs> {
         match self {
             Self::Latency(args) => Some(&mut args.run.place),
             Self::Bandwidth(args) => Some(&mut args.run.place),
+            Self::Loaded(args) => Some(&mut args.run.place),
+            Self::Scale(args) => Some(&mut args.run.place),
+            Self::Matrix(args) => Some(&mut args.run.place),
+            Self::C2c(args) => Some(&mut args.run.place),
             _ => None,
         }
     }
@@ -140,6 +173,18 @@ pub(crate) struct Simulation {
     /// Simulated seconds after which the simulated user stops the run
     #[arg(long, value_name = "SECONDS", global = true, hide = true)]
     pub(crate) sim_stop: Option<f64>,
+    /// GB/s that each simulated node's memory gives
+    #[arg(long, value_name = "GBS", global = true, hide = true)]
+    pub(crate) sim_memory: Option<f64>,
+    /// GB/s that one simulated socket sends to another, one way
+    #[arg(long, value_name = "GBS", global = true, hide = true)]
+    pub(crate) sim_link: Option<f64>,
+    /// Utilisation of the simulated memory from which its latency rises steeply
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_knee: Option<f64>,
+    /// Share of its rate that the simulated memory loses under too much pressure
+    #[arg(long, value_name = "SHARE", global = true, hide = true)]
+    pub(crate) sim_overload: Option<f64>,
     /// Data caches that the simulated machine really has, whatever it declares: 48K/12,1280K/20 are levels 1 and 2 and their ways
     #[arg(long, value_name = "LIST", global = true, hide = true, value_delimiter = ',', value_parser = parse::sim_cache)]
     pub(crate) sim_caches: Vec<(Bytes, u32)>,
@@ -358,6 +403,25 @@ pub(crate) struct BandwidthArgs {
     pub(crate) run: RunArgs,
 }
 
+/// Arguments of `c2c`.
+#[derive(Debug, Args)]
+pub(crate) struct C2cArgs {
+    /// How turns are passed between all pairs: cas, flag, one-way [default: cas, the others for one pair of each relation]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
+    pub(crate) op: Vec<PingOp>,
+    /// Pairs of each relation to measure, or all [default: as many as there is time for]
+    #[arg(long, value_name = "PAIRS", value_parser = parse::sample)]
+    pub(crate) sample: Option<Sample>,
+    /// Few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Many repetitions
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct PlanRunArgs {
@@ -415,7 +479,8 @@ pub(crate) struct MachineArgs {
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set) or its beginning, `last`, or - for standard input
+    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set) or its beginning, `last`, or - for standard input; a file
+    /// whose name ends in .csv holds curves in the layout of the Mess benchmark
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
     /// Print the document instead of the report

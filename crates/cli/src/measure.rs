@@ -19,9 +19,6 @@ use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::{busy, dry, orphans, shell, target, version};
 
-/// What a command asks of a machine, with a seed.
-pub(crate) type Requests<'a> = dyn Fn(&Machine, u64) -> Result<Vec<Request>, Failure> + 'a;
-
 /// What one command measures.
 pub(crate) struct Job<'a> {
     /// The command's name.
@@ -31,10 +28,21 @@ pub(crate) struct Job<'a> {
     /// The machine to run on.
     pub(crate) simulation: &'a Simulation,
     /// Makes the requests for a machine and a seed.
-    pub(crate) requests: &'a Requests<'a>,
+    pub(crate) requests: &'a dyn Fn(&Machine, u64) -> Result<Vec<Request>, Failure>,
     /// Whether `--max-time` is for all requests together, shared out as they are expected to take.
     pub(crate) share_time: bool,
 }
+
+/// Something to write from a finished run beside its document.
+pub(crate) struct Export<'a> {
+    /// A file, or `-` for standard output in place of the report.
+    pub(crate) place: &'a str,
+    /// Makes it.
+    pub(crate) text: Render<'a>,
+}
+
+/// Makes a text of a run.
+type Render<'a> = &'a dyn Fn(&Run) -> String;
 
 /// Seed of simulated runs: they are to be the same each time.
 const SIMULATED_SEED: u64 = 1;
@@ -46,6 +54,14 @@ const SEED_MASK: u64 = 0xffff_ffff;
 /// # Errors
 /// A [`Failure`] for whatever ends it before there is a result.
 pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+    run_with(job, &[])
+}
+
+/// Runs a job and writes more than its document.
+///
+/// # Errors
+/// A [`Failure`] for whatever ends it before there is a result.
+pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
     if result.json.as_deref() == Some("-") && result.jsonl.as_deref() == Some("-") {
         return Err(Failure::usage(
@@ -80,6 +96,8 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let mut run = head(job, host.as_ref(), seed, crowd);
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Place::open).transpose()?;
+    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, export.text));
+    let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     for (request, plan) in &plans {
         run.experiments.push(experiment(request, plan.as_ref().err(), host.as_mut(), &mut listeners)?);
@@ -95,7 +113,7 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         None if host.stopped() && simulated => Some(Exit::Interrupted),
         exit => exit,
     };
-    finish(job.args, &store, &run, Sinks { document, listeners }, stopped_by)
+    finish(job.args, &store, &run, Sinks { document, exports, listeners }, stopped_by)
 }
 
 /// Where to measure, as the machine understands it.
@@ -257,13 +275,20 @@ fn experiment(
 }
 
 /// Where a run goes, all opened before it began.
-struct Sinks {
+struct Sinks<'a> {
     document: Option<Place>,
+    exports: Vec<(Place, Render<'a>)>,
     listeners: Listeners,
 }
 
 /// Saves, prints, and finds the exit code.
-fn finish(args: &RunArgs, store: &Store, run: &Run, sinks: Sinks, stopped_by: Option<Exit>) -> Result<Exit, Failure> {
+fn finish(
+    args: &RunArgs,
+    store: &Store,
+    run: &Run,
+    sinks: Sinks<'_>,
+    stopped_by: Option<Exit>,
+) -> Result<Exit, Failure> {
     let Listeners { journal, lines, .. } = sinks.listeners;
     let result = &args.result;
     let measured = run.observations().any(|o| o.value.is_some());
@@ -279,11 +304,13 @@ fn finish(args: &RunArgs, store: &Store, run: &Run, sinks: Sinks, stopped_by: Op
         explain_nothing(run, stopped_by);
     }
     // A full disk takes the file, not the report: failures are told once that is printed.
-    let unwritten = [
+    let mut to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
+    to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Place::Stdout));
+    let mut unwritten = vec![
         lines.and_then(|lines| lines.end(run)),
         sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
     ];
-    let to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
+    unwritten.extend(sinks.exports.into_iter().map(|(place, text)| place.write(&text(run)).err()));
     if measured && !to_stdout {
         output::print(&tiermark_report::run(run, &output::style(&args.view)))?;
     }

@@ -50,7 +50,8 @@ pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool
 /// Whether a step that a number rests on has no value. Points of a curve only draw its shape: where time ran out before
 /// the last of them, the curve is less dense, and that is all.
 fn is_missing(observation: &Observation) -> bool {
-    observation.value.is_none() && !observation.labels.is(Labels::PURPOSE, "curve")
+    let is_point = ["curve", "load"].iter().any(|purpose| observation.labels.is(Labels::PURPOSE, purpose));
+    observation.value.is_none() && !is_point
 }
 
 /// Whether any finding missed its precision: what a longer run would cure.

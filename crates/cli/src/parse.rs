@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
-use crate::args::NodeChoice;
-use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, parse_size};
+use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_probes::c2c::Sample;
+use tiermark_probes::loaded::Mix;
+use tiermark_probes::matrix::{self, Origin, Policy, Weights};
+
+use crate::args::{NodeChoice, OrUsual};
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -92,6 +96,54 @@ pub(crate) fn operation(text: &str) -> Result<String, String> {
     Err(format!("unknown operation '{text}'{near}; `tiermark list kernels` shows all"))
 }
 
+/// An operation of a matrix: `latency`, a mix, or what [`operation`] knows.
+pub(crate) fn matrix_operation(text: &str) -> Result<String, String> {
+    if matrix::is_own(text) {
+        return Ok(text.to_owned());
+    }
+    if text.contains(':') { text.parse::<matrix::Mix>().map(|mix| mix.to_string()) } else { operation(text) }
+}
+
+/// What the cpus of a row share.
+pub(crate) fn origin(text: &str) -> Result<Origin, String> {
+    match text {
+        "node" => Ok(Origin::Node),
+        "socket" => Ok(Origin::Socket),
+        "llc" => Ok(Origin::Llc),
+        _ => Err("use node, socket or llc".into()),
+    }
+}
+
+/// How memory is spread.
+pub(crate) fn policy(text: &str) -> Result<Policy, String> {
+    match text {
+        "bind" => Ok(Policy::Bind),
+        "interleave" => Ok(Policy::Interleave),
+        "weighted" => Ok(Policy::Weighted),
+        "mixed" => Ok(Policy::Mixed),
+        _ => Err("use bind, interleave, weighted or mixed".into()),
+    }
+}
+
+/// Nodes in list format.
+pub(crate) fn nodes(text: &str) -> Result<IdSet, String> {
+    match text.parse::<IdSet>() {
+        Ok(nodes) if nodes.is_empty() => Err("it names no node; use 0-1,3".into()),
+        Ok(nodes) => Ok(nodes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Nodes, or `all`.
+pub(crate) fn nodes_or_all(text: &str) -> Result<OrUsual<IdSet>, String> {
+    if text == "all" { Ok(OrUsual::Usual) } else { nodes(text).map(OrUsual::This) }
+}
+
+/// Weights, or `sweep`.
+pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
+    if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
+}
+
 /// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
 pub(crate) fn edits(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
@@ -113,6 +165,35 @@ pub(crate) fn data(text: &str) -> Result<DataKind, String> {
         "random" => Ok(DataKind::Random),
         "zeros" => Ok(DataKind::Zeros),
         _ => Err("use random or zeros".into()),
+    }
+}
+
+/// A mix of reads and writes.
+pub(crate) fn mix(text: &str) -> Result<Mix, String> {
+    text.parse()
+}
+
+/// A time in ns above zero.
+pub(crate) fn nanoseconds(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches("ns").trim().parse::<f64>().ok();
+    number.filter(|n| n.is_finite() && *n > 0.0).ok_or_else(|| "use a time in ns above 0, such as 150".into())
+}
+
+/// How turns are passed between cores.
+pub(crate) fn ping(text: &str) -> Result<PingOp, String> {
+    text.parse()
+}
+
+/// Which pairs: `all`, or so many of each relation.
+pub(crate) fn sample(text: &str) -> Result<Sample, String> {
+    match text {
+        "all" => Ok(Sample::All),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|n| *n > 0)
+            .map(Sample::Each)
+            .ok_or_else(|| "use a number of pairs above 0, or all".into()),
     }
 }
 
@@ -150,7 +231,11 @@ mod tests {
         assert_eq!(percent("0.5%"), Ok(0.005));
         assert_eq!(seconds("2m"), Ok(120.0));
         assert_eq!(seconds("1.5s"), Ok(1.5));
+        assert_eq!((sample("all"), sample("7")), (Ok(Sample::All), Ok(Sample::Each(7))));
+        assert_eq!(ping("one-way"), Ok(PingOp::OneWay));
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
+        assert_eq!(nanoseconds("150ns"), Ok(150.0));
+        assert_eq!(mix("100"), Ok(Mix::READ));
         for good in ["0-3,8", "all", "!2", "node:1,!core:5", "0-7:1/2", "99"] {
             assert_eq!(cpus(good).as_deref(), Ok(good));
         }
@@ -169,9 +254,15 @@ mod tests {
         for bad in ["0", "-1", "NaN", "inf", "1e400", "m"] {
             assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
+        assert!(sample("0").is_err() && sample("few").unwrap_err().contains("all"));
+        assert!(ping("swap").unwrap_err().contains("one-way"));
         assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
         assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
+        for bad in ["0", "-1", "inf", "x", ""] {
+            assert!(nanoseconds(bad).unwrap_err().contains("150"), "{bad}");
+        }
+        assert!(mix("9:1").unwrap_err().contains("2:1"));
         for bad in ["", ",", "!", "banana", "3-1", "node:x", "rack:0"] {
             assert!(cpus(bad).is_err(), "{bad}");
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_engine::{Host, SimCache, SimCore, SimHost, SimOptions};
+use tiermark_engine::{Ceilings, Host, SimCache, SimCore, SimHost, SimOptions};
 use tiermark_host::{LinuxHost, live_facts};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
@@ -73,10 +73,32 @@ pub(crate) fn open(
         noise: simulation.sim_noise.unwrap_or(defaults.noise),
         preemptions_per_second: simulation.sim_busy.unwrap_or(defaults.preemptions_per_second),
         stop_after: simulation.sim_stop,
+        ceilings: ceilings(simulation)?,
         core: core(simulation),
         ..defaults
     };
     Ok(Box::new(SimHost::new(machine, simulated_kernels(), options)))
+}
+
+/// What a simulated machine's memories and links carry.
+fn ceilings(simulation: &Simulation) -> Result<Ceilings, Failure> {
+    let usual = Ceilings::default();
+    let rate = |asked: Option<f64>| match asked {
+        Some(rate) if !(rate > 0.0 && rate.is_finite()) => Err(Failure::usage(format!("{rate} GB/s is not a rate"))),
+        asked => Ok(asked.map(|gbs| gbs * 1e9)),
+    };
+    let share = |asked: Option<f64>, usual: f64| match asked {
+        Some(share) if !(0.0..1.0).contains(&share) => {
+            Err(Failure::usage(format!("{share} is not a share from 0 to 1")))
+        }
+        asked => Ok(asked.unwrap_or(usual)),
+    };
+    Ok(Ceilings {
+        node: rate(simulation.sim_memory)?,
+        link: rate(simulation.sim_link)?.unwrap_or(usual.link),
+        knee: share(simulation.sim_knee, usual.knee)?,
+        overload: share(simulation.sim_overload, usual.overload)?,
+    })
 }
 
 /// What the simulated cores really have.

@@ -53,6 +53,27 @@ fn tables_hold_exactly_what_was_asked_for() {
 }
 
 #[test]
+fn cores_talk_to_each_other() {
+    let user = User::new();
+    if user.run(&["machine", "--json"]).expect(0).json()["allowed_cpus"] == "0" {
+        let refused = user.run(&["c2c", "--force"]).expect(4);
+        assert!(refused.err.contains("two cpus"), "{}", refused.err);
+        return;
+    }
+    let ran = user.run(&["c2c", "--quick", "--force", "--allow-partial", "--sample=1", "--json=c2c.json"]).expect(0);
+    assert!(ran.out.contains("Core to core") && ran.out.contains("All on one line"), "{}", ran.out);
+    let run = document(&user.path("c2c.json"));
+    for found in findings(&run).iter().filter(|f| f["metric"] == "c2c.pair") {
+        // From one core's own pipeline to across a rack, whatever else runs here.
+        assert!(found["value"].as_f64().is_none_or(|v| (2.0..100_000.0).contains(&v)), "{found}");
+    }
+    let observations = run["experiments"][0]["observations"].as_array().unwrap();
+    for observation in observations {
+        assert!(observation["placement"]["pages"].as_u64().unwrap() > 0, "{observation}");
+    }
+}
+
+#[test]
 fn the_line_of_this_machine_is_found() {
     let user = User::new();
     // Enough for the first steps, whatever else runs: the line is among them.
@@ -92,7 +113,11 @@ fn a_dry_run_measures_nothing() {
 
 /// Starts a survey, waits until it measures and then some, and sends a signal.
 fn stopped_by(user: &User, signal: Signal, after: Duration) -> (Ran, Duration) {
-    let child = user.start(&QUICK);
+    stopped(user, &QUICK, signal, after)
+}
+
+fn stopped(user: &User, arguments: &[&str], signal: Signal, after: Duration) -> (Ran, Duration) {
+    let child = user.start(arguments);
     let pid = Pid::from_raw(child.id() as i32).unwrap();
     let began = Instant::now();
     while user.saved("journal").is_empty() {
@@ -125,6 +150,21 @@ fn signals_stop_a_run_and_lose_nothing() {
                 several => panic!("{several:?}"),
             }
         }
+    }
+}
+
+#[test]
+fn cores_that_talk_hear_a_signal() {
+    for after in [0, 90, 400] {
+        let user = User::new();
+        let arguments = ["c2c", "--full", "--force", "--allow-partial", "--max-time=60"];
+        let machine = user.run(&["machine", "--json"]).expect(0).json();
+        if machine["allowed_cpus"] == "0" {
+            return;
+        }
+        let (ran, took) = stopped(&user, &arguments, Signal::INT, Duration::from_millis(after));
+        ran.expect(130);
+        assert!(took < Duration::from_secs(10), "{took:?}");
     }
 }
 

@@ -93,6 +93,114 @@ fn plans_are_exact() {
     );
 }
 
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn loads_and_ramps_are_exact() {
+    let report = |arguments: &[&str]| stable(&User::new().run(arguments).expect(0).out);
+    let tree = ["--simulate", SERVER, "--sim-memory=60", "--sim-link=25"];
+    insta::assert_snapshot!(
+        "loaded_server",
+        report(&[&["loaded", "--mix=read,2:1,writent", "--target-ns=150"], &tree[..]].concat())
+    );
+    insta::assert_snapshot!("loaded_overload_quick_verbose", {
+        let tree = ["--simulate", SERVER, "--sim-memory=30", "--sim-overload=0.3"];
+        report(&[&["loaded", "--quick", "-v", "--ascii"], &tree[..]].concat())
+    });
+    insta::assert_snapshot!("scale_server", report(&[&["scale", "--op=read,write.nt"], &tree[..]].concat()));
+    insta::assert_snapshot!("scale_expanded_quick", report(&["scale", "--quick", "--simulate", EXPANDED]));
+    let plan = User::new().run(&["loaded", "--dry-run", "--simulate", EXPANDED]).expect(0).out;
+    insta::assert_snapshot!("plan_loaded_expanded", plan);
+}
+
+/// A published experiment by its name: the ceiling of a link that is known, under twenty seeds of noise.
+#[test]
+fn link_saturation_finds_the_link() {
+    let tree = "synth:sockets=2,cores=8,smt=1,mem=16G";
+    for seed in 1..=20 {
+        let (link, seed) = (30.0 + f64::from(seed), format!("--seed={seed}"));
+        let arguments = [
+            "run",
+            "link-saturation",
+            "--simulate",
+            tree,
+            &format!("--sim-link={link}"),
+            &seed,
+            "--no-save",
+            "--json=-",
+        ];
+        let run = User::new().run(&arguments).expect(0).json();
+        let found = findings(&run);
+        let ceiling =
+            found.iter().find(|f| f["metric"] == "scale.ceiling" && f["labels"]["place"] == "remote").unwrap();
+        let value = ceiling["value"].as_f64().unwrap() / 1e9;
+        assert!((value / link - 1.0).abs() < 0.02 && ceiling["labels"]["limit"] == "link", "{seed}: {value} of {link}");
+    }
+}
+
+#[test]
+fn curves_are_written_and_read_back() {
+    let user = User::new();
+    let arguments =
+        ["loaded", "--quick", "--simulate", SERVER, "--sim-memory=60", "--csv", "curve.csv", "--json=run.json"];
+    user.run(&arguments).expect(0);
+    let text = std::fs::read_to_string(user.path("curve.csv")).unwrap();
+    let run = document(&user.path("run.json"));
+    let seen = run["experiments"][0]["observations"].as_array().unwrap();
+    let points = seen.iter().filter(|o| o["labels"]["purpose"] == "load").count();
+    assert!(points >= 12 && text.lines().count() == points + 1, "{points} points: {text}");
+    let shown = user.run(&["show", "curve.csv"]).expect(0).out;
+    assert!(shown.contains(&format!("{points} points of 1 curves")), "{shown}");
+    let printed =
+        user.run(&["loaded", "--quick", "--simulate", SERVER, "--sim-memory=60", "--csv=-", "-q"]).expect(0).out;
+    assert_eq!(printed, text, "the same curve on standard output, and nothing else");
+    user.run(&["loaded", "--simulate", SERVER, "--csv=-", "--json"]).expect(2);
+    std::fs::write(user.path("bad.csv"), "rd_percentage,bandwidth,latency\n50,1,fast\n").unwrap();
+    let refused = user.run(&["show", "bad.csv"]).expect(2).err;
+    assert!(refused.contains("line 2") && refused.contains("'fast'"), "{refused}");
+    user.run(&["show", "missing.csv"]).expect(2);
+}
+
+#[test]
+fn loads_without_another_core_are_refused_with_a_cure() {
+    let refused = User::new().run(&["loaded", "--simulate", GUEST, "--cpus=1"]).expect(4).err;
+    assert!(refused.contains("one core") && refused.contains("--cpus"), "{refused}");
+    User::new().run(&["loaded", "--simulate", GUEST, "--mix=7:1"]).expect(2);
+    User::new().run(&["scale", "--simulate", GUEST, "--mem-node=3"]).expect(4);
+    // Without siblings or a second node there is still a ramp.
+    assert!(User::new().run(&["scale", "--simulate", GUEST]).expect(0).out.contains("What limits"));
+}
+
+#[test]
+fn core_to_core_reports_are_exact() {
+    let report = |tree: &str, more: &[&str]| {
+        let arguments = [&["c2c", "--simulate", tree, "--no-save"], more].concat();
+        let out = User::new().run(&arguments).expect(0).out;
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        stable(&out)
+    };
+    insta::assert_snapshot!("c2c_guest", report(GUEST, &["--quick"]));
+    insta::assert_snapshot!("c2c_server", report(SERVER, &[]));
+    insta::assert_snapshot!("c2c_server_ops_ascii", report(SERVER, &["--op=cas,flag", "--sample=5", "--ascii"]));
+    // 64 cpus: shades instead of numbers.
+    insta::assert_snapshot!("c2c_many", report("synth:sockets=2,cores=16,smt=2,mem=16G", &["--quick"]));
+    let plan = User::new().run(&["c2c", "--simulate", LARGEST, "--dry-run", "--max-time=60"]).expect(0).out;
+    insta::assert_snapshot!("c2c_plan_largest", plan);
+}
+
+#[test]
+fn core_to_core_of_2048_cpus_keeps_its_time() {
+    let user = User::new();
+    let arguments = ["c2c", "--simulate", LARGEST, "--quick", "--max-time=10", "--json", "--no-save"];
+    let run = user.run(&arguments).expect(0).json();
+    assert!(run["seconds"].as_f64().unwrap() < 11.0, "{}", run["seconds"]);
+    let related: Vec<String> = findings(&run)
+        .iter()
+        .filter(|f| f["metric"] == "c2c.relation" && f["labels"]["statistic"] == "median" && f["value"].is_number())
+        .map(|f| f["labels"]["relation"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(related, ["SMT", "LLC", "remote"]);
+}
+
 #[test]
 fn the_same_command_gives_the_same_numbers() {
     let (first, one) = survey(GUEST, &["--quick", "--seed=7"]);

@@ -99,11 +99,14 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
     let block_work = counted().next().map_or(0.0, |t| t.per_block);
     let mut result = ShotResult { core_hz: core_clocks(shot), block_work, ..ShotResult::default() };
     account_guards(shot, &mut result.disturbance);
-    let tracks: Vec<Track<'_>> = shot.threads.iter().filter_map(Track::new).collect();
-    if members.is_empty() || tracks.len() < roll.threads.len().max(shot.threads.len()) {
+    let by_thread: Vec<Option<Track<'_>>> = shot.threads.iter().map(Track::new).collect();
+    let stamps =
+        |(index, work): (usize, &Work)| *work == Work::Service || by_thread.get(index).is_some_and(Option::is_some);
+    if members.is_empty() || shot.threads.len() != roll.threads.len() || !roll.threads.iter().enumerate().all(stamps) {
         result.disturbance.shots_set_aside = 1;
         return result;
     }
+    let tracks: Vec<&Track<'_>> = by_thread.iter().flatten().collect();
     account_gaps(&tracks, &mut result.disturbance);
     result.overhead_share = tracks.iter().map(|t| stamp_ns / t.median_block).fold(0.0, f64::max);
     if roll.metric == Metric::Latency {
@@ -116,9 +119,10 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
     result.disturbance.windows = windows.len() as u64;
     let whole = result.disturbance.migrations == 0 && result.disturbance.major_faults == 0;
     let value = |work: Work, members: &[usize]| {
-        let members: Vec<&Track<'_>> = members.iter().map(|index| &tracks[*index]).collect();
+        let members: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
         match work {
             _ if !whole => None,
+            Work::Service => None,
             Work::Accesses => median_block(&members, &clean, stamp_ns),
             Work::Bytes => median_rate(&members, &clean, stamp_ns),
         }
@@ -174,9 +178,9 @@ fn median_rate(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Op
 }
 
 /// Cuts the span common to all threads into windows of equal length; one shorter window if the span is short.
-fn common_windows(tracks: &[Track<'_>]) -> Vec<(f64, f64)> {
-    let start = tracks.iter().map(Track::start).fold(f64::MIN, f64::max);
-    let end = tracks.iter().map(Track::end).fold(f64::MAX, f64::min);
+fn common_windows(tracks: &[&Track<'_>]) -> Vec<(f64, f64)> {
+    let start = tracks.iter().map(|t| t.start()).fold(f64::MIN, f64::max);
+    let end = tracks.iter().map(|t| t.end()).fold(f64::MAX, f64::min);
     let slowest = tracks.iter().map(|t| t.median_block).fold(0.0, f64::max);
     let length = WINDOW_NS.max(WINDOW_BLOCKS * slowest);
     let span = end - start;
@@ -188,7 +192,7 @@ fn common_windows(tracks: &[Track<'_>]) -> Vec<(f64, f64)> {
     (0..count as u64).map(|i| (start + i as f64 * length, start + (i + 1) as f64 * length)).collect()
 }
 
-fn account_gaps(tracks: &[Track<'_>], account: &mut Disturbance) {
+fn account_gaps(tracks: &[&Track<'_>], account: &mut Disturbance) {
     let lost: f64 = tracks.iter().flat_map(|t| t.gaps.iter().map(|(a, b)| b - a - t.median_block)).sum();
     let all: f64 = tracks.iter().map(|t| t.end() - t.start()).sum();
     account.gap_share = if all > 0.0 { lost / all } else { 0.0 };
@@ -274,6 +278,23 @@ mod tests {
         assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
         assert_eq!(result.blocks_ns.len(), 400);
         assert!((result.overhead_share - 20.0 / 6420.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn only_those_that_are_measured_must_stamp() {
+        let measured = || thread(0.0, 64.0, &[6_400.0; 400]);
+        let silent = || thread(0.0, 1.0, &[]);
+        let roll = Roll { metric: Metric::Latency, threads: vec![Work::Accesses, Work::Service], parts: Vec::new() };
+        let result = super::analyse(&shot(vec![measured(), silent()]), &roll, 0.0);
+        assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
+        // The partner that left its cpu spoils the shot all the same.
+        let mut away = silent();
+        away.guard.seen_on = [1, 0];
+        assert_eq!(super::analyse(&shot(vec![measured(), away]), &roll, 0.0).value, None);
+        // One that should have stamped and did not is not measured at all.
+        let both = Roll { threads: vec![Work::Accesses; 2], ..roll };
+        let result = super::analyse(&shot(vec![measured(), silent()]), &both, 0.0);
+        assert_eq!((result.value, result.disturbance.shots_set_aside), (None, 1));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A step while it is being measured: samples, proofs and disturbances as they come in, and the observation they make.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use tiermark_model::{
@@ -29,6 +30,8 @@ pub(crate) struct Cell {
     /// Samples by allocation.
     groups: Vec<Vec<f64>>,
     samples: Vec<Sample>,
+    /// The interval of these samples, once asked for: plans of thousands of steps ask after every visit.
+    known_interval: OnceCell<Option<Interval>>,
     roll: Roll,
     /// Samples of each named part.
     parts: Vec<Vec<f64>>,
@@ -57,6 +60,7 @@ impl Cell {
             step,
             groups: Vec::new(),
             samples: Vec::new(),
+            known_interval: OnceCell::new(),
             parts: vec![Vec::new(); roll.parts.len()],
             roll,
             disturbance: Disturbance::default(),
@@ -116,6 +120,7 @@ impl Cell {
         self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
         if let (Some(value), Some(group)) = (shot.value, self.groups.last_mut()) {
             group.push(value);
+            self.known_interval = OnceCell::new();
             self.samples.push(Sample { allocation: self.groups.len() as u32 - 1, value });
         }
     }
@@ -158,6 +163,10 @@ impl Cell {
     /// The wider of two intervals: the hierarchical bootstrap's, and Student's over the medians of the allocations, since with a
     /// handful of allocations the bootstrap is too narrow (Kalibera & Jones 2013, §6).
     fn interval(&self) -> Option<Interval> {
+        *self.known_interval.get_or_init(|| self.make_interval())
+    }
+
+    fn make_interval(&self) -> Option<Interval> {
         let groups = self.filled_groups();
         let value = self.median()?;
         let boot = tiermark_stats::bootstrap_median(&groups, LEVEL, RESAMPLES, self.step.setup.seed)?;

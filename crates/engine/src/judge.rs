@@ -2,6 +2,7 @@
 
 use crate::analyse::WINDOW_NS;
 use crate::probe::Lab;
+use crate::shares;
 use tiermark_model::{Labels, Machine, Metric, Observation, PageKind, ReasonCode, Step, Verdict};
 
 /// Share of sampled pages that must be on the nodes asked for; beyond 1 % elsewhere the number is another node's.
@@ -120,6 +121,9 @@ fn judge_placement(step: &Step, seen: &Observation, machine: &Machine, verdict: 
             verdict.suspect(ReasonCode::Unproven, format!("where the pages were could not be seen ({})", proof.how));
         }
         _ => {}
+    }
+    if let Some(why) = shares::wrong(step, seen, proof, machine) {
+        verdict.invalid(ReasonCode::WrongNode, why);
     }
     let asked = step.setup.regions.first().map(|r| r.page);
     match (proof.page_share, asked) {

@@ -11,6 +11,7 @@ mod judge;
 pub mod probe;
 pub mod roll;
 mod run;
+mod shares;
 pub mod sim;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};
@@ -18,4 +19,4 @@ pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use probe::{About, Lab, Probe};
 pub use run::{conclude, run_experiment};
-pub use sim::{SimCache, SimCore, SimHost, SimOptions};
+pub use sim::{Ceilings, SimCache, SimCore, SimHost, SimOptions};

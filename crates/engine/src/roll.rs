@@ -9,6 +9,8 @@ pub enum Work {
     Accesses,
     /// Useful bytes: their rate counts.
     Bytes,
+    /// None of its own: it serves those that are measured, and stamps nothing.
+    Service,
 }
 
 /// What is counted of a step: the value asked for, and the named parts.
@@ -26,11 +28,14 @@ impl Roll {
     /// That of a step.
     pub fn of(step: &Step) -> Self {
         let work = |role: &Role| match role {
-            Role::Chase { .. } => Work::Accesses,
+            Role::Chase { .. } | Role::Ping { .. } | Role::Contend | Role::Take => Work::Accesses,
+            Role::Echo { .. } | Role::Keep { .. } => Work::Service,
             Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
         };
         let mut parts: Vec<(String, Work, Vec<usize>)> = Vec::new();
-        for (index, thread) in step.setup.threads.iter().enumerate().filter(|(_, t)| !t.part.is_empty()) {
+        for (index, thread) in
+            step.setup.threads.iter().enumerate().filter(|(_, t)| !t.part.is_empty() && work(&t.role) != Work::Service)
+        {
             let work = work(&thread.role);
             match parts.iter_mut().find(|(name, counted, _)| *name == thread.part && *counted == work) {
                 Some((_, _, members)) => members.push(index),
@@ -64,7 +69,7 @@ impl Work {
     /// The unit of its value.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Accesses => Unit::Ns,
+            Self::Accesses | Self::Service => Unit::Ns,
             Self::Bytes => Unit::BytesPerSecond,
         }
     }

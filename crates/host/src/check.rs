@@ -5,6 +5,7 @@ use tiermark_kernels::StreamSpec;
 use tiermark_model::{Bytes, CpuId, IdSet, KernelId, Layout, Machine, Pattern, Refusal, RegionSetup, Role, Setup};
 
 use crate::region::Order;
+use crate::share;
 
 /// One stream of one line is the least there is.
 const LEAST_BYTES: u64 = 64;
@@ -22,6 +23,7 @@ pub(crate) fn setup<'a>(setup: &'a Setup, machine: &Machine) -> Result<Vec<Order
         }
     }
     one_first_kernel(setup)?;
+    share::complete(setup)?;
     (0..setup.regions.len()).map(|index| resolve(setup, index, machine)).collect()
 }
 
@@ -29,7 +31,7 @@ pub(crate) fn setup<'a>(setup: &'a Setup, machine: &Machine) -> Result<Vec<Order
 fn one_first_kernel(setup: &Setup) -> Result<(), Refusal> {
     let mut firsts = setup.threads.iter().filter_map(|thread| match &thread.role {
         Role::Stream { kernel, .. } => Some(kernel),
-        Role::Chase { .. } | Role::Load { .. } => None,
+        _ => None,
     });
     let first = firsts.next();
     match firsts.find(|kernel| Some(*kernel) != first) {
@@ -70,8 +72,8 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
             }
             for id in role.kernels() {
                 let spec = kernel(id)?;
-                if matches!(region.layout, Layout::Chain(_)) {
-                    let why = "its region holds a chain, which streams would destroy";
+                if matches!(region.layout, Layout::Chain(_) | Layout::Shared) {
+                    let why = "its region holds a chain or shared lines, which streams would destroy";
                     return Err(Refusal::new(format!("kernel {id}"), why, PLAN));
                 }
                 let random = spec.info.op.pattern() == Pattern::Random;
@@ -79,6 +81,16 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
                     let why = "its region has no permutation of lines";
                     return Err(Refusal::new(format!("kernel {id}"), why, PLAN));
                 }
+            }
+        }
+        _ => {
+            let what = "threads on shared lines";
+            if region.layout != Layout::Shared {
+                return Err(Refusal::new(what, format!("their region holds {}", region.layout), PLAN));
+            }
+            if region.bytes.0 < share::LEAST_BYTES {
+                let why = format!("their region is smaller than {}", Bytes(share::LEAST_BYTES));
+                return Err(Refusal::new(what, why, PLAN));
             }
         }
     }

@@ -58,6 +58,11 @@ impl StartGate {
         Ok(self.opened_at.0.load(Ordering::Relaxed))
     }
 
+    /// Whether a worker failed.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.0.load(Ordering::Acquire)
+    }
+
     /// Lets everybody out with an error: a worker failed. The gate is of no use after.
     pub(crate) fn break_open(&self) {
         self.broken.0.store(true, Ordering::Release);

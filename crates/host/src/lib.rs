@@ -18,6 +18,7 @@ mod proof;
 mod region;
 mod rig;
 mod room;
+mod share;
 #[allow(unsafe_code)]
 mod sys;
 mod work;

@@ -44,6 +44,8 @@ pub struct LinuxHost {
     pub(crate) indices: Indices,
     pub(crate) stopped: Arc<AtomicBool>,
     pub(crate) attic: Attic,
+    /// Setups prepared so far.
+    pub(crate) prepared: u64,
     room: Room,
     born: Instant,
 }
@@ -72,7 +74,17 @@ impl LinuxHost {
         // An eighth of what is free: never what another program will need next.
         let spare = room.spare().map_or(0, |bytes| bytes / 8);
         let attic = Attic::new(options.keep_bytes.min(spare) as usize);
-        Ok(Self { machine, bench, clock, indices: Indices::default(), stopped: options.stopped, attic, room, born })
+        Ok(Self {
+            machine,
+            bench,
+            clock,
+            indices: Indices::default(),
+            stopped: options.stopped,
+            attic,
+            prepared: 0,
+            room,
+            born,
+        })
     }
 
     /// The largest cache a cpu reaches.

@@ -148,7 +148,7 @@ impl Region {
     ) -> Result<(), Refusal> {
         self.first_touch(cpu, stopped)?;
         match self.layout {
-            Layout::Data | Layout::Zeros | Layout::Permuted => {
+            Layout::Data | Layout::Zeros | Layout::Permuted | Layout::Shared => {
                 for (piece, from) in (0..self.used).step_by(FILL_PIECE).enumerate() {
                     if stopped() {
                         return Err(stop_refusal());

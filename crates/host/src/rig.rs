@@ -86,6 +86,8 @@ pub(crate) struct LinuxRig<'a> {
     stopped: Arc<AtomicBool>,
     seed: u64,
     proofs: u64,
+    /// Number of the next shot, unlike any other of this host.
+    shots: u64,
 }
 
 impl Drop for LinuxRig<'_> {
@@ -97,6 +99,7 @@ impl Drop for LinuxRig<'_> {
 impl<'a> LinuxRig<'a> {
     /// Maps, starts, fills, calibrates.
     pub(crate) fn prepare(host: &'a mut LinuxHost, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
+        host.prepared += 1;
         let machine = &host.machine;
         let regions: Vec<Arc<Region>> =
             orders.iter().map(|order| Region::map(order, machine).map(Arc::new)).collect::<Result<_, _>>()?;
@@ -112,6 +115,7 @@ impl<'a> LinuxRig<'a> {
             stopped: Arc::clone(&host.stopped),
             seed: setup.seed,
             proofs: 0,
+            shots: host.prepared << 32,
         };
         let cycles = rig.cycles()?;
         let seed = setup.seed;
@@ -121,7 +125,7 @@ impl<'a> LinuxRig<'a> {
         }))?;
         let first = setup.threads.iter().find_map(|thread| match &thread.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
-            Role::Chase { .. } | Role::Load { .. } => None,
+            _ => None,
         });
         let spec = first.as_ref().map(check::kernel).transpose()?;
         rig.equip(spec)?;
@@ -190,8 +194,10 @@ impl Rig for LinuxRig<'_> {
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
         let gate = StartGate::new(self.crew.len());
         let budget_ns = budget.as_secs_f64() * 1e9;
+        self.shots += 1;
+        let number = self.shots;
         let replies = self.crew.run(Arc::new(move |worker: &mut Worker| {
-            let shot = worker.shot(&gate, budget_ns);
+            let shot = worker.shot(&gate, budget_ns, number);
             shot.map(Some).map_err(|why| Refusal::new("a shot", why, "measure again"))
         }));
         let mut threads = Vec::with_capacity(replies.len());
@@ -219,6 +225,7 @@ impl LinuxHost {
             region: Arc::clone(&regions[thread.region]),
             share: Share { index: sharers(index), of: sharers(setup.threads.len()) },
             role: thread.role.clone(),
+            seed: setup.seed,
             many_nodes: self.machine.nodes.len() > 1,
             cache_bytes: self.cache_bytes(thread.cpu),
             stopped: Arc::clone(&self.stopped),

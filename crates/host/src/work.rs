@@ -9,6 +9,7 @@ use tiermark_model::kernel::StoreKind;
 use crate::clock::Clock;
 use crate::load::LoadWork;
 use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
+use crate::share::ShareWork;
 use crate::sys::{ChaseCall, LineOrder, StreamCall, StreamPlan};
 
 /// A chase block takes at least this long where 4,096 accesses a chain allow: short enough that a preemption spoils
@@ -46,6 +47,8 @@ pub(crate) enum Work {
     Stream(StreamWork),
     Chase(ChaseWork),
     Load(LoadWork),
+    /// Not in blocks of its own: it plays with others, a whole shot at a time.
+    Share(ShareWork),
 }
 
 /// Streams through a region, block after block, round and round.
@@ -153,6 +156,7 @@ impl Work {
                 0
             }
             Self::Load(work) => work.block(),
+            Self::Share(_) => 0,
         }
     }
 
@@ -162,6 +166,7 @@ impl Work {
             Self::Stream(work) => work.useful_per_byte * (work.bytes * work.passes) as f64,
             Self::Chase(work) => (work.steps * work.chains) as f64,
             Self::Load(work) => work.per_block(),
+            Self::Share(work) => work.per_block(),
         }
     }
 
@@ -171,6 +176,7 @@ impl Work {
             Self::Stream(work) => work.block_ns,
             Self::Chase(work) => work.block_ns,
             Self::Load(work) => work.block_ns(),
+            Self::Share(work) => work.block_ns(),
         }
     }
 
@@ -186,6 +192,7 @@ impl Work {
                 0
             }
             Self::Load(work) => work.block(),
+            Self::Share(_) => 0,
         }
     }
 

@@ -13,7 +13,8 @@ use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
 use crate::region::{Region, pin_refused, stop_refusal};
-use crate::sys::{self, LineOrder, Usage};
+use crate::share::{ShareWork, Watch};
+use crate::sys::{self, LineOrder, SharedLines, Usage};
 use crate::work::{Share, Work};
 
 /// Operations of one look at the core's clock: 4 to 8 µs, short enough to miss most preemptions, long enough that
@@ -40,6 +41,8 @@ pub(crate) struct Worker {
     pub(crate) share: Share,
     /// What it does.
     pub(crate) role: Role,
+    /// Seed of the setup.
+    pub(crate) seed: u64,
     /// Whether other memory than the region's may be far away, so that line orders are copied close.
     pub(crate) many_nodes: bool,
     /// Regions up to this size stay in the caches the cpu reaches.
@@ -101,17 +104,21 @@ impl Worker {
                 let specs = kernels.iter().map(check::kernel).collect::<Result<Vec<_>, _>>()?;
                 LoadWork::new(&self.region, &specs, *pause_ns, self.share, &self.clock).map(Work::Load)
             }
+            (role, _) => SharedLines::new(&self.region.mapping).and_then(|lines| {
+                let work = ShareWork::new(lines, role, self.share.of, self.seed);
+                work.map(Work::Share).ok_or_else(|| "not a role on shared lines".to_owned())
+            }),
         };
         let what = || kernel.map_or("a chase".to_owned(), |spec| spec.info.id.to_owned());
         self.work = Some(work.map_err(|why| Refusal::new(what(), why, "choose another kernel, chain count or size"))?);
         Ok(())
     }
 
-    /// Runs one shot.
+    /// Runs one shot, of the given number.
     ///
     /// # Errors
     /// In words, when there is no work or another worker broke the gate.
-    pub(crate) fn shot(&mut self, gate: &StartGate, budget_ns: f64) -> Result<ThreadShot, String> {
+    pub(crate) fn shot(&mut self, gate: &StartGate, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {
         let guard = BreakOnPanic(gate);
         let Some(work) = &mut self.work else {
             gate.break_open();
@@ -121,6 +128,9 @@ impl Worker {
         self.stamps.clear();
         // Written, not only reserved: the pages are there before the clock runs.
         self.stamps.resize(wanted.min(STAMPS_MOST), 1);
+        if let Work::Share(work) = work {
+            work.lay_out(number, self.share.index == 0);
+        }
         let mut checksum = work.warm(&self.region, self.cache_bytes);
         let hz_before = core_hz(&self.clock, self.stamp_ns);
         let clock = self.clock;
@@ -131,15 +141,28 @@ impl Worker {
         let opened = gate.arrive(|| clock.now(), wait).map_err(|_| why().to_owned())?;
         let before = Moment::start(&clock);
         let deadline = opened + clock.ticks(budget_ns);
-        checksum ^= work.ramp();
-        let blocks = stamp_blocks(work, &mut self.stamps, &clock, deadline, &mut checksum);
+        let blocks = match &mut *work {
+            Work::Share(work) => {
+                let watch = Watch { gate, stopped, clock: &clock, deadline, stamp_ns: self.stamp_ns };
+                // Those who play with this one must not wait for it.
+                work.play(&mut self.stamps, &watch).inspect_err(|_| gate.break_open())?
+            }
+            work => {
+                checksum ^= work.ramp();
+                stamp_blocks(work, &mut self.stamps, &clock, deadline, &mut checksum)
+            }
+        };
         let after = Moment::end(&clock);
         let hz_after = core_hz(&self.clock, self.stamp_ns);
         drop(guard);
         self.checksum = std::hint::black_box(self.checksum ^ checksum);
         Ok(ThreadShot {
             per_block: work.per_block(),
-            stamps_ns: self.stamps[..=blocks].iter().map(|stamp| clock.between(opened, *stamp)).collect(),
+            // Those who only serve stamp nothing.
+            stamps_ns: self.stamps[..blocks + usize::from(blocks > 0)]
+                .iter()
+                .map(|stamp| clock.between(opened, *stamp))
+                .collect(),
             guard: between(self.cpu, &before, &after, &clock, [hz_before, hz_after]),
         })
     }

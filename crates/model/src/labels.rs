@@ -50,16 +50,52 @@ impl Labels {
     pub const KERNEL: &'static str = "kernel";
     /// What the memory holds, where that is not incompressible data: `zeros`.
     pub const DATA: &'static str = "data";
+    /// The traffic of a load: `read`, `3:1`, `write.nt`, …
+    pub const MIX: &'static str = "mix";
+    /// Share of a load's useful bytes that are read, in percent.
+    pub const READS: &'static str = "reads";
+    /// Where memory lies, seen from the threads: `local`, `remote`, `far`.
+    pub const PLACE: &'static str = "place";
+    /// Time between two pieces of a load, ns.
+    pub const PAUSE: &'static str = "pause";
+    /// What keeps a rate from rising: `core`, `memory`, `link`.
+    pub const LIMIT: &'static str = "limit";
+    /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the first cpu of a pair.
+    pub const FROM: &'static str = "from";
+    /// Nodes that pages are spread over, in list format.
+    pub const NODES: &'static str = "nodes";
+    /// How pages are spread, where they are not bound to one node: `interleave`, `weighted`, `kernel weights`, `mixed`, `local`.
+    pub const POLICY: &'static str = "policy";
+    /// Pages of each node in a round: `0:3,1:1`.
+    pub const WEIGHTS: &'static str = "weights";
+    /// Percent of the threads whose memory is remote.
+    pub const REMOTE: &'static str = "remote";
+    /// The part of a setup: `local`, `remote`.
+    pub const PART: &'static str = "part";
+    /// What a pair is held against.
+    pub const AGAINST: &'static str = "against";
     /// Which statistic a finding is (`p99`, `plateau`, …).
     pub const STATISTIC: &'static str = "statistic";
     /// What the system says of what was measured.
     pub const DECLARED: &'static str = "declared";
-    /// How two cpus are related: `core`, `L2`, `L3`, `socket`, `machine`.
+    /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`, `socket`, `remote` for pairs.
     pub const RELATION: &'static str = "relation";
     /// What went on beside the measurement.
     pub const BESIDE: &'static str = "beside";
     /// How many nodes a chain has.
-    pub const NODES: &'static str = "nodes";
+    pub const LENGTH: &'static str = "length";
+
+    /// The cpu that answers.
+    pub const TO: &'static str = "to";
+    /// Whose memory shared lines are in: `first`, `second` (of the pair's cpus) or `third`.
+    pub const HOME: &'static str = "home";
+    /// The state of lines before they were fetched: `clean`, `dirty`.
+    pub const STATE: &'static str = "state";
+
+    /// Pairs of cpus behind a number.
+    pub const PAIRS: &'static str = "pairs";
+    /// How many there are of which some were measured.
+    pub const OF: &'static str = "pairs.all";
 
     /// An empty set of labels.
     pub fn new() -> Self {

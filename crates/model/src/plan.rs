@@ -64,6 +64,9 @@ pub struct Plan {
     pub refused: Vec<Refusal>,
     /// Most seconds the whole plan may take.
     pub max_seconds: f64,
+    /// Seconds that steps added later are expected to take, where the plan knows how many there will be.
+    #[serde(default)]
+    pub later_seconds: f64,
 }
 
 /// One measurement of a plan: a cell of a matrix, a point of a curve.
@@ -122,7 +125,8 @@ impl Plan {
 
     /// Seconds the plan is expected to take, and at most takes.
     pub fn expected_seconds(&self) -> f64 {
-        self.steps.iter().map(Step::expected_seconds).sum::<f64>().min(self.max_seconds)
+        let steps: f64 = self.steps.iter().map(Step::expected_seconds).sum();
+        (steps + self.later_seconds).min(self.max_seconds)
     }
 }
 

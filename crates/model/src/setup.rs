@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet};
 use crate::kernel::KernelId;
+use crate::share::{LineState, PingOp};
 use crate::units::{Bytes, parse_size};
 
 /// Everything the host needs to carry one measurement out.
@@ -83,6 +84,25 @@ pub enum Role {
         /// Time between two pieces, ns; 0 is without pause and with longer pieces.
         pause_ns: u32,
     },
+    /// Sends a partner on another cpu the turn through shared lines and waits until it comes back: what is measured is the round trip.
+    Ping {
+        /// How.
+        op: PingOp,
+    },
+    /// Returns the turn to the [`Role::Ping`] of its region, as long as that one plays. Not measured itself.
+    Echo {
+        /// How; the same as that of its partner.
+        op: PingOp,
+    },
+    /// Adds to a word that all others of its region add to as well: an access is one addition.
+    Contend,
+    /// Chases through lines that a [`Role::Keep`] of its region has just taken: an access is one line that comes over.
+    Take,
+    /// Takes lines for a [`Role::Take`] to fetch. Not measured itself.
+    Keep {
+        /// What it does to them.
+        state: LineState,
+    },
 }
 
 impl Role {
@@ -91,9 +111,14 @@ impl Role {
         let (first, rest) = match self {
             Self::Stream { kernel, rivals } => (Some(kernel), rivals.as_slice()),
             Self::Load { kernels, .. } => (None, kernels.as_slice()),
-            Self::Chase { .. } => (None, [].as_slice()),
+            _ => (None, [].as_slice()),
         };
         first.into_iter().chain(rest)
+    }
+
+    /// Whether it works on lines that other threads of its region write at the same time.
+    pub fn shares_lines(&self) -> bool {
+        matches!(self, Self::Ping { .. } | Self::Echo { .. } | Self::Contend | Self::Take | Self::Keep { .. })
     }
 }
 
@@ -193,6 +218,8 @@ pub enum Layout {
     Zeros,
     /// Incompressible data, and a proven permutation of its lines in which random streams walk it.
     Permuted,
+    /// Lines that several threads write, each word on its own (atomically).
+    Shared,
     /// A chain of pointers.
     Chain(ChainLayout),
 }
@@ -267,6 +294,7 @@ impl fmt::Display for Layout {
             Self::Data => f.pad("data"),
             Self::Zeros => f.pad("zeros"),
             Self::Permuted => f.pad("permuted"),
+            Self::Shared => f.pad("shared"),
             Self::Chain(chain) => write!(f, "chain:{chain}"),
         }
     }
@@ -280,12 +308,13 @@ impl FromStr for Layout {
             "data" => Ok(Self::Data),
             "zeros" => Ok(Self::Zeros),
             "permuted" => Ok(Self::Permuted),
+            "shared" => Ok(Self::Shared),
             _ => text.strip_prefix("chain:").ok_or_else(|| format!("layout '{text}'"))?.parse().map(Self::Chain),
         }
     }
 }
 
-crate::text_serde!(Layout, "layout: data, zeros, permuted, or chain:LAYOUT");
+crate::text_serde!(Layout, "layout: data, zeros, permuted, shared, or chain:LAYOUT");
 
 impl Setup {
     /// Total memory asked for.
@@ -334,6 +363,7 @@ mod tests {
             Layout::Data,
             Layout::Zeros,
             Layout::Permuted,
+            Layout::Shared,
             Layout::Chain(ChainLayout::Random),
             Layout::Chain(ChainLayout::PageRandom),
             Layout::Chain(ChainLayout::Stride(128)),

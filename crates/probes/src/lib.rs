@@ -4,13 +4,18 @@
 
 pub mod background;
 pub mod bandwidth;
+pub mod c2c;
 mod chasing;
 mod edges;
 pub mod geometry;
 pub mod granularity;
 mod ladder;
 pub mod latency;
+pub mod loaded;
+pub mod matrix;
 pub mod mlp;
+mod places;
+pub mod scale;
 mod sizes;
 mod steps;
 pub mod survey;
@@ -20,9 +25,13 @@ pub mod tlb;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 7] = [
+static PROBES: [&dyn Probe; 11] = [
     &latency::Latency,
     &bandwidth::Bandwidth,
+    &matrix::Matrix,
+    &loaded::Loaded,
+    &scale::Scale,
+    &c2c::C2c,
     &geometry::Geometry,
     &tlb::Tlb,
     &mlp::Mlp,

@@ -107,7 +107,7 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
 }
 
 /// One node of each kind of far memory: one a distance, cpu-less ones apart. The number of kinds does not grow with the machine.
-fn far_nodes(machine: &Machine, own: Option<NodeId>) -> Vec<NodeId> {
+pub(crate) fn far_nodes(machine: &Machine, own: Option<NodeId>) -> Vec<NodeId> {
     let Some(home) = own.and_then(|id| machine.node(id)) else { return Vec::new() };
     let mut kinds = std::collections::BTreeMap::new();
     for node in &machine.nodes {

@@ -291,7 +291,7 @@ impl<'a> Seen<'a> {
             findings.push(found);
         } else {
             let pages = self.solved.walk_pages.unwrap_or(tried);
-            let labels = self.labels("walk").whole(Labels::NODES, pages);
+            let labels = self.labels("walk").whole(Labels::LENGTH, pages);
             let evidence = self.at(pages);
             let mut found = resting_on(&evidence, "tlb.walk", labels, self.solved.walk_ns, Unit::Ns);
             found.note = Some(format!("what translation adds to an access where nearly all walk, up to {pages} pages"));

@@ -256,6 +256,8 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
             || evidence.contains(o.step.as_str())
             || is_for(o, o.metric, "curve")
             || is_for(o, o.metric, "table")
+            // The points of curves of latency over bandwidth.
+            || o.labels.is(Labels::PURPOSE, "load")
             // Many chases make one shape, which its findings tell.
             || (is_for(o, o.metric, "shape") && o.value.is_some())
     };

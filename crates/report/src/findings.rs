@@ -21,8 +21,20 @@ fn label_text(key: &str, label: &Label) -> String {
 /// All labels but some, as words.
 pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
     // What people name first comes first; the rest follows by name.
-    const FIRST: [&str; 7] =
-        [Labels::TIER, Labels::NODE, Labels::SIZE, Labels::OP, Labels::LAYOUT, Labels::KERNEL, Labels::PAGE];
+    const FIRST: [&str; 12] = [
+        Labels::TIER,
+        Labels::NODE,
+        Labels::SIZE,
+        Labels::MIX,
+        Labels::OP,
+        Labels::PLACE,
+        Labels::RELATION,
+        Labels::FROM,
+        Labels::TO,
+        Labels::LAYOUT,
+        Labels::KERNEL,
+        Labels::PAGE,
+    ];
     // A kernel's name begins with its operation.
     let kernel = labels.get(Labels::KERNEL).filter(|_| !without.contains(&Labels::KERNEL));
     let said = kernel.and_then(|kernel| kernel.split_once('/')).map(|(op, _)| op);
@@ -33,6 +45,8 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         without.contains(&key)
             || (key == Labels::OP && said.is_some() && labels.get(key) == said)
             || (key == Labels::NODE && in_tier)
+            // Both are named.
+            || (key == Labels::CPUS && labels.number(Labels::TO).is_some())
     };
     let mut shown: Vec<(&String, &Label)> = labels.0.iter().filter(|(key, _)| !told(key)).collect();
     shown.sort_by_key(|(key, _)| FIRST.iter().position(|k| k == key).unwrap_or(FIRST.len()));
@@ -41,9 +55,19 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::THREADS, _) => format!("{} threads", label_text(key, label)),
         (Labels::CHAINS, Label::Whole(1)) => "1 chain".to_owned(),
         (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
+        (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
+        (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
         (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
-        (Labels::NODE | Labels::CPUS, _) => format!("{key} {}", label_text(key, label)),
+        (Labels::REMOTE, _) => format!("{} % remote", label_text(key, label)),
+        (Labels::FROM, Label::Whole(_)) => format!("cpu {}", label_text(key, label)),
+        (Labels::NODE | Labels::NODES | Labels::CPUS | Labels::FROM | Labels::WEIGHTS | Labels::AGAINST, _) => {
+            format!("{key} {}", label_text(key, label))
+        }
+        (Labels::TO, _) => format!("to {}", label_text(key, label)),
+        (Labels::PAIRS, Label::Whole(1)) => "1 pair".to_owned(),
+        (Labels::PAIRS, _) => format!("{} pairs", label_text(key, label)),
+        (Labels::OF, _) => format!("of {}", label_text(key, label)),
         _ => label_text(key, label),
     });
     words.collect::<Vec<_>>().join(" ")

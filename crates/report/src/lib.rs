@@ -2,14 +2,20 @@
 
 #![forbid(unsafe_code)]
 
+mod c2c;
 mod curves;
 mod findings;
 mod header;
+mod hmat;
 mod json;
 mod kernels;
 mod ladder;
+mod limits;
 mod lists;
+mod loaded;
 mod machine;
+mod matrix;
+mod mess;
 mod number;
 mod plan;
 mod plot;
@@ -22,9 +28,12 @@ mod style;
 mod table;
 mod text;
 
+pub use hmat::hmat;
 pub use json::json;
 pub use lists::{ProbeLine, about, kernels, probes};
+pub use loaded::curves as loaded_curves;
 pub use machine::machine;
+pub use mess::{MessError, MessPoint, mess, read_mess};
 pub use plan::plan;
 pub use redact::redact;
 pub use run::{run, trouble};

@@ -89,9 +89,16 @@ fn steps(steps: &[Step], style: &Style) -> String {
     table = table.column("work", Align::Left).column("time", Align::Right);
     let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
     for step in steps {
-        let without: &[&str] =
-            if grouped { &[Labels::SIZE, Labels::CPUS, Labels::TIER] } else { &[Labels::CPUS, Labels::TIER] };
-        let name = words(&step.labels, without);
+        let mut without = vec![Labels::CPUS, Labels::TIER];
+        if grouped {
+            without.extend([Labels::SIZE, Labels::FROM, Labels::TO, Labels::PAUSE]);
+        }
+        // A matrix is told by what is done, not pair by pair.
+        if grouped && step.labels.get(Labels::FROM).is_some() {
+            let pair = [Labels::NODE, Labels::NODES, Labels::WEIGHTS];
+            without.extend(pair.into_iter().chain([Labels::PURPOSE, Labels::SPAN]));
+        }
+        let name = words(&step.labels, &without);
         let name = if name.is_empty() { step.id.clone() } else { name };
         match groups.iter_mut().find(|(known, _)| *known == name && grouped) {
             Some((_, group)) => group.push(step),
@@ -129,6 +136,10 @@ fn work(steps: &[&Step]) -> String {
         let kind = match &thread.role {
             Role::Stream { kernel, rivals } if rivals.is_empty() => kernel.to_string(),
             Role::Stream { kernel, rivals } => format!("best of {kernel} and {} more", rivals.len()),
+            Role::Ping { op } => format!("ping, {op}"),
+            Role::Echo { .. } | Role::Keep { .. } => continue,
+            Role::Contend => "additions to one word".to_owned(),
+            Role::Take => "fetching lines".to_owned(),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),
             Role::Load { kernels, .. } => {

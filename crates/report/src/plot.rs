@@ -29,10 +29,35 @@ const ROWS: usize = 8;
 /// Columns of the y axis with its tick.
 const AXIS: usize = 8;
 
-/// Draws the curves; empty when no point can be drawn.
+/// What the x axis is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Abscissa {
+    /// Sizes, on a logarithmic scale.
+    Size,
+    /// Anything from zero on, on a linear scale.
+    Linear,
+}
+
+/// Draws the curves over size; empty when no point can be drawn.
 pub(crate) fn plot(plot: &Plot<'_>, style: &Style) -> String {
     let drawn: Vec<Vec<(f64, f64)>> = plot.series.iter().map(|s| drawable(&s.points, plot.log_y)).collect();
-    let Some(scale) = Scale::new(&drawn, plot.log_y, style.columns().saturating_sub(AXIS + 2)) else {
+    draw(plot, &drawn, Abscissa::Size, style)
+}
+
+/// Draws curves over a linear axis from zero, whose unit is said at its end; points stay in their order, so that a curve may turn
+/// back. Empty when no point can be drawn.
+pub(crate) fn plot_over(plot: &Plot<'_>, x_unit: &str, style: &Style) -> String {
+    let fits =
+        |&&(x, y): &&(f64, f64)| x.is_finite() && y.is_finite() && x >= 0.0 && (y > 0.0 || !plot.log_y && y == 0.0);
+    let drawn: Vec<Vec<(f64, f64)>> =
+        plot.series.iter().map(|s| s.points.iter().filter(fits).copied().collect()).collect();
+    let drawing = draw(plot, &drawn, Abscissa::Linear, style);
+    if drawing.is_empty() { drawing } else { format!("{drawing}{}\n", right(x_unit, style.columns() - 2)) }
+}
+
+fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &Style) -> String {
+    let columns = style.columns().saturating_sub(AXIS + 2);
+    let Some(scale) = Scale::new(drawn, abscissa, plot.log_y, columns) else {
         return String::new();
     };
     let mut canvas = Canvas::new(scale.columns, style.unicode);
@@ -104,29 +129,34 @@ fn tick_text(value: f64) -> String {
 /// Maps values to dots: two a column, four a row, as in a braille cell.
 struct Scale {
     columns: usize,
+    abscissa: Abscissa,
     log_y: bool,
     x: (f64, f64),
     y: (f64, f64),
 }
 
 impl Scale {
-    fn new(series: &[Vec<(f64, f64)>], log_y: bool, columns: usize) -> Option<Self> {
+    fn new(series: &[Vec<(f64, f64)>], abscissa: Abscissa, log_y: bool, columns: usize) -> Option<Self> {
         let all = || series.iter().flatten();
         let range = |values: &mut dyn Iterator<Item = f64>| {
             values.fold(None, |range: Option<(f64, f64)>, v| {
                 Some(range.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
             })
         };
-        let (x0, x1) = range(&mut all().map(|p| p.0.log2()))?;
+        let (x0, x1) = range(&mut all().map(|p| if abscissa == Abscissa::Size { p.0.log2() } else { p.0 }))?;
         let (y0, y1) = range(&mut all().map(|p| p.1))?;
-        // A single size or value still gets a picture: half a doubling to each side.
-        let x = if x1 - x0 < 1e-9 { (x0 - 0.5, x1 + 0.5) } else { (x0, x1) };
+        let x = match abscissa {
+            Abscissa::Linear => (0.0, if x1 > 0.0 { x1 } else { 1.0 }),
+            // A single size or value still gets a picture: half a doubling to each side.
+            Abscissa::Size if x1 - x0 < 1e-9 => (x0 - 0.5, x1 + 0.5),
+            Abscissa::Size => (x0, x1),
+        };
         let y = if log_y {
             ((y0 / 1.15).log10(), (y1 * 1.15).log10())
         } else {
             (0.0, if y1 > 0.0 { y1 * 1.05 } else { 1.0 })
         };
-        (y.1.is_finite() && y.1 > y.0).then_some(Self { columns: columns.max(16), log_y, x, y })
+        (y.1.is_finite() && y.1 > y.0).then_some(Self { columns: columns.max(16), abscissa, log_y, x, y })
     }
 
     fn y_share(&self, value: f64) -> f64 {
@@ -134,8 +164,9 @@ impl Scale {
         ((v - self.y.0) / (self.y.1 - self.y.0)).clamp(0.0, 1.0)
     }
 
-    fn x_share(&self, size: f64) -> f64 {
-        ((size.log2() - self.x.0) / (self.x.1 - self.x.0)).clamp(0.0, 1.0)
+    fn x_share(&self, x: f64) -> f64 {
+        let x = if self.abscissa == Abscissa::Size { x.log2() } else { x };
+        ((x - self.x.0) / (self.x.1 - self.x.0)).clamp(0.0, 1.0)
     }
 
     /// Dot column and dot row (from the top) of a point.
@@ -170,6 +201,26 @@ impl Scale {
     fn x_axis(&self, style: &Style) -> String {
         let (mut axis, mut labels) = (Vec::new(), String::new());
         axis.resize(self.columns, style.glyph("─", "-"));
+        let corner = style.glyph("└", "+");
+        if self.abscissa == Abscissa::Linear {
+            let step = nice(self.x.1 / (self.columns as f64 / 12.0));
+            for n in 0..=self.columns {
+                let value = n as f64 * step;
+                if value > self.x.1 * (1.0 + 1e-9) {
+                    break;
+                }
+                let at = (self.x_share(value) * (self.columns - 1) as f64).round() as usize;
+                axis[at] = style.glyph("┬", "+");
+                place(&mut labels, at, &tick_text((value * 1e6).round() / 1e6), self.columns);
+            }
+            return format!(
+                "{}{corner}{}\n{}{}\n",
+                " ".repeat(AXIS - 1),
+                axis.concat(),
+                " ".repeat(AXIS),
+                labels.trim_end()
+            );
+        }
         let span = self.x.1 - self.x.0;
         // Labels take up to five columns and want two between them.
         let step = ((span * 7.0 / self.columns as f64).ceil()).max(1.0);
@@ -180,7 +231,6 @@ impl Scale {
             place(&mut labels, at, &short_size(exponent.exp2()), self.columns);
             exponent += step;
         }
-        let corner = style.glyph("└", "+");
         format!("{}{corner}{}\n{}{}\n", " ".repeat(AXIS - 1), axis.concat(), " ".repeat(AXIS), labels.trim_end())
     }
 
@@ -297,9 +347,17 @@ mod tests {
     }
 
     #[test]
+    fn a_loaded_curve_turns_back_where_it_is_overloaded() {
+        let points = vec![(0.0, 95.0), (60.0, 98.0), (120.0, 104.0), (160.0, 118.0), (190.0, 240.0), (180.0, 300.0)];
+        let series = [Series { name: "read".into(), points }];
+        let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[] };
+        insta::assert_snapshot!(plot_over(&drawing, "GB/s", &Style { width: 60, ..Style::default() }));
+    }
+
+    #[test]
     fn rising_values_never_draw_falling_lines() {
         let drawn = drawable(&ladder().points, true);
-        let scale = Scale::new(std::slice::from_ref(&drawn), true, 50).unwrap();
+        let scale = Scale::new(std::slice::from_ref(&drawn), Abscissa::Size, true, 50).unwrap();
         let rows: Vec<usize> = drawn.iter().map(|&(x, y)| scale.dot(x, y).1).collect();
         assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
         assert!(rows[0] > rows[6] + 20, "the ladder fills the height: {rows:?}");
@@ -315,7 +373,8 @@ mod tests {
         ) {
             let style = Style { width: columns, unicode, ..Style::default() };
             let series = [Series { name: "a".into(), points: points.clone() }, Series { name: "b".into(), points }];
-            let shown = plot(&Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())] }, &style);
+            let drawing = Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())] };
+            let shown = plot(&drawing, &style) + &plot_over(&drawing, "GB/s", &style);
             for line in shown.lines() {
                 prop_assert!(width(line) <= columns, "{line}");
             }

@@ -4,11 +4,15 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Refusal, Run, Warning};
 
+use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables};
 use crate::findings::{others, scaling, tails, words};
 use crate::header::{footer, header};
 use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
+use crate::limits::limits;
+use crate::loaded::loaded;
+use crate::matrix::matrix;
 use crate::number::percent;
 use crate::reasons::{Reasons, is_refused};
 use crate::shapes::{is_number as is_shape, shapes};
@@ -21,11 +25,15 @@ pub fn run(run: &Run, style: &Style) -> String {
     let mut shown = Shown::new(run.findings());
     told_by_tables(&mut shown, &observations);
     let mut out = header(run, style);
+    out.push_str(&matrix(&mut shown, &run.machine, style));
     out.push_str(&ladder(&mut shown, &plain_rates(run), style));
+    out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&shapes(&mut shown, style));
     out.push_str(&tails(&mut shown, style));
+    out.push_str(&loaded(&mut shown, &observations, style));
     out.push_str(&scaling(&mut shown, style));
+    out.push_str(&limits(&mut shown, style));
     out.push_str(&tables(&observations, style));
     let drift = drift(run, &mut shown, style);
     out.push_str(&others(&mut shown, style));
@@ -89,8 +97,12 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
 
 /// How far the numbers of the ladder and the tables can be trusted, in one line; tails and scalings have the verdicts of these.
 fn summary(run: &Run, intervals: bool, style: &Style) -> String {
-    let is_number =
-        |f: &&Finding| matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth") || is_shape(&f.metric);
+    let is_number = |f: &&Finding| {
+        matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth" | "scale.ceiling")
+            || is_shape(&f.metric)
+            || f.metric.starts_with("loaded.") && f.value.is_some()
+            || matches!(f.metric.as_str(), "c2c.pair" | "c2c.op" | "c2c.transfer" | "c2c.contention")
+    };
     let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
     if numbers.is_empty() {
         return String::new();

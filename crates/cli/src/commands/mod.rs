@@ -2,17 +2,21 @@
 
 mod background;
 mod bandwidth;
+mod c2c;
 mod completions;
 mod geometry;
 mod granularity;
 mod help;
 mod latency;
 mod list;
+mod loaded;
 mod machine;
 mod man;
+mod matrix;
 mod mlp;
 mod plan;
 mod run;
+mod scale;
 mod schema;
 mod selftest;
 mod show;
@@ -41,11 +45,15 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Survey(args)) => survey::run(args, simulation),
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
+        Some(Command::Loaded(args)) => loaded::run(args, simulation),
+        Some(Command::Scale(args)) => scale::run(args, simulation),
+        Some(Command::Matrix(args)) => matrix::run(args, simulation),
         Some(Command::Geometry(args)) => geometry::run(args, simulation),
         Some(Command::Tlb(args)) => tlb::run(args, simulation),
         Some(Command::Mlp(args)) => mlp::run(args, simulation),
         Some(Command::Granularity(args)) => granularity::run(args, simulation),
         Some(Command::Background(args)) => background::run(args, simulation),
+        Some(Command::C2c(args)) => c2c::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Machine(args)) => machine::run(args, simulation),
@@ -68,11 +76,15 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
     match command {
         Command::Latency(args) => latency::requests(args, machine, seed),
         Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
+        Command::Loaded(args) => loaded::requests(args, machine, seed),
+        Command::Scale(args) => scale::requests(args, machine, seed),
+        Command::Matrix(args) => matrix::requests(args, machine, seed),
         Command::Geometry(args) => geometry::requests(args, machine, seed),
         Command::Tlb(args) => tlb::requests(args, machine, seed),
         Command::Mlp(args) => mlp::requests(args, machine, seed),
         Command::Granularity(args) => granularity::requests(args, machine, seed),
         Command::Background(args) => background::requests(args, machine, seed),
+        Command::C2c(args) => c2c::requests(args, machine, seed),
         _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }
 }

@@ -11,6 +11,9 @@ use crate::{orphans, shell};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
+    if args.run.ends_with(".csv") {
+        return curves(args);
+    }
     let run = if args.run == "-" { from_stdin()? } else { from_store(&args.run)? };
     let mut run = orphans::concluded(run);
     if args.redact {
@@ -18,6 +21,20 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     }
     let text = if args.json { tiermark_report::json(&run) } else { tiermark_report::run(&run, &style(&args.view)) };
     print(&text).map(|()| Exit::Done)
+}
+
+/// Curves of latency over bandwidth from a file, whoever measured them.
+fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
+    if args.json || args.redact {
+        return Err(Failure::usage(format!("'{}' holds curves, not a run: it has no document", args.run)));
+    }
+    let mut text = Vec::new();
+    let file = std::fs::File::open(&args.run).map_err(|e| Failure::usage(format!("'{}': {e}", args.run)))?;
+    file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut text).map_err(Failure::tool)?;
+    let points = tiermark_report::read_mess(&String::from_utf8_lossy(&text))
+        .map_err(|e| Failure::usage(format!("'{}' is not a file of curves: {e}", args.run)))?;
+    let title = format!("Latency over bandwidth, ns, from {}", args.run);
+    print(&tiermark_report::loaded_curves(&title, &points, &style(&args.view))).map(|()| Exit::Done)
 }
 
 fn from_stdin() -> Result<Run, Failure> {

@@ -10,9 +10,11 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::args::{Cli, Command};
 
 /// Options that belong to the whole run and not to one of its experiments.
-const OF_THE_RUN: [&str; 16] = [
+const OF_THE_RUN: [&str; 18] = [
+    "csv",
     "json",
     "jsonl",
+    "hmat",
     "no-save",
     "quiet",
     "no-progress",

@@ -11,10 +11,12 @@ use tiermark_model::Exit;
 use crate::output::Failure;
 
 /// The built-in plans, in the order they are listed.
-const BUILT_IN: [(&str, &str); 3] = [
+const BUILT_IN: [(&str, &str); 4] = [
     ("quick", include_str!("../../plans/quick.toml")),
+    ("placement-matrix", include_str!("../../plans/placement-matrix.toml")),
     ("hierarchy", include_str!("../../plans/hierarchy.toml")),
     ("numa-latency", include_str!("../../plans/numa-latency.toml")),
+    ("link-saturation", include_str!("../../plans/link-saturation.toml")),
 ];
 
 /// The texts of the built-in plans, by name.

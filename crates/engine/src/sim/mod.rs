@@ -5,12 +5,15 @@
 
 mod caches;
 mod model;
+mod share;
+mod traffic;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, Overheads, PageKind, PlacementProof, Refusal, Role, Setup,
+    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, Overheads, PageKind, PlacementProof, Refusal,
+    Role, Setup, ThreadSetup, deal,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};
@@ -19,6 +22,8 @@ use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use caches::{SimCache, SimCore};
 use model::SpeedModel;
 use tiermark_stats::Rng;
+pub use traffic::Ceilings;
+use traffic::Demand;
 
 /// Core clock of every simulated machine: 3 GHz makes cycles easy to check by eye.
 const CORE_HZ: f64 = 3.0e9;
@@ -46,6 +51,8 @@ pub struct SimOptions {
     pub clock_step_ns: f64,
     /// Simulated seconds after which the "user" stops the run.
     pub stop_after: Option<f64>,
+    /// What its memories and links can carry.
+    pub ceilings: Ceilings,
     /// What the cores really have, whatever the system declares.
     pub core: SimCore,
 }
@@ -58,6 +65,7 @@ impl Default for SimOptions {
             preemptions_per_second: 0.0,
             clock_step_ns: 0.0,
             stop_after: None,
+            ceilings: Ceilings::default(),
             core: SimCore::default(),
         }
     }
@@ -113,10 +121,11 @@ impl Host for SimHost {
         let luck = 1.0 + self.options.noise * rng.normal();
         let kernel = setup.threads.iter().find_map(|t| match &t.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
-            Role::Chase { .. } | Role::Load { .. } => None,
+            _ => None,
         });
-        let speeds = SpeedModel::new(&self.truth, setup, &self.options.core, draw);
-        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, kernel, luck, rng }))
+        let speeds = SpeedModel::new(&self.truth, setup, &self.options, draw);
+        let shared = share::paces(&self.machine, setup);
+        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, shared, kernel, luck, rng }))
     }
 
     fn now(&self) -> f64 {
@@ -139,6 +148,8 @@ struct SimRig<'a> {
     host: &'a mut SimHost,
     setup: Setup,
     speeds: SpeedModel,
+    /// ns of an access on shared lines, by thread.
+    shared: Vec<Option<f64>>,
     kernel: Option<KernelId>,
     /// This allocation's luck with physical pages.
     luck: f64,
@@ -151,8 +162,8 @@ impl Rig for SimRig<'_> {
         let machine = &self.host.machine;
         let mut by_node = BTreeMap::new();
         for region in 0..self.setup.regions.len() {
-            if let Some(node) = region_nodes(&self.setup, region, machine).first() {
-                *by_node.entry(node).or_default() += PAGES;
+            for (node, pages) in dealt(&self.setup, region, machine, PAGES) {
+                *by_node.entry(node).or_default() += pages;
             }
         }
         let page = self.setup.regions.first().map_or(PageKind::Base, |r| r.page);
@@ -179,30 +190,14 @@ impl Rig for SimRig<'_> {
         let threads = self.setup.threads.len();
         let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
         let block_ns = BLOCK_NS.max(budget_ns / most);
-        let speeds = &self.speeds;
         let luck = self.luck * (1.0 + self.host.options.noise / 2.0 * self.rng.normal());
-        let kernel = self
-            .kernel
-            .as_ref()
-            .map(|id| find_kernel(&self.host.bench, id))
-            .transpose()
-            .map_err(|r| Fault(r.to_string()))?
-            .cloned();
+        let paces = self.paces()?;
         let mut shot = Shot::default();
-        for (index, thread) in self.setup.threads.iter().enumerate() {
-            // Work per ns: accesses of a chase, or useful bytes of a stream.
-            let pace = match (&thread.role, &kernel) {
-                (Role::Chase { chains }, _) => {
-                    1.0 / speeds.access_ns(index, chain_layout(&self.setup, thread.region), *chains)
-                }
-                (Role::Stream { .. }, Some(kernel)) => speeds.bytes_per_ns(index, kernel),
-                (Role::Load { kernels, pause_ns }, _) => {
-                    let kernels: Result<Vec<&KernelInfo>, Refusal> =
-                        kernels.iter().map(|id| find_kernel(&self.host.bench, id)).collect();
-                    speeds.load_rate(index, &kernels.map_err(|r| Fault(r.to_string()))?, f64::from(*pause_ns))
-                }
-                (Role::Stream { .. }, None) => return Err(Fault("a stream without a kernel".into())),
-            };
+        for (thread, pace) in self.setup.threads.iter().zip(paces) {
+            if matches!(thread.role, Role::Echo { .. } | Role::Keep { .. }) {
+                shot.threads.push(serve(thread.cpu, budget_ns));
+                continue;
+            }
             let per_block = (pace * block_ns / luck).round().max(1.0);
             let clean_ns = per_block * luck / pace;
             shot.threads.push(simulate_thread(
@@ -217,6 +212,64 @@ impl Rig for SimRig<'_> {
         self.host.now += budget.as_secs_f64();
         Ok(shot)
     }
+}
+
+impl SimRig<'_> {
+    /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
+    fn paces(&self) -> Result<Vec<f64>, Fault> {
+        let fault = |refusal: Refusal| Fault(refusal.to_string());
+        let bench = &self.host.bench;
+        let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
+        let demand = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
+            Role::Chase { chains } => {
+                Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), *chains))
+            }
+            Role::Stream { kernel: own, rivals } => {
+                // Those with rivals run what was selected.
+                let kernel = match kernel.filter(|_| !rivals.is_empty()) {
+                    Some(selected) => selected,
+                    None => find_kernel(bench, own).map_err(fault)?,
+                };
+                Ok(self.speeds.stream_demand(index, kernel))
+            }
+            Role::Load { kernels, pause_ns } => {
+                let kernels: Result<Vec<&KernelInfo>, Refusal> =
+                    kernels.iter().map(|id| find_kernel(bench, id)).collect();
+                Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
+            }
+            // Lines that go from cache to cache ask nothing of memory.
+            Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend => Ok(Demand::NONE),
+        };
+        let demands: Vec<Demand> = self.setup.threads.iter().enumerate().map(demand).collect::<Result<_, Fault>>()?;
+        let carried = self.speeds.carry(&demands);
+        let pace = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
+            Role::Chase { chains } => {
+                let layout = chain_layout(&self.setup, thread.region);
+                1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
+            }
+            Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
+            _ => 1.0 / self.shared[index].unwrap_or(1.0),
+        };
+        Ok(self.setup.threads.iter().enumerate().map(pace).collect())
+    }
+}
+
+/// The pages of a region by node, as its policy deals them out; where any node may give all, the first does.
+fn dealt(setup: &Setup, region: usize, machine: &Machine, pages: u64) -> Vec<(NodeId, u64)> {
+    let nodes: Vec<NodeId> = region_nodes(setup, region, machine).iter().collect();
+    let shares = setup.regions.get(region).map(|r| r.policy.shares(nodes.len())).unwrap_or_default();
+    let order = deal(&shares);
+    if order.is_empty() {
+        return nodes.first().map(|node| (*node, pages)).into_iter().collect();
+    }
+    let here = |index: usize| (0..pages as usize).filter(|page| order[page % order.len()] == index).count() as u64;
+    nodes.iter().enumerate().map(|(index, node)| (*node, here(index))).filter(|(_, pages)| *pages > 0).collect()
+}
+
+/// A thread that serves others: present, and nothing more.
+fn serve(cpu: u32, budget_ns: f64) -> ThreadShot {
+    let guard = Guard { cpu, seen_on: [cpu, cpu], cpu_ns: budget_ns, wall_ns: budget_ns, ..Guard::default() };
+    ThreadShot { per_block: 1.0, stamps_ns: Vec::new(), guard }
 }
 
 fn chain_layout(setup: &Setup, region: usize) -> tiermark_model::ChainLayout {

@@ -6,8 +6,9 @@ use tiermark_model::{
     ChainLayout, CpuId, KernelInfo, Machine, NodeId, PageKind, Pattern, Setup, StoreKind, ThreadSetup,
 };
 
-use super::caches::{self, SimCore};
-use crate::admit::region_nodes;
+use super::SimOptions;
+use super::caches;
+use super::traffic::{Carried, Demand, Roads, node_shares, traffic};
 
 /// Latency of cache levels 1, 2, 3 and beyond, ns (4, 14 and 50 cycles at 3 GHz).
 const CACHE_NS: [f64; 4] = [1.333, 4.667, 16.667, 30.0];
@@ -15,12 +16,10 @@ const CACHE_NS: [f64; 4] = [1.333, 4.667, 16.667, 30.0];
 const CACHE_RATE: [f64; 4] = [384.0, 192.0, 60.0, 40.0];
 /// Idle latency of local DRAM, ns, scaled by SLIT distance for other nodes (10 is local).
 const DRAM_NS: f64 = 95.0;
-/// Bytes per ns one core streams from local DRAM.
-const CORE_DRAM_RATE: f64 = 20.0;
-/// Bytes per ns of one node's memory where firmware does not say: eight channels of DDR5-4800 at 80 %.
-const NODE_RATE: f64 = 245.0;
 /// Misses one core keeps in flight: more chains than this do not help.
 const IN_FLIGHT: f64 = 12.0;
+/// Lines one core keeps in flight when it streams, prefetchers included: 20 GB/s from memory 95 ns away.
+const STREAM_IN_FLIGHT: f64 = 30.0;
 /// Reach of the second-level TLB with 4 KiB pages (2,048 entries), and the cost of a walk, ns.
 const TLB_REACH: f64 = 8.0 * 1024.0 * 1024.0;
 const WALK_NS: f64 = 12.0;
@@ -34,6 +33,7 @@ const SMT_SHARE: f64 = 0.55;
 /// Speeds of one setup on one machine.
 pub(super) struct SpeedModel {
     threads: Vec<ThreadModel>,
+    roads: Roads,
     /// Bytes that come together from memory.
     pair_bytes: u64,
 }
@@ -44,7 +44,7 @@ struct ThreadModel {
     shares: Vec<f64>,
     /// Latency of its memory, ns.
     memory_ns: f64,
-    /// Its part of its memory's bandwidth, bytes per ns.
+    /// What its core can stream from that memory, bytes per ns.
     memory_rate: f64,
     /// Mean cost of address translation of a random access, ns.
     walk_ns: f64,
@@ -52,45 +52,62 @@ struct ThreadModel {
 
 impl SpeedModel {
     /// `luck` decides where pages lie in memory.
-    pub(super) fn new(machine: &Machine, setup: &Setup, core: &SimCore, luck: u64) -> Self {
-        let targets: Vec<Option<NodeId>> =
-            (0..setup.regions.len()).map(|r| region_nodes(setup, r, machine).first()).collect();
+    pub(super) fn new(machine: &Machine, setup: &Setup, options: &SimOptions, luck: u64) -> Self {
+        let core = &options.core;
         let caches = caches_by_cpu(machine, setup);
         let mut on_core: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut on_node: BTreeMap<NodeId, usize> = BTreeMap::new();
-        for thread in &setup.threads {
-            if let Some(cpu) = machine.cpu(thread.cpu) {
-                *on_core.entry(cpu.core).or_default() += 1;
-            }
-            if let Some(node) = targets.get(thread.region).copied().flatten() {
-                *on_node.entry(node).or_default() += 1;
-            }
+        for cpu in setup.threads.iter().filter_map(|thread| machine.cpu(thread.cpu)) {
+            *on_core.entry(cpu.core).or_default() += 1;
         }
         let thread_model = |thread: &ThreadSetup| {
             let size = setup.regions.get(thread.region).map_or(1.0, |r| r.bytes.0.max(1) as f64);
-            let target = targets.get(thread.region).copied().flatten();
             let siblings = machine.cpu(thread.cpu).and_then(|c| on_core.get(&c.core)).copied().unwrap_or(1);
-            let sharing = target.and_then(|n| on_node.get(&n)).copied().unwrap_or(1);
+            let places = node_shares(setup, thread.region, machine);
+            let memory_ns = places.iter().map(|(node, share)| share * memory_ns(machine, thread.cpu, *node)).sum();
+            let memory_ns = if places.is_empty() { DRAM_NS } else { memory_ns };
+            let own_core = if siblings > 1 { SMT_SHARE } else { 1.0 };
             let region = setup.regions.get(thread.region);
             let by_sets = region.and_then(|r| caches::shares(machine, thread.cpu, r, luck));
             let by_size = || level_shares(caches.get(&thread.cpu).map_or(&[], Vec::as_slice), size);
             let by_pages = region.and_then(|r| core.translation_ns(machine, r));
             ThreadModel {
                 shares: by_sets.unwrap_or_else(by_size),
-                memory_ns: memory_ns(machine, thread.cpu, target),
-                memory_rate: memory_rate(machine, thread.cpu, target, siblings, sharing),
+                memory_ns,
+                memory_rate: own_core * STREAM_IN_FLIGHT * LINE as f64 / memory_ns,
                 walk_ns: by_pages.unwrap_or_else(|| walk_ns(machine, setup, thread.region, size)),
             }
         };
-        Self { threads: setup.threads.iter().map(thread_model).collect(), pair_bytes: core.pair_bytes }
+        Self {
+            threads: setup.threads.iter().map(thread_model).collect(),
+            roads: Roads::new(machine, setup, &options.ceilings),
+            pair_bytes: core.pair_bytes,
+        }
     }
 
-    /// ns per access of a chase by thread `index`.
-    pub(super) fn access_ns(&self, index: usize, layout: ChainLayout, chains: u8) -> f64 {
+    /// Shares memories and links among the threads.
+    pub(super) fn carry(&self, demands: &[Demand]) -> Carried {
+        self.roads.carry(demands)
+    }
+
+    /// What a chase by thread `index` asks of memory: a line for each access that no cache serves, eight useful bytes of it.
+    pub(super) fn chase_demand(&self, index: usize, layout: ChainLayout, chains: u8) -> Demand {
+        const WORD: f64 = 8.0;
+        let missing = self.threads[index].missing();
+        Demand { rate: WORD / self.access_ns(index, layout, chains, 0.0), traffic: (missing * LINE as f64 / WORD, 0.0) }
+    }
+
+    /// What a stream by thread `index` asks of memory.
+    pub(super) fn stream_demand(&self, index: usize, kernel: &KernelInfo) -> Demand {
+        let missing = 1.0 - self.threads[index].kept(kernel.pattern).iter().sum::<f64>();
+        let (read, written) = traffic(kernel);
+        Demand { rate: self.bytes_per_ns(index, kernel), traffic: (missing * read, missing * written) }
+    }
+
+    /// ns per access of a chase by thread `index`, whose memory makes it wait so much longer than when idle.
+    pub(super) fn access_ns(&self, index: usize, layout: ChainLayout, chains: u8, wait: f64) -> f64 {
         let thread = &self.threads[index];
-        let missing = 1.0 - thread.shares.iter().sum::<f64>();
         let cached: f64 = thread.shares.iter().enumerate().map(|(level, share)| share * CACHE_NS[level.min(3)]).sum();
-        let ns = cached + missing * thread.memory_ns;
+        let ns = cached + thread.missing() * thread.memory_ns * (1.0 + wait);
         let prefetched = CACHE_NS[0] + (ns - CACHE_NS[0]) / PREFETCH_GAIN;
         let ns = match layout {
             ChainLayout::Random | ChainLayout::Long(_) | ChainLayout::Scatter(_) => ns + thread.walk_ns,
@@ -116,24 +133,55 @@ impl SpeedModel {
         ns / f64::from(chains).clamp(1.0, IN_FLIGHT)
     }
 
-    /// Useful bytes per ns of a stream by thread `index`.
-    pub(super) fn bytes_per_ns(&self, index: usize, kernel: &KernelInfo) -> f64 {
+    /// Useful bytes per ns of a stream by thread `index`, if nobody else used its memory.
+    fn bytes_per_ns(&self, index: usize, kernel: &KernelInfo) -> f64 {
         let thread = &self.threads[index];
-        let missing = 1.0 - thread.shares.iter().sum::<f64>();
+        let kept = thread.kept(kernel.pattern);
+        let missing = 1.0 - kept.iter().sum::<f64>();
         let memory = thread.memory_rate * store_factor(kernel);
         let random = if kernel.pattern == Pattern::Random { 0.4 } else { 1.0 };
         let plain = if kernel.plain { 1.0 } else { 1.05 };
-        let cached: f64 = thread.shares.iter().enumerate().map(|(level, share)| share / CACHE_RATE[level.min(3)]).sum();
+        let cached: f64 = kept.iter().enumerate().map(|(level, share)| share / CACHE_RATE[level.min(3)]).sum();
         let useful = f64::from(kernel.read_per_line + kernel.write_per_line) / 64.0 / f64::from(kernel.streams.max(1));
         random * plain * useful.min(1.0) / (cached + missing / memory)
     }
 
-    /// Useful bytes per ns of a load by thread `index`: 2 KiB of each stream of each kernel in turn, and a pause after each.
-    pub(super) fn load_rate(&self, index: usize, kernels: &[&KernelInfo], pause_ns: f64) -> f64 {
+    /// What a load by thread `index` asks of memory: 2 KiB of each stream of each kernel in turn, and a pause after each.
+    pub(super) fn load_demand(&self, index: usize, kernels: &[&KernelInfo], pause_ns: f64) -> Demand {
         let useful = |kernel: &KernelInfo| 2048.0 * f64::from(kernel.read_per_line + kernel.write_per_line) / 64.0;
-        let bytes: f64 = kernels.iter().map(|kernel| useful(kernel)).sum();
-        let time: f64 = kernels.iter().map(|k| useful(k) / self.bytes_per_ns(index, k) + pause_ns).sum();
-        bytes / time
+        let (mut bytes, mut time, mut read, mut written) = (0.0, 0.0, 0.0, 0.0);
+        for kernel in kernels {
+            let demand = self.stream_demand(index, kernel);
+            bytes += useful(kernel);
+            time += useful(kernel) / demand.rate + pause_ns;
+            read += useful(kernel) * demand.traffic.0;
+            written += useful(kernel) * demand.traffic.1;
+        }
+        Demand { rate: bytes / time, traffic: (read / bytes, written / bytes) }
+    }
+}
+
+impl ThreadModel {
+    /// Share of a stream's lines that each cache level still holds when the stream comes round again. One that is twice as long as
+    /// a level has pushed all of its own lines out by then.
+    fn kept(&self, pattern: Pattern) -> Vec<f64> {
+        if pattern == Pattern::Random {
+            return self.shares.clone();
+        }
+        let (mut held, mut before) = (0.0, 0.0);
+        let mut kept = Vec::with_capacity(self.shares.len());
+        for share in &self.shares {
+            held += share;
+            let here = (2.0f64 * held - 1.0).max(0.0);
+            kept.push(here - before);
+            before = here;
+        }
+        kept
+    }
+
+    /// Share of the accesses that no cache serves.
+    fn missing(&self) -> f64 {
+        1.0 - self.shares.iter().sum::<f64>()
     }
 }
 
@@ -179,19 +227,9 @@ fn distance(machine: &Machine, cpu: CpuId, target: NodeId) -> f64 {
 }
 
 /// Latency of a node's memory: firmware's figure where it has one, SLIT distance elsewhere.
-fn memory_ns(machine: &Machine, cpu: CpuId, target: Option<NodeId>) -> f64 {
-    let Some(target) = target else { return DRAM_NS };
+fn memory_ns(machine: &Machine, cpu: CpuId, target: NodeId) -> f64 {
     let stated = machine.node(target).and_then(|n| n.hmat.iter().find_map(|h| h.read_latency_ns));
     stated.unwrap_or(DRAM_NS * distance(machine, cpu, target) / 10.0)
-}
-
-/// One thread's part of a node's bandwidth: its core's own limit, or its share of the node's.
-fn memory_rate(machine: &Machine, cpu: CpuId, target: Option<NodeId>, siblings: usize, sharing: usize) -> f64 {
-    let Some(target) = target else { return CORE_DRAM_RATE };
-    let stated = machine.node(target).and_then(|n| n.hmat.iter().find_map(|h| h.read_bandwidth));
-    let node = stated.map_or(NODE_RATE, |bytes| bytes / 1e9);
-    let alone = CORE_DRAM_RATE * 10.0 / distance(machine, cpu, target) * if siblings > 1 { SMT_SHARE } else { 1.0 };
-    alone.min(node / sharing.max(1) as f64)
 }
 
 fn walk_ns(machine: &Machine, setup: &Setup, region: usize, size: f64) -> f64 {

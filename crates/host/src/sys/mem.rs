@@ -33,6 +33,8 @@ enum Holds {
     Anything,
     /// Data that so many calls may read, or a single call may write, at any time.
     Data { readers: usize, writers: usize },
+    /// Words that so many holders use with atomic operations only.
+    Shared { users: usize },
     /// A proven chain of so many places; nobody writes any more.
     Chain { layout: ChainLayout, places: usize },
 }
@@ -236,6 +238,7 @@ impl Mapping {
             Holds::Anything => (0, 0),
             Holds::Data { readers, writers } => (readers, writers),
             Holds::Chain { layout, .. } => return Err(format!("its memory holds a chain {layout}")),
+            Holds::Shared { .. } => return Err("its memory holds shared lines".to_owned()),
         };
         *holds = match writes {
             true if readers + writers == 0 => Holds::Data { readers, writers: 1 },
@@ -254,6 +257,29 @@ impl Mapping {
         }
         if *holds == (Holds::Data { readers: 0, writers: 0 }) {
             *holds = Holds::Anything;
+        }
+    }
+
+    /// Notes one more who uses words atomically.
+    ///
+    /// # Errors
+    /// In words, when the memory is used in another way.
+    pub(super) fn enter_shared(&self) -> Result<(), String> {
+        let mut holds = self.holds();
+        let users = match *holds {
+            Holds::Anything => 0,
+            Holds::Shared { users } => users,
+            other => return Err(format!("memory that holds {other:?} cannot hold shared lines")),
+        };
+        *holds = Holds::Shared { users: users + 1 };
+        Ok(())
+    }
+
+    /// Notes that one of them is gone.
+    pub(super) fn leave_shared(&self) {
+        let mut holds = self.holds();
+        if let Holds::Shared { users } = *holds {
+            *holds = if users > 1 { Holds::Shared { users: users - 1 } } else { Holds::Anything };
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Everything here has a safe signature that safe code cannot misuse: [`Mapping`] knows what its memory holds. It is lent for
 //! writing to one at a time and to nobody while a call may touch it; only a chain that was proven can be followed, and
-//! nothing can write to it afterwards; of the calls on one mapping either one writes or all read.
+//! nothing can write to it afterwards; of the calls on one mapping either one writes or all read, or all use atomic operations only.
 
 mod calls;
 mod ident;
@@ -10,6 +10,7 @@ mod mem;
 mod sched;
 #[cfg(test)]
 mod seccomp;
+mod share;
 
 pub(crate) use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain};
 pub(crate) use ident::{declared_counter_hz, hypervisor, page_bytes, uname};
@@ -20,6 +21,7 @@ pub(crate) use sched::{
 };
 #[cfg(test)]
 pub(crate) use seccomp::refuse;
+pub(crate) use share::SharedLines;
 
 use std::io;
 

@@ -63,9 +63,10 @@ pub(crate) fn take_pages_from(node: Option<NodeId>) -> io::Result<()> {
     let words = mask.words();
     let mode = if node.is_some() { libc::MPOL_BIND } else { libc::MPOL_DEFAULT };
     // The kernel reads one bit less than it is told (set_mempolicy(2), "maxnode"), hence the + 1.
-    let bits = if node.is_some() { words.len() * 64 + 1 } else { 0 };
-    // SAFETY: the mask has `bits - 1` bits; with MPOL_DEFAULT none is read.
-    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, words.as_ptr(), bits) }).map(drop)
+    // An empty mask has to be none at all: one less than no bits is taken for too many.
+    let (mask, bits) = if node.is_some() { (words.as_ptr(), words.len() * 64 + 1) } else { (std::ptr::null(), 0) };
+    // SAFETY: the mask has `bits - 1` bits, or there is none.
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) }).map(drop)
 }
 
 /// The cpu the calling thread is on.
@@ -115,4 +116,22 @@ fn clock_ns(clock: libc::clockid_t) -> f64 {
     // SAFETY: room for one timespec. Both clocks exist on every Linux since 2.6.28; a failure would leave zero.
     unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nodes_of_a_thread_can_be_set_and_set_free() {
+        let Some(node) = allowed_nodes().ok().and_then(|nodes| nodes.first()) else { return };
+        for wish in [Some(node), None] {
+            // A container may forbid it; nothing else may be wrong with the call.
+            let refused = take_pages_from(wish).err().map(|error| error.kind());
+            assert!(
+                matches!(refused, None | Some(io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)),
+                "{refused:?}"
+            );
+        }
+    }
 }

@@ -55,7 +55,7 @@ pub enum ThreadCount {
 }
 
 /// Jobs a user has in mind, and the operations whose kernels do them: the fastest is the answer.
-const JOBS: [(&str, &[&str]); 4] = [
+pub(crate) const JOBS: [(&str, &[&str]); 4] = [
     ("read", &["read"]),
     ("write", &["write", "write.nt", "fill.rep"]),
     ("copy", &["copy", "copy.nt", "copy.rep"]),

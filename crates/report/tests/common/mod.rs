@@ -333,6 +333,7 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
         rules: vec!["buffer 1 GiB = 4 x (260 MiB L3)".into(), "physical cores before SMT siblings".into()],
         refused: vec![Refusal::new("pages of 1 GiB", "none is reserved", "reserve some")],
         max_seconds: 60.0,
+        later_seconds: 0.0,
     }
 }
 

@@ -1,0 +1,60 @@
+//! Arguments of the commands that load the memory: `loaded` and `scale`.
+
+use clap::Args;
+use tiermark_probes::loaded::Mix;
+
+use super::RunArgs;
+use crate::parse;
+
+pub(super) const LOADED_EXAMPLES: &str = "\
+One core is timed, all others of its node inject traffic with pauses; each pause is a point of the curve.
+Mixes, by useful bytes: read, 3:1, 2:1, triad, 1:1, 1:1nt, write, writent (nt: non-temporal stores), or the percentage read.
+Examples:
+  tiermark loaded --quick
+  tiermark loaded --mix read,2:1,write --target-ns 150
+  tiermark loaded --mem-node 2 --csv curve.csv   (memory of another node, with or without cpus)
+  tiermark show curve.csv   (a curve in the layout of the Mess benchmark)";
+
+pub(super) const SCALE_EXAMPLES: &str = "\
+Threads are added one by one: the node's own cores, then their siblings; then the cores of another socket.
+Examples:
+  tiermark scale
+  tiermark scale --op read,write.nt --mem-node 0";
+
+/// Arguments of `loaded`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadedArgs {
+    /// Mixes of traffic, a curve each [default: read, with --quick; else read,2:1,1:1,write,writent]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
+    pub(crate) mix: Vec<Mix>,
+    /// Say how much bandwidth there is before an access takes longer than this, ns
+    #[arg(long, value_name = "NS", value_parser = parse::nanoseconds)]
+    pub(crate) target_ns: Option<f64>,
+    /// Write the curves as CSV, in the layout of the Mess benchmark, to a file or standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// One curve, of reads
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// Every mix, more points, more repetitions
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+/// Arguments of `scale`.
+#[derive(Debug, Args)]
+pub(crate) struct ScaleArgs {
+    /// Operations: read, write, write.nt, copy, triad, … by their plain kernels [default: read]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
+    pub(crate) op: Vec<String>,
+    /// Fewer counts of threads, few repetitions
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// More counts of threads, many repetitions
+    #[arg(long)]
+    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}

@@ -1,0 +1,22 @@
+//! `tiermark matrix`.
+
+use tiermark_model::{Exit, Machine, Request};
+
+use crate::args::{MatrixArgs, Simulation};
+use crate::measure::{self, Export, Job};
+use crate::output::Failure;
+
+/// Runs the command.
+pub(crate) fn run(args: &MatrixArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let requests = |machine: &Machine, seed| requests(args, machine, seed);
+    let job = Job { title: "matrix", args: &args.run, simulation, requests: &requests, share_time: false };
+    let export = args.hmat.as_deref().map(|place| Export { place, text: &tiermark_report::hmat });
+    measure::run_with(&job, export.as_slice())
+}
+
+/// What it asks.
+pub(crate) fn requests(args: &MatrixArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
+    let params = serde_json::to_value(args.params()).map_err(Failure::tool)?;
+    let scope = measure::scope(&args.run.place, machine)?;
+    Ok(vec![super::request("matrix", &args.run.place, args.effort(), &scope, seed, params)])
+}

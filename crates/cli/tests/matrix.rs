@@ -1,0 +1,150 @@
+//! `tiermark matrix` on simulated machines.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use common::{User, document, stable};
+
+/// Two sockets of four cores.
+const SERVER: &str = "synth:sockets=2,cores=4,smt=2,mem=16G";
+/// The same with a node of CXL memory.
+const EXPANDED: &str = "synth:sockets=2,cores=4,smt=1,mem=16G,cxl=32G";
+/// Two sockets of four nodes with four caches each.
+const MANY: &str = "synth:sockets=2,nodes=4,cores=8,smt=1,llc=2,l3=8M,mem=8G";
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn reports_are_exact() {
+    let report = |tree: &str, more: &[&str]| {
+        stable(&User::new().run(&[&["matrix", "--simulate", tree, "--no-save"], more].concat()).expect(0).out)
+    };
+    insta::assert_snapshot!("matrix_server", report(SERVER, &["--op", "latency,read,write,2:1"]));
+    let weighted = ["--quick", "--policy", "bind,weighted", "--cpu-node", "0", "--op", "latency,read", "--ascii"];
+    insta::assert_snapshot!("matrix_expanded_weighted_ascii", report(EXPANDED, &weighted));
+    let plan = User::new().run(&["matrix", "--simulate", MANY, "--dry-run"]).expect(0).out;
+    insta::assert_snapshot!("matrix_many_plan", plan);
+}
+
+#[test]
+fn many_nodes_fit_eighty_columns() {
+    for from in ["node", "llc"] {
+        let ran = User::new().run(&["matrix", "--quick", "--simulate", MANY, "--from", from, "--no-save"]).expect(0);
+        let (body, _) = ran.out.rsplit_once("\nclock ").unwrap();
+        assert!(body.lines().all(|line| line.chars().count() <= 80), "{body}");
+        for node in 0..8 {
+            assert!(body.contains(&format!("node {node}")), "{body}");
+        }
+    }
+}
+
+#[test]
+fn pairs_are_exported_as_the_hmat_has_them() {
+    let user = User::new();
+    let arguments = ["matrix", "--quick", "--simulate", EXPANDED, "--op", "latency,read,write", "--no-save", "--hmat"];
+    let csv = user.run(&[&arguments[..], &["-"]].concat()).expect(0).out;
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines[0][..4], ["source", "initiator", "target", "access"]);
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{csv}");
+    let measured: Vec<&Vec<&str>> = lines.iter().filter(|line| line[0] == "measured").collect();
+    assert_eq!(measured.len(), 2 * 3);
+    // The best initiator of a node is its own cpus, and nobody measures the latency of a write.
+    assert!(measured.iter().any(|line| line[1..4] == ["1", "1", "0"]), "{csv}");
+    assert!(
+        measured
+            .iter()
+            .all(|line| line[5].is_empty() && !line[4].is_empty() && !line[6].is_empty() && line[8] == "trusted")
+    );
+    assert!(
+        lines.iter().any(|line| line[0] == "firmware" && line[2] == "2" && line[4] == "250" && line[6] == "26000"),
+        "{csv}"
+    );
+    // In a file beside the report.
+    let ran = user.run(&[&arguments[..], &["pairs.csv"]].concat()).expect(0);
+    assert!(ran.out.contains("Idle latency") && std::fs::read_to_string(user.path("pairs.csv")).unwrap() == csv);
+}
+
+#[test]
+fn a_policy_named_by_its_option_joins_the_matrix() {
+    let user = User::new();
+    let plan = |more: &[&str]| {
+        let plan = user
+            .run(&[&["matrix", "--simulate", SERVER, "--dry-run", "--json", "--op", "read"], more].concat())
+            .expect(0)
+            .json();
+        let steps = plan[0]["plan"]["steps"].as_array().unwrap().clone();
+        let mut policies: Vec<String> =
+            steps.iter().map(|s| s["labels"]["policy"].as_str().unwrap_or("bind").to_owned()).collect();
+        policies.sort();
+        policies.dedup();
+        policies
+    };
+    assert_eq!(plan(&["--weighted-interleave", "0:3,1:1"]), ["bind", "kernel weights", "weighted"]);
+    assert_eq!(plan(&["--policy", "mixed", "--mixed", "25,50"]), ["mixed"]);
+    assert_eq!(plan(&["--policy", "interleave"]), ["interleave", "local"]);
+    assert_eq!(plan(&["--interleave", "0,1", "--mixed=50"]), ["bind", "interleave", "local", "mixed"]);
+}
+
+#[test]
+fn mistakes_are_told_with_what_helps() {
+    let user = User::new();
+    for (arguments, code, said) in [
+        (&["--from", "rack"][..], 2, "node, socket or llc"),
+        (&["--op", "9:1"], 2, "2:1"),
+        (&["--op", "raed"], 2, "'read'"),
+        (&["--weighted-interleave", "0:1"], 2, "0:3,1:1"),
+        (&["--interleave", "x"], 2, "--interleave"),
+        (&["--to", "7"], 4, "no such node"),
+        (&["--cpu-node", "9"], 4, "no such node"),
+        (&["--mem-node", "1", "--to", "1"], 2, "cannot be used with"),
+        (&["--mixed", "0"], 2, "1..=99"),
+        (&["--interleave", "0,7", "--policy", "interleave", "--cpu-node", "0"], 4, "no such node"),
+        (&["--weighted-interleave", "0:1,7:1", "--policy", "weighted", "--cpu-node", "0"], 4, "no such node"),
+    ] {
+        let ran = user.run(&[&["matrix", "--simulate", SERVER, "--quick"], arguments].concat()).expect(code);
+        assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_saved_matrix_is_shown_as_it_was() {
+    let user = User::new();
+    let arguments = ["matrix", "--simulate", SERVER, "--quick", "--json=run.json"];
+    let first = user.run(&arguments).expect(0).out;
+    assert_eq!(user.run(&["show"]).expect(0).out, first);
+    let run = document(&user.path("run.json"));
+    assert_eq!(run["experiments"][0]["request"]["probe"], "matrix");
+}
+
+#[test]
+fn the_placement_experiment_has_its_shape() {
+    // Reads of remote memory below local ones, and mixed reads between them, as published: the link holds the remote half back.
+    let user = User::new();
+    user.run(&["run", "placement-matrix", "--simulate", SERVER, "--json=run.json", "--no-save"]).expect(0);
+    let run = document(&user.path("run.json"));
+    let found = common::findings(&run);
+    let rate = |op: &str, node: u64, policy: Option<&str>| {
+        let is = |f: &&serde_json::Value| {
+            let labels = &f["labels"];
+            f["metric"] == "bandwidth"
+                && labels["from"] == "node:0"
+                && labels["op"] == op
+                && labels["node"] == node
+                && labels["policy"].as_str() == policy
+        };
+        found
+            .iter()
+            .find(is)
+            .and_then(|f| f["value"].as_f64())
+            .unwrap_or_else(|| panic!("no {op} to node {node}, {policy:?}"))
+    };
+    for op in ["read", "read.random8", "write.cached", "write.random8"] {
+        assert!(rate(op, 1, None) < rate(op, 0, None), "{op}");
+        assert!(rate(op, 1, Some("mixed")) > rate(op, 1, None), "{op}");
+    }
+    assert!(rate("read", 1, Some("mixed")) < rate("read", 0, None));
+    for (random, sequential) in [("read.random8", "read"), ("write.random8", "write.cached")] {
+        assert!(rate(random, 0, None) < rate(sequential, 0, None) / 4.0, "{random}");
+    }
+    assert!(found.iter().any(|f| f["metric"] == "mixed.against_local" && f["value"].is_number()));
+}

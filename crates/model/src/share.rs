@@ -1,0 +1,236 @@
+//! Cores that talk to each other through shared lines: how they do it, and how far apart they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::idset::{CpuId, IdSet};
+use crate::machine::Machine;
+
+/// How two threads pass the turn to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PingOp {
+    /// Both compare and swap the same word of one line.
+    Cas,
+    /// Each stores to a line of its own and watches the other's.
+    Flag,
+    /// The sender stores its clock, the receiver subtracts it from its own: one way only, where both read the same clock.
+    OneWay,
+}
+
+impl PingOp {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cas, Self::Flag, Self::OneWay];
+}
+
+impl fmt::Display for PingOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Cas => "cas",
+            Self::Flag => "flag",
+            Self::OneWay => "one-way",
+        })
+    }
+}
+
+impl FromStr for PingOp {
+    type Err = String;
+
+    /// Parses `cas`, `flag` or `one-way`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|op| op.to_string() == text);
+        known.ok_or_else(|| format!("operation '{text}': use cas, flag or one-way"))
+    }
+}
+
+/// In which state lines are when another core fetches them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LineState {
+    /// Their owner has only read them.
+    Clean,
+    /// Their owner has written them.
+    Dirty,
+}
+
+impl fmt::Display for LineState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(if *self == Self::Clean { "clean" } else { "dirty" })
+    }
+}
+
+/// The nearest thing that two cpus have in common, by what the machine declares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    /// One core: SMT siblings.
+    Smt,
+    /// One cluster of cores.
+    Cluster,
+    /// One last-level cache.
+    Llc,
+    /// One die of several in the socket.
+    Die,
+    /// One socket.
+    Socket,
+    /// The machine.
+    Remote,
+}
+
+impl Relation {
+    /// All of them, the nearest first.
+    pub const ALL: [Self; 6] = [Self::Smt, Self::Cluster, Self::Llc, Self::Die, Self::Socket, Self::Remote];
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Smt => "SMT",
+            Self::Cluster => "cluster",
+            Self::Llc => "LLC",
+            Self::Die => "die",
+            Self::Socket => "socket",
+            Self::Remote => "remote",
+        })
+    }
+}
+
+impl FromStr for Relation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|r| r.to_string() == text).ok_or_else(|| format!("relation '{text}'"))
+    }
+}
+
+/// Where a cpu sits: all that relations are told from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    core: u32,
+    cluster: Option<u32>,
+    llc: Option<u32>,
+    /// `None` where the socket has one die, or nobody says.
+    die: Option<u32>,
+    socket: u32,
+}
+
+impl Place {
+    /// How near another cpu is.
+    pub fn relation(&self, other: &Self) -> Relation {
+        let both = |mine: Option<u32>, theirs: Option<u32>| mine.is_some() && mine == theirs;
+        match other {
+            o if o.socket != self.socket => Relation::Remote,
+            o if o.core == self.core => Relation::Smt,
+            o if both(self.cluster, o.cluster) => Relation::Cluster,
+            o if both(self.llc, o.llc) => Relation::Llc,
+            o if both(self.die, o.die) => Relation::Die,
+            _ => Relation::Socket,
+        }
+    }
+}
+
+impl Machine {
+    /// Where each of the given cpus sits, in rising order of their ids; cpus that are not there are left out.
+    pub fn places(&self, cpus: &IdSet) -> Vec<(CpuId, Place)> {
+        let mut dies: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut cores: BTreeMap<(u32, u32), BTreeSet<u32>> = BTreeMap::new();
+        for cpu in &self.cpus {
+            dies.entry(cpu.socket).or_default().extend(cpu.die);
+            cores.entry((cpu.socket, cpu.cluster.unwrap_or(u32::MAX))).or_default().insert(cpu.core);
+        }
+        // A single die tells nothing apart, nor does a cluster that is the whole socket.
+        let several = |socket: u32| dies.get(&socket).is_some_and(|d| d.len() > 1);
+        let in_socket = |socket: u32| cores.range((socket, 0)..=(socket, u32::MAX)).count();
+        let clusters: BTreeMap<u32, usize> = dies.keys().map(|socket| (*socket, in_socket(*socket))).collect();
+        let place = |id: CpuId| {
+            let cpu = self.cpu(id)?;
+            let clustered = clusters.get(&cpu.socket).is_some_and(|n| *n > 1);
+            let place = Place {
+                core: cpu.core,
+                cluster: cpu.cluster.filter(|_| clustered),
+                llc: cpu.llc,
+                die: cpu.die.filter(|_| several(cpu.socket)),
+                socket: cpu.socket,
+            };
+            Some((id, place))
+        };
+        cpus.iter().filter_map(place).collect()
+    }
+
+    /// How near two cpus are to each other; `None` where one of them is not there.
+    pub fn relation(&self, a: CpuId, b: CpuId) -> Option<Relation> {
+        let places = self.places(&IdSet::from_iter([a, b]));
+        let of = |id: CpuId| places.iter().find(|(cpu, _)| *cpu == id).map(|(_, place)| place);
+        Some(of(a)?.relation(of(b)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Cpu;
+
+    /// Two sockets of two dies of two last-level caches of two clusters of two cores of two threads.
+    fn machine() -> Machine {
+        let cpu = |id: u32| Cpu {
+            id,
+            core: id / 2,
+            cluster: Some(id / 4 % 8),
+            llc: Some(id / 8),
+            die: Some(id / 16 % 2),
+            socket: id / 32,
+            ..Cpu::default()
+        };
+        Machine { cpus: (0..64).map(cpu).collect(), ..Machine::default() }
+    }
+
+    #[test]
+    fn the_nearest_thing_in_common_names_a_pair() {
+        let machine = machine();
+        let expected = [
+            (1, Relation::Smt),
+            (3, Relation::Cluster),
+            (7, Relation::Llc),
+            (15, Relation::Die),
+            (31, Relation::Socket),
+            (32, Relation::Remote),
+        ];
+        for (other, relation) in expected {
+            assert_eq!(machine.relation(0, other), Some(relation), "cpu {other}");
+            assert_eq!(machine.relation(other, 0), Some(relation), "cpu {other}");
+        }
+        assert_eq!(machine.relation(0, 99), None);
+    }
+
+    #[test]
+    fn what_is_the_whole_socket_tells_nothing_apart() {
+        let mut machine = machine();
+        for cpu in &mut machine.cpus {
+            (cpu.die, cpu.cluster) = (Some(0), Some(0));
+        }
+        assert_eq!(machine.relation(0, 3), Some(Relation::Llc));
+        assert_eq!(machine.relation(0, 15), Some(Relation::Socket));
+        // Nobody says anything: cores of one socket.
+        for cpu in &mut machine.cpus {
+            (cpu.die, cpu.cluster, cpu.llc) = (None, None, None);
+        }
+        assert_eq!(machine.relation(0, 1), Some(Relation::Smt));
+        assert_eq!(machine.relation(0, 3), Some(Relation::Socket));
+    }
+
+    #[test]
+    fn words_read_back() {
+        for op in PingOp::ALL {
+            assert_eq!(op.to_string().parse(), Ok(op));
+            assert_eq!(serde_json::to_value(op).unwrap(), op.to_string());
+        }
+        assert!("swap".parse::<PingOp>().unwrap_err().contains("one-way"));
+        for relation in Relation::ALL {
+            assert_eq!(relation.to_string().parse(), Ok(relation));
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What follows from round trips: by pair, by relation, both ways, by home, by state, and among many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiermark_engine::{Lab, nearest_memory_node};
+use tiermark_model::{Finding, Grade, Labels, Observation, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
+
+use super::pairs::count;
+use crate::ladder::{derived, finding, overhead_note, with_purpose};
+use crate::steps::scope_cpus;
+
+/// Pairs of one relation that are not trusted, as a share, beyond which their median is not either: it stands on those in the middle, and a
+/// tenth more or less moves it by little.
+const DOUBTED: f64 = 0.1;
+/// Neighbours in the sorted round trips of one relation this far apart are two groups: lines of one cache, whose homes lie at different
+/// distances, scatter without a gap.
+const GAP: f64 = 1.3;
+/// Either of the groups has at least this share of the pairs, or it is a few outliers.
+const GROUP: f64 = 0.05;
+/// The same of the shots of one pair: disturbed ones, too few to count, are longer as well.
+const MODE: f64 = 0.2;
+
+/// All findings, the most general first.
+pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+    let all = scope_cpus(&request.scope, lab.machine).map(|cpus| count(lab.machine, &cpus)).unwrap_or_default();
+    let mut findings = relations(observations, &all);
+    findings.extend(asymmetries(observations));
+    findings.extend(homes(observations, lab));
+    for (purpose, metric) in [("op", "c2c.op"), ("transfer", "c2c.transfer"), ("contention", "c2c.contention")] {
+        findings.extend(with_purpose(observations, purpose).map(|o| named(o, metric)));
+    }
+    findings.extend(with_purpose(observations, "contention").filter_map(fairness));
+    findings.extend(observations.iter().filter(|o| relation(o).is_some()).filter_map(|o| modes(o, lab)));
+    findings.extend(with_purpose(observations, "pair").map(|o| named(o, "c2c.pair")));
+    findings
+}
+
+fn named(observation: &Observation, metric: &str) -> Finding {
+    let one_way = observation.labels.is(Labels::OP, &PingOp::OneWay.to_string());
+    let note = [one_way.then(|| "one way, not a round trip".to_owned()), overhead_note(observation)];
+    let note: Vec<String> = note.into_iter().flatten().collect();
+    Finding { metric: metric.into(), ..finding(observation, (!note.is_empty()).then(|| note.join("; "))) }
+}
+
+/// The relation of an observed pair.
+fn relation(observation: &Observation) -> Option<Relation> {
+    observation.labels.get(Labels::RELATION)?.parse().ok()
+}
+
+/// Median, least and most over the pairs of each relation, for each way to pass turns.
+fn relations(observations: &[Observation], all: &BTreeMap<Relation, u64>) -> Vec<Finding> {
+    let pairs = || with_purpose(observations, "pair");
+    let ops: BTreeSet<&str> = pairs().filter_map(|o| o.labels.get(Labels::OP)).collect();
+    let mut findings = Vec::new();
+    for op in ops {
+        for related in Relation::ALL {
+            let of: Vec<&Observation> =
+                pairs().filter(|o| o.labels.is(Labels::OP, op) && relation(o) == Some(related)).collect();
+            if !of.is_empty() {
+                findings.extend(one_relation(op, related, &of, all.get(&related).copied()));
+            }
+        }
+    }
+    findings
+}
+
+fn one_relation(op: &str, related: Relation, of: &[&Observation], all: Option<u64>) -> Vec<Finding> {
+    let mut values: Vec<(f64, &Observation)> = of.iter().filter_map(|o| Some((o.value?, *o))).collect();
+    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let numbers: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
+    let mut labels =
+        Labels::new().text(Labels::OP, op).text(Labels::RELATION, related).whole(Labels::PAIRS, values.len() as u64);
+    if let Some(all) = all {
+        labels = labels.whole(Labels::OF, all);
+    }
+    let make = |statistic: &str, value: Option<f64>, verdict: Verdict, evidence: Vec<String>| Finding {
+        metric: "c2c.relation".into(),
+        labels: labels.clone().text(Labels::STATISTIC, statistic),
+        value: value.filter(|_| verdict.grade != Grade::Invalid),
+        unit: Unit::Ns,
+        interval: None,
+        samples: values.len() as u64,
+        verdict,
+        evidence,
+        note: (statistic == "median").then(|| unlike(&numbers)).flatten(),
+    };
+    let steps = || of.iter().map(|o| o.step.clone()).collect();
+    let mut findings = vec![make("median", tiermark_stats::median(&numbers), pooled(of, values.len()), steps())];
+    if let (Some((least, first)), Some((most, last))) = (values.first(), values.last()) {
+        findings.push(make("min", Some(*least), first.verdict.clone(), vec![first.step.clone()]));
+        findings.push(make("max", Some(*most), last.verdict.clone(), vec![last.step.clone()]));
+    }
+    findings
+}
+
+/// What to say where the pairs of one relation are of two kinds: the machine may be other than it says.
+fn unlike(sorted: &[f64]) -> Option<String> {
+    let groups = Groups::of(sorted, GROUP)?;
+    Some(format!("{}; the declared topology does not tell them apart", groups.words("pairs")))
+}
+
+/// The verdict on a median over pairs.
+fn pooled(of: &[&Observation], measured: usize) -> Verdict {
+    let mut verdict = Verdict::trusted();
+    if measured == 0 {
+        // All have the same kind of trouble, or the first names one.
+        return of.iter().fold(verdict, |verdict, o| {
+            if verdict.grade == Grade::Invalid { verdict } else { verdict.and(&o.verdict) }
+        });
+    }
+    let doubted: Vec<&&Observation> = of.iter().filter(|o| o.verdict.grade != Grade::Trusted).collect();
+    if doubted.len() as f64 > DOUBTED * of.len() as f64 {
+        let reason = doubted.first().and_then(|o| o.verdict.reasons.first());
+        let code = reason.map_or(ReasonCode::Imprecise, |reason| reason.code);
+        let why = reason.map_or_else(String::new, |reason| format!(" ({})", reason.text));
+        let text = match of.len() {
+            1 => format!("its only pair is not trusted{why}"),
+            all => format!("{} of {all} pairs are not trusted{why}", doubted.len()),
+        };
+        verdict.suspect(code, text);
+    }
+    verdict
+}
+
+/// Numbers that fall into two groups with nothing between them.
+#[derive(Debug, PartialEq)]
+struct Groups {
+    /// How many, and their median.
+    near: (usize, f64),
+    far: (usize, f64),
+}
+
+impl Groups {
+    /// Of sorted numbers; `None` where there is no gap, or less than a share of them on one side of it.
+    fn of(sorted: &[f64], share: f64) -> Option<Self> {
+        let gap = |at: usize| sorted[at] / sorted[at - 1];
+        let widest = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b))).filter(|at| gap(*at) >= GAP)?;
+        let (near, far) = sorted.split_at(widest);
+        if (near.len().min(far.len()) as f64) < share * sorted.len() as f64 {
+            return None;
+        }
+        let group = |of: &[f64]| Some((of.len(), tiermark_stats::median(of)?));
+        Some(Self { near: group(near)?, far: group(far)? })
+    }
+
+    fn words(&self, what: &str) -> String {
+        let ((near, at), (far, and)) = (self.near, self.far);
+        format!("two groups: {near} {what} about {at:.0} ns, {far} about {and:.0} ns")
+    }
+}
+
+/// Where the shots of one pair are of two kinds: its cpus were at two distances in turn.
+fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
+    let mut values: Vec<f64> = observation.samples.iter().map(|s| s.value).collect();
+    values.sort_by(f64::total_cmp);
+    let groups = Groups::of(&values, MODE)?;
+    let ratio = groups.far.1 / groups.near.1;
+    let mut found = derived(observation, "c2c.modes", observation.labels.clone(), ratio, Unit::Ratio);
+    let why = match lab.machine.system.hypervisor {
+        Some(_) => "the hypervisor seems to move the cpus between cores",
+        None => "something changed while it was measured",
+    };
+    found.note = Some(format!("{}; {why}", groups.words("shots")));
+    Some(found)
+}
+
+/// The pair that an observation is of, in either direction.
+fn ends(observation: &Observation) -> Option<(u64, u64)> {
+    let (from, to) = (observation.labels.number(Labels::FROM)?, observation.labels.number(Labels::TO)?);
+    Some((from.min(to), from.max(to)))
+}
+
+/// The measurement of the same pair, in the same way, from the first cpu's own memory.
+fn plain<'a>(observations: &'a [Observation], like: &Observation) -> Option<&'a Observation> {
+    with_purpose(observations, "pair")
+        .find(|o| ends(o) == ends(like) && o.labels.get(Labels::OP) == like.labels.get(Labels::OP))
+}
+
+/// How much longer a round trip takes when the other cpu begins, its memory holding the line.
+fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
+    let of = |reverse: &Observation| {
+        let forward = plain(observations, reverse)?;
+        let ratio = reverse.value? / forward.value? - 1.0;
+        let mut found = derived(reverse, "c2c.asymmetry", reverse.labels.clone(), ratio, Unit::Ratio);
+        found.verdict = found.verdict.and(&forward.verdict);
+        found.value = found.value.filter(|_| found.verdict.grade != Grade::Invalid);
+        found.evidence.push(forward.step.clone());
+        Some(found)
+    };
+    with_purpose(observations, "reverse").filter_map(of).collect()
+}
+
+/// The round trips of pairs that were measured with several homes, the first cpu's own among them.
+fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for swept in with_purpose(observations, "home") {
+        if let Some(own) = plain(observations, swept) {
+            let known = findings.iter().any(|f| f.evidence == [own.step.clone()]);
+            if !known {
+                let mut found = named(own, "c2c.home");
+                found.labels = found.labels.text(Labels::HOME, "first");
+                let first = own.labels.number(Labels::FROM).and_then(|cpu| u32::try_from(cpu).ok());
+                if let Some(node) = first.and_then(|cpu| nearest_memory_node(cpu, lab.machine)) {
+                    found.labels = found.labels.whole(Labels::NODE, u64::from(node));
+                }
+                findings.push(found);
+            }
+        }
+        findings.push(named(swept, "c2c.home"));
+    }
+    findings
+}
+
+/// How evenly contenders got their turn: the slowest's rate over the fastest's.
+fn fairness(observation: &Observation) -> Option<Finding> {
+    let times: Vec<f64> = observation.parts.iter().filter_map(|p| p.value).filter(|v| *v > 0.0).collect();
+    if times.len() < 2 {
+        return None;
+    }
+    let (least, most) =
+        (times.iter().copied().fold(f64::INFINITY, f64::min), times.iter().copied().fold(0.0, f64::max));
+    let mut found = derived(observation, "c2c.fairness", observation.labels.clone(), least / most, Unit::Ratio);
+    let slowest = observation.parts.iter().find(|p| p.value == Some(most));
+    found.note = slowest.map(|part| format!("{} got the fewest turns", part.name));
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Groups;
+
+    #[test]
+    fn groups_are_told_only_where_there_is_a_gap() {
+        assert_eq!(Groups::of(&[50.0, 51.0, 55.0, 60.0, 66.0], 0.0), None);
+        assert_eq!(Groups::of(&[50.0], 0.0), None);
+        assert_eq!(Groups::of(&[], 0.0), None);
+        let told = Groups::of(&[20.0, 20.0, 22.0, 60.0, 61.0, 62.0], 0.2).unwrap();
+        assert_eq!(told, Groups { near: (3, 20.0), far: (3, 61.0) });
+        assert!(told.words("pairs").contains("3 pairs about 20 ns, 3 about 61 ns"));
+        // One of many is an outlier.
+        let mut many: Vec<f64> = vec![50.0; 99];
+        many.push(500.0);
+        assert_eq!(Groups::of(&many, 0.05), None);
+    }
+}

@@ -1,0 +1,179 @@
+//! Which pairs of cpus are measured: all, or some of each relation drawn by seed.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{CpuId, IdSet, Machine, Place, Relation};
+use tiermark_stats::Rng;
+
+/// Two cpus, the one that begins first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pair {
+    pub(super) relation: Relation,
+    pub(super) first: CpuId,
+    pub(super) second: CpuId,
+}
+
+impl Pair {
+    /// The same, begun by the other.
+    pub(super) fn turned(self) -> Self {
+        Self { first: self.second, second: self.first, ..self }
+    }
+}
+
+/// The pairs to measure, and how many there are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Choice {
+    /// By relation, then by cpu.
+    pub(super) pairs: Vec<Pair>,
+    /// All pairs of each relation.
+    pub(super) all: BTreeMap<Relation, u64>,
+}
+
+impl Choice {
+    /// How many of a relation were chosen.
+    pub(super) fn chosen(&self, relation: Relation) -> usize {
+        self.pairs.iter().filter(|p| p.relation == relation).count()
+    }
+
+    /// The pair of each relation that stands for it where one must: without cpu 0, where interrupts land, if that can be.
+    pub(super) fn speakers(&self) -> Vec<Pair> {
+        let mut speakers: BTreeMap<Relation, Pair> = BTreeMap::new();
+        for pair in &self.pairs {
+            let known = speakers.entry(pair.relation).or_insert(*pair);
+            if (known.first == 0 || known.second == 0) && pair.first != 0 && pair.second != 0 {
+                *known = *pair;
+            }
+        }
+        speakers.into_values().collect()
+    }
+
+    /// What was chosen out of what, in words.
+    pub(super) fn rule(&self, cpus: usize) -> String {
+        let all: u64 = self.all.values().sum();
+        if self.pairs.len() as u64 == all {
+            return if all == 1 {
+                "the only pair of cpus".to_owned()
+            } else {
+                format!("all {all} pairs of {cpus} cpus")
+            };
+        }
+        let of = |(relation, all): (&Relation, &u64)| format!("{relation} {} of {all}", self.chosen(*relation));
+        let each: Vec<String> = self.all.iter().map(of).collect();
+        format!(
+            "a sample of the pairs of {cpus} cpus, drawn by the seed: {}; {} pairs are left out",
+            each.join(", "),
+            all - self.pairs.len() as u64
+        )
+    }
+}
+
+/// How many pairs of each relation there are among the cpus.
+pub(super) fn count(machine: &Machine, cpus: &IdSet) -> BTreeMap<Relation, u64> {
+    let mut all = BTreeMap::new();
+    each_pair(&machine.places(cpus), |pair| *all.entry(pair.relation).or_default() += 1);
+    all
+}
+
+/// Chooses at most so many pairs of each relation; all where no number is given for one.
+pub(super) fn choose(machine: &Machine, cpus: &IdSet, most: &BTreeMap<Relation, u64>, seed: u64) -> Choice {
+    let mut rng = Rng::new(seed);
+    let mut choice = Choice::default();
+    let mut kept: BTreeMap<Relation, Vec<Pair>> = BTreeMap::new();
+    // Algorithm R (Vitter 1985, Random sampling with a reservoir): one pass, every pair as likely as any other.
+    each_pair(&machine.places(cpus), |pair| {
+        let seen = choice.all.entry(pair.relation).or_insert(0);
+        *seen += 1;
+        let kept = kept.entry(pair.relation).or_default();
+        let most = most.get(&pair.relation).copied().unwrap_or(u64::MAX);
+        if (kept.len() as u64) < most {
+            kept.push(pair);
+        } else if let Some(place) = kept.get_mut(rng.below(*seen as usize)) {
+            *place = pair;
+        }
+    });
+    choice.pairs = kept.into_values().flatten().collect();
+    choice.pairs.sort_unstable();
+    choice
+}
+
+/// Divides a number of pairs among the relations: as many of each, and what a small one leaves goes to the others. Never
+/// none of any.
+pub(super) fn divide(all: &BTreeMap<Relation, u64>, pairs: u64) -> BTreeMap<Relation, u64> {
+    let mut by_size: Vec<(u64, Relation)> = all.iter().map(|(relation, count)| (*count, *relation)).collect();
+    by_size.sort_unstable();
+    let (mut left, mut relations) = (pairs, by_size.len() as u64);
+    let mut most = BTreeMap::new();
+    for (count, relation) in by_size {
+        let share = (left / relations.max(1)).max(1).min(count);
+        most.insert(relation, share);
+        left = left.saturating_sub(share);
+        relations -= 1;
+    }
+    most
+}
+
+fn each_pair(places: &[(CpuId, Place)], mut visit: impl FnMut(Pair)) {
+    for (index, (first, here)) in places.iter().enumerate() {
+        for (second, there) in &places[index + 1..] {
+            visit(Pair { relation: here.relation(there), first: *first, second: *second });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use tiermark_model::Cpu;
+
+    /// Two sockets of two last-level caches of four cores of two threads: 32 cpus.
+    fn machine() -> (Machine, IdSet) {
+        let cpu = |id: u32| Cpu { id, core: id / 2, llc: Some(id / 8), socket: id / 16, ..Cpu::default() };
+        let cpus: IdSet = (0..32).collect();
+        (Machine { cpus: (0..32).map(cpu).collect(), ..Machine::default() }, cpus)
+    }
+
+    #[test]
+    fn every_pair_has_one_relation() {
+        let (machine, cpus) = machine();
+        let all = count(&machine, &cpus);
+        let expected = [(Relation::Smt, 16), (Relation::Llc, 96), (Relation::Socket, 128), (Relation::Remote, 256)];
+        assert_eq!(all, BTreeMap::from(expected));
+        let choice = choose(&machine, &cpus, &BTreeMap::new(), 1);
+        assert_eq!((choice.pairs.len(), &choice.all), (32 * 31 / 2, &all));
+        assert_eq!(choice.pairs.iter().collect::<BTreeSet<_>>().len(), choice.pairs.len());
+        assert!(choice.rule(32).starts_with("all 496 pairs"));
+        // cpu 0 stands for nobody where others can.
+        assert!(choice.speakers().iter().all(|p| p.first != 0) && choice.speakers().len() == 4);
+    }
+
+    #[test]
+    fn a_sample_has_every_relation_and_follows_from_the_seed() {
+        let (machine, cpus) = machine();
+        let most = divide(&count(&machine, &cpus), 40);
+        assert_eq!(most.values().copied().collect::<Vec<_>>(), [10, 10, 10, 10]);
+        let sample = |seed| choose(&machine, &cpus, &most, seed);
+        assert_eq!(sample(3), sample(3));
+        assert_ne!(sample(3).pairs, sample(4).pairs);
+        assert!(Relation::ALL.iter().all(|r| sample(3).chosen(*r) == most.get(r).map_or(0, |n| *n as usize)));
+        assert!(sample(3).rule(32).contains("SMT 10 of 16") && sample(3).rule(32).contains("456 pairs are left out"));
+        // However little is asked for, each relation is there.
+        assert_eq!(choose(&machine, &cpus, &divide(&count(&machine, &cpus), 0), 1).pairs.len(), 4);
+        // What a small relation leaves goes to the others.
+        assert_eq!(divide(&count(&machine, &cpus), 160).values().sum::<u64>(), 160);
+    }
+
+    #[test]
+    fn every_pair_of_a_relation_is_as_likely() {
+        let (machine, cpus) = machine();
+        let most = BTreeMap::from([(Relation::Smt, 4)]);
+        let mut hits: BTreeMap<Pair, u32> = BTreeMap::new();
+        for seed in 0..4000 {
+            let choice = choose(&machine, &cpus, &most, seed);
+            choice.pairs.iter().filter(|p| p.relation == Relation::Smt).for_each(|p| *hits.entry(*p).or_default() += 1);
+        }
+        // 4 of 16 pairs in each of 4,000 draws: 1,000 each, with a standard deviation of 27.
+        assert_eq!(hits.len(), 16);
+        assert!(hits.values().all(|n| n.abs_diff(1000) < 140), "{hits:?}");
+    }
+}

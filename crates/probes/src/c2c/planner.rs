@@ -1,0 +1,275 @@
+//! The steps of a c2c request.
+
+use std::collections::BTreeMap;
+
+use tiermark_engine::{Lab, nearest_memory_node};
+use tiermark_model::{
+    Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, LineState, MemPolicy, Metric, NodeId, PageKind, PingOp, Plan,
+    Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
+};
+
+use super::pairs::{Choice, Pair, choose, count, divide};
+use super::{C2cParams, Sample};
+use crate::steps::{check_node, max_seconds, once, scope_cpus};
+
+/// Wanted half-width of the interval of a round trip: lines differ by where their home lies, which is no noise.
+const PRECISION: f64 = 0.03;
+/// Bytes of shared lines: 512 places to draw lines from.
+const SHARED: Bytes = Bytes(64 * KIB);
+/// Share of the time allowed that the pairs of a matrix may be expected to take: the others need theirs, and pairs that scatter
+/// ask for more allocations.
+const PAIRS_SHARE: f64 = 0.5;
+
+pub(super) struct Planner<'a> {
+    request: &'a Request,
+    params: C2cParams,
+    lab: Lab<'a>,
+    cpus: IdSet,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params = super::params(request)?;
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        if cpus.len() < 2 {
+            let why = format!("it takes two cpus, and {cpus} is all that is in scope");
+            return Err(Refusal::new("core to core", why, "allow more with --cpus, or give the guest another cpu"));
+        }
+        if params.sample == Some(Sample::Each(0)) {
+            return Err(Refusal::new(
+                "a sample of 0 pairs",
+                "there is nothing to measure",
+                "ask for 1 or more: --sample",
+            ));
+        }
+        Ok(Self { request, params, lab, cpus })
+    }
+
+    pub(super) fn plan(&self) -> Result<Plan, Refusal> {
+        let mut plan = Plan::default();
+        let ops = self.ops(&mut plan)?;
+        let all = count(self.lab.machine, &self.cpus);
+        let others: Vec<Step> = self.contention();
+        let choice = choose(self.lab.machine, &self.cpus, &self.most(&all, ops.len(), &others), self.request.seed);
+        plan.rules.push(choice.rule(self.cpus.len()));
+        let speakers = choice.speakers();
+        for op in &ops {
+            for pair in &choice.pairs {
+                let phase = u8::from(!speakers.contains(pair));
+                plan.steps.push(Step { phase, ..self.trip("pair", *op, *pair, self.request.scope.mem_node, None) });
+            }
+        }
+        for pair in speakers {
+            plan.steps.extend(self.of_speaker(pair, &ops));
+        }
+        plan.steps.extend(others);
+        self.say_homes(&choice, &mut plan);
+        once(&mut plan.steps);
+        plan.max_seconds = max_seconds(self.request, effort_seconds(self.request.effort), &plan.steps);
+        Ok(plan)
+    }
+
+    /// How turns are passed between all pairs.
+    fn ops(&self, plan: &mut Plan) -> Result<Vec<PingOp>, Refusal> {
+        let mut ops = self.params.ops.clone();
+        if ops.is_empty() {
+            ops.push(PingOp::Cas);
+        }
+        if let Err(refusal) = self.common_clock() {
+            if ops.contains(&PingOp::OneWay) {
+                plan.refused.push(refusal.clone());
+                ops.retain(|op| *op != PingOp::OneWay);
+            } else {
+                plan.rules.push(format!("{}: {}", refusal.what, refusal.why));
+            }
+            if ops.is_empty() {
+                return Err(refusal);
+            }
+        }
+        Ok(ops)
+    }
+
+    /// Whether the clock is the same on all cpus, without a system call in between.
+    fn common_clock(&self) -> Result<(), Refusal> {
+        let source = &self.lab.bench.clock.source;
+        if source != "clock_monotonic_raw" {
+            return Ok(());
+        }
+        let why =
+            "the processor's counter is not one clock for all cpus here, and the system's takes longer than a message";
+        Err(Refusal::new("one-way messages", why, "use cas or flag: --op"))
+    }
+
+    /// The most pairs of each relation: as asked for, or as many as there is time for.
+    fn most(&self, all: &BTreeMap<Relation, u64>, ops: usize, others: &[Step]) -> BTreeMap<Relation, u64> {
+        match self.params.sample {
+            Some(Sample::All) => BTreeMap::new(),
+            Some(Sample::Each(pairs)) => all.keys().map(|relation| (*relation, u64::from(pairs))).collect(),
+            None => {
+                let allowed = self.request.scope.max_seconds.unwrap_or(effort_seconds(self.request.effort));
+                let taken: f64 = others.iter().map(Step::expected_seconds).sum();
+                let stop = self.pair_stop();
+                let pair = Pair { relation: Relation::Socket, first: 0, second: 0 };
+                let seconds = Step { stop, ..self.trip("pair", PingOp::Cas, pair, None, None) }.expected_seconds();
+                let pairs = (allowed * PAIRS_SHARE).min(allowed - taken).max(0.0) / seconds / ops.max(1) as f64;
+                divide(all, pairs as u64)
+            }
+        }
+    }
+
+    /// What is asked of one pair of each relation only.
+    fn of_speaker(&self, pair: Pair, ops: &[PingOp]) -> Vec<Step> {
+        let node = self.request.scope.mem_node;
+        let mut steps = vec![self.trip("reverse", ops[0], pair.turned(), node, None)];
+        if self.request.effort > Effort::Quick && self.params.ops.is_empty() {
+            let usable = |op: &&PingOp| !ops.contains(op) && (**op != PingOp::OneWay || self.common_clock().is_ok());
+            steps.extend(PingOp::ALL.iter().filter(usable).map(|op| self.trip("op", *op, pair, node, None)));
+        }
+        for state in [LineState::Clean, LineState::Dirty] {
+            steps.push(self.transfer(pair, state));
+        }
+        for (home, node) in self.homes(pair) {
+            steps.push(self.trip("home", ops[0], pair, Some(node), Some(home)));
+        }
+        steps
+    }
+
+    /// The nodes that a pair's lines can have their home on beside that of the first cpu, which is where all pairs are measured.
+    fn homes(&self, pair: Pair) -> Vec<(&'static str, NodeId)> {
+        let machine = self.lab.machine;
+        if self.request.scope.mem_node.is_some() {
+            return Vec::new();
+        }
+        let Some(first) = nearest_memory_node(pair.first, machine) else { return Vec::new() };
+        let second = nearest_memory_node(pair.second, machine).filter(|node| *node != first);
+        let distance =
+            |node: NodeId| machine.node(first).and_then(|n| n.distances.get(&node)).copied().unwrap_or(u32::MAX);
+        let usable = machine.nodes.iter().filter(|n| {
+            n.memory_bytes != Some(0) && (machine.allowed_nodes.is_empty() || machine.allowed_nodes.contains(n.id))
+        });
+        let others: Vec<_> = usable.filter(|n| n.id != first && Some(n.id) != second).collect();
+        // One third node with cpus and one without, the nearest of each.
+        let third = |bare: bool| {
+            let of_kind = others.iter().filter(|n| n.cpus.is_empty() == bare);
+            of_kind.min_by_key(|n| (distance(n.id), n.id)).map(|n| ("third", n.id))
+        };
+        second.map(|node| ("second", node)).into_iter().chain(third(false)).chain(third(true)).collect()
+    }
+
+    fn say_homes(&self, choice: &Choice, plan: &mut Plan) {
+        let swept = plan.steps.iter().any(|step| step.labels.is(Labels::PURPOSE, "home"));
+        plan.rules.push(match (self.request.scope.mem_node, swept) {
+            (Some(node), _) => format!("lines have their home on node {node}"),
+            (None, true) => {
+                format!(
+                    "lines have their home on the node of the cpu that begins; for {} pairs also elsewhere",
+                    choice.speakers().len()
+                )
+            }
+            (None, false) => "lines have their home on the only node with memory".into(),
+        });
+    }
+
+    /// All cpus on one word, in numbers that double.
+    fn contention(&self) -> Vec<Step> {
+        let order = self.lab.machine.cores_first(&self.cpus);
+        let mut counts: Vec<usize> = (0..).map(|i| 1 << i).take_while(|n| *n < order.len()).collect();
+        counts.push(order.len());
+        counts.into_iter().map(|count| self.contenders(&order[..count])).collect()
+    }
+
+    fn contenders(&self, cpus: &[CpuId]) -> Step {
+        let part = |cpu: &CpuId| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(*cpu, Role::Contend, 0) };
+        let set: IdSet = cpus.iter().copied().collect();
+        let labels = Labels::new()
+            .text(Labels::PURPOSE, "contention")
+            .whole(Labels::THREADS, cpus.len() as u64)
+            .text(Labels::CPUS, &set);
+        let id = format!("c2c/contention/{}", cpus.len());
+        self.step(id, labels, cpus.iter().map(part).collect(), self.request.scope.mem_node)
+    }
+
+    /// A round trip between two cpus.
+    fn trip(&self, purpose: &str, op: PingOp, pair: Pair, node: Option<NodeId>, home: Option<&str>) -> Step {
+        let mut labels = pair_labels(purpose, pair).text(Labels::OP, op);
+        let mut id = format!("c2c/{purpose}/{op}/{}-{}", pair.first, pair.second);
+        if let Some(home) = home {
+            labels = labels.text(Labels::HOME, home);
+        }
+        if let Some(node) = node {
+            labels = labels.whole(Labels::NODE, u64::from(node));
+            id.push_str(&format!("/node{node}"));
+        }
+        let threads = vec![
+            ThreadSetup::new(pair.first, Role::Ping { op }, 0),
+            ThreadSetup::new(pair.second, Role::Echo { op }, 0),
+        ];
+        self.step(id, labels, threads, node)
+    }
+
+    /// Lines that the second cpu holds, fetched by the first.
+    fn transfer(&self, pair: Pair, state: LineState) -> Step {
+        let labels = pair_labels("transfer", pair).text(Labels::STATE, state);
+        let id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
+        let threads =
+            vec![ThreadSetup::new(pair.first, Role::Take, 0), ThreadSetup::new(pair.second, Role::Keep { state }, 0)];
+        self.step(id, labels, threads, self.request.scope.mem_node)
+    }
+
+    fn step(&self, id: String, labels: Labels, threads: Vec<ThreadSetup>, node: Option<NodeId>) -> Step {
+        let region = RegionSetup {
+            bytes: SHARED,
+            policy: MemPolicy::Bind,
+            nodes: node.into_iter().collect(),
+            page: self.request.scope.page.unwrap_or(PageKind::Base),
+            layout: Layout::Shared,
+        };
+        let stop = if labels.is(Labels::PURPOSE, "pair") { self.pair_stop() } else { self.stop() };
+        let setup = Setup { regions: vec![region], threads, seed: self.request.seed };
+        Step { id, phase: 0, labels, metric: Metric::Latency, setup, stop }
+    }
+
+    fn precision(&self) -> f64 {
+        self.request.precision.unwrap_or(PRECISION)
+    }
+
+    /// When one pair of many is good enough.
+    fn pair_stop(&self) -> StopRule {
+        let (shots, max_allocations, shot_seconds) = match self.request.effort {
+            Effort::Quick => (2, 4, 0.002),
+            Effort::Standard => (2, 8, 0.004),
+            Effort::Full => (3, 12, 0.008),
+        };
+        StopRule { precision: self.precision(), shots, min_allocations: 3, max_allocations, shot_seconds }
+    }
+
+    /// When anything else is.
+    fn stop(&self) -> StopRule {
+        let (shots, max_allocations, shot_seconds) = match self.request.effort {
+            Effort::Quick => (2, 6, 0.004),
+            Effort::Standard => (3, 10, 0.010),
+            Effort::Full => (4, 16, 0.015),
+        };
+        StopRule { precision: self.precision(), shots, min_allocations: 3, max_allocations, shot_seconds }
+    }
+}
+
+fn pair_labels(purpose: &str, pair: Pair) -> Labels {
+    let cpus: IdSet = [pair.first, pair.second].into_iter().collect();
+    Labels::new()
+        .text(Labels::PURPOSE, purpose)
+        .text(Labels::RELATION, pair.relation)
+        .whole(Labels::FROM, u64::from(pair.first))
+        .whole(Labels::TO, u64::from(pair.second))
+        .text(Labels::CPUS, &cpus)
+}
+
+/// Seconds an effort allows.
+fn effort_seconds(effort: Effort) -> f64 {
+    match effort {
+        Effort::Quick => 8.0,
+        Effort::Standard => 45.0,
+        Effort::Full => 300.0,
+    }
+}

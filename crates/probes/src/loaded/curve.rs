@@ -1,0 +1,180 @@
+//! What a curve of latency over bandwidth says.
+
+use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Unit, Verdict, format_gbs, format_ns};
+
+use super::pauses::{Point, by_pressure, knee_of, rising};
+use super::planner::{Family, LOAD};
+use crate::ladder::{derived, with_purpose};
+
+/// Bandwidth lost at full pressure counts as overload beyond this share: twice what a point may be off.
+const LOST: f64 = 0.04;
+
+/// A curve's points with the observations behind them, in order of rising pressure; those without numbers are left out.
+pub(super) fn points_of<'a>(family: &Family, observations: &'a [Observation]) -> Vec<(Point, &'a Observation)> {
+    let unloaded = with_purpose(observations, "unloaded")
+        .filter(|o| family.site.owns(o))
+        .filter_map(|o| Some((Point { pause: None, rate: 0.0, latency: o.value? }, o)));
+    let loaded = observations.iter().filter(|o| family.owns(o)).filter_map(|o| {
+        let pause = o.labels.number(Labels::PAUSE).and_then(|p| u32::try_from(p).ok())?;
+        let rate = o.parts.iter().find(|p| p.name == LOAD)?.value?;
+        Some((Point { pause: Some(pause), rate, latency: o.value? }, o))
+    });
+    let mut points: Vec<(Point, &Observation)> = unloaded.chain(loaded).collect();
+    points.sort_by_key(|(p, _)| p.pause.map_or((0, 0), |pause| (1, u32::MAX - pause)));
+    points
+}
+
+/// A curve with what finds its observations again.
+struct Reading<'a> {
+    family: &'a Family,
+    page: PageKind,
+    points: Vec<(Point, &'a Observation)>,
+}
+
+/// All findings of one curve.
+pub(super) fn findings(
+    family: &Family,
+    page: PageKind,
+    target_ns: Option<f64>,
+    observations: &[Observation],
+) -> Vec<Finding> {
+    let reading = Reading { family, page, points: points_of(family, observations) };
+    let mut findings: Vec<Finding> = Vec::new();
+    findings.extend(reading.unloaded());
+    findings.extend(reading.knee());
+    findings.extend(reading.most());
+    findings.extend(reading.saturated());
+    findings.extend(target_ns.and_then(|target| reading.at_target(target)));
+    findings.extend(reading.overload());
+    findings.extend(
+        with_purpose(observations, "peak")
+            .filter(|o| family.site.owns(o) && o.labels.is(Labels::MIX, &family.mix.to_string()))
+            .filter_map(|o| reading.peak(o)),
+    );
+    findings
+}
+
+impl Reading<'_> {
+    fn plain(&self) -> Vec<Point> {
+        self.points.iter().map(|(point, _)| *point).collect()
+    }
+
+    /// A finding that rests on some points: the worst of their verdicts, all of them as evidence.
+    fn finding(&self, metric: &str, value: Option<f64>, unit: Unit, on: &[Point]) -> Finding {
+        let seen: Vec<&Observation> =
+            self.points.iter().filter(|(p, _)| on.iter().any(|q| q.pause == p.pause)).map(|(_, o)| *o).collect();
+        Finding {
+            metric: metric.to_owned(),
+            labels: self.family.labels("loaded", self.page),
+            value,
+            unit,
+            interval: None,
+            samples: seen.iter().map(|o| o.samples.len() as u64).sum(),
+            verdict: seen.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
+            evidence: seen.iter().map(|o| o.step.clone()).collect(),
+            note: None,
+        }
+    }
+
+    fn unloaded(&self) -> Option<Finding> {
+        let (point, seen) = self.points.iter().find(|(p, _)| p.pause.is_none())?;
+        let found = self.finding("loaded.unloaded", Some(point.latency), Unit::Ns, &[*point]);
+        Some(Finding { interval: seen.interval, ..found })
+    }
+
+    /// The bandwidth at which latency begins to rise steeply; without a bend, why there is none.
+    fn knee(&self) -> Option<Finding> {
+        let points = self.plain();
+        let rising = rising(&points);
+        let (first, last) = (*rising.first()?, *rising.last()?);
+        let Some(knee) = knee_of(&points) else {
+            let note = format!(
+                "no knee up to {} GB/s: latency went from {} to {} ns without a marked bend",
+                format_gbs(last.rate),
+                format_ns(first.latency),
+                format_ns(last.latency)
+            );
+            let found = self.finding("loaded.knee", None, Unit::BytesPerSecond, &rising);
+            return Some(Finding { note: Some(note), ..found });
+        };
+        let at = rising.iter().position(|p| p.pause == knee.pause)?;
+        let beside = &rising[at.saturating_sub(1)..(at + 2).min(rising.len())];
+        // It is one of the measured points: its neighbours say how well it is resolved.
+        let interval =
+            beside.first().zip(beside.last()).map(|(a, b)| Interval { low: a.rate, high: b.rate, level: 1.0 });
+        let note = format!(
+            "at {} ns, by Kneedle over {} points, the next at {} and {} GB/s",
+            format_ns(knee.latency),
+            rising.len(),
+            format_gbs(beside[0].rate),
+            format_gbs(beside[beside.len() - 1].rate)
+        );
+        let found = self.finding("loaded.knee", Some(knee.rate), Unit::BytesPerSecond, beside);
+        Some(Finding { note: Some(note), interval, ..found })
+    }
+
+    /// The most that the injectors moved beside the chaser.
+    fn most(&self) -> Option<Finding> {
+        let most = self.plain().into_iter().filter(|p| p.pause.is_some()).max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+        let found = self.finding("loaded.most", Some(most.rate), Unit::BytesPerSecond, &[most]);
+        Some(Finding { note: Some("by the injectors, beside the chaser".into()), ..found })
+    }
+
+    /// The latency without any pause.
+    fn saturated(&self) -> Option<Finding> {
+        let (full, seen) = self.points.iter().find(|(p, _)| p.pause == Some(0))?;
+        let found = self.finding("loaded.saturated", Some(full.latency), Unit::Ns, &[*full]);
+        let note = Some(format!("at {} GB/s, without pauses", format_gbs(full.rate)));
+        Some(Finding { interval: seen.interval, note, ..found })
+    }
+
+    /// The bandwidth up to which latency stays below a target, between measured points on a straight line.
+    fn at_target(&self, target: f64) -> Option<Finding> {
+        let points = rising(&self.plain());
+        let (first, last) = (*points.first()?, *points.last()?);
+        let labels = |f: Finding| Finding { labels: f.labels.text(Labels::STATISTIC, format!("{target} ns")), ..f };
+        if first.latency > target {
+            let note = format!("already {} ns without load", format_ns(first.latency));
+            let found = self.finding("loaded.at_target", None, Unit::BytesPerSecond, &[first]);
+            return Some(labels(Finding { note: Some(note), ..found }));
+        }
+        let Some(pair) = points.windows(2).find(|p| p[1].latency > target) else {
+            let note = format!("at least: the curve ends at {} ns", format_ns(last.latency));
+            let found = self.finding("loaded.at_target", Some(last.rate), Unit::BytesPerSecond, &[last]);
+            return Some(labels(Finding { note: Some(note), ..found }));
+        };
+        let share = (target - pair[0].latency) / (pair[1].latency - pair[0].latency);
+        let rate = pair[0].rate + share * (pair[1].rate - pair[0].rate);
+        Some(labels(self.finding("loaded.at_target", Some(rate), Unit::BytesPerSecond, pair)))
+    }
+
+    /// The share of the most bandwidth that is lost where pressure is highest; only where it is more than noise.
+    fn overload(&self) -> Option<Finding> {
+        let ordered = by_pressure(&self.plain());
+        let most = ordered.iter().copied().max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+        let last = *ordered.last().filter(|p| p.pause.is_some())?;
+        let lost = 1.0 - last.rate / most.rate;
+        (lost > LOST).then(|| {
+            let found = self.finding("loaded.overload", Some(lost), Unit::Ratio, &[most, last]);
+            let note = format!(
+                "bandwidth falls from {} to {} GB/s while pressure rises; the curve keeps it",
+                format_gbs(most.rate),
+                format_gbs(last.rate)
+            );
+            Finding { note: Some(note), ..found }
+        })
+    }
+
+    /// What all cores moved with nobody timed.
+    fn peak(&self, seen: &Observation) -> Option<Finding> {
+        let value = seen.value.filter(|_| seen.verdict.grade != Grade::Invalid)?;
+        let mut labels = self.family.labels("loaded", self.page);
+        for key in [Labels::THREADS, Labels::KERNEL] {
+            if let Some(label) = seen.labels.0.get(key) {
+                labels.0.insert(key.into(), label.clone());
+            }
+        }
+        let found = derived(seen, "loaded.peak", labels, value, Unit::BytesPerSecond);
+        Some(Finding { interval: seen.interval, note: Some("all cores, nobody timed".into()), ..found })
+    }
+}

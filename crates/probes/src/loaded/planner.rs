@@ -1,0 +1,303 @@
+//! The steps of a loaded-latency request.
+
+use tiermark_engine::Lab;
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Effort, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan,
+    Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+};
+
+use super::curve::points_of;
+use super::pauses::{FIRST, next};
+use super::{LoadedParams, Mix};
+use crate::places::{Distance, Place, places};
+use crate::steps::{check_node, default_page, headline, scope_cpus, setup, stream_role};
+use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
+
+/// The name of the injectors' part.
+pub(super) const LOAD: &str = "load";
+/// Wanted half-widths: of the unloaded latency, as the latency probe's, and of the rate of all cores, as the bandwidth probe's.
+const PRECISION: (f64, f64) = (0.01, 0.02);
+
+/// One curve: a mix of traffic at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Family {
+    pub(super) mix: Mix,
+    pub(super) site: Site,
+}
+
+/// A place with the threads and footprints of its curves.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Site {
+    pub(super) place: Place,
+    chaser: CpuId,
+    injectors: Vec<CpuId>,
+    chain: Bytes,
+    /// Of each injector.
+    load: Bytes,
+}
+
+pub(super) struct Planner<'a> {
+    request: &'a Request,
+    params: LoadedParams,
+    lab: Lab<'a>,
+    cpus: IdSet,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params = LoadedParams::of(request)?;
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        Ok(Self { request, params, lab, cpus })
+    }
+
+    /// Points of a curve, when it is done.
+    fn points(&self) -> usize {
+        match self.request.effort {
+            Effort::Quick => 15,
+            Effort::Standard => 19,
+            Effort::Full => 26,
+        }
+    }
+
+    fn mixes(&self, distance: Distance) -> Vec<Mix> {
+        if !self.params.mixes.is_empty() {
+            return self.params.mixes.clone();
+        }
+        let names: &[&str] = match (self.request.effort, distance) {
+            (Effort::Quick, _) => &["read"],
+            (Effort::Standard, Distance::Local) => &["read", "2:1", "1:1", "write", "writent"],
+            (Effort::Standard, _) => &["read", "1:1"],
+            (Effort::Full, _) => return Mix::all().collect(),
+        };
+        names.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    /// Every curve that can be had, the most important first, and the refusals of the others.
+    pub(super) fn families(&self) -> (Vec<Family>, Vec<Refusal>) {
+        let (mut families, mut refused) = (Vec::new(), Vec::new());
+        let mut places = places(self.lab.machine, &self.cpus, &self.request.scope);
+        if self.request.effort == Effort::Quick {
+            places.truncate(1);
+        }
+        for place in places {
+            let site = match self.site(place) {
+                Ok(site) => site,
+                Err(refusal) => {
+                    refused.push(refusal);
+                    continue;
+                }
+            };
+            for mix in self.mixes(site.place.distance) {
+                match mix.kernels(self.lab.bench) {
+                    Ok(_) => families.push(Family { mix, site: site.clone() }),
+                    Err(op) => refused.push(Refusal::new(
+                        format!("mix {mix}"),
+                        format!("no kernel here does {op}"),
+                        "choose another with --mix; `tiermark list kernels` shows what there is",
+                    )),
+                }
+            }
+        }
+        (families, refused)
+    }
+
+    /// Threads and footprints of a place.
+    fn site(&self, place: Place) -> Result<Site, Refusal> {
+        let machine = self.lab.machine;
+        let name = format!("loaded latency, {} memory", place.distance);
+        let chaser = quiet_cpu(machine, &place.cpus)
+            .ok_or_else(|| Refusal::new(name.clone(), "no cpu is allowed", "allow some with --cpus"))?;
+        let core = machine.cpu(chaser).map(|c| c.core);
+        let cores = machine.one_per_core(&place.cpus);
+        let order = machine.cores_first(&place.cpus);
+        let injectors: Vec<CpuId> =
+            order.into_iter().filter(|cpu| cores.contains(*cpu) && machine.cpu(*cpu).map(|c| c.core) != core).collect();
+        if injectors.is_empty() {
+            let why =
+                format!("cpus {} are one core, and the load needs cores beside the one that is measured", place.cpus);
+            return Err(Refusal::new(name, why, "allow more cores with --cpus"));
+        }
+        let (only, others): (IdSet, IdSet) = ([chaser].into_iter().collect(), injectors.iter().copied().collect());
+        let scope = &self.request.scope;
+        let chain = dram_bytes(machine, &only, place.node, scope)?.0;
+        let wanted = dram_bytes(machine, &others, place.node, scope)?.0;
+        // Chaser and injectors are there at once.
+        let (cap, why) = memory_cap(machine, &place.cpus, place.node, scope);
+        let most = cap.saturating_sub(chain) / injectors.len() as u64 / (2 << 20) * (2 << 20);
+        let least = 2 * machine.reachable_cache_bytes(&others).max(4 << 20) / injectors.len() as u64;
+        let load = wanted.min(most);
+        if load < least.min(wanted) {
+            let why = format!("{} ({why}) hold no chain beside buffers of twice the caches", Bytes(cap));
+            return Err(Refusal::new(name, why, "allow more with --max-mem, or free memory"));
+        }
+        Ok(Site { place, chaser, injectors, chain: Bytes(chain), load: Bytes(load) })
+    }
+
+    /// All steps that are known before anything is measured.
+    pub(super) fn fill(&self, plan: &mut Plan) {
+        let (families, refused) = self.families();
+        plan.refused.extend(refused);
+        let mut known: Vec<Place> = Vec::new();
+        for (index, family) in families.iter().enumerate() {
+            let phase = u8::try_from(index).unwrap_or(u8::MAX);
+            if !known.contains(&family.site.place) {
+                known.push(family.site.place.clone());
+                plan.rules.push(self.rule(&family.site));
+                plan.steps.push(Step { phase, ..self.unloaded(&family.site) });
+            }
+            plan.steps.extend(self.peak(family).map(|step| Step { phase, ..step }));
+            plan.steps.extend(FIRST.iter().filter_map(|p| self.point(family, *p)).map(|step| Step { phase, ..step }));
+            let later = (self.points() - FIRST.len() - 1) as f64;
+            plan.later_seconds += self.point(family, 1).map_or(0.0, |step| step.expected_seconds()) * later;
+        }
+    }
+
+    fn rule(&self, site: &Site) -> String {
+        let injectors: IdSet = site.injectors.iter().copied().collect();
+        format!(
+            "{} memory: chaser on cpu {} in {}, injectors on cpus {injectors} in {} each; {} points a curve, placed where it bends",
+            site.place.distance,
+            site.chaser,
+            site.chain,
+            site.load,
+            self.points()
+        )
+    }
+
+    /// Points where the curves move most.
+    pub(super) fn denser(&self, observations: &[Observation]) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for family in self.families().0 {
+            let points: Vec<_> = points_of(&family, observations).iter().map(|(point, _)| *point).collect();
+            let tried = observations.iter().filter(|o| family.owns(o)).count() + 1;
+            let room = self.points().saturating_sub(tried);
+            steps.extend(next(&points, room).into_iter().filter_map(|pause| self.point(&family, pause)));
+        }
+        steps
+    }
+
+    fn page(&self) -> PageKind {
+        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
+    }
+
+    /// The chaser alone: the same step as the latency probe's.
+    fn unloaded(&self, site: &Site) -> Step {
+        let labels =
+            site.labels("unloaded", self.page()).whole(Labels::SIZE, site.chain.0).text(Labels::CPUS, site.chaser);
+        let role = Role::Chase { chains: 1 };
+        let layout = Layout::Chain(ChainLayout::Random);
+        let setup = setup(&[site.chaser], site.chain, site.place.node, self.page(), layout, &role, self.request.seed);
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION.0));
+        Step { id: site.id("unloaded"), labels, phase: 0, metric: Metric::Latency, setup, stop }
+    }
+
+    /// All cores, the chaser's too, load the memory and nobody is timed: the most that this mix moves.
+    fn peak(&self, family: &Family) -> Option<Step> {
+        let site = &family.site;
+        let cpus: Vec<CpuId> = std::iter::once(site.chaser).chain(site.injectors.iter().copied()).collect();
+        let all: IdSet = cpus.iter().copied().collect();
+        let (bytes, _) = dram_bytes(self.lab.machine, &all, site.place.node, &self.request.scope).ok()?;
+        let role = match stream_role(&family.mix.rivals(self.lab.bench)) {
+            Some(role) => role,
+            None => Role::Load { kernels: family.kernels(self.lab)?, pause_ns: 0 },
+        };
+        let mut labels = family.labels("peak", self.page());
+        if site.place.distance == Distance::Local {
+            labels = labels.text(Labels::TIER, "DRAM");
+        }
+        labels = labels.whole(Labels::SIZE, bytes).whole(Labels::THREADS, cpus.len() as u64).text(Labels::CPUS, &all);
+        let setup = setup(&cpus, Bytes(bytes), site.place.node, self.page(), Layout::Data, &role, self.request.seed);
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION.1));
+        Some(Step { id: family.id("peak"), labels, phase: 0, metric: Metric::Bandwidth, setup, stop })
+    }
+
+    /// A point of the curve: the chaser beside injectors that pause so long after each piece.
+    fn point(&self, family: &Family, pause_ns: u32) -> Option<Step> {
+        let site = &family.site;
+        let nodes: IdSet = site.place.node.into_iter().collect();
+        let region = |bytes: Bytes, layout: Layout| RegionSetup {
+            bytes,
+            policy: MemPolicy::Bind,
+            nodes: nodes.clone(),
+            page: self.page(),
+            layout,
+        };
+        let role = Role::Load { kernels: family.kernels(self.lab)?, pause_ns };
+        let mut regions = vec![region(site.chain, Layout::Chain(ChainLayout::Random))];
+        let mut threads = vec![ThreadSetup::new(site.chaser, Role::Chase { chains: 1 }, 0)];
+        for cpu in &site.injectors {
+            threads.push(ThreadSetup { part: LOAD.into(), ..ThreadSetup::new(*cpu, role.clone(), regions.len()) });
+            regions.push(region(site.load, Layout::Data));
+        }
+        let all: IdSet = threads.iter().map(|t| t.cpu).collect();
+        let labels = family
+            .labels("load", self.page())
+            .whole(Labels::PAUSE, u64::from(pause_ns))
+            .whole(Labels::THREADS, site.injectors.len() as u64)
+            .text(Labels::CPUS, all);
+        Some(Step {
+            id: family.id(&format!("pause{pause_ns}")),
+            labels,
+            phase: 0,
+            metric: Metric::Latency,
+            setup: Setup { regions, threads, seed: self.request.seed },
+            stop: point_stop(self.request.effort),
+        })
+    }
+}
+
+/// When a point is good enough.
+fn point_stop(effort: Effort) -> StopRule {
+    let (shots, max_allocations, shot_seconds) = match effort {
+        Effort::Quick | Effort::Standard => (3, 4, 0.008),
+        Effort::Full => (4, 8, 0.012),
+    };
+    StopRule { precision: 0.02, shots, min_allocations: 3, max_allocations, shot_seconds }
+}
+
+impl Site {
+    /// What names the place in ids.
+    fn id(&self, what: &str) -> String {
+        let node = self.place.node.map_or_else(String::new, |n| format!("/node{n}"));
+        format!("loaded/{}{node}/{what}", self.place.distance)
+    }
+
+    fn labels(&self, purpose: &str, page: PageKind) -> Labels {
+        let labels = Labels::new().text(Labels::PURPOSE, purpose).text(Labels::PLACE, self.place.distance);
+        let labels = labels.text(Labels::PAGE, page);
+        match self.place.node {
+            Some(node) => labels.whole(Labels::NODE, u64::from(node)),
+            None => labels,
+        }
+    }
+
+    /// Whether an observation belongs to this place.
+    pub(super) fn owns(&self, observation: &Observation) -> bool {
+        let labels = &observation.labels;
+        labels.is(Labels::PLACE, &self.place.distance.to_string())
+            && labels.number(Labels::NODE) == self.place.node.map(u64::from)
+    }
+}
+
+impl Family {
+    fn kernels(&self, lab: Lab<'_>) -> Option<Vec<KernelId>> {
+        self.mix.kernels(lab.bench).ok()
+    }
+
+    fn id(&self, what: &str) -> String {
+        self.site.id(&format!("{}/{what}", self.mix))
+    }
+
+    /// What is common to all its steps and findings.
+    pub(super) fn labels(&self, purpose: &str, page: PageKind) -> Labels {
+        self.site.labels(purpose, page).text(Labels::MIX, self.mix).whole(Labels::READS, self.mix.reads())
+    }
+
+    /// Whether an observation is a point of this curve with load.
+    pub(super) fn owns(&self, observation: &Observation) -> bool {
+        self.site.owns(observation)
+            && observation.labels.is(Labels::MIX, &self.mix.to_string())
+            && observation.labels.is(Labels::PURPOSE, "load")
+    }
+}

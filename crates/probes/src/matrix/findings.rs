@@ -1,0 +1,171 @@
+//! What follows from the cells: each by itself, the parts of mixed ones, and policies against plain placement.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{
+    Bytes, Finding, Grade, IdSet, Interval, Labels, Machine, Observation, ReasonCode, Unit, Verdict, format_gbs,
+};
+
+use super::groups::Group;
+use crate::ladder::{derived, finding, overhead_note};
+
+/// The observations, with a doubt on those whose footprint the caches can hold: then it is not the node that answers.
+pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<Observation> {
+    /// Less than this many times the caches in reach, and they serve half of it or more.
+    const TIMES: u64 = 2;
+    let mut observations = observations.to_vec();
+    for observation in observations.iter_mut().filter(|o| o.value.is_some()) {
+        let cpus: IdSet = observation.labels.get(Labels::CPUS).and_then(|cpus| cpus.parse().ok()).unwrap_or_default();
+        let caches = machine.reachable_cache_bytes(&cpus);
+        let Some(size) = observation.labels.size().map(|size| Bytes(size.0 * cpus.len() as u64)) else { continue };
+        if size.0 < TIMES * caches {
+            let text =
+                format!("{size} is less than {TIMES} times the caches in reach ({}): they answer too", Bytes(caches));
+            observation.verdict.suspect(ReasonCode::System, text);
+        }
+    }
+    observations
+}
+
+/// Every observation as a finding.
+pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
+    observations.iter().map(|o| finding(o, overhead_note(o))).collect()
+}
+
+/// What each part of a mixed step came to.
+pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
+    let of = |o: &Observation| -> Vec<Finding> {
+        let part = |part: &tiermark_model::Part| {
+            let labels = o.labels.clone().text(Labels::PART, &part.name);
+            Some(derived(o, "bandwidth.part", labels, part.value?, part.unit))
+        };
+        o.parts.iter().filter_map(part).collect()
+    };
+    observations.iter().flat_map(of).collect()
+}
+
+/// Two observations as a ratio: as doubtful as the worse of both.
+pub(super) fn ratio(metric: &str, labels: Labels, of: &Observation, to: &Observation) -> Option<Finding> {
+    let value = of.value? / to.value?;
+    let level = |a: &Interval, b: &Interval| a.level.min(b.level);
+    // The widest that both intervals allow: no assumption about how they hang together.
+    let interval = of.interval.zip(to.interval).filter(|(_, to)| to.low > 0.0).map(|(of, to)| Interval {
+        low: of.low / to.high,
+        high: of.high / to.low,
+        level: level(&of, &to),
+    });
+    Some(Finding {
+        metric: metric.to_owned(),
+        labels,
+        value: Some(value),
+        unit: Unit::Ratio,
+        interval,
+        samples: of.samples.len().min(to.samples.len()) as u64,
+        verdict: worse(&of.verdict, &to.verdict),
+        evidence: vec![of.step.clone(), to.step.clone()],
+        note: None,
+    })
+}
+
+/// The doubts of both.
+fn worse(one: &Verdict, other: &Verdict) -> Verdict {
+    let mut verdict = one.clone();
+    verdict.grade = verdict.grade.max(other.grade);
+    for reason in &other.reasons {
+        if !verdict.reasons.contains(reason) {
+            verdict.reasons.push(reason.clone());
+        }
+    }
+    verdict
+}
+
+/// Whether two observations were made by the same cpus with the same work.
+fn alike(one: &Observation, other: &Observation) -> bool {
+    let same = |key: &str| one.labels.0.get(key) == other.labels.0.get(key);
+    [Labels::FROM, Labels::OP, Labels::SPAN].into_iter().all(same)
+}
+
+/// Plain cells of the same cpus and work.
+fn plain<'a>(of: &'a Observation, observations: &'a [Observation]) -> impl Iterator<Item = &'a Observation> {
+    observations.iter().filter(move |o| o.labels.get(Labels::POLICY).is_none() && alike(of, o))
+}
+
+/// Every mixed total against all threads on local memory.
+pub(super) fn mixed(observations: &[Observation], groups: &[Group]) -> Vec<Finding> {
+    let is_mixed = |o: &&Observation| o.labels.is(Labels::POLICY, "mixed");
+    let against = |o: &Observation| {
+        let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
+        let node_of = |o: &Observation| o.labels.number(Labels::NODE).and_then(|n| u32::try_from(n).ok());
+        let local = plain(o, observations).find(|o| node_of(o).is_some_and(|node| group.homes.contains(node)))?;
+        let remote = plain(o, observations).find(|cell| node_of(cell) == node_of(o));
+        let mut found = ratio("mixed.against_local", o.labels.clone(), o, local)?;
+        let part = |name: &str| o.parts.iter().find(|p| p.name == name).and_then(|p| p.value);
+        let said = |what: &str, value: Option<f64>| value.map(|value| format!("{what} {}", format_gbs(value)));
+        let words = [
+            said("its local threads", part("local")),
+            said("its remote threads", part("remote")),
+            said("all local", local.value),
+            said("all remote", remote.and_then(|cell| cell.value)),
+        ];
+        found.note = Some(format!("{} GB/s", words.into_iter().flatten().collect::<Vec<_>>().join(", ")));
+        Some(found)
+    };
+    observations.iter().filter(is_mixed).filter_map(against).collect()
+}
+
+/// The best weights of every sweep, and what the others came to.
+pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
+    let weighted: Vec<&Observation> =
+        observations.iter().filter(|o| o.labels.is(Labels::POLICY, "weighted") && o.value.is_some()).collect();
+    let mut told: BTreeSet<String> = BTreeSet::new();
+    let mut found = Vec::new();
+    for first in &weighted {
+        let same =
+            |o: &&&Observation| alike(first, o) && o.labels.0.get(Labels::NODES) == first.labels.0.get(Labels::NODES);
+        let sweep: Vec<&Observation> = weighted.iter().filter(same).copied().collect();
+        let Some(best) = sweep.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else { continue };
+        if sweep.len() > 1 && told.insert(best.step.clone()) {
+            let mut one = derived(best, "interleave.best", best.labels.clone(), value(best), best.unit);
+            one.interval = best.interval;
+            one.note = Some(beside(best, &sweep, observations));
+            found.push(one);
+        }
+    }
+    found
+}
+
+fn value(observation: &Observation) -> f64 {
+    observation.value.unwrap_or_default()
+}
+
+/// What stands beside the best weights: those that are as good, even shares, and the kernel's own.
+fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observation]) -> String {
+    let overlaps = |o: &Observation| o.interval.zip(best.interval).is_some_and(|(a, b)| a.high >= b.low);
+    let weights = |o: &Observation| o.labels.get(Labels::WEIGHTS).unwrap_or_default().to_owned();
+    let equals: Vec<String> = sweep.iter().filter(|o| o.step != best.step && overlaps(o)).map(|o| weights(o)).collect();
+    let mut words = Vec::new();
+    if !equals.is_empty() {
+        words.push(format!("no worse within the intervals: {}", equals.join(" and ")));
+    }
+    let same = |o: &&Observation| alike(best, o) && o.labels.0.get(Labels::NODES) == best.labels.0.get(Labels::NODES);
+    for o in observations.iter().filter(same) {
+        match o.labels.get(Labels::POLICY) {
+            Some("interleave") => words.extend(o.value.map(|v| format!("even shares {} GB/s", format_gbs(v)))),
+            Some("kernel weights") => words.extend(kernels(o)),
+            _ => {}
+        }
+    }
+    if words.is_empty() { format!("of {} weights", sweep.len()) } else { words.join("; ") }
+}
+
+/// What the kernel's weights came to, and what they are as its pages lay.
+fn kernels(observation: &Observation) -> Option<String> {
+    if observation.verdict.grade == Grade::Invalid {
+        return None;
+    }
+    let proof = observation.placement.as_ref()?;
+    let pages: u64 = proof.by_node.values().sum();
+    let share = |(node, here): (&u32, &u64)| format!("node {node} {:.0} %", *here as f64 / pages.max(1) as f64 * 100.0);
+    let shares: Vec<String> = proof.by_node.iter().map(share).collect();
+    Some(format!("the kernel's own weights ({}) {} GB/s", shares.join(", "), format_gbs(observation.value?)))
+}

@@ -1,0 +1,136 @@
+//! Who reaches what: groups of cpus that share a place, and the memory nodes they can reach.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::nearest_memory_node;
+use tiermark_model::{IdSet, Machine, Node, NodeId};
+
+/// What the cpus of one row of the matrix have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The NUMA node.
+    #[default]
+    Node,
+    /// The physical package.
+    Socket,
+    /// The last-level cache.
+    Llc,
+}
+
+/// The cpus of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Group {
+    /// As a selector of cpus names it (`node:0`, `socket:1`, `llc:3`), or `all`.
+    pub(super) name: String,
+    pub(super) cpus: IdSet,
+    /// The nodes its cpus belong to.
+    own: IdSet,
+    /// The nodes its cpus take memory from by default.
+    pub(super) homes: IdSet,
+}
+
+impl Group {
+    pub(super) fn new(name: String, cpus: IdSet, machine: &Machine) -> Self {
+        let own = cpus.iter().filter_map(|cpu| machine.node_of(cpu)).collect();
+        let homes = cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect();
+        Self { name, cpus, own, homes }
+    }
+
+    /// SLIT distance to a node, from the nearest of its own, where the kernel says.
+    pub(super) fn distance(&self, node: NodeId, machine: &Machine) -> Option<u32> {
+        let from = self.own.iter().filter_map(|own| machine.node(own));
+        from.filter_map(|own| own.distances.get(&node).copied()).min()
+    }
+
+    /// One node of each kind of memory that is not its own: a kind is a distance, with or without cpus. The number of kinds does not
+    /// grow with the machine.
+    pub(super) fn far_kinds(&self, targets: &IdSet, machine: &Machine) -> Vec<NodeId> {
+        let mut kinds = BTreeMap::new();
+        for node in targets.difference(&self.homes).iter() {
+            kinds.entry((memory_only(node, machine), self.distance(node, machine))).or_insert(node);
+        }
+        let mut nodes: Vec<NodeId> = kinds.into_values().collect();
+        nodes.sort_unstable();
+        nodes
+    }
+}
+
+/// Whether a node has memory and no cpus: CXL, HBM beside DRAM, persistent memory.
+pub(super) fn memory_only(node: NodeId, machine: &Machine) -> bool {
+    machine.node(node).is_some_and(|n| n.cpus.is_empty())
+}
+
+/// The given cpus in groups, in order of their ids; cpus of which nobody says where they belong are left out.
+pub(super) fn groups(machine: &Machine, cpus: &IdSet, from: Origin) -> Vec<Group> {
+    let mut members: BTreeMap<u32, IdSet> = BTreeMap::new();
+    for cpu in cpus.iter().filter_map(|id| machine.cpu(id)) {
+        let place = match from {
+            Origin::Node => machine.node_of(cpu.id),
+            Origin::Socket => Some(cpu.socket),
+            Origin::Llc => cpu.llc,
+        };
+        if let Some(place) = place {
+            members.entry(place).or_default().insert(cpu.id);
+        }
+    }
+    let word = match from {
+        Origin::Node => "node",
+        Origin::Socket => "socket",
+        Origin::Llc => "llc",
+    };
+    members.into_iter().map(|(id, cpus)| Group::new(format!("{word}:{id}"), cpus, machine)).collect()
+}
+
+/// The nodes whose memory this process may use.
+pub(super) fn memory_nodes(machine: &Machine) -> IdSet {
+    let usable = |n: &&Node| tiermark_engine::admit::admit_node(n.id, machine).is_ok();
+    machine.nodes.iter().filter(usable).map(|n| n.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_machine::synth::{MemoryNode, Synth};
+
+    fn machine() -> Machine {
+        let far = MemoryNode { bytes: 8 << 30, distance: 28, tier: 5, ..MemoryNode::default() };
+        let synth = Synth {
+            sockets: 2,
+            nodes_per_socket: 2,
+            cores_per_node: 4,
+            cores_per_llc: 2,
+            node_stride: 2,
+            memory_nodes: vec![far.clone(), far],
+            ..Synth::default()
+        };
+        synth.machine().unwrap()
+    }
+
+    #[test]
+    fn groups_follow_what_the_cpus_share() {
+        let machine = machine();
+        let names =
+            |from| groups(&machine, &machine.allowed_cpus, from).into_iter().map(|g| g.name).collect::<Vec<_>>();
+        assert_eq!(names(Origin::Node), ["node:0", "node:2", "node:4", "node:6"]);
+        assert_eq!(names(Origin::Socket), ["socket:0", "socket:1"]);
+        assert_eq!(names(Origin::Llc).len(), 8);
+        // Only cpus in scope, and only groups that have some.
+        let few = groups(&machine, &"0-1".parse().unwrap(), Origin::Llc);
+        assert_eq!((few.len(), few[0].cpus.to_string().as_str()), (1, "0-1"));
+    }
+
+    #[test]
+    fn far_memory_is_one_node_a_kind() {
+        let machine = machine();
+        let targets = memory_nodes(&machine);
+        assert_eq!(targets.to_string(), "0,2,4,6,8,10");
+        let first = &groups(&machine, &machine.allowed_cpus, Origin::Node)[0];
+        // The other node of the socket, one of the other socket, one without cpus.
+        assert_eq!(first.far_kinds(&targets, &machine), [2, 4, 8]);
+        assert_eq!(first.distance(2, &machine), Some(12));
+        let socket = &groups(&machine, &machine.allowed_cpus, Origin::Socket)[1];
+        assert_eq!((socket.homes.to_string().as_str(), socket.distance(4, &machine)), ("4,6", Some(10)));
+    }
+}

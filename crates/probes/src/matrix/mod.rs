@@ -1,0 +1,131 @@
+//! `matrix`: idle latency and bandwidth from every group of cpus to every memory node, and what policies make of several.
+
+mod findings;
+mod groups;
+mod ops;
+mod planner;
+mod policies;
+mod uneven;
+mod weights;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, Request, Step};
+
+use crate::bandwidth::ThreadCount;
+use crate::steps::{max_seconds, once};
+pub use groups::Origin;
+pub use ops::{LATENCY, Mix, is_own};
+use planner::Planner;
+pub use weights::Weights;
+
+/// How the memory of a bandwidth is spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// All on one node: the matrix itself.
+    Bind,
+    /// Page by page over several nodes.
+    Interleave,
+    /// Dealt out over several nodes by weight.
+    Weighted,
+    /// Some threads on local memory, the others on remote memory.
+    Mixed,
+}
+
+/// What can be asked of the matrix.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct MatrixParams {
+    /// What the cpus of a row share.
+    pub from: Origin,
+    /// Only cpus of these nodes; none means all.
+    pub cpu_nodes: Option<IdSet>,
+    /// Only memory of these nodes; none means all that may be used.
+    pub targets: Option<IdSet>,
+    /// `latency`, jobs, operations, kernels, or mixes (`2:1`); none means what the effort allows.
+    pub ops: Vec<String>,
+    /// Policies; none means those the effort allows.
+    pub policies: Vec<Policy>,
+    /// Sets of nodes to interleave over; none means all.
+    pub interleave: Vec<IdSet>,
+    /// Weights to deal pages out by; none means a sweep.
+    pub weights: Vec<Weights>,
+    /// Percent of the threads on remote memory; none means half.
+    pub mixed: Vec<u8>,
+    /// Threads of a bandwidth cell; none means one a core of the group.
+    pub threads: Vec<ThreadCount>,
+    /// Footprint of each thread; none means what makes memory answer.
+    pub size: Option<Bytes>,
+}
+
+/// The probe.
+pub struct Matrix;
+
+static ABOUT: About = About {
+    id: "matrix",
+    method: 1,
+    summary: "idle latency and bandwidth from every group of cpus to every memory node, and what policies make of them",
+    text: "A cell is one group of cpus (those of a NUMA node, a socket or a last-level cache) and one node of memory, with or without \
+cpus of its own. Its idle latency is that of one cpu of the group following a random chain bound to the node; its bandwidth that of \
+one thread on every core of the group, each on memory of its own bound to the node. Where the pages really are is proven before the \
+first shot and after the last. Cells are measured in random order, a fresh allocation of each a round, and the first once more at \
+the end. Mixes (2:1) read so many lines for each that they write, by copies and reads in turn. Policies spread the memory of each \
+thread: interleaved page by page, or dealt out by weights, which are swept with more points beside the best; the kernel's own \
+weights are measured beside them. Mixed leaves each thread's memory whole but puts that of some threads on the remote node, with \
+the rates of both groups apart. Pairs that differ by more than 5 % and beyond their intervals, although direction or distance says \
+they should not, are named.",
+    not: "It is not the latency under load, and not the traffic on links and channels: bytes are useful bytes. SLIT distances order \
+nodes, they are no times. What firmware claims (HMAT) is shown beside what was measured and never used in its place.",
+    citations: &[
+        "Bergstrom 2011, Measuring NUMA effects with the STREAM benchmark (local, remote and interleaved placement)",
+        "ACPI Specification 6.5, section 5.2.28 (Heterogeneous Memory Attribute Table)",
+    ],
+};
+
+impl Probe for Matrix {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan::default();
+        planner.cells(&mut plan);
+        planner.policies(&mut plan);
+        once(&mut plan.steps);
+        plan.max_seconds = max_seconds(request, allowed_seconds(request.effort, &plan.steps), &plan.steps);
+        if plan.steps.is_empty() {
+            let nothing =
+                || Refusal::new("the matrix", "nothing is left to measure", "name fewer limits, or operations: --op");
+            return Err(plan.refused.into_iter().next().unwrap_or_else(nothing));
+        }
+        Ok(plan)
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        Planner::new(request, lab).map(|planner| planner.better_weights(observations)).unwrap_or_default()
+    }
+
+    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let observations = findings::of_memory(observations, lab.machine);
+        let mut found = findings::cells(&observations);
+        found.extend(findings::parts(&observations));
+        found.extend(uneven::uneven(&observations, &planner.groups, lab.machine));
+        found.extend(findings::mixed(&observations, &planner.groups));
+        found.extend(findings::best_weights(&observations));
+        found
+    }
+}
+
+/// Seconds an effort allows: cells multiply with nodes, so that a fixed time would leave large machines without half of them.
+fn allowed_seconds(effort: Effort, steps: &[Step]) -> f64 {
+    const SLACK: f64 = 1.5;
+    let least = match effort {
+        Effort::Quick => 10.0,
+        Effort::Standard => 40.0,
+        Effort::Full => 300.0,
+    };
+    (SLACK * steps.iter().map(Step::expected_seconds).sum::<f64>()).max(least)
+}

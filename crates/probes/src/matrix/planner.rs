@@ -1,0 +1,361 @@
+//! The cells of a matrix as steps.
+
+use tiermark_engine::Lab;
+use tiermark_engine::admit::admit_node;
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, PageKind, Plan, Refusal,
+    RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+};
+
+use super::groups::{Group, groups, memory_nodes};
+use super::ops::{LATENCY, work};
+use super::{MatrixParams, Policy};
+use crate::bandwidth::ThreadCount;
+use crate::steps::{check_node, check_size, default_page, headline, scope_cpus};
+use crate::tiers::{dram_bytes, quiet_cpu};
+
+/// Wanted half-width of the interval of a latency, and of a bandwidth.
+const PRECISION: (f64, f64) = (0.01, 0.02);
+
+/// Who runs a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Crew {
+    pub(super) cpus: Vec<CpuId>,
+    /// What their number is called: `one`, `cores`, `cpus`, or a number.
+    pub(super) span: String,
+}
+
+/// A row of the matrix, who runs it and what they do.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'a> {
+    pub(super) group: &'a Group,
+    pub(super) crew: &'a Crew,
+    pub(super) op: &'a str,
+}
+
+/// Where one thread's memory lies.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) policy: MemPolicy,
+    /// Empty is the thread's own node.
+    pub(super) nodes: IdSet,
+    /// The part of the step that the thread belongs to.
+    pub(super) part: &'static str,
+}
+
+impl Place {
+    pub(super) fn on(node: NodeId) -> Self {
+        Self { policy: MemPolicy::Bind, nodes: [node].into_iter().collect(), part: "" }
+    }
+}
+
+/// Makes the steps of one request.
+pub(super) struct Planner<'a> {
+    pub(super) request: &'a Request,
+    pub(super) params: MatrixParams,
+    pub(super) lab: Lab<'a>,
+    /// The rows.
+    pub(super) groups: Vec<Group>,
+    /// The columns.
+    pub(super) targets: IdSet,
+    /// Rows and columns that were asked for and cannot be had.
+    refused: Vec<Refusal>,
+}
+
+impl<'a> Planner<'a> {
+    pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params: MatrixParams = if request.params.is_null() {
+            MatrixParams::default()
+        } else {
+            let wrong =
+                |e: serde_json::Error| Refusal::new("the matrix request", e.to_string(), "see `tiermark help matrix`");
+            serde_json::from_value(request.params.clone()).map_err(wrong)?
+        };
+        check_node(&request.scope, lab.machine)?;
+        params.size.map_or(Ok(()), check_size)?;
+        let mut refused = Vec::new();
+        let cpus = rows(request, &params, lab, &mut refused)?;
+        let targets = columns(request, &params, lab, &mut refused)?;
+        let groups = groups(lab.machine, &cpus, params.from);
+        if groups.is_empty() {
+            let why = "nobody says which last-level cache these cpus share";
+            return Err(Refusal::new(format!("rows of cpus {cpus}"), why, "take rows of another kind: --from node"));
+        }
+        let planner = Self { request, params, lab, groups, targets, refused };
+        for op in planner.params.ops.iter().filter(|op| *op != LATENCY) {
+            if work(op, lab.bench).is_none() {
+                let cure = "`tiermark list kernels` shows them; a mix is written as 2:1";
+                return Err(Refusal::new(format!("operation '{op}'"), "this machine has no kernel for it", cure));
+            }
+        }
+        Ok(planner)
+    }
+
+    /// The matrix itself: every group against every node.
+    pub(super) fn cells(&self, plan: &mut Plan) {
+        plan.refused.extend(self.refused.iter().cloned());
+        let names: Vec<&str> = self.groups.iter().map(|g| g.name.as_str()).collect();
+        plan.rules.push(format!("matrix: from cpus of {} to memory of nodes {}", names.join(", "), self.targets));
+        plan.rules.extend(self.footprint_rule());
+        if !self.wants(Policy::Bind) {
+            return;
+        }
+        for (op, group) in self.ops().iter().flat_map(|op| self.groups.iter().map(move |group| (op, group))) {
+            for node in self.targets.iter() {
+                let cells =
+                    if op == LATENCY { vec![self.latency(group, node)] } else { self.bandwidth(op, group, node) };
+                for cell in cells {
+                    match cell {
+                        Ok(step) => plan.steps.push(step),
+                        Err(refusal) => plan.refused.push(refusal),
+                    }
+                }
+            }
+        }
+    }
+
+    /// How large the memory of the first row is, and why.
+    fn footprint_rule(&self) -> Option<String> {
+        let (group, node) = (self.groups.first()?, self.targets.first()?);
+        let crew = self.crews(group).into_iter().flatten().next()?;
+        let cpus: IdSet = crew.cpus.iter().copied().collect();
+        match self.params.size {
+            Some(size) => Some(format!("{size} for each thread (--size)")),
+            None => {
+                let (_, rule) = dram_bytes(self.lab.machine, &cpus, Some(node), &self.request.scope).ok()?;
+                Some(format!("{} to node {node}: {rule}", group.name))
+            }
+        }
+    }
+
+    /// Whether a policy is part of the request: named, or what the effort allows.
+    pub(super) fn wants(&self, policy: Policy) -> bool {
+        let usual: &[Policy] = match self.request.effort {
+            Effort::Quick => &[Policy::Bind],
+            Effort::Standard => &[Policy::Bind, Policy::Interleave, Policy::Mixed],
+            Effort::Full => &[Policy::Bind, Policy::Interleave, Policy::Weighted, Policy::Mixed],
+        };
+        self.named(policy) || (self.params.policies.is_empty() && usual.contains(&policy))
+    }
+
+    /// Whether the user named a policy, or its parameters, so that its absence has to be told.
+    pub(super) fn named(&self, policy: Policy) -> bool {
+        let params = &self.params;
+        let by_parameters = match policy {
+            Policy::Bind => false,
+            Policy::Interleave => !params.interleave.is_empty(),
+            Policy::Weighted => !params.weights.is_empty(),
+            Policy::Mixed => !params.mixed.is_empty(),
+        };
+        by_parameters || params.policies.contains(&policy)
+    }
+
+    fn ops(&self) -> Vec<String> {
+        if !self.params.ops.is_empty() {
+            return self.params.ops.clone();
+        }
+        let ops: &[&str] = match self.request.effort {
+            Effort::Quick => &[LATENCY, "read"],
+            Effort::Standard => &[LATENCY, "read", "write", "copy", "2:1", "read.random"],
+            Effort::Full => {
+                &[LATENCY, "read", "write", "write.cached", "copy", "3:1", "2:1", "1:1", "read.random", "write.random8"]
+            }
+        };
+        ops.iter().map(|op| (*op).to_owned()).collect()
+    }
+
+    /// The operations that policies are measured with: those named, else the two that differ most.
+    pub(super) fn policy_ops(&self) -> Vec<String> {
+        let named: Vec<String> = self.params.ops.iter().filter(|op| *op != LATENCY).cloned().collect();
+        if named.is_empty() { vec!["read".into(), "write".into()] } else { named }
+    }
+
+    /// The crews of a group, one for each number of threads asked for.
+    pub(super) fn crews(&self, group: &Group) -> Vec<Result<Crew, Refusal>> {
+        let asked = if self.params.threads.is_empty() { &[ThreadCount::Cores] } else { self.params.threads.as_slice() };
+        asked.iter().map(|count| self.crew(group, *count)).collect()
+    }
+
+    fn crew(&self, group: &Group, count: ThreadCount) -> Result<Crew, Refusal> {
+        let machine = self.lab.machine;
+        let order = machine.cores_first(&group.cpus);
+        let cores = machine.one_per_core(&group.cpus);
+        let (cpus, span): (Vec<CpuId>, String) = match count {
+            ThreadCount::One | ThreadCount::Exactly(1) => {
+                (quiet_cpu(machine, &group.cpus).into_iter().collect(), "one".into())
+            }
+            ThreadCount::Cores => (order.into_iter().filter(|cpu| cores.contains(*cpu)).collect(), "cores".into()),
+            ThreadCount::Cpus => (order, "cpus".into()),
+            ThreadCount::Exactly(n) if n as usize <= order.len() => (order[..n as usize].to_vec(), n.to_string()),
+            ThreadCount::Exactly(n) => {
+                let why = format!("it has {} cpus in scope ({})", group.cpus.len(), group.cpus);
+                return Err(Refusal::new(
+                    format!("{n} threads on {}", group.name),
+                    why,
+                    "ask for that many at most: --threads",
+                ));
+            }
+        };
+        Ok(Crew { cpus, span })
+    }
+
+    pub(super) fn page(&self) -> PageKind {
+        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
+    }
+
+    /// Bytes of one page of the size asked for.
+    pub(super) fn page_bytes(&self) -> u64 {
+        match self.page() {
+            PageKind::Base => self.lab.machine.page_bytes,
+            PageKind::Thp => self.lab.machine.system.thp_bytes.unwrap_or(2 << 20),
+            PageKind::Huge(bytes) => bytes,
+        }
+        .max(1)
+    }
+
+    /// The footprint of each of these threads with memory of a node.
+    pub(super) fn size(&self, cpus: &[CpuId], node: NodeId) -> Result<Bytes, Refusal> {
+        match self.params.size {
+            Some(size) => Ok(size),
+            None => {
+                let cpus: IdSet = cpus.iter().copied().collect();
+                dram_bytes(self.lab.machine, &cpus, Some(node), &self.request.scope).map(|(bytes, _)| Bytes(bytes))
+            }
+        }
+    }
+
+    fn stop(&self, metric: Metric) -> StopRule {
+        let usual = if metric == Metric::Latency { PRECISION.0 } else { PRECISION.1 };
+        headline(self.request.effort, self.request.precision.unwrap_or(usual))
+    }
+
+    fn latency(&self, group: &Group, node: NodeId) -> Result<Step, Refusal> {
+        let nobody = || Refusal::new(&group.name, "it has no cpu in scope", "choose others: --cpus");
+        let cpu = quiet_cpu(self.lab.machine, &group.cpus).ok_or_else(nobody)?;
+        let size = self.size(&[cpu], node).map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
+        let crew = Crew { cpus: vec![cpu], span: "one".into() };
+        let spot = Spot { group, crew: &crew, op: LATENCY };
+        let labels = Labels::new().whole(Labels::NODE, u64::from(node));
+        let role = Role::Chase { chains: 1 };
+        let layout = Layout::Chain(ChainLayout::Random);
+        let setup = self.setup(&crew, size, &role, layout, &|_| Place::on(node));
+        Ok(self.step(spot, &format!("node{node}"), Metric::Latency, labels.whole(Labels::SIZE, size.0), setup))
+    }
+
+    fn bandwidth(&self, op: &str, group: &Group, node: NodeId) -> Vec<Result<Step, Refusal>> {
+        let cell = |crew: &Crew| {
+            let size = self.size(&crew.cpus, node).map_err(|refusal| self.of_cell(refusal, op, group, node))?;
+            let labels = Labels::new().whole(Labels::NODE, u64::from(node));
+            self.stream(Spot { group, crew, op }, &format!("node{node}"), size, labels, &|_| Place::on(node))
+        };
+        self.crews(group).into_iter().map(|crew| cell(&crew?)).collect()
+    }
+
+    /// A refusal that says which cell it is about.
+    fn of_cell(&self, refusal: Refusal, op: &str, group: &Group, node: NodeId) -> Refusal {
+        Refusal { what: format!("{op} from {} to node {node}", group.name), ..refusal }
+    }
+
+    /// A step of streams or loads.
+    pub(super) fn stream(
+        &self,
+        spot: Spot<'_>,
+        at: &str,
+        size: Bytes,
+        labels: Labels,
+        place: &dyn Fn(usize) -> Place,
+    ) -> Result<Step, Refusal> {
+        let none = || {
+            Refusal::new(
+                format!("operation '{}'", spot.op),
+                "this machine has no kernel for it",
+                "`tiermark list kernels`",
+            )
+        };
+        let work = work(spot.op, self.lab.bench).ok_or_else(none)?;
+        let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
+        let labels = labels.whole(Labels::SIZE, size.0).whole(Labels::THREADS, spot.crew.cpus.len() as u64);
+        Ok(self.step(spot, at, Metric::Bandwidth, labels.text(Labels::SPAN, &spot.crew.span), setup))
+    }
+
+    fn setup(&self, crew: &Crew, bytes: Bytes, role: &Role, layout: Layout, place: &dyn Fn(usize) -> Place) -> Setup {
+        let page = self.page();
+        let places: Vec<Place> = (0..crew.cpus.len()).map(place).collect();
+        let region = |place: &Place| {
+            let Place { policy, nodes, .. } = place.clone();
+            RegionSetup { bytes, policy, nodes, page, layout }
+        };
+        let thread = |(index, cpu): (usize, &CpuId)| ThreadSetup {
+            part: places[index].part.to_owned(),
+            ..ThreadSetup::new(*cpu, role.clone(), index)
+        };
+        Setup {
+            regions: places.iter().map(region).collect(),
+            threads: crew.cpus.iter().enumerate().map(thread).collect(),
+            seed: self.request.seed,
+        }
+    }
+
+    fn step(&self, spot: Spot<'_>, at: &str, metric: Metric, labels: Labels, setup: Setup) -> Step {
+        let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
+        let labels = labels
+            .text(Labels::PURPOSE, "matrix")
+            .text(Labels::FROM, &spot.group.name)
+            .text(Labels::OP, spot.op)
+            .text(Labels::PAGE, self.page())
+            .text(Labels::CPUS, &cpus);
+        let policy = labels.get(Labels::POLICY).unwrap_or("bind");
+        let size = labels.number(Labels::SIZE).unwrap_or_default();
+        let id =
+            format!("matrix/{policy}/{}/{}/{}x{}/{at}/{size}", spot.op, spot.group.name, spot.crew.span, cpus.len());
+        // Numbers of the matrix first; what policies make of them next.
+        let phase = u8::from(labels.get(Labels::POLICY).is_some());
+        Step { id, phase, labels, metric, setup, stop: self.stop(metric) }
+    }
+}
+
+/// The cpus that may be in a row.
+fn rows(request: &Request, params: &MatrixParams, lab: Lab<'_>, refused: &mut Vec<Refusal>) -> Result<IdSet, Refusal> {
+    let cpus = scope_cpus(&request.scope, lab.machine)?;
+    let Some(nodes) = &params.cpu_nodes else { return Ok(cpus) };
+    let mut chosen = IdSet::new();
+    for node in nodes.iter() {
+        let here: IdSet = cpus.iter().filter(|cpu| lab.machine.node_of(*cpu) == Some(node)).collect();
+        if here.is_empty() {
+            let why = match lab.machine.node(node) {
+                None => "this machine has no such node",
+                Some(node) if node.cpus.is_empty() => "the node has no cpus: it can be reached (--to), not reach",
+                Some(_) => "no cpu of the node is in scope",
+            };
+            let with: IdSet = cpus.iter().filter_map(|cpu| lab.machine.node_of(cpu)).collect();
+            refused.push(Refusal::new(format!("cpus of node {node}"), why, format!("choose among {with}: --cpu-node")));
+        }
+        chosen = chosen.union(&here);
+    }
+    match refused.first() {
+        Some(first) if chosen.is_empty() => Err(first.clone()),
+        _ => Ok(chosen),
+    }
+}
+
+/// The nodes that are columns.
+fn columns(
+    request: &Request,
+    params: &MatrixParams,
+    lab: Lab<'_>,
+    refused: &mut Vec<Refusal>,
+) -> Result<IdSet, Refusal> {
+    let asked = params.targets.clone().or_else(|| request.scope.mem_node.map(|node| [node].into_iter().collect()));
+    let Some(asked) = asked else { return Ok(memory_nodes(lab.machine)) };
+    let mut targets = IdSet::new();
+    for node in asked.iter() {
+        match admit_node(node, lab.machine) {
+            Ok(()) => targets.insert(node),
+            Err(refusal) => refused.push(refusal),
+        }
+    }
+    match refused.last() {
+        Some(last) if targets.is_empty() => Err(last.clone()),
+        _ => Ok(targets),
+    }
+}

@@ -1,0 +1,346 @@
+//! Steps that spread memory over several nodes: interleaved, weighted, mixed.
+
+use std::collections::BTreeMap;
+
+use tiermark_engine::admit::admit_node;
+use tiermark_engine::nearest_memory_node;
+use tiermark_model::{Bytes, Effort, IdSet, Labels, MemPolicy, NodeId, Observation, Plan, Refusal, Step};
+
+use super::Policy;
+use super::groups::{Group, memory_only};
+use super::planner::{Place, Planner, Spot};
+use super::weights::{Weights, between, proportional, sweep};
+use crate::tiers::memory_cap;
+
+/// The first kernel that interleaves by weight (Linux 6.9, MPOL_WEIGHTED_INTERLEAVE).
+const WEIGHTED_SINCE: (u32, u32) = (6, 9);
+
+/// What one policy step does with the pages.
+struct Spread<'a> {
+    /// The label of the policy.
+    name: &'a str,
+    policy: MemPolicy,
+    /// Empty is each thread's own.
+    nodes: IdSet,
+    /// Pages of one round over all nodes.
+    round: u64,
+    /// The weights, where there are some.
+    weights: Option<&'a Weights>,
+}
+
+impl Planner<'_> {
+    /// All steps of the policies asked for, and what of them cannot be had.
+    pub(super) fn policies(&self, plan: &mut Plan) {
+        for policy in [Policy::Interleave, Policy::Weighted, Policy::Mixed] {
+            if !self.wants(policy) {
+                continue;
+            }
+            let before = plan.steps.len();
+            let groups = if policy == Policy::Mixed { self.groups.clone() } else { self.policy_groups() };
+            for group in &groups {
+                for op in self.policy_ops() {
+                    for crew in self.crews(group).into_iter().flatten() {
+                        let spot = Spot { group, crew: &crew, op: &op };
+                        let steps = match policy {
+                            Policy::Interleave => self.interleaved(spot),
+                            Policy::Weighted => self.weighted(spot),
+                            Policy::Mixed | Policy::Bind => self.mixed(spot),
+                        };
+                        keep(plan, steps);
+                    }
+                }
+            }
+            let nothing = plan.steps.len() == before && plan.refused.is_empty();
+            if nothing && self.named(policy) {
+                let what = format!("policy {policy:?}").to_lowercase();
+                let why =
+                    format!("it takes memory of two nodes and the cpus to use it; nodes in scope: {}", self.targets);
+                plan.refused.push(Refusal::new(
+                    what,
+                    why,
+                    "leave it out, or name more nodes: --to; mixed takes two threads",
+                ));
+            }
+        }
+        self.kernel_too_old(plan);
+    }
+
+    /// Those whose pages are spread: every row where there are few, else the first; and all cpus together.
+    fn policy_groups(&self) -> Vec<Group> {
+        /// More rows would take most of the time for numbers that repeat one another.
+        const EVERY: usize = 2;
+        let mut groups: Vec<Group> = self.groups.clone();
+        if groups.len() > 1 {
+            let cpus = groups.iter().fold(IdSet::new(), |all, group| all.union(&group.cpus));
+            groups.truncate(if groups.len() > EVERY { 1 } else { EVERY });
+            groups.push(Group::new("all".to_owned(), cpus, self.lab.machine));
+        }
+        groups
+    }
+
+    /// Sets of nodes to interleave over: those named, else all, and those with cpus where some have none.
+    fn interleave_sets(&self) -> Vec<IdSet> {
+        if !self.params.interleave.is_empty() {
+            return self.params.interleave.clone();
+        }
+        let ordinary: IdSet = self.targets.iter().filter(|node| !memory_only(*node, self.lab.machine)).collect();
+        let mut sets = vec![ordinary, self.targets.clone()];
+        sets.retain(|set| set.len() > 1);
+        sets.dedup();
+        sets
+    }
+
+    fn interleaved(&self, spot: Spot<'_>) -> Vec<Result<Step, Refusal>> {
+        let sets = self.interleave_sets();
+        let mut steps = Vec::new();
+        // All cpus together have no row in the matrix: their own memory is what interleaving is held against.
+        if spot.group.name == "all" && !sets.is_empty() {
+            let nodes = IdSet::new();
+            steps.push(
+                self.spread(spot, &Spread { name: "local", policy: MemPolicy::Bind, nodes, round: 1, weights: None }),
+            );
+        }
+        steps.extend(sets.into_iter().map(|nodes| {
+            let round = nodes.len() as u64;
+            self.spread(
+                spot,
+                &Spread { name: "interleave", policy: MemPolicy::Interleave, nodes, round, weights: None },
+            )
+        }));
+        steps
+    }
+
+    /// The sets of nodes whose weights are swept for a group: its homes with one node of each kind of far memory.
+    fn sweep_sets(&self, group: &Group) -> Vec<IdSet> {
+        let homes = group.homes.intersection(&self.targets);
+        if homes.is_empty() {
+            return Vec::new();
+        }
+        group
+            .far_kinds(&self.targets, self.lab.machine)
+            .into_iter()
+            .map(|far| homes.union(&[far].into_iter().collect()))
+            .collect()
+    }
+
+    fn weighted(&self, spot: Spot<'_>) -> Vec<Result<Step, Refusal>> {
+        let mut lists = self.params.weights.clone();
+        let mut sets: Vec<IdSet> = lists.iter().map(Weights::nodes).collect();
+        if lists.is_empty() {
+            sets = self.sweep_sets(spot.group);
+            lists = sets.iter().flat_map(|nodes| sweep(nodes, &spot.group.homes)).collect();
+        }
+        sets.dedup();
+        let mut steps: Vec<Result<Step, Refusal>> = lists.iter().map(|weights| self.dealt(spot, weights)).collect();
+        if self.kernel_weighs() {
+            // Its weights are bytes, usually small; the proof tells what they came to.
+            steps.extend(sets.into_iter().map(|nodes| {
+                let round = 4 * nodes.len() as u64;
+                let (name, policy) = ("kernel weights", MemPolicy::SystemWeighted);
+                self.spread(spot, &Spread { name, policy, nodes, round, weights: None })
+            }));
+        }
+        steps
+    }
+
+    fn dealt(&self, spot: Spot<'_>, weights: &Weights) -> Result<Step, Refusal> {
+        let (policy, nodes, round) = (MemPolicy::Weighted(weights.list()), weights.nodes(), weights.round());
+        self.spread(spot, &Spread { name: "weighted", policy, nodes, round, weights: Some(weights) })
+    }
+
+    /// A step whose threads all have their memory spread in the same way.
+    fn spread(&self, spot: Spot<'_>, spread: &Spread<'_>) -> Result<Step, Refusal> {
+        let size = self.spread_size(spot, spread)?;
+        let mut labels = Labels::new().text(Labels::POLICY, spread.name);
+        let mut at = spread.name.replace(' ', "-");
+        if !spread.nodes.is_empty() {
+            labels = labels.text(Labels::NODES, &spread.nodes);
+            at = format!("nodes{}", spread.nodes);
+        }
+        if let Some(weights) = spread.weights {
+            labels = labels.text(Labels::WEIGHTS, weights);
+            at = format!("weights{weights}");
+        }
+        let place = |_| Place { policy: spread.policy.clone(), nodes: spread.nodes.clone(), part: "" };
+        self.stream(spot, &at, size, labels, &place)
+    }
+
+    /// The smallest footprint that any of the nodes leaves room for, in whole rounds of pages, so that the shares of each thread's
+    /// memory are exact.
+    ///
+    /// Rounds differ between weights, and so would footprints: where there is room, those of weights are four times as large, so
+    /// that half a round more or less is little, and caches keep little of any.
+    fn spread_size(&self, spot: Spot<'_>, spread: &Spread<'_>) -> Result<Bytes, Refusal> {
+        const LARGER: u64 = 4;
+        let nodes = if spread.nodes.is_empty() { &spot.group.homes } else { &spread.nodes };
+        let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
+        let (mut least, mut room) = (u64::MAX, u64::MAX);
+        for node in nodes.iter() {
+            admit_node(node, self.lab.machine)?;
+            let of_cell =
+                |refusal| Refusal { what: format!("{} {} from {}", spread.name, spot.op, spot.group.name), ..refusal };
+            least = least.min(self.size(&spot.crew.cpus, node).map_err(of_cell)?.0);
+            room = room.min(memory_cap(self.lab.machine, &cpus, Some(node), &self.request.scope).0);
+        }
+        if nodes.is_empty() {
+            return Err(Refusal::new(spread.name, "it names no node", "name some, as in 0,1"));
+        }
+        let weighs = spread.weights.is_some() || spread.policy == MemPolicy::SystemWeighted;
+        if weighs && self.params.size.is_none() && least * LARGER * cpus.len() as u64 <= room {
+            least *= LARGER;
+        }
+        let round = spread.round * self.page_bytes();
+        Ok(Bytes((least + round / 2) / round * round).max(Bytes(round)))
+    }
+
+    /// Some threads on local memory and the others on one node of each kind of far memory.
+    fn mixed(&self, spot: Spot<'_>) -> Vec<Result<Step, Refusal>> {
+        let homes = spot.group.homes.intersection(&self.targets);
+        let usual: &[u8] = if self.request.effort == Effort::Full { &[25, 50, 75] } else { &[50] };
+        let shares = if self.params.mixed.is_empty() { usual } else { self.params.mixed.as_slice() };
+        let Some(local) = homes.first() else { return Vec::new() };
+        let threads = spot.crew.cpus.len();
+        let mut steps = Vec::new();
+        for remote in spot.group.far_kinds(&self.targets, self.lab.machine) {
+            for share in shares {
+                let is_remote = |thread: usize| remote_threads(thread + 1, *share) > remote_threads(thread, *share);
+                // With too few threads for the share, one of the two groups would be empty.
+                if (0..threads).any(is_remote) && !(0..threads).all(is_remote) {
+                    steps.push(self.mix(spot, local, remote, *share, &is_remote));
+                }
+            }
+        }
+        steps
+    }
+
+    fn mix(
+        &self,
+        spot: Spot<'_>,
+        local: NodeId,
+        remote: NodeId,
+        share: u8,
+        is_remote: &dyn Fn(usize) -> bool,
+    ) -> Result<Step, Refusal> {
+        let size = self.size(&spot.crew.cpus, local)?.min(self.size(&spot.crew.cpus, remote)?);
+        let machine = self.lab.machine;
+        let place = |thread: usize| {
+            if is_remote(thread) {
+                return Place { part: "remote", ..Place::on(remote) };
+            }
+            // A socket of several nodes is local where each of its cpus is.
+            let own = spot.crew.cpus.get(thread).and_then(|cpu| nearest_memory_node(*cpu, machine));
+            Place { part: "local", ..Place::on(own.unwrap_or(local)) }
+        };
+        let labels = Labels::new().text(Labels::POLICY, "mixed").whole(Labels::NODE, u64::from(remote));
+        let labels = labels.whole(Labels::REMOTE, u64::from(share));
+        self.stream(spot, &format!("node{remote}/{share}%"), size, labels, &place)
+    }
+
+    /// More weights where a sweep moves: on both sides of the best, and in proportion to what each node gave alone.
+    pub(super) fn better_weights(&self, observations: &[Observation]) -> Vec<Step> {
+        if !self.wants(Policy::Weighted) || !self.params.weights.is_empty() {
+            return Vec::new();
+        }
+        let mut steps = Vec::new();
+        for group in &self.policy_groups() {
+            for op in self.policy_ops() {
+                for crew in self.crews(group).into_iter().flatten() {
+                    let spot = Spot { group, crew: &crew, op: &op };
+                    let more = self.sweep_sets(group).into_iter().flat_map(|nodes| {
+                        let seen = seen(observations, spot, &nodes);
+                        between(&nodes, &group.homes, &seen)
+                    });
+                    let more = more.chain(proportional(&alone(observations, spot)));
+                    steps.extend(more.filter_map(|weights| self.dealt(spot, &weights).ok()));
+                }
+            }
+        }
+        steps
+    }
+
+    fn kernel_weighs(&self) -> bool {
+        let release = self.lab.machine.system.kernel.as_deref();
+        // A release that says nothing is tried: the kernel has the last word.
+        release.and_then(version).is_none_or(|version| version >= WEIGHTED_SINCE)
+    }
+
+    /// Says so once where weights were asked for and the kernel has none of its own.
+    fn kernel_too_old(&self, plan: &mut Plan) {
+        let weighted = plan.steps.iter().any(|step| step.labels.is(Labels::POLICY, "weighted"));
+        if !weighted || self.kernel_weighs() {
+            return;
+        }
+        let release = self.lab.machine.system.kernel.clone().unwrap_or_default();
+        plan.refused.push(Refusal::new(
+            "the kernel's own weighted interleave",
+            format!("this kernel is {release}; it came with {}.{}", WEIGHTED_SINCE.0, WEIGHTED_SINCE.1),
+            "boot a newer kernel; weights dealt out by this tool are measured on any",
+        ));
+    }
+}
+
+/// How many of the first so many threads are remote: spread evenly, so that every cache has both.
+fn remote_threads(threads: usize, percent: u8) -> usize {
+    threads * usize::from(percent) / 100
+}
+
+/// The two numbers a kernel's release begins with.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn keep(plan: &mut Plan, steps: Vec<Result<Step, Refusal>>) {
+    for step in steps {
+        match step {
+            Ok(step) => plan.steps.push(step),
+            Err(refusal) if plan.refused.contains(&refusal) => {}
+            Err(refusal) => plan.refused.push(refusal),
+        }
+    }
+}
+
+fn is_at(observation: &Observation, spot: Spot<'_>) -> bool {
+    let labels = &observation.labels;
+    labels.is(Labels::FROM, &spot.group.name)
+        && labels.is(Labels::OP, spot.op)
+        && labels.is(Labels::SPAN, &spot.crew.span)
+}
+
+/// The points of a sweep over these nodes that have a rate.
+fn seen(observations: &[Observation], spot: Spot<'_>, nodes: &IdSet) -> Vec<(Weights, f64)> {
+    let here = observations.iter().filter(|o| is_at(o, spot));
+    let points = here.filter_map(|o| Some((o.labels.get(Labels::WEIGHTS)?.parse::<Weights>().ok()?, o.value?)));
+    points.filter(|(weights, _)| weights.nodes() == *nodes).collect()
+}
+
+/// What each node gave alone.
+fn alone(observations: &[Observation], spot: Spot<'_>) -> Vec<(NodeId, f64)> {
+    let cells = observations.iter().filter(|o| is_at(o, spot) && o.labels.get(Labels::POLICY).is_none());
+    let rates = cells.filter_map(|o| Some((u32::try_from(o.labels.number(Labels::NODE)?).ok()?, o.value?)));
+    rates.collect::<BTreeMap<NodeId, f64>>().into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_spread_over_both_memories() {
+        let remote = |threads: usize, percent: u8| -> Vec<bool> {
+            (0..threads).map(|t| remote_threads(t + 1, percent) > remote_threads(t, percent)).collect()
+        };
+        assert_eq!(remote(4, 50), [false, true, false, true]);
+        assert_eq!(remote(20, 50).iter().filter(|r| **r).count(), 10);
+        assert_eq!(remote(4, 25), [false, false, false, true]);
+        assert_eq!(remote(1, 50), [false]);
+    }
+
+    #[test]
+    fn kernels_are_told_by_their_release() {
+        assert_eq!(version("6.1.0-56-cloud-amd64"), Some((6, 1)));
+        assert_eq!(version("6.18.2"), Some((6, 18)));
+        assert!(version("6.10.1").unwrap() >= WEIGHTED_SINCE && version("6.8.0").unwrap() < WEIGHTED_SINCE);
+        assert_eq!(version("custom"), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! Pairs that should be alike and are not: both directions between two nodes, and cells at the same distance.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Unit, format_gbs, format_ns};
+
+use super::findings::ratio;
+use super::groups::{Group, memory_only};
+
+/// Differences up to this are not named: allocations differ by some percent, and cells are wanted to 1 % and 2 %.
+const VISIBLE: f64 = 1.05;
+
+/// A cell with where it begins and ends.
+struct Cell<'a> {
+    seen: &'a Observation,
+    group: &'a Group,
+    node: NodeId,
+}
+
+/// Names every pair that differs visibly and beyond its intervals; of operations without such a pair, the widest.
+pub(super) fn uneven(observations: &[Observation], groups: &[Group], machine: &Machine) -> Vec<Finding> {
+    let mut kinds: BTreeMap<(String, String), Vec<Cell<'_>>> = BTreeMap::new();
+    for seen in observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.value.is_some()) {
+        let group = groups.iter().find(|group| seen.labels.is(Labels::FROM, &group.name));
+        let node = seen.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
+        let label = |key: &str| seen.labels.get(key).unwrap_or_default().to_owned();
+        if let (Some(group), Some(node)) = (group, node) {
+            kinds.entry((label(Labels::OP), label(Labels::SPAN))).or_default().push(Cell { seen, group, node });
+        }
+    }
+    let of_kind = |cells: &Vec<Cell<'_>>| {
+        let mut found = directions(cells);
+        found.extend(distances(cells, machine));
+        found
+    };
+    kinds.values().flat_map(of_kind).collect()
+}
+
+/// A to B against B to A.
+fn directions(cells: &[Cell<'_>]) -> Vec<Finding> {
+    let home = |cell: &Cell<'_>| cell.group.homes.first().filter(|_| cell.group.homes.len() == 1);
+    let mut found = Vec::new();
+    let mut widest: Option<Finding> = None;
+    for there in cells {
+        // Each pair once, from its lower node; rows of caches share a node, and have no direction of their own.
+        let back = cells.iter().find(|back| home(back) == Some(there.node) && Some(back.node) == home(there));
+        let own = |cell: &Cell<'_>| {
+            cells.iter().filter(|c| home(c) == home(cell)).map(|c| &c.group.name).all(|n| *n == cell.group.name)
+        };
+        let Some(back) = back.filter(|_| home(there).is_some_and(|from| from < there.node) && own(there)) else {
+            continue;
+        };
+        if !own(back) {
+            continue;
+        }
+        let Some(pair) = compared("matrix.asymmetry", there, back) else { continue };
+        if is_visible(&pair) {
+            found.push(pair);
+        } else if widest.as_ref().and_then(|w| w.value) < pair.value {
+            widest = Some(pair);
+        }
+    }
+    if found.is_empty() {
+        found.extend(widest.map(|mut pair| {
+            pair.labels = pair.labels.text(Labels::STATISTIC, "widest");
+            pair.note =
+                pair.note.map(|note| format!("{note}: no two directions differ by more than 5 % and their intervals"));
+            pair
+        }));
+    }
+    found
+}
+
+/// Cells at the same distance: the extremes of each class.
+fn distances(cells: &[Cell<'_>], machine: &Machine) -> Vec<Finding> {
+    let mut classes: BTreeMap<(bool, u32), Vec<&Cell<'_>>> = BTreeMap::new();
+    for cell in cells {
+        if let Some(distance) = cell.group.distance(cell.node, machine) {
+            classes.entry((memory_only(cell.node, machine), distance)).or_default().push(cell);
+        }
+    }
+    let mut found = Vec::new();
+    for ((_, distance), class) in classes {
+        let value = |cell: &&&Cell<'_>| cell.seen.value.unwrap_or_default();
+        let low = class.iter().min_by(|a, b| value(a).total_cmp(&value(b)));
+        let high = class.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
+        let Some((low, high)) = low.zip(high).filter(|(low, high)| low.seen.step != high.seen.step) else { continue };
+        // Two directions of one pair are told as such.
+        let is_pair = high.group.homes.contains(low.node) && low.group.homes.contains(high.node) && class.len() == 2;
+        let pair = compared("matrix.uneven", high, low).filter(|pair| is_visible(pair) && !is_pair);
+        found.extend(pair.map(|mut pair| {
+            pair.note = pair.note.map(|note| format!("{note}, both at distance {distance}"));
+            pair
+        }));
+    }
+    found
+}
+
+/// How much the larger of two cells is above the other, with both in words.
+fn compared(metric: &str, one: &Cell<'_>, other: &Cell<'_>) -> Option<Finding> {
+    let (large, small) = if one.seen.value? >= other.seen.value? { (one, other) } else { (other, one) };
+    let labels = Labels::new()
+        .text(Labels::PURPOSE, "matrix")
+        .text(Labels::OP, one.seen.labels.get(Labels::OP).unwrap_or_default())
+        .text(Labels::FROM, &large.group.name)
+        .whole(Labels::NODE, u64::from(large.node))
+        .text(Labels::AGAINST, format!("{} node {}", small.group.name, small.node));
+    let mut found = ratio(metric, labels, large.seen, small.seen)?;
+    let words = |cell: &Cell<'_>| {
+        let value = cell.seen.value.unwrap_or_default();
+        let number = if cell.seen.unit == Unit::Ns {
+            format!("{} ns", format_ns(value))
+        } else {
+            format!("{} GB/s", format_gbs(value))
+        };
+        format!("{} to node {} {number}", cell.group.name, cell.node)
+    };
+    found.note = Some(format!("{}, {}", words(large), words(small)));
+    Some(found)
+}
+
+/// Whether a ratio is beyond what allocations differ by, and beyond its interval.
+fn is_visible(pair: &Finding) -> bool {
+    pair.value.is_some_and(|value| value > VISIBLE) && pair.interval.is_some_and(|interval| interval.low > 1.0)
+}

@@ -1,0 +1,72 @@
+//! Who reaches which memory: threads beside it, across a link, or on nodes without cpus.
+
+use std::fmt;
+
+use tiermark_engine::nearest_memory_node;
+use tiermark_model::{CpuId, IdSet, Machine, NodeId, Scope};
+
+use crate::tiers::{far_nodes, quiet_cpu};
+
+/// Where memory lies, seen from the threads that use it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Distance {
+    /// On their own node.
+    Local,
+    /// On a node with other cpus.
+    Remote,
+    /// On a node without cpus: CXL, HBM, persistent memory.
+    Far,
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Far => "far",
+        })
+    }
+}
+
+/// Threads and the memory they use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) distance: Distance,
+    /// The cpus that may take part.
+    pub(crate) cpus: IdSet,
+    /// The node; `None` for each thread's own.
+    pub(crate) node: Option<NodeId>,
+}
+
+impl Place {
+    /// How far a node is from cpus.
+    pub(crate) fn distance(machine: &Machine, cpus: &IdSet, node: NodeId) -> Distance {
+        let own: IdSet = cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect();
+        match machine.node(node) {
+            _ if own.contains(node) => Distance::Local,
+            Some(target) if target.cpus.is_empty() => Distance::Far,
+            _ => Distance::Remote,
+        }
+    }
+}
+
+/// The cpus of the node that the quiet one belongs to, of those in scope.
+pub(crate) fn home(machine: &Machine, cpus: &IdSet) -> IdSet {
+    let node = quiet_cpu(machine, cpus).and_then(|cpu| machine.node_of(cpu)).and_then(|id| machine.node(id));
+    node.map(|n| cpus.intersection(&n.cpus)).filter(|own| !own.is_empty()).unwrap_or_else(|| cpus.clone())
+}
+
+/// The places that a crew is asked about: the node named, or its own memory and one node of each kind of farther memory.
+pub(crate) fn places(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Vec<Place> {
+    // Without cpus named it is about one node: its own threads, and what they reach.
+    let crew = if scope.cpus.is_some() { cpus.clone() } else { home(machine, cpus) };
+    let at =
+        |node: NodeId| Place { distance: Place::distance(machine, &crew, node), cpus: crew.clone(), node: Some(node) };
+    if let Some(node) = scope.mem_node {
+        return vec![at(node)];
+    }
+    let own = quiet_cpu(machine, &crew).and_then(|cpu: CpuId| nearest_memory_node(cpu, machine));
+    let local = Place { distance: Distance::Local, cpus: crew.clone(), node: None };
+    let farther = far_nodes(machine, own).into_iter().map(at).filter(|place| place.distance != Distance::Local);
+    std::iter::once(local).chain(farther).collect()
+}

@@ -1,0 +1,283 @@
+//! `scale`: how the bandwidth of one node's memory grows with threads, and what ends the growth.
+
+mod limits;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, NodeId, Observation, PageKind,
+    Plan, Refusal, Request, Role, Step, StopRule,
+};
+
+use crate::ladder::{finding, overhead_note, with_purpose};
+use crate::loaded::plain_kernel;
+use crate::places::{Distance, Place, home};
+use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus, setup, stream_role};
+use crate::tiers::{dram_bytes, far_nodes, quiet_cpu};
+
+/// Wanted half-width of the interval of each point, and of the latency beside it.
+const PRECISION: f64 = 0.02;
+/// Up to this many threads every count is measured; beyond, each power of two and the one half-way.
+const EVERY: usize = 8;
+
+/// What can be asked of the probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ScaleParams {
+    /// Operations (`read`, `write`, `write.nt`, `copy`, …); none means `read`.
+    pub ops: Vec<String>,
+}
+
+/// The probe.
+pub struct Scale;
+
+static ABOUT: About = About {
+    id: "scale",
+    method: 1,
+    summary: "bandwidth of one node's memory by threads, local and remote, and what limits it",
+    text: "Threads are added one by one, each on a core and a buffer of its own: first the cores beside the memory (then their SMT \
+siblings), then, in a ramp of its own, those of another socket reading the same node's memory, and those of the home node on \
+memory without cpus. A random chase from the same cores gives the latency. From these follow: the lines that one core keeps in \
+flight (Little's law: rate times latency over 64 bytes), the knee of each ramp, and what ended it. A ramp that still rises in proportion \
+at its last core was limited by the cores' own misses in flight; one that levels off locally met the memory (its share of the \
+theoretical peak is given where that is known); a remote ramp that levels off clearly below the local one met the link, and that \
+level is the link's one-way ceiling.",
+    not: "Useful bytes of one kernel, the plain one for the widest vectors: `bandwidth` holds tournaments. What limits is concluded from \
+the shapes of the ramps, not read from counters; a fabric inside the socket cannot be told from its memory this way.",
+    citations: &[
+        "Little 1961, A proof for the queuing formula L = λW (lines in flight)",
+        "Satopää, Albrecht, Irwin & Raghavan 2011, Finding a 'Kneedle' in a Haystack (the knee)",
+    ],
+};
+
+impl Probe for Scale {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan::default();
+        planner.fill(&mut plan);
+        once(&mut plan.steps);
+        if plan.steps.is_empty() {
+            let none = || Refusal::new("scale", "nothing is left to measure", "allow cpus and memory");
+            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+        }
+        plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
+        Ok(plan)
+    }
+
+    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let mut findings: Vec<Finding> = with_purpose(observations, "scaling")
+            .map(|o| Finding { metric: "bandwidth.scaling".into(), ..finding(o, overhead_note(o)) })
+            .collect();
+        findings.extend(
+            with_purpose(observations, "unloaded")
+                .map(|o| Finding { metric: "scale.latency".into(), ..finding(o, None) }),
+        );
+        for op in planner.ops() {
+            findings.extend(limits::findings(&op, lab.machine, observations));
+        }
+        findings
+    }
+}
+
+/// Seconds an effort allows.
+fn effort_seconds(effort: Effort) -> f64 {
+    match effort {
+        Effort::Quick => 15.0,
+        Effort::Standard => 60.0,
+        Effort::Full => 240.0,
+    }
+}
+
+struct Planner<'a> {
+    request: &'a Request,
+    params: ScaleParams,
+    lab: Lab<'a>,
+    cpus: IdSet,
+}
+
+impl<'a> Planner<'a> {
+    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params = if request.params.is_null() {
+            ScaleParams::default()
+        } else {
+            serde_json::from_value(request.params.clone())
+                .map_err(|e| Refusal::new("the scale request", e.to_string(), "see `tiermark help scale`"))?
+        };
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let planner = Self { request, params, lab, cpus };
+        for op in planner.ops() {
+            if planner.kernel(&op).is_none() {
+                let cure = "`tiermark list kernels` shows them; operations are read, write, write.nt, copy, triad, …";
+                return Err(Refusal::new(format!("operation '{op}'"), "no plain kernel here does it", cure));
+            }
+        }
+        Ok(planner)
+    }
+
+    fn ops(&self) -> Vec<String> {
+        if self.params.ops.is_empty() { vec!["read".to_owned()] } else { self.params.ops.clone() }
+    }
+
+    fn kernel(&self, op: &str) -> Option<KernelId> {
+        plain_kernel(self.lab.bench, op)
+    }
+
+    fn page(&self) -> PageKind {
+        self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
+    }
+
+    /// The ramps: readers beside the node, readers of the nearest other node with cpus on another socket (or of another node of the
+    /// same one), and the home node's cpus on memory without cpus.
+    fn ramps(&self) -> Vec<Place> {
+        let machine = self.lab.machine;
+        let own = home(machine, &self.cpus);
+        let home_node = quiet_cpu(machine, &own).and_then(|cpu| tiermark_engine::nearest_memory_node(cpu, machine));
+        let Some(target) = self.request.scope.mem_node.or(home_node) else {
+            // No node is known at all: every thread's own memory.
+            return vec![Place { distance: Distance::Local, cpus: own, node: None }];
+        };
+        let of_node = |id: NodeId| machine.node(id).map(|n| self.cpus.intersection(&n.cpus)).unwrap_or_default();
+        let place = |cpus: IdSet, node: NodeId| {
+            (!cpus.is_empty()).then(|| Place {
+                distance: Place::distance(machine, &cpus, node),
+                cpus,
+                node: Some(node),
+            })
+        };
+        let beside = of_node(target);
+        let mut ramps: Vec<Place> = Vec::new();
+        if beside.is_empty() {
+            // Memory without cpus in scope: whoever may use it.
+            ramps.extend(place(own, target));
+            return ramps;
+        }
+        ramps.extend(place(beside.clone(), target));
+        ramps.extend(self.readers_elsewhere(target, &beside).and_then(|cpus| place(cpus, target)));
+        if self.request.scope.mem_node.is_none() {
+            let far = far_nodes(machine, Some(target))
+                .into_iter()
+                .filter(|id| machine.node(*id).is_some_and(|n| n.cpus.is_empty()));
+            ramps.extend(far.filter_map(|id| place(beside.clone(), id)));
+        }
+        ramps
+    }
+
+    /// The cpus of one other node: the nearest on another socket, or the nearest at all.
+    fn readers_elsewhere(&self, target: NodeId, beside: &IdSet) -> Option<IdSet> {
+        let machine = self.lab.machine;
+        let socket = beside.first().and_then(|cpu| machine.cpu(cpu)).map(|c| c.socket);
+        let others = machine.nodes.iter().filter(|n| n.id != target).filter_map(|n| {
+            let cpus = self.cpus.intersection(&n.cpus);
+            let first = machine.cpu(cpus.first()?)?;
+            let distance = n.distances.get(&target).copied().unwrap_or(u32::MAX);
+            Some(((Some(first.socket) == socket, distance, n.id), cpus))
+        });
+        others.min_by_key(|(key, _)| *key).map(|(_, cpus)| cpus)
+    }
+
+    fn fill(&self, plan: &mut Plan) {
+        for place in self.ramps() {
+            let order = self.lab.machine.cores_first(&place.cpus);
+            let cores = self.lab.machine.one_per_core(&place.cpus).len();
+            let cpus = &place.cpus;
+            plan.rules.push(format!("{} ramp: cpus {cpus}, the {cores} core(s) before their siblings", place.distance));
+            match self.latency(&place) {
+                Ok(step) => plan.steps.push(step),
+                Err(refusal) => plan.refused.push(refusal),
+            }
+            for op in self.ops() {
+                for count in counts(cores, order.len(), self.request.effort) {
+                    match self.point(&place, &op, &order[..count], count <= cores) {
+                        Ok(step) => plan.steps.extend(step),
+                        Err(refusal) if plan.refused.contains(&refusal) => {}
+                        Err(refusal) => plan.refused.push(refusal),
+                    }
+                }
+            }
+        }
+    }
+
+    fn stop(&self) -> StopRule {
+        headline(self.request.effort, self.request.precision.unwrap_or(PRECISION))
+    }
+
+    fn labels(place: &Place, purpose: &str, page: PageKind) -> Labels {
+        let labels = Labels::new().text(Labels::PURPOSE, purpose).text(Labels::PLACE, place.distance);
+        let labels = labels.text(Labels::PAGE, page);
+        place.node.map_or_else(|| labels.clone(), |node| labels.clone().whole(Labels::NODE, u64::from(node)))
+    }
+
+    /// The chase from the ramp's quietest core.
+    fn latency(&self, place: &Place) -> Result<Step, Refusal> {
+        let machine = self.lab.machine;
+        let cpu: CpuId = quiet_cpu(machine, &place.cpus)
+            .ok_or_else(|| Refusal::new("scale", "no cpu is allowed", "allow some with --cpus"))?;
+        let (bytes, _) = dram_bytes(machine, &[cpu].into_iter().collect(), place.node, &self.request.scope)?;
+        let labels = Self::labels(place, "unloaded", self.page()).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
+        let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random));
+        let setup = setup(&[cpu], Bytes(bytes), place.node, self.page(), layout, &role, self.request.seed);
+        let id = format!("scale/{}{}/latency", place.distance, at(place));
+        Ok(Step { id, labels, phase: 0, metric: Metric::Latency, setup, stop: self.stop() })
+    }
+
+    /// So many threads of a ramp.
+    fn point(&self, place: &Place, op: &str, cpus: &[CpuId], cores_only: bool) -> Result<Option<Step>, Refusal> {
+        let crew: IdSet = cpus.iter().copied().collect();
+        let (bytes, _) = dram_bytes(self.lab.machine, &crew, place.node, &self.request.scope)?;
+        let Some(kernel) = self.kernel(op) else { return Ok(None) };
+        let mut labels = Self::labels(place, "scaling", self.page())
+            .text(Labels::OP, op)
+            .text(Labels::KERNEL, &kernel)
+            .whole(Labels::SIZE, bytes)
+            .whole(Labels::THREADS, cpus.len() as u64)
+            .text(Labels::SPAN, if cores_only { "cores" } else { "siblings" })
+            .text(Labels::CPUS, &crew);
+        if place.distance == Distance::Local {
+            labels = labels.text(Labels::TIER, "DRAM");
+        }
+        let Some(role) = stream_role(&[kernel]) else { return Ok(None) };
+        let setup = setup(cpus, Bytes(bytes), place.node, self.page(), Layout::Data, &role, self.request.seed);
+        let id = format!("scale/{}{}/{op}/x{}", place.distance, at(place), cpus.len());
+        Ok(Some(Step { id, labels, phase: 0, metric: Metric::Bandwidth, setup, stop: self.stop() }))
+    }
+}
+
+fn at(place: &Place) -> String {
+    place.node.map_or_else(String::new, |n| format!("/node{n}"))
+}
+
+/// Numbers of threads: each one at first, then by factors of 4/3 and 3/2; always one a core, and all.
+fn counts(cores: usize, all: usize, effort: Effort) -> Vec<usize> {
+    let every = match effort {
+        Effort::Quick => 4,
+        Effort::Standard => EVERY,
+        Effort::Full => 2 * EVERY,
+    };
+    let mut counts: Vec<usize> = (1..=every.min(all)).collect();
+    let powers = (0..usize::BITS - 1).map(|bit| 1usize << bit).take_while(|n| *n <= all);
+    counts.extend(powers.flat_map(|n| [n, n + n / 2]).filter(|n| *n <= all));
+    counts.extend([cores, all]);
+    counts.sort_unstable();
+    counts.dedup();
+    counts.retain(|n| *n >= 1 && *n <= all);
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_hold_the_first_the_cores_and_all() {
+        assert_eq!(counts(2, 2, Effort::Standard), [1, 2]);
+        assert_eq!(counts(1, 2, Effort::Standard), [1, 2]);
+        assert_eq!(counts(20, 40, Effort::Standard), [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 40]);
+        assert!(counts(128, 256, Effort::Full).len() < 32, "steps grow with the logarithm of the threads");
+    }
+}

@@ -1,0 +1,223 @@
+//! Loads and ramps on simulated machines whose ceilings are known: what the probes must find again, whatever the noise.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+use tiermark_engine::{Ceilings, Event, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_machine::synth::{MemoryNode, Synth};
+use tiermark_model::*;
+use tiermark_probes::{loaded::Loaded, scale::Scale};
+
+/// Seeds of noise under which every number must come out.
+const SEEDS: std::ops::Range<u64> = 1..21;
+
+struct Deaf;
+
+impl Sink for Deaf {
+    fn event(&mut self, _: &Event<'_>) {}
+}
+
+/// Two sockets.
+fn server(cores: u32, smt: u32) -> Machine {
+    Synth { sockets: 2, cores_per_node: cores, cores_per_llc: cores, smt, node_bytes: 32 << 30, ..Synth::default() }
+        .machine()
+        .unwrap()
+}
+
+/// Only plain kernels and their portable twins: what the compiler's target has is not the question here.
+fn kernels() -> Vec<KernelInfo> {
+    tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect()
+}
+
+fn request(probe: &str, effort: Effort, seed: u64, params: serde_json::Value) -> Request {
+    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params }
+}
+
+fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
+    let options = SimOptions { seed: request.seed, noise: 0.003, ceilings, ..SimOptions::default() };
+    let mut host = SimHost::new(machine.clone(), kernels(), options);
+    run_experiment(probe, request, &mut host, &mut Deaf).unwrap()
+}
+
+fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
+    let fits = |f: &&Finding| f.metric == metric && labels.iter().all(|(key, word)| f.labels.is(key, word));
+    experiment
+        .findings
+        .iter()
+        .find(fits)
+        .unwrap_or_else(|| panic!("no {metric} {labels:?}: {:#?}", experiment.findings))
+}
+
+#[test]
+fn a_remote_ramp_finds_the_ceiling_of_its_link() {
+    let machine = server(8, 2);
+    for seed in SEEDS {
+        let link = 30e9 + 1e9 * seed as f64;
+        let ceilings = Ceilings { link, ..Ceilings::default() };
+        let experiment =
+            run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "remote")]);
+        assert!(ceiling.labels.is(Labels::LIMIT, "link"), "{ceiling:#?}");
+        assert!((ceiling.value.unwrap() / link - 1.0).abs() < 0.02, "seed {seed}: {:?} of {link}", ceiling.value);
+        assert_eq!(ceiling.verdict.grade, Grade::Trusted);
+        let local = found(&experiment, "scale.ceiling", &[("place", "local")]);
+        assert!(local.labels.is(Labels::LIMIT, "core"), "eight cores do not fill 245 GB/s: {local:#?}");
+    }
+}
+
+#[test]
+fn a_local_ramp_ends_at_its_memory_and_the_knee_is_where_the_cores_fill_it() {
+    let machine = server(16, 1);
+    let ceilings = Ceilings { node: Some(100e9), ..Ceilings::default() };
+    let experiment = run(&Scale, &machine, &request("scale", Effort::Standard, 3, serde_json::Value::Null), ceilings);
+    let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
+    assert!(ceiling.labels.is(Labels::LIMIT, "memory"), "{ceiling:#?}");
+    assert!((ceiling.value.unwrap() / 100e9 - 1.0).abs() < 0.02);
+    // A core has 20.2 GB/s: thirty lines of 64 bytes every 95 ns.
+    assert_eq!(found(&experiment, "scale.knee", &[("place", "local")]).value, Some(5.0));
+    // Caches serve a part of the chase's accesses, and so of its latency.
+    let lines = found(&experiment, "scale.in_flight", &[("place", "local")]).value.unwrap();
+    assert!((22.0..31.0).contains(&lines), "{lines}");
+}
+
+#[test]
+fn the_knee_of_a_loaded_curve_is_where_the_memory_has_it() {
+    let machine = server(16, 1);
+    for seed in SEEDS {
+        let knee = 0.6 + 0.015 * seed as f64;
+        let (node, link) = (120e9, 200e9);
+        let ceilings = Ceilings { node: Some(node), link, knee, ..Ceilings::default() };
+        let params = serde_json::json!({ "mixes": ["read"], "target_ns": 150.0 });
+        let experiment = run(&Loaded, &machine, &request("loaded", Effort::Full, seed, params), ceilings);
+        let local = [("place", "local")];
+        let at = found(&experiment, "loaded.knee", &local);
+        let truth = knee * node;
+        assert!((at.value.unwrap() / truth - 1.0).abs() < 0.03, "seed {seed}: {:?} of {truth}", at.value);
+        let most = found(&experiment, "loaded.most", &local).value.unwrap();
+        assert!((most / node - 1.0).abs() < 0.03, "seed {seed}: {most}");
+        let idle = found(&experiment, "loaded.unloaded", &local).value.unwrap();
+        let full = found(&experiment, "loaded.saturated", &local).value.unwrap();
+        let target = found(&experiment, "loaded.at_target", &local).value.unwrap();
+        assert!(idle < 100.0 && full > 2.0 * idle && target > truth && target < most, "{idle} {full} {target}");
+        let points = experiment.observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load"));
+        assert!(points.clone().count() >= 2 * 12 && points.clone().all(|o| o.value.is_some()), "two places");
+    }
+}
+
+#[test]
+fn a_remote_load_is_bounded_by_the_link() {
+    let machine = server(8, 1);
+    let ceilings = Ceilings { link: 40e9, ..Ceilings::default() };
+    let params = serde_json::json!({ "mixes": ["read"] });
+    let experiment = run(&Loaded, &machine, &request("loaded", Effort::Standard, 4, params), ceilings);
+    let most = found(&experiment, "loaded.most", &[("place", "remote")]).value.unwrap();
+    assert!((most / 40e9 - 1.0).abs() < 0.03, "{most}");
+    let (local, remote) = (
+        found(&experiment, "loaded.unloaded", &[("place", "local")]).value.unwrap(),
+        found(&experiment, "loaded.unloaded", &[("place", "remote")]).value.unwrap(),
+    );
+    assert!(remote > 1.5 * local, "{local} {remote}");
+}
+
+#[test]
+fn overload_is_named_and_kept() {
+    let machine = server(16, 1);
+    let ceilings = Ceilings { node: Some(60e9), overload: 0.3, ..Ceilings::default() };
+    let params = serde_json::json!({ "mixes": ["read"] });
+    let experiment = run(&Loaded, &machine, &request("loaded", Effort::Standard, 5, params.clone()), ceilings);
+    let lost = found(&experiment, "loaded.overload", &[("place", "local")]);
+    assert!((0.1..0.3).contains(&lost.value.unwrap()), "{lost:#?}");
+    let calm = run(&Loaded, &machine, &request("loaded", Effort::Standard, 5, params), Ceilings::default());
+    assert!(calm.findings.iter().all(|f| f.metric != "loaded.overload"));
+}
+
+/// The shape of the published placement matrix: reads are limited by the link when remote, and mixed placement helps writes, not reads.
+#[test]
+fn placements_have_the_published_shape() {
+    let machine = server(10, 2);
+    // As much as ten cores and their siblings can ask of it, so that reads are theirs to limit and stores are not.
+    let ceilings = Ceilings { node: Some(225e9), ..Ceilings::default() };
+    let rate = |op: &str, remote: &[bool]| {
+        let crew: Vec<CpuId> = machine.cores_first(&machine.nodes[0].cpus);
+        let kernel: KernelId = format!("{op}/sse2").as_str().into();
+        let kernel =
+            if kernels().iter().any(|k| k.id == kernel) { kernel } else { format!("{op}/portable").as_str().into() };
+        let region = |far: &bool| RegionSetup {
+            bytes: Bytes(GIB),
+            policy: MemPolicy::Bind,
+            nodes: [u32::from(*far)].into_iter().collect(),
+            page: PageKind::Thp,
+            layout: Layout::Data,
+        };
+        let role = Role::Stream { kernel, rivals: Vec::new() };
+        let setup = Setup {
+            regions: crew.iter().enumerate().map(|(i, _)| region(&remote[i % remote.len()])).collect(),
+            threads: crew.iter().enumerate().map(|(i, cpu)| ThreadSetup::new(*cpu, role.clone(), i)).collect(),
+            seed: 1,
+        };
+        let options = SimOptions { ceilings: ceilings.clone(), ..SimOptions::default() };
+        let mut host = SimHost::new(machine.clone(), kernels(), options);
+        use tiermark_engine::Host;
+        let mut rig = host.prepare(&setup).unwrap();
+        let shot = rig.shot(std::time::Duration::from_millis(5)).unwrap();
+        let of = |t: &tiermark_engine::ThreadShot| {
+            let time = t.stamps_ns[t.stamps_ns.len() - 1] - t.stamps_ns[0];
+            t.per_block * (t.stamps_ns.len() - 1) as f64 / time
+        };
+        shot.threads.iter().map(of).sum::<f64>()
+    };
+    let (local, remote, mixed) = (&[false][..], &[true][..], &[false, true][..]);
+    let read = [local, remote, mixed].map(|places| rate("read", places));
+    let write = [local, remote, mixed].map(|places| rate("write", places));
+    assert!((read[1] / 56.0 - 1.0).abs() < 0.02, "the link limits remote reads: {read:?}");
+    assert!(read[0] > 2.0 * read[1] && read[2] < read[0], "{read:?}");
+    assert!(write[2] > 1.08 * write[0], "two memories share the writes: {write:?}");
+    assert!(write[0] < 0.5 * read[0] && write[1] < write[0], "a store costs a read and a write: {write:?}");
+}
+
+#[test]
+fn plans_of_large_machines_are_small_and_memory_without_cpus_is_asked_for() {
+    let machine = Synth::largest().machine().unwrap();
+    let bench = SimHost::new(machine.clone(), kernels(), SimOptions::default());
+    let lab = Lab { machine: &machine, bench: tiermark_engine::Host::bench(&bench) };
+    for probe in [&Loaded as &dyn Probe, &Scale] {
+        let plan = probe.plan(&request(probe.about().id, Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
+        assert!(plan.steps.len() < 150, "{} steps of {}", plan.steps.len(), probe.about().id);
+        assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+    }
+    let cxl = MemoryNode { bytes: 64 << 30, distance: 28, tier: 5, latency_ns: 250, bandwidth_mbs: 26_000 };
+    let small = Synth { cores_per_node: 4, smt: 1, memory_nodes: vec![cxl], ..Synth::default() }.machine().unwrap();
+    let experiment = run(
+        &Loaded,
+        &small,
+        &request("loaded", Effort::Standard, 2, serde_json::json!({ "mixes": ["read"] })),
+        Ceilings::default(),
+    );
+    let most = found(&experiment, "loaded.most", &[("place", "far")]).value.unwrap();
+    assert!((15e9..26.5e9).contains(&most), "three cores 250 ns away: {most}");
+    let ramps = run(&Scale, &small, &request("scale", Effort::Quick, 2, serde_json::Value::Null), Ceilings::default());
+    assert!(found(&ramps, "scale.ceiling", &[("place", "far")]).value.is_some());
+}
+
+#[test]
+fn the_chaser_has_a_core_of_its_own() {
+    let machine = server(4, 2);
+    let bench = SimHost::new(machine.clone(), kernels(), SimOptions::default());
+    let lab = Lab { machine: &machine, bench: tiermark_engine::Host::bench(&bench) };
+    let plan = Loaded.plan(&request("loaded", Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
+    let points: Vec<&Step> = plan.steps.iter().filter(|s| s.labels.is(Labels::PURPOSE, "load")).collect();
+    assert!(points.len() >= 6 * 7);
+    for step in points {
+        let core = |cpu: CpuId| machine.cpu(cpu).unwrap().core;
+        let chaser = &step.setup.threads[0];
+        assert!(matches!(chaser.role, Role::Chase { chains: 1 }));
+        let others = &step.setup.threads[1..];
+        assert_eq!(others.len(), 3, "one on each other core of the node");
+        assert!(others.iter().all(|t| core(t.cpu) != core(chaser.cpu) && t.part == "load"));
+        assert!(others.iter().all(|t| machine.node_of(t.cpu) == machine.node_of(chaser.cpu)));
+    }
+    // One core has nobody to load the memory for it.
+    let one = Synth { cores_per_node: 1, smt: 2, ..Synth::default() }.machine().unwrap();
+    let lab = Lab { machine: &one, bench: tiermark_engine::Host::bench(&bench) };
+    let refusal = Loaded.plan(&request("loaded", Effort::Quick, 1, serde_json::Value::Null), lab).unwrap_err();
+    assert!(refusal.why.contains("one core") && refusal.cure.contains("--cpus"), "{refusal}");
+}

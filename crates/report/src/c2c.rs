@@ -1,0 +1,315 @@
+//! Core to core: round trips by relation and by pair, one pair of each relation in all its ways, homes, contention.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiermark_model::{Finding, Labels, Relation, Unit};
+
+use crate::ladder::Shown;
+use crate::number::{graded, nanoseconds, percent};
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading, right, width};
+
+/// A matrix of this many cpus is shown whole: its lower half fits 80 columns.
+const WHOLE: usize = 16;
+/// Rows of a heat map at most; each is two columns wide, so that it is about square.
+const BINS: usize = 24;
+
+/// All of it; empty where a run has no such findings.
+pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
+    let findings = shown.take_all(|f| f.metric.starts_with("c2c."));
+    if findings.is_empty() {
+        return String::new();
+    }
+    let of = |metric: &str| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
+    let pairs = of("c2c.pair");
+    let mut out = relations(&of("c2c.relation"), style);
+    let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.get(Labels::OP)).collect();
+    for op in ops {
+        let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.is(Labels::OP, op)).copied().collect();
+        out.push_str(&matrix(op, &of_op, style));
+    }
+    out.push_str(&speakers(&findings, style));
+    out.push_str(&modes(&of("c2c.modes"), style));
+    out.push_str(&homes(&of("c2c.home"), style));
+    out.push_str(&contention(&of("c2c.contention"), &of("c2c.fairness"), style));
+    let mut reasons = Reasons::default();
+    // What the median of a relation says of its pairs, the pairs need not say again.
+    let told = |f: &&&Finding| style.verbose || f.metric != "c2c.relation" || f.labels.is(Labels::STATISTIC, "median");
+    // Modes say themselves what there is to doubt.
+    let told = |f: &&&Finding| told(f) && f.metric != "c2c.modes";
+    findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
+    out + &reasons.render(style)
+}
+
+/// A finding's name among reasons.
+fn subject(finding: &Finding) -> String {
+    let labels = &finding.labels;
+    let mut words: Vec<String> = Vec::new();
+    words.extend(labels.get(Labels::RELATION).map(str::to_owned));
+    words.extend(pair_name(finding).filter(|_| finding.metric != "c2c.relation"));
+    words.extend(labels.number(Labels::THREADS).map(|n| format!("{n} on a line")));
+    words.extend(labels.get(Labels::OP).or_else(|| labels.get(Labels::STATE)).map(str::to_owned));
+    words.extend(labels.get(Labels::HOME).map(|home| format!("home {home}")));
+    words.join(" ")
+}
+
+/// The pair's cpus, the one that begins first.
+fn pair_name(finding: &Finding) -> Option<String> {
+    let (from, to) = (finding.labels.number(Labels::FROM)?, finding.labels.number(Labels::TO)?);
+    Some(format!("{from}-{to}"))
+}
+
+fn relation(finding: &Finding) -> Option<Relation> {
+    finding.labels.get(Labels::RELATION)?.parse().ok()
+}
+
+/// A time in its cell.
+fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
+    finding.map_or_else(Cell::default, |f| {
+        let text = |v| if f.unit == Unit::Ratio { percent(v) } else { nanoseconds(v) };
+        graded(f.value.map(text), &f.verdict, style)
+    })
+}
+
+/// One row a relation: how many pairs, and where they lie.
+fn relations(findings: &[&Finding], style: &Style) -> String {
+    let rows: BTreeSet<(Relation, &str)> =
+        findings.iter().filter_map(|f| Some((relation(f)?, f.labels.get(Labels::OP)?))).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let ops: BTreeSet<&str> = rows.iter().map(|(_, op)| *op).collect();
+    let mut table = Table::new().column("relation", Align::Left);
+    if ops.len() > 1 {
+        table = table.column("by", Align::Left);
+    }
+    table = table.column("pairs", Align::Right).column("min ", Align::Right);
+    table = table.column("median ", Align::Right).column("max ", Align::Right);
+    let mut notes = String::new();
+    for (related, op) in rows {
+        let of = |statistic: &str| {
+            findings.iter().find(|f| {
+                relation(f) == Some(related) && f.labels.is(Labels::OP, op) && f.labels.is(Labels::STATISTIC, statistic)
+            })
+        };
+        let median = of("median");
+        let number = |key: &str| median.and_then(|f| f.labels.number(key));
+        let pairs = match (number(Labels::PAIRS), number(Labels::OF)) {
+            (Some(pairs), Some(all)) if all != pairs => format!("{pairs} of {all}"),
+            (Some(pairs), _) => pairs.to_string(),
+            _ => String::new(),
+        };
+        let mut row = vec![Cell::new(related.to_string())];
+        if ops.len() > 1 {
+            row.push(Cell::new(op));
+        }
+        row.extend([Cell::new(pairs), ns(of("min"), style), ns(median, style), ns(of("max"), style)]);
+        table.row(row);
+        if let Some(note) = median.and_then(|f| f.note.as_deref()) {
+            notes.push_str(&hanging("  ", &format!("{related}: {note}"), Ink::Dim, style));
+        }
+    }
+    let op = ops.first().filter(|_| ops.len() == 1).map_or_else(String::new, |op| format!(" ({op})"));
+    let what = if ops.contains("one-way") { "a round trip (one-way: one way)" } else { "a round trip" };
+    heading(&format!("Core to core, {what}, ns{op}"), style) + &table.render(style) + &notes
+}
+
+/// All pairs: as numbers of a few cpus, as shades of many.
+fn matrix(op: &str, pairs: &[&Finding], style: &Style) -> String {
+    let mut cells: BTreeMap<(u64, u64), &Finding> = BTreeMap::new();
+    let mut cpus: BTreeSet<u64> = BTreeSet::new();
+    for f in pairs {
+        if let (Some(from), Some(to)) = (f.labels.number(Labels::FROM), f.labels.number(Labels::TO)) {
+            cpus.extend([from, to]);
+            cells.insert((from.min(to), from.max(to)), f);
+        }
+    }
+    let cpus: Vec<u64> = cpus.into_iter().collect();
+    match cpus.len() {
+        // One pair is told by its relation.
+        0..=2 => String::new(),
+        n if n <= WHOLE => whole(op, &cpus, &cells, style),
+        _ => heat_map(op, &cpus, &cells, style),
+    }
+}
+
+fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> String {
+    let mut table = Table::new().gap(1).column("cpu", Align::Right);
+    for cpu in &cpus[..cpus.len() - 1] {
+        table = table.column(&format!("{cpu} "), Align::Right);
+    }
+    for (row, second) in cpus.iter().enumerate().skip(1) {
+        let mut line = vec![Cell::inked(second.to_string(), Ink::Dim)];
+        line.extend(cpus[..row].iter().map(|first| {
+            let found = cells.get(&(*first, *second));
+            found.map_or_else(Cell::default, |f| graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, style))
+        }));
+        table.row(line);
+    }
+    heading(&format!("All pairs by {op}, ns"), style) + &table.render(style)
+}
+
+/// Medians of bins of cpus as shades.
+fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: &Style) -> String {
+    let a_bin = cpus.len().div_ceil(BINS);
+    let bin: BTreeMap<u64, usize> = cpus.iter().enumerate().map(|(index, cpu)| (*cpu, index / a_bin)).collect();
+    let mut values: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
+    for ((first, second), f) in cells {
+        if let Some(value) = f.value.filter(|v| v.is_finite() && *v > 0.0) {
+            let (a, b) = (bin[first], bin[second]);
+            values.entry((a.min(b), a.max(b))).or_default().push(value);
+        }
+    }
+    let medians: BTreeMap<(usize, usize), f64> =
+        values.into_iter().filter_map(|(at, v)| Some((at, middle(v)?))).collect();
+    let (low, high) = medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
+    if medians.is_empty() {
+        return String::new();
+    }
+    let shades = if style.unicode { ["·", "░", "▒", "▓", "█"] } else { [".", ":", "+", "*", "#"] };
+    let step = (high / low).ln() / shades.len() as f64;
+    let shade = |value: f64| {
+        let at = if step > 0.0 { ((value / low).ln() / step) as usize } else { 0 };
+        shades[at.min(shades.len() - 1)]
+    };
+    let bins = cpus.len().div_ceil(a_bin);
+    let title = if a_bin == 1 {
+        format!("All pairs by {op}")
+    } else {
+        format!("Pairs by {op}: medians of {a_bin} by {a_bin} cpus, in order of their numbers")
+    };
+    let mut out = heading(&title, style);
+    let label = |row: usize| cpus[row * a_bin].to_string();
+    let gutter = (0..bins).map(|row| width(&label(row))).max().unwrap_or(0);
+    for row in 0..bins {
+        let line: String = (0..bins)
+            .map(|column| {
+                let known = medians.get(&(row.min(column), row.max(column)));
+                known.map_or("  ".to_owned(), |value| shade(*value).repeat(2))
+            })
+            .collect();
+        out.push_str(format!("  {} {line}", right(&label(row), gutter)).trim_end());
+        out.push('\n');
+    }
+    let upto = |index: usize| low * (step * (index + 1) as f64).exp();
+    let key: Vec<String> =
+        shades.iter().enumerate().map(|(index, shade)| format!("{shade} to {:.0}", upto(index))).collect();
+    out + &hanging("  ", &format!("ns: {}; blank: not measured", key.join(", ")), Ink::Dim, style)
+}
+
+/// The middle of some numbers; of an even number the lower of the two.
+fn middle(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+/// One pair of each relation in all the ways it was measured.
+fn speakers(findings: &[&Finding], style: &Style) -> String {
+    let ends = |f: &Finding| {
+        let (from, to) = (f.labels.number(Labels::FROM)?, f.labels.number(Labels::TO)?);
+        Some((from.min(to), from.max(to)))
+    };
+    let fetched: Vec<&&Finding> = findings.iter().filter(|f| f.metric == "c2c.transfer").collect();
+    let rows: BTreeSet<(Relation, (u64, u64))> =
+        fetched.iter().filter_map(|f| Some((relation(f)?, ends(f)?))).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let find = |metric: &str, key: &str, value: &str, pair: (u64, u64)| {
+        findings.iter().find(|f| f.metric == metric && f.labels.is(key, value) && ends(f) == Some(pair))
+    };
+    let by = |op: &str, pair| find("c2c.pair", Labels::OP, op, pair).or_else(|| find("c2c.op", Labels::OP, op, pair));
+    let ops: Vec<&str> = ["cas", "flag", "one-way"]
+        .into_iter()
+        .filter(|op| rows.iter().any(|(_, pair)| by(op, *pair).is_some()))
+        .collect();
+    let mut table = Table::new().column("relation", Align::Left).column("cpus", Align::Right);
+    for op in &ops {
+        table = table.column(&format!("{op} "), Align::Right);
+    }
+    table = table.column("reverse ", Align::Right).column("a clean |line ", Align::Right);
+    table = table.column("a dirty |line ", Align::Right);
+    for (related, pair) in &rows {
+        let mut row = vec![Cell::new(related.to_string()), Cell::new(format!("{}-{}", pair.0, pair.1))];
+        row.extend(ops.iter().map(|op| ns(by(op, *pair), style)));
+        let back = findings.iter().find(|f| f.metric == "c2c.asymmetry" && ends(f) == Some(*pair));
+        row.push(back.map_or_else(Cell::default, |f| {
+            let signed = |v: f64| match v {
+                // What rounds to nothing has no sign.
+                v if v.abs() < 0.0005 => percent(0.0),
+                v if v > 0.0 => format!("+{}", percent(v)),
+                v => percent(v),
+            };
+            graded(f.value.map(signed), &f.verdict, style)
+        }));
+        row.extend(["clean", "dirty"].map(|state| ns(find("c2c.transfer", Labels::STATE, state, *pair), style)));
+        table.row(row);
+    }
+    let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) or written (dirty)";
+    heading("One pair of each relation, ns", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
+}
+
+/// Pairs whose cpus were at two distances in turn.
+fn modes(findings: &[&Finding], style: &Style) -> String {
+    // More than these are counted.
+    const LISTED: usize = 6;
+    let listed = if style.verbose { findings.len() } else { LISTED };
+    let mut out = String::new();
+    for f in findings.iter().take(listed) {
+        let note = f.note.as_deref().unwrap_or_default();
+        out.push_str(&hanging("  ", &format!("{}: {note}", subject(f)), Ink::Warn, style));
+    }
+    if findings.len() > listed {
+        out.push_str(&hanging("  ", &format!("and {} more like these", findings.len() - listed), Ink::Warn, style));
+    }
+    out
+}
+
+/// Round trips by where the memory of the line is.
+fn homes(findings: &[&Finding], style: &Style) -> String {
+    if findings.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().column("relation", Align::Left).column("cpus", Align::Right);
+    table = table.column("home of the line", Align::Left).column("ns ", Align::Right);
+    for f in findings {
+        let node = f.labels.number(Labels::NODE).map_or_else(String::new, |node| format!(", node {node}"));
+        let home = match f.labels.get(Labels::HOME) {
+            Some("first") => "the first cpu's node".to_owned(),
+            Some("second") => "the second cpu's".to_owned(),
+            _ => "another".to_owned(),
+        };
+        table.row(vec![
+            Cell::new(relation(f).map_or_else(String::new, |r| r.to_string())),
+            Cell::new(pair_name(f).unwrap_or_default()),
+            Cell::new(home + &node),
+            ns(Some(f), style),
+        ]);
+    }
+    heading("Round trips by the home of the line", style) + &table.render(style)
+}
+
+/// Many on one line.
+fn contention(times: &[&Finding], fair: &[&Finding], style: &Style) -> String {
+    if times.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().column("cpus", Align::Right).column("ns an |addition ", Align::Right);
+    table = table.column("additions |a µs, all", Align::Right).column("slowest over |fastest ", Align::Right);
+    let mut rows: Vec<&&Finding> = times.iter().collect();
+    rows.sort_by_key(|f| f.labels.number(Labels::THREADS));
+    for f in rows {
+        let threads = f.labels.number(Labels::THREADS);
+        let rate = f.value.zip(threads).filter(|(v, _)| *v > 0.0).map(|(v, n)| nanoseconds(n as f64 / v * 1e3));
+        let even = fair.iter().find(|e| e.labels.number(Labels::THREADS) == threads);
+        table.row(vec![
+            Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
+            ns(Some(f), style),
+            Cell::new(rate.unwrap_or_default()),
+            ns(even, style),
+        ]);
+    }
+    heading("All on one line", style) + &table.render(style)
+}

@@ -1,0 +1,75 @@
+//! What ends the growth of bandwidth with threads.
+
+use tiermark_model::{Finding, Labels, Unit};
+
+use crate::ladder::Shown;
+use crate::number::{graded, percent, value, with_interval};
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// What names a ramp.
+fn name(labels: &Labels) -> String {
+    let node = labels.number(Labels::NODE).map(|n| format!("node {n}"));
+    let words = [labels.get(Labels::OP), labels.get(Labels::PLACE), node.as_deref()];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// One row a ramp: latency, lines in flight, knee, ceiling and what it is the ceiling of; then why.
+pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
+    let findings = shown.take_all(|f| f.metric.starts_with("scale."));
+    let mut rows: Vec<&Labels> = Vec::new();
+    for finding in findings.iter().filter(|f| f.labels.get(Labels::OP).is_some()) {
+        if rows.iter().all(|known| name(known) != name(&finding.labels)) {
+            rows.push(&finding.labels);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().column("", Align::Left).column("idle|ns ", Align::Right);
+    table = table.column("lines in|flight ", Align::Right).column("knee,|threads ", Align::Right);
+    table = table.column(&format!("ceiling|{} ", style.rate_unit()), Align::Right).column("limit", Align::Left);
+    let mut reasons = Reasons::default();
+    let mut remarks = String::new();
+    for labels in rows {
+        let row = name(labels);
+        let here = |f: &Finding| {
+            name(&f.labels) == row
+                // Latency belongs to every operation of its place.
+                || f.metric == "scale.latency" && [Labels::PLACE, Labels::NODE].iter().all(|k| f.labels.0.get(*k) == labels.0.get(*k))
+        };
+        let find = |metric: &str| findings.iter().find(|f| f.metric == metric && here(f)).copied();
+        let cell = |metric: &str| match find(metric) {
+            Some(f) if f.unit == Unit::Count => {
+                let shown = |v: f64| value(v.round(), Unit::Count, style);
+                graded(f.value.map(shown), &f.verdict, style)
+            }
+            Some(f) => graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style),
+            None => Cell::default(),
+        };
+        let ceiling = find("scale.ceiling");
+        table.row(vec![
+            Cell::new(&row),
+            cell("scale.latency"),
+            cell("scale.in_flight"),
+            cell("scale.knee"),
+            cell("scale.ceiling"),
+            Cell::new(ceiling.and_then(|f| f.labels.get(Labels::LIMIT)).unwrap_or_default()),
+        ]);
+        for finding in findings.iter().filter(|f| here(f)) {
+            reasons.add(&format!("{row} {}", finding.metric.trim_start_matches("scale.")), &finding.verdict);
+        }
+        if let Some(note) = ceiling.and_then(|f| f.note.as_ref()) {
+            remarks.push_str(&hanging("  ", &format!("{row}: {note}"), Ink::Plain, style));
+        }
+        for finding in findings.iter().filter(|f| f.metric == "scale.share" && here(f)) {
+            let of = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
+            let share = finding.value.map_or_else(|| style.absent().to_owned(), percent);
+            let note = finding.note.as_deref().unwrap_or_default();
+            remarks.push_str(&hanging("  ", &format!("{row}: {share} {of} ({note})"), Ink::Plain, style));
+        }
+    }
+    heading("What limits", style) + &table.render(style) + &reasons.render(style) + &remarks
+}

@@ -1,0 +1,242 @@
+//! Latency over bandwidth: curves as plots, what they come to as a table, and their points.
+
+use tiermark_model::{Finding, Labels, Observation, Unit};
+
+use crate::ladder::Shown;
+use crate::mess::MessPoint;
+use crate::number::{graded, nanoseconds, percent, rate, value, with_interval};
+use crate::plot::{Plot, Series, plot_over};
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// More curves than this in one plot cannot be told apart.
+const CURVES_A_PLOT: usize = 5;
+/// What a curve comes to, in the order of the columns.
+const COLUMNS: [(&str, &str); 5] = [
+    ("loaded.unloaded", "idle|ns "),
+    ("loaded.knee", "knee| "),
+    ("loaded.most", "most| "),
+    ("loaded.saturated", "full|ns "),
+    ("loaded.peak", "all|cores "),
+];
+
+/// A curve: its name and its points in order of rising pressure.
+struct LoadedCurve<'a> {
+    name: String,
+    points: Vec<LoadedPoint<'a>>,
+}
+
+/// A point of a curve.
+struct LoadedPoint<'a> {
+    /// ns; `None` without load.
+    pause: Option<u64>,
+    /// Bytes a second.
+    rate: f64,
+    seen: &'a Observation,
+}
+
+/// The name of a curve: mix and place, with the node where it is named.
+fn name(labels: &Labels) -> String {
+    let node = labels.number(Labels::NODE).map(|n| format!("node {n}"));
+    let words = [labels.get(Labels::MIX), labels.get(Labels::PLACE), node.as_deref()];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// The curves of a run.
+fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
+    let mut curves: Vec<LoadedCurve<'a>> = Vec::new();
+    for seen in observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load")) {
+        let Some(rate) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond).and_then(|p| p.value) else {
+            continue;
+        };
+        let point = LoadedPoint { pause: seen.labels.number(Labels::PAUSE), rate, seen };
+        let name = name(&seen.labels);
+        match curves.iter_mut().find(|c| c.name == name) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(LoadedCurve { name, points: vec![point] }),
+        }
+    }
+    for curve in &mut curves {
+        let first = curve.points.first().map(|p| p.seen);
+        let same = |o: &Observation, key: &str| first.is_some_and(|f| f.labels.0.get(key) == o.labels.0.get(key));
+        let idle = observations
+            .iter()
+            .find(|o| o.labels.is(Labels::PURPOSE, "unloaded") && same(o, Labels::PLACE) && same(o, Labels::NODE));
+        curve.points.extend(idle.map(|seen| LoadedPoint { pause: None, rate: 0.0, seen }));
+        curve.points.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u64::MAX - pause)));
+    }
+    curves
+}
+
+/// The view of a run's curves; empty where it has none.
+pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style: &Style) -> String {
+    let findings = shown.take_all(|f| f.metric.starts_with("loaded."));
+    let curves = curves_of(observations);
+    if findings.is_empty() && curves.is_empty() {
+        return String::new();
+    }
+    let mut out = heading("Latency over bandwidth, ns", style);
+    let series: Vec<Series> = curves
+        .iter()
+        .map(|curve| Series {
+            name: curve.name.clone(),
+            points: curve.points.iter().filter_map(|p| Some((scaled(p.rate, style), p.seen.value?))).collect(),
+        })
+        .collect();
+    out.push_str(&drawn(&series, style));
+    out.push_str(&table(&findings, style));
+    if style.verbose {
+        out.extend(curves.iter().map(|curve| points(curve, style)));
+    } else {
+        let mut reasons = Reasons::default();
+        let all: Vec<&LoadedPoint<'_>> = curves.iter().flat_map(|c| &c.points).collect();
+        all.iter().for_each(|p| reasons.add(&at(p), &p.seen.verdict));
+        if let Some(text) = reasons.counted(all.len(), "points") {
+            out.push_str(&hanging("  ", &text, Ink::Dim, style));
+        }
+    }
+    out
+}
+
+/// A rate in the unit of the style.
+fn scaled(bytes_per_second: f64, style: &Style) -> f64 {
+    bytes_per_second / if style.units_iec { (1u64 << 30) as f64 } else { 1e9 }
+}
+
+fn drawn(series: &[Series], style: &Style) -> String {
+    let mut out = String::new();
+    for chunk in series.chunks(CURVES_A_PLOT) {
+        let plot = Plot { unit: "ns", log_y: false, series: chunk, marks: &[] };
+        out.push_str(&plot_over(&plot, style.rate_unit(), style));
+    }
+    out
+}
+
+/// One row a curve.
+fn table(findings: &[&Finding], style: &Style) -> String {
+    let mut rows: Vec<String> = Vec::new();
+    for finding in findings {
+        let name = name(&finding.labels);
+        if !rows.contains(&name) {
+            rows.push(name);
+        }
+    }
+    let target = findings.iter().find(|f| f.metric == "loaded.at_target").and_then(|f| f.labels.get(Labels::STATISTIC));
+    let mut table = Table::new().gap(1).column("", Align::Left);
+    for (metric, head) in COLUMNS {
+        let unit = if matches!(metric, "loaded.unloaded" | "loaded.saturated") { "" } else { style.rate_unit() };
+        table = table.column(
+            &if unit.is_empty() { head.to_owned() } else { head.replacen('|', &format!("|{unit} "), 1) },
+            Align::Right,
+        );
+    }
+    if let Some(target) = target {
+        table = table.column(&format!("below|{target} "), Align::Right);
+    }
+    let mut reasons = Reasons::default();
+    let mut notes: Vec<String> = Vec::new();
+    for row in &rows {
+        let of = |metric: &str| findings.iter().find(|f| f.metric == metric && name(&f.labels) == *row);
+        let cell = |metric: &str| {
+            of(metric).map_or_else(Cell::default, |f| {
+                // That of a knee is no confidence interval, but where the next points are: its remark says so.
+                let interval = f.interval.filter(|_| metric != "loaded.knee");
+                graded(f.value.map(|v| with_interval(v, interval, f.unit, style)), &f.verdict, style)
+            })
+        };
+        let mut cells = vec![Cell::new(row)];
+        cells.extend(COLUMNS.iter().map(|(metric, _)| cell(metric)));
+        cells.extend(target.map(|_| cell("loaded.at_target")));
+        table.row(cells);
+        for finding in findings.iter().filter(|f| name(&f.labels) == *row) {
+            reasons.add(&format!("{row} {}", finding.metric.trim_start_matches("loaded.")), &finding.verdict);
+            notes.extend(said(row, finding, style));
+        }
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    let key = "idle = no load, knee = where latency turns up, most = by the injectors, full = no pauses, all cores = nobody timed";
+    let mut out = format!("\n{}", table.render(style)) + &hanging("  ", key, Ink::Dim, style) + &reasons.render(style);
+    notes.iter().for_each(|note| out.push_str(&hanging("  ", note, Ink::Plain, style)));
+    out
+}
+
+/// What a finding adds in words: knees, targets and overload always, the rest with `verbose`.
+fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
+    let note = finding.note.as_ref()?;
+    match finding.metric.as_str() {
+        "loaded.overload" => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
+        "loaded.knee" => Some(match finding.value {
+            Some(_) => format!("{row}, knee: {note}"),
+            None => format!("{row}: {note}"),
+        }),
+        "loaded.at_target" => {
+            let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
+            Some(format!("{row}: below {target}: {note}"))
+        }
+        metric if style.verbose => Some(format!("{row} {}: {note}", metric.trim_start_matches("loaded."))),
+        _ => None,
+    }
+}
+
+fn at(point: &LoadedPoint<'_>) -> String {
+    let pause = point.pause.map_or_else(|| "no load".to_owned(), |p| format!("pause {p} ns"));
+    format!("{} {pause}", name(&point.seen.labels))
+}
+
+/// Every point of a curve.
+fn points(curve: &LoadedCurve<'_>, style: &Style) -> String {
+    let mut table = Table::new().column("pause ns", Align::Right);
+    table = table.column(&format!("{} ", style.rate_unit()), Align::Right).column("ns ", Align::Right);
+    let mut reasons = Reasons::default();
+    for point in &curve.points {
+        let seen = point.seen;
+        reasons.add(&at(point), &seen.verdict);
+        table.row(vec![
+            Cell::new(point.pause.map_or_else(|| "no load".to_owned(), |p| p.to_string())),
+            Cell::new(format!("{} ", rate(point.rate, style))),
+            graded(seen.value.map(|v| with_interval(v, seen.interval, Unit::Ns, style)), &seen.verdict, style),
+        ]);
+    }
+    heading(&format!("Points of {}", curve.name), style) + &table.render(style) + &reasons.render(style)
+}
+
+/// Curves that were read from a file: a plot and their points.
+pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
+    let mut series: Vec<Series> = Vec::new();
+    let mut table = Table::new().column("reads %", Align::Right).column("pause", Align::Right);
+    table = table.column(style.rate_unit(), Align::Right).column("ns", Align::Right);
+    for point in points {
+        let name = [point.kind.clone(), format!("{:.0} % reads", point.read_percent)];
+        let name = name.iter().filter(|w| !w.is_empty()).cloned().collect::<Vec<_>>().join(" ");
+        let at = (scaled(point.bandwidth, style), point.latency_ns);
+        match series.iter_mut().find(|s| s.name == name) {
+            Some(known) => known.points.push(at),
+            None => series.push(Series { name, points: vec![at] }),
+        }
+        table.row(vec![
+            Cell::new(value(point.read_percent, Unit::Count, style)),
+            Cell::new(value(point.pause, Unit::Count, style)),
+            Cell::new(rate(point.bandwidth, style)),
+            Cell::new(nanoseconds(point.latency_ns)),
+        ]);
+    }
+    let mut out = heading(title, style) + &drawn(&series, style) + "\n";
+    if style.verbose {
+        out.push_str(&table.render(style));
+    }
+    let least = points.iter().map(|p| p.latency_ns).fold(f64::INFINITY, f64::min);
+    let most = points.iter().map(|p| p.bandwidth).fold(0.0, f64::max);
+    let text = format!(
+        "{} points of {} curves: latency from {} ns, bandwidth up to {} {}",
+        points.len(),
+        series.len(),
+        nanoseconds(least),
+        rate(most, style),
+        style.rate_unit()
+    );
+    out + &hanging("", &text, Ink::Plain, style)
+}

@@ -1,0 +1,324 @@
+//! The matrix: cpus against memory, policies, mixed placement, pairs that should be alike, and what firmware says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiermark_model::{Finding, Labels, Machine, NodeId, Unit};
+
+use crate::ladder::Shown;
+use crate::number::{graded, nanoseconds, percent, rate, unit_name, value, with_interval};
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style, grade_ink};
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, glued, hanging, heading};
+
+/// All that a matrix found, in tables of the style's width.
+pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) -> String {
+    let all = shown.take_all(|f| f.labels.is(Labels::PURPOSE, "matrix"));
+    let is_number = |f: &&&Finding| matches!(f.metric.as_str(), "latency" | "bandwidth");
+    let numbers: Vec<&Finding> = all.iter().filter(is_number).copied().collect();
+    let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
+        numbers.iter().copied().partition(|f| f.labels.get(Labels::POLICY).is_some());
+    let mut reasons = Reasons::default();
+    numbers.iter().for_each(|f| reasons.add(&named(f), &f.verdict));
+    let mut out = String::new();
+    for (work, group) in by_work(&cells) {
+        out.push_str(&square(&work, &group, machine, style));
+    }
+    let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
+        spread.into_iter().partition(|f| f.labels.is(Labels::POLICY, "mixed"));
+    out.push_str(&policies(&spread, &cells, style));
+    out.push_str(&best(&of_metric(&all, "interleave.best"), style));
+    out.push_str(&mixes(&mixed, &all, &cells, style));
+    out.push_str(&uneven(&all, style));
+    out.push_str(&firmware(&cells, machine, style));
+    let trouble = reasons.render(style);
+    out + &if trouble.is_empty() { trouble } else { format!("\n{trouble}") }
+}
+
+fn of_metric<'a>(findings: &[&'a Finding], metric: &str) -> Vec<&'a Finding> {
+    findings.iter().filter(|f| f.metric == metric).copied().collect()
+}
+
+fn label<'a>(finding: &'a Finding, key: &str) -> &'a str {
+    finding.labels.get(key).unwrap_or_default()
+}
+
+pub(crate) fn node(finding: &Finding) -> Option<NodeId> {
+    finding.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
+}
+
+/// A finding in a list of reasons.
+fn named(finding: &Finding) -> String {
+    let to = match (node(finding), finding.labels.get(Labels::NODES)) {
+        (Some(node), _) => format!("node {node}"),
+        (None, Some(nodes)) => format!("nodes {nodes}"),
+        (None, None) => "its own nodes".to_owned(),
+    };
+    let how = finding.labels.get(Labels::POLICY).map_or_else(String::new, |policy| format!(" {policy}"));
+    let weights = finding.labels.get(Labels::WEIGHTS).map_or_else(String::new, |weights| format!(" {weights}"));
+    format!("{} {} to {to}{how}{weights}", label(finding, Labels::OP), label(finding, Labels::FROM))
+}
+
+/// What was done, and by how many threads: one matrix each.
+fn work(finding: &Finding) -> (String, String) {
+    (label(finding, Labels::OP).to_owned(), label(finding, Labels::SPAN).to_owned())
+}
+
+fn by_work<'a>(findings: &[&'a Finding]) -> Vec<((String, String), Vec<&'a Finding>)> {
+    let mut groups: Vec<((String, String), Vec<&Finding>)> = Vec::new();
+    for finding in findings {
+        match groups.iter_mut().find(|(known, _)| *known == work(finding)) {
+            Some((_, group)) => group.push(finding),
+            None => groups.push((work(finding), vec![finding])),
+        }
+    }
+    groups
+}
+
+fn span_words(span: &str) -> String {
+    match span {
+        "" | "one" => "one thread".to_owned(),
+        "cores" => "one thread a core".to_owned(),
+        "cpus" => "one thread a cpu".to_owned(),
+        number => format!("{number} threads"),
+    }
+}
+
+/// Distinct words in order of first appearance.
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen: Vec<T> = Vec::new();
+    for item in items {
+        if !seen.contains(&item) {
+            seen.push(item);
+        }
+    }
+    seen
+}
+
+/// One matrix: rows are cpus, columns are memory.
+fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, style: &Style) -> String {
+    let unit = cells.first().map_or(Unit::Ns, |f| f.unit);
+    let title = match unit {
+        Unit::Ns => "Idle latency, ns: from cpus (rows) to memory (columns)".to_owned(),
+        _ => format!(
+            "Bandwidth, {op}, {}, {}: from cpus (rows) to memory (columns)",
+            unit_name(unit, style),
+            span_words(span)
+        ),
+    };
+    let columns: BTreeSet<NodeId> = cells.iter().filter_map(|f| node(f)).collect();
+    let memory_only = |node: NodeId| machine.node(node).is_some_and(|n| n.cpus.is_empty());
+    let mut table = Table::new().column("", Align::Left);
+    for column in &columns {
+        let kind = if memory_only(*column) { "no cpus |" } else { "" };
+        table = table.column(&format!("{kind}node {column} "), Align::Right);
+    }
+    for row in distinct(cells.iter().map(|f| label(f, Labels::FROM))) {
+        let mut line = vec![Cell::new(row)];
+        for column in &columns {
+            let cell = cells.iter().find(|f| label(f, Labels::FROM) == row && node(f) == Some(*column));
+            line.push(
+                cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| value(v, unit, style)), &f.verdict, style)),
+            );
+        }
+        table.row(line);
+    }
+    heading(&title, style) + &table.render(style) + &below(cells, style)
+}
+
+/// The kernels that won and the widest interval, below a matrix.
+fn below(cells: &[&Finding], style: &Style) -> String {
+    let mut kernels: BTreeMap<&str, usize> = BTreeMap::new();
+    for kernel in cells.iter().filter_map(|f| f.labels.get(Labels::KERNEL)) {
+        *kernels.entry(kernel).or_default() += 1;
+    }
+    let mut words: Vec<String> = match kernels.len() {
+        0 => Vec::new(),
+        1 => kernels.keys().map(|kernel| format!("kernel {kernel}")).collect(),
+        _ => kernels.iter().map(|(kernel, cells)| format!("{kernel} in {cells}")).collect(),
+    };
+    let half = |f: &&Finding| {
+        let (value, interval) = f.value.zip(f.interval)?;
+        Some((interval.high - value).max(value - interval.low) / value)
+    };
+    let widest = cells.iter().filter_map(half).filter(|half| half.is_finite()).reduce(f64::max);
+    words.extend(widest.map(|half| format!("widest interval {}{}", style.glyph("±", "+-"), percent(half))));
+    if words.is_empty() { String::new() } else { hanging("  ", &words.join("; "), Ink::Dim, style) }
+}
+
+/// How the memory of a row of the policies table lies.
+fn how(finding: &Finding) -> String {
+    let nodes = label(finding, Labels::NODES);
+    match finding.labels.get(Labels::POLICY) {
+        None => node(finding).map_or_else(String::new, |node| format!("all on node {node}")),
+        Some("local") => "each on its own node".to_owned(),
+        Some("weighted") => format!("weights {}", label(finding, Labels::WEIGHTS)),
+        Some(policy) => format!("{policy}, nodes {nodes}"),
+    }
+}
+
+/// Where a row of the policies table stands: by nodes, and weights from most to least on the first of them.
+fn order(finding: &Finding) -> (String, u8, f64) {
+    let rank = match finding.labels.get(Labels::POLICY) {
+        Some("local") => 0,
+        Some("interleave") => 1,
+        Some("weighted") => 2,
+        _ => 3,
+    };
+    let weights =
+        label(finding, Labels::WEIGHTS).split(',').filter_map(|part| part.rsplit(':').next()?.parse::<f64>().ok());
+    let weights: Vec<f64> = weights.collect();
+    let first = weights.first().map_or(0.0, |first| first / weights.iter().sum::<f64>().max(1.0));
+    (label(finding, Labels::NODES).to_owned(), rank, -first)
+}
+
+/// Spread memory beside that of single nodes, by the same cpus.
+fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
+    if spread.is_empty() {
+        return String::new();
+    }
+    let works = distinct(spread.iter().map(|f| work(f)));
+    let spans = distinct(works.iter().map(|(_, span)| span.clone())).len();
+    let mut table = Table::new().column("from", Align::Left).column("memory", Align::Left).column("each", Align::Right);
+    for (op, span) in &works {
+        let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
+        table = table.column(&head, Align::Right);
+    }
+    for from in distinct(spread.iter().map(|f| label(f, Labels::FROM))) {
+        let here = |f: &&&Finding| label(f, Labels::FROM) == from && works.contains(&work(f));
+        let mut rows: Vec<&Finding> = spread.iter().filter(here).copied().collect();
+        rows.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
+        let lines: Vec<&Finding> = cells.iter().filter(here).copied().chain(rows).collect();
+        for (at, row) in distinct(lines.iter().map(|f| how(f))).into_iter().enumerate() {
+            let size = lines.iter().filter(|f| how(f) == row).find_map(|f| f.labels.size());
+            let mut line = vec![Cell::new(if at == 0 { from } else { "" }), Cell::new(&row)];
+            line.push(Cell::inked(size.map_or_else(String::new, |size| size.to_string()), Ink::Dim));
+            for column in &works {
+                let cell = lines.iter().find(|f| how(f) == row && work(f) == *column);
+                line.push(
+                    cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style)),
+                );
+            }
+            table.row(line);
+        }
+    }
+    let title = format!("Memory spread over nodes, {}", style.rate_unit());
+    heading(&title, style) + &table.render(style) + &hanging("  ", "each = footprint of each thread", Ink::Dim, style)
+}
+
+/// The best weights of each sweep.
+fn best(findings: &[&Finding], style: &Style) -> String {
+    let line = |f: &&Finding| {
+        let rate = f.value.map_or_else(|| style.absent().to_owned(), |v| with_interval(v, f.interval, f.unit, style));
+        let note = f.note.as_ref().map_or_else(String::new, |note| format!("; {note}"));
+        let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
+        let text = format!("Best weights for {op} from {from}: {weights} with {rate} {}{note}", style.rate_unit());
+        hanging("  ", &text, Ink::Plain, style)
+    };
+    findings.iter().map(line).collect()
+}
+
+/// Mixed placement: the same threads all local, all remote, and some of each.
+fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style) -> String {
+    if mixed.is_empty() {
+        return String::new();
+    }
+    let heads = ["from", "to", "op"].map(|head| (head, Align::Left));
+    let numbers = ["all |local ", "all |remote ", "mixed ", "local |part ", "remote |part ", "mixed to|all local"];
+    let mut table = Table::new();
+    for (head, align) in heads.into_iter().chain(numbers.map(|head| (head, Align::Right))) {
+        table = table.column(head, align);
+    }
+    for f in mixed {
+        let alike = |other: &&&Finding| label(other, Labels::FROM) == label(f, Labels::FROM) && work(other) == work(f);
+        let same = |other: &&&Finding| other.evidence.contains(&f.evidence.first().cloned().unwrap_or_default());
+        let part = |name: &str| {
+            all.iter().filter(same).find(|p| p.metric == "bandwidth.part" && label(p, Labels::PART) == name)
+        };
+        let against = all.iter().filter(same).find(|p| p.metric == "mixed.against_local");
+        let local =
+            cells.iter().filter(alike).find(|cell| against.is_some_and(|a| a.evidence.get(1) == cell.evidence.first()));
+        let remote = cells.iter().filter(alike).find(|cell| node(cell) == node(f));
+        let number = |f: Option<&&Finding>| {
+            f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style))
+        };
+        let share = f.labels.number(Labels::REMOTE).unwrap_or_default();
+        table.row(vec![
+            Cell::new(label(f, Labels::FROM)),
+            Cell::new(format!("node {} {share}%", node(f).unwrap_or_default())),
+            Cell::new(label(f, Labels::OP)),
+            number(local),
+            number(remote),
+            number(Some(f)),
+            number(part("local")),
+            number(part("remote")),
+            Cell::new(against.and_then(|f| f.value).map(percent).unwrap_or_default()),
+        ]);
+    }
+    let title = format!("The same threads with local, remote and mixed memory, {}", style.rate_unit());
+    let key = "percent = threads whose memory is remote";
+    heading(&title, style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
+}
+
+/// Pairs that differ and should not, each named; the others in one line.
+fn uneven(all: &[&Finding], style: &Style) -> String {
+    let found: Vec<&Finding> =
+        all.iter().filter(|f| f.metric == "matrix.asymmetry" || f.metric == "matrix.uneven").copied().collect();
+    let by = |f: &Finding| f.value.map_or_else(|| style.absent().to_owned(), |v| percent(v - 1.0));
+    let (alike, named): (Vec<&Finding>, Vec<&Finding>) =
+        found.into_iter().partition(|f| f.labels.is(Labels::STATISTIC, "widest"));
+    let mut out = String::new();
+    for f in &named {
+        let what = if f.metric == "matrix.asymmetry" { "both directions" } else { "same distance" };
+        let text =
+            format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note.as_deref().unwrap_or_default());
+        out.push_str(&bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None, style));
+    }
+    if !alike.is_empty() {
+        let widest: Vec<String> = alike.iter().map(|f| glued(&format!("{} {}", label(f, Labels::OP), by(f)))).collect();
+        let text = format!("Both directions are alike: the widest pairs differ by {}", widest.join(", "));
+        out.push_str(&hanging("  ", &text, Ink::Plain, style));
+    }
+    if out.is_empty() { out } else { heading("Pairs that should be alike", style) + &out }
+}
+
+/// The measured cell of an initiator and a target, by operation.
+pub(crate) fn measured<'a>(cells: &[&'a Finding], from: NodeId, to: NodeId, op: &str) -> Option<&'a Finding> {
+    let from = format!("node:{from}");
+    let is = |f: &&&Finding| label(f, Labels::FROM) == from && node(f) == Some(to) && label(f, Labels::OP) == op;
+    cells.iter().find(is).copied()
+}
+
+/// What firmware says of access from the best initiators, beside what was measured from them.
+fn firmware(cells: &[&Finding], machine: &Machine, style: &Style) -> String {
+    let mut table = Table::new().column("memory", Align::Left).column("from", Align::Left);
+    for head in ["latency |ns ", "firmware ", "read |GB/s ", "firmware "] {
+        table = table.column(&head.replace("GB/s", style.rate_unit()), Align::Right);
+    }
+    for to in &machine.nodes {
+        // Class 1 is the best cpus, class 0 the best of anything.
+        let Some(says) = to.hmat.iter().max_by_key(|access| access.class) else { continue };
+        for from in says.initiators.iter() {
+            let cell = |op: &str, show: &dyn Fn(f64) -> String| {
+                let found = measured(cells, from, to.id, op);
+                found.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, style))
+            };
+            let said = |value: Option<f64>, show: &dyn Fn(f64) -> String| {
+                Cell::new(value.map_or_else(|| style.absent().to_owned(), show) + " ")
+            };
+            let gbs = |v: f64| rate(v, style);
+            table.row(vec![
+                Cell::new(format!("node {}", to.id)),
+                Cell::new(format!("node:{from}")),
+                cell("latency", &nanoseconds),
+                said(says.read_latency_ns, &nanoseconds),
+                cell("read", &gbs),
+                said(says.read_bandwidth, &gbs),
+            ]);
+        }
+    }
+    if table.is_empty() || cells.is_empty() {
+        return String::new();
+    }
+    heading("What firmware says (HMAT), beside what was measured", style) + &table.render(style)
+}

@@ -1,0 +1,216 @@
+//! Curves of latency over bandwidth as CSV in the layout of the Mess benchmark: `type,rd_percentage,pause,bandwidth_mean, …` with
+//! bandwidth in GB/s and latency in ns, as its published measurements have it; its later tools read the same columns.
+//!
+//! What the columns hold here: the share of useful bytes read, the pause in ns, medians as means, and for latency half of a 95 %
+//! interval over 1.96 as deviation. The point without load has no pause, and so no row.
+
+use std::fmt;
+
+use tiermark_model::{Labels, Observation, Run, Unit};
+
+/// Columns that are written, in order.
+const COLUMNS: [&str; 11] = [
+    "type",
+    "rd_percentage",
+    "pause",
+    "bandwidth_mean",
+    "bandwidth_std",
+    "bandwidth_min",
+    "bandwidth_max",
+    "latency_mean",
+    "latency_std",
+    "latency_min",
+    "latency_max",
+];
+/// Names under which others keep the same: the first found counts.
+const READS: [&str; 2] = ["rd_percentage", "read_pct_rounded"];
+const BANDWIDTH: [&str; 3] = ["bandwidth_mean", "bandwidth_smooth", "bandwidth"];
+const LATENCY: [&str; 3] = ["latency_mean", "latency_smooth", "latency"];
+/// Larger files are no curves: the fullest published family has some thousand points.
+const MOST_LINES: usize = 1_000_000;
+/// Half a 95 % interval of a normal distribution in deviations.
+const DEVIATIONS: f64 = 1.96;
+
+/// One point of a family of curves.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MessPoint {
+    /// What the first column says of the memory; may be empty.
+    pub kind: String,
+    /// Share of reads in percent.
+    pub read_percent: f64,
+    /// The dial of the traffic, in the writer's own unit.
+    pub pause: f64,
+    /// Bytes a second.
+    pub bandwidth: f64,
+    /// ns.
+    pub latency_ns: f64,
+}
+
+/// Why a text is no such file: the line, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MessError {
+    /// Counted from 1.
+    pub line: usize,
+    /// In words.
+    pub why: String,
+}
+
+impl fmt::Display for MessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.why)
+    }
+}
+
+impl std::error::Error for MessError {}
+
+/// The curves of a run as such a file; only its head where the run has none.
+pub fn mess(run: &Run) -> String {
+    let mut out = format!("{}\n", COLUMNS.join(","));
+    let observations: Vec<&Observation> = run.observations().collect();
+    let mut rows: Vec<(String, u64, u64, String)> = Vec::new();
+    for seen in observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load")) {
+        let (Some(reads), Some(pause)) = (seen.labels.number(Labels::READS), seen.labels.number(Labels::PAUSE)) else {
+            continue;
+        };
+        let Some(part) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond) else { continue };
+        let (Some(rate), Some(latency)) = (part.value, seen.value) else { continue };
+        let kind = kind(&seen.labels);
+        let half = seen.interval.map_or(0.0, |i| (i.high - i.low) / 2.0 / DEVIATIONS);
+        let (low, high) = (part.min.unwrap_or(rate), part.max.unwrap_or(rate));
+        let numbers = [
+            rate / 1e9,
+            // Of the rate only the range is kept: a range of samples over four is their deviation, roughly (Tippett 1925).
+            (high - low) / 4.0 / 1e9,
+            low / 1e9,
+            high / 1e9,
+            latency,
+            half,
+            seen.min.unwrap_or(latency),
+            seen.max.unwrap_or(latency),
+        ];
+        let numbers: Vec<String> = numbers.iter().map(|n| format!("{n}")).collect();
+        rows.push((kind.clone(), 100 - reads.min(100), pause, format!("{kind},{reads},{pause},{}", numbers.join(","))));
+    }
+    rows.sort();
+    rows.iter().for_each(|(_, _, _, row)| out.push_str(&format!("{row}\n")));
+    out
+}
+
+/// What the first column says: the mix and the place, without what would end a field.
+fn kind(labels: &Labels) -> String {
+    let node = labels.number(Labels::NODE).map(|n| format!("node{n}"));
+    let words = [labels.get(Labels::MIX), labels.get(Labels::PLACE), node.as_deref()];
+    words.into_iter().flatten().collect::<Vec<_>>().join("-").replace([',', '"', '\n', '\r'], "_")
+}
+
+/// Reads such a file: the columns it needs by name, in any order, others passed over.
+///
+/// # Errors
+/// A [`MessError`] for the first line that is not what the head promises.
+pub fn read_mess(text: &str) -> Result<Vec<MessPoint>, MessError> {
+    let error = |line: usize, why: String| MessError { line, why };
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let Some((first, head)) = lines.next() else { return Err(error(1, "the file is empty".into())) };
+    let names: Vec<&str> = fields(head.trim_start_matches('\u{feff}'));
+    let column = |known: &[&str]| known.iter().find_map(|name| names.iter().position(|n| n == name));
+    let needed = |known: &[&str]| {
+        column(known).ok_or_else(|| error(first + 1, format!("no column is called {}", known.join(" or "))))
+    };
+    let (reads, bandwidth, latency) = (needed(&READS)?, needed(&BANDWIDTH)?, needed(&LATENCY)?);
+    let (pause, kind) = (column(&["pause"]), column(&["type"]));
+    let mut points = Vec::new();
+    for (at, line) in lines {
+        if points.len() >= MOST_LINES {
+            return Err(error(at + 1, format!("more than {MOST_LINES} points are no curve")));
+        }
+        let fields = fields(line);
+        if fields.len() != names.len() {
+            return Err(error(at + 1, format!("{} fields, the head has {}", fields.len(), names.len())));
+        }
+        let number = |column: usize| {
+            let read = fields[column].parse::<f64>().ok().filter(|n| n.is_finite());
+            let why = || format!("'{}' in column {} is not a number", short(fields[column]), short(names[column]));
+            read.ok_or_else(|| error(at + 1, why()))
+        };
+        let point = MessPoint {
+            kind: kind.map_or_else(String::new, |k| fields[k].to_owned()),
+            read_percent: number(reads)?,
+            pause: pause.map_or(Ok(0.0), number)?,
+            bandwidth: number(bandwidth)? * 1e9,
+            latency_ns: number(latency)?,
+        };
+        let possible = (0.0..=100.0).contains(&point.read_percent)
+            && point.pause >= 0.0
+            && (0.0..1e18).contains(&point.bandwidth)
+            && point.latency_ns > 0.0;
+        if !possible {
+            return Err(error(at + 1, "reads are 0 to 100 %, bandwidth is not negative, latency is above zero".into()));
+        }
+        points.push(point);
+    }
+    if points.is_empty() { Err(error(first + 1, "there is no point below the head".into())) } else { Ok(points) }
+}
+
+/// The fields of a line: none of this layout holds a comma.
+fn fields(line: &str) -> Vec<&str> {
+    line.split(',').map(|field| field.trim().trim_matches('"')).collect()
+}
+
+/// The beginning of a word from a file.
+fn short(text: &str) -> String {
+    text.chars().take(24).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FILE: &str = "type,rd_percentage,pause,bandwidth_mean,bandwidth_std,latency_mean\n\
+        DDR4,0,0,114.5,0.1,1963.6\nDDR4,0,1000,80.5,0.1,456.5\n\nDDR4,100,0,190.25,0.2,300\n";
+
+    #[test]
+    fn published_files_are_read_by_their_columns() {
+        let points = read_mess(FILE).unwrap();
+        assert_eq!(points.len(), 3);
+        assert_eq!(
+            points[1],
+            MessPoint { kind: "DDR4".into(), read_percent: 0.0, pause: 1000.0, bandwidth: 80.5e9, latency_ns: 456.5 }
+        );
+        let newer = "read_pct_rounded,latency,bandwidth\r\n67,120.5,33\r\n";
+        assert_eq!(read_mess(newer).unwrap()[0].latency_ns, 120.5);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, line, word) in [
+            ("", 1, "empty"),
+            ("a,b\n1,2\n", 1, "rd_percentage"),
+            ("rd_percentage,bandwidth,latency\n", 1, "no point"),
+            ("rd_percentage,bandwidth,latency\n50,1\n", 2, "2 fields"),
+            ("rd_percentage,bandwidth,latency\n50,1,x\n", 2, "'x'"),
+            ("rd_percentage,bandwidth,latency\n50,1,100\n50,NaN,100\n", 3, "'NaN'"),
+            ("rd_percentage,bandwidth,latency\n150,1,100\n", 2, "0 to 100"),
+            ("rd_percentage,bandwidth,latency\n50,1,0\n", 2, "above zero"),
+        ] {
+            let error = read_mess(text).unwrap_err();
+            assert_eq!(error.line, line, "{text:?}");
+            assert!(error.why.contains(word), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(rd_percentage,bandwidth,latency|type,pause)?[\n\r,0-9.eE+\"a-f\u{feff} -]{0,200}") {
+            match read_mess(&text) {
+                Ok(points) => prop_assert!(points.iter().all(|p| p.latency_ns > 0.0 && p.bandwidth.is_finite())),
+                Err(error) => prop_assert!(error.line >= 1 && !error.why.is_empty()),
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let _ = read_mess(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}
