@@ -7,7 +7,8 @@ The peer is installed with cargo, at a pinned version, into a directory of its o
 keeps it). It prints half of a round trip; tiermark prints a round trip, so that its value is halved here. The peer measures
 the pair on one line, the same in all its samples, and prints the mean of its samples (300 of 1,000 round trips, some 20 ms, unless told):
 a single lost time slice moves it, so on a machine with other work ask for fewer samples and more rounds. Every run of it is another process
-with another line.
+with another line. In a guest whose cpus the hypervisor moves, both tools see two distances in turn: the median of the rounds' own ratios
+compares runs that are a second apart, the ratio of medians may compare two distances.
 """
 
 import argparse
@@ -67,7 +68,9 @@ def compare(program, cpus, job, rounds, samples):
     mine, peer = [v for v in a if v is not None], [v for v in b if v is not None]
     x, y = median(mine), median(peer)
     ratio = f"**{x / y:.3f}**" if x and y else "-"
-    row(job, f"{x:.1f}" if x else "-", spread(mine), f"{y:.1f}" if y else "-", spread(peer), ratio, ", ".join(sorted(set(grades))))
+    rounds_own = median([p / q for p, q in zip(a, b) if p and q])
+    each = f"{rounds_own:.3f}" if rounds_own else "-"
+    row(job, f"{x:.1f}" if x else "-", spread(mine), f"{y:.1f}" if y else "-", spread(peer), ratio, each, ", ".join(sorted(set(grades))))
 
 
 def main():
@@ -83,8 +86,8 @@ def main():
         header(f"Core to core beside {PEER} {VERSION}, cpus {args.cpus}")
         load = os.getloadavg()[0]
         print(f"ns one way (half a round trip), medians of {args.rounds} alternating runs, and their range; load average {load:.1f} before.\n")
-        row("operation", "tiermark", "range", PEER, "range", "ratio", "verdicts")
-        row(*["---"] * 7)
+        row("operation", "tiermark", "range", PEER, "range", "ratio", "of each round", "verdicts")
+        row(*["---"] * 8)
         for job in args.jobs.split(","):
             compare(program, args.cpus, job, args.rounds, args.samples)
 

@@ -46,6 +46,10 @@ fn run() -> Exit {
         Ok(exit) => exit,
         // The reader went away: it has what it wanted.
         Err(Failure::BrokenPipe) => Exit::Done,
+        Err(Failure::Refused(refusal)) => {
+            output::complain(&refusal.to_string());
+            Exit::Refused
+        }
         Err(Failure::Exit(exit, text)) => {
             output::complain(&text);
             exit

@@ -19,6 +19,17 @@ use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::{busy, dry, orphans, shell, target, version};
 
+/// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
+pub(crate) type Asked = (Request, Option<Refusal>);
+
+/// What a command asks of a machine, with a seed.
+pub(crate) type Requests<'a> = dyn Fn(&Machine, u64) -> Result<Vec<Asked>, Failure> + 'a;
+
+/// Requests of which nothing is refused yet.
+pub(crate) fn asked(requests: Vec<Request>) -> Vec<Asked> {
+    requests.into_iter().map(|request| (request, None)).collect()
+}
+
 /// What one command measures.
 pub(crate) struct Job<'a> {
     /// The command's name.
@@ -28,7 +39,7 @@ pub(crate) struct Job<'a> {
     /// The machine to run on.
     pub(crate) simulation: &'a Simulation,
     /// Makes the requests for a machine and a seed.
-    pub(crate) requests: &'a dyn Fn(&Machine, u64) -> Result<Vec<Request>, Failure>,
+    pub(crate) requests: &'a Requests<'a>,
     /// Whether `--max-time` is for all requests together, shared out as they are expected to take.
     pub(crate) share_time: bool,
 }
@@ -143,13 +154,13 @@ fn farthest(cpus: &IdSet, machine: &Machine) -> Result<NodeId, Refusal> {
 }
 
 /// The requests with their shares of the time, by what their plans are expected to take.
-fn shared(plans: &[Planned], seconds: f64) -> Vec<Request> {
+fn shared(plans: &[Planned], seconds: f64) -> Vec<Asked> {
     let expected = |plan: &Result<Plan, Refusal>| plan.as_ref().map_or(0.0, Plan::expected_seconds);
     let whole: f64 = plans.iter().map(|(_, plan)| expected(plan)).sum();
     let share = |(request, plan): &Planned| {
         let mut request = request.clone();
         request.scope.max_seconds = Some(seconds * expected(plan) / whole.max(f64::MIN_POSITIVE));
-        request
+        (request, plan.as_ref().err().cloned())
     };
     plans.iter().map(share).collect()
 }
@@ -158,13 +169,16 @@ fn shared(plans: &[Planned], seconds: f64) -> Vec<Request> {
 pub(crate) type Planned = (Request, Result<Plan, Refusal>);
 
 /// Plans every request, before anything is measured or refused for another reason.
-fn plans(requests: &[Request], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
+fn plans(asked: &[Asked], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
     let lab = Lab { machine: host.machine(), bench: host.bench() };
-    let plan = |request: &Request| -> Result<Planned, Failure> {
-        let plan = probe(request)?.plan(request, lab);
+    let plan = |(request, refused): &Asked| -> Result<Planned, Failure> {
+        let plan = match refused {
+            Some(refusal) => Err(refusal.clone()),
+            None => probe(request)?.plan(request, lab),
+        };
         Ok((request.clone(), plan))
     };
-    requests.iter().map(plan).collect()
+    asked.iter().map(plan).collect()
 }
 
 fn probe(request: &Request) -> Result<Limited, Failure> {
@@ -328,6 +342,10 @@ fn finish(
     let exit = if exit == Exit::Done { exit_of_saving } else { exit };
     unwritten.into_iter().flatten().try_fold(exit, |_, failure| match failure {
         Failure::BrokenPipe => Err(failure),
+        Failure::Refused(refusal) => {
+            complain(&refusal.to_string());
+            Ok(Exit::Refused)
+        }
         Failure::Exit(exit, text) => {
             complain(&text);
             Ok(exit)

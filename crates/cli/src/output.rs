@@ -14,6 +14,8 @@ use crate::args::{ColorChoice, View};
 pub(crate) enum Failure {
     /// Nobody reads the output any more.
     BrokenPipe,
+    /// What was asked cannot be had here.
+    Refused(Refusal),
     /// One sentence, and the exit code that goes with it.
     Exit(Exit, String),
 }
@@ -32,7 +34,7 @@ impl Failure {
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Self::Exit(Exit::Refused, refusal.to_string())
+        Self::Refused(refusal)
     }
 }
 

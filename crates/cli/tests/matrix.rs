@@ -39,6 +39,25 @@ fn many_nodes_fit_eighty_columns() {
 }
 
 #[test]
+fn every_table_fits_eighty_columns() {
+    let wide = [
+        "--full",
+        "--op",
+        "latency,write.cached,read.random8,2:1.nt",
+        "--mixed",
+        "25,75",
+        "--weighted-interleave",
+        "sweep",
+    ];
+    let ran = User::new().run(&[&["matrix", "--simulate", EXPANDED, "--no-save"], &wide[..]].concat()).expect(0);
+    let (body, _) = ran.out.rsplit_once("\nclock ").unwrap();
+    let long: Vec<&str> = body.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(long.is_empty(), "{long:#?}\n{body}");
+    // And the mixed one in one piece.
+    assert_eq!(body.matches("of all\n").count(), 1, "{body}");
+}
+
+#[test]
 fn pairs_are_exported_as_the_hmat_has_them() {
     let user = User::new();
     let arguments = ["matrix", "--quick", "--simulate", EXPANDED, "--op", "latency,read,write", "--no-save", "--hmat"];
@@ -98,6 +117,7 @@ fn mistakes_are_told_with_what_helps() {
         (&["--cpu-node", "9"], 4, "no such node"),
         (&["--mem-node", "1", "--to", "1"], 2, "cannot be used with"),
         (&["--mixed", "0"], 2, "1..=99"),
+        (&["--hmat", "-", "--from", "llc"], 2, "pairs of nodes"),
         (&["--interleave", "0,7", "--policy", "interleave", "--cpu-node", "0"], 4, "no such node"),
         (&["--weighted-interleave", "0:1,7:1", "--policy", "weighted", "--cpu-node", "0"], 4, "no such node"),
     ] {

@@ -52,7 +52,11 @@ fn judge_value(step: &Step, seen: &Observation, quantum: Option<f64>, machine: &
             a if a.major_faults >= a.shots => "pages were being swapped in during every one",
             _ => "no window of them was undisturbed",
         };
-        verdict.invalid(ReasonCode::Disturbed, format!("{} shots, and {why}", account.shots));
+        let text = match account.shots {
+            0 => "no shot was finished".to_owned(),
+            shots => format!("{shots} shots, and {why}"),
+        };
+        verdict.invalid(ReasonCode::Disturbed, text);
         return;
     };
     if !value.is_finite() || value <= 0.0 {

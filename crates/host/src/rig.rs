@@ -23,6 +23,9 @@ use crate::worker::Worker;
 /// Indices kept from one allocation to the next: 256 MiB of them cover 4 GiB of lines.
 const CACHE_MOST: usize = 256 << 20;
 
+/// What a worker says that failed because another had.
+pub(crate) const FOLLOWED: &str = "another worker failed";
+
 /// What a worker answers to any job.
 type Answer = Result<Option<ThreadShot>, Refusal>;
 
@@ -200,6 +203,12 @@ impl Rig for LinuxRig<'_> {
             let shot = worker.shot(&gate, budget_ns, number);
             shot.map(Some).map_err(|why| Refusal::new("a shot", why, "measure again"))
         }));
+        // Of those that failed, the one that began it comes first: others only followed.
+        let followed = |reply: &Reply<Answer>| matches!(reply, Ok(Err(refusal)) if refusal.why == FOLLOWED);
+        let leader = replies.iter().position(|reply| !matches!(reply, Ok(Ok(_))) && !followed(reply));
+        if let Some((index, Ok(Err(refusal)))) = leader.and_then(|index| Some((index, replies.get(index)?))) {
+            return Err(Fault(format!("worker {index}: {}", refusal.why)));
+        }
         let mut threads = Vec::with_capacity(replies.len());
         for (index, reply) in replies.into_iter().enumerate() {
             match reply {

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
 use crate::region::{Region, pin_refused, stop_refusal};
+use crate::rig::FOLLOWED;
 use crate::share::{ShareWork, Watch};
 use crate::sys::{self, LineOrder, SharedLines, Usage};
 use crate::work::{Share, Work};
@@ -104,7 +105,7 @@ impl Worker {
                 let specs = kernels.iter().map(check::kernel).collect::<Result<Vec<_>, _>>()?;
                 LoadWork::new(&self.region, &specs, *pause_ns, self.share, &self.clock).map(Work::Load)
             }
-            (role, _) => SharedLines::new(&self.region.mapping).and_then(|lines| {
+            (role, _) => SharedLines::new(&self.region.mapping, self.region.bytes).and_then(|lines| {
                 let work = ShareWork::new(lines, role, self.share.of, self.seed);
                 work.map(Work::Share).ok_or_else(|| "not a role on shared lines".to_owned())
             }),
@@ -137,7 +138,7 @@ impl Worker {
         let stopped = &self.stopped;
         // Asked only by those who wait long: a shot that can begin is short.
         let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
-        let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { "another worker failed" };
+        let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { FOLLOWED };
         let opened = gate.arrive(|| clock.now(), wait).map_err(|_| why().to_owned())?;
         let before = Moment::start(&clock);
         let deadline = opened + clock.ticks(budget_ns);

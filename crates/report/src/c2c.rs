@@ -37,8 +37,10 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
     let told = |f: &&&Finding| style.verbose || f.metric != "c2c.relation" || f.labels.is(Labels::STATISTIC, "median");
-    // Modes say themselves what there is to doubt.
-    let told = |f: &&&Finding| told(f) && f.metric != "c2c.modes";
+    // Modes say themselves what there is to doubt, and an only pair says it for its relation.
+    let told = |f: &&&Finding| {
+        told(f) && f.metric != "c2c.modes" && !(f.metric == "c2c.relation" && f.labels.number(Labels::PAIRS) == Some(1))
+    };
     findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
     out + &reasons.render(style)
 }

@@ -13,7 +13,7 @@ use crate::text::{bullet, glued, hanging, heading};
 
 /// All that a matrix found, in tables of the style's width.
 pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) -> String {
-    let all = shown.take_all(|f| f.labels.is(Labels::PURPOSE, "matrix"));
+    let all = shown.take_all(|f| f.labels.is(Labels::PURPOSE, "matrix") && f.labels.get(Labels::FROM).is_some());
     let is_number = |f: &&&Finding| matches!(f.metric.as_str(), "latency" | "bandwidth");
     let numbers: Vec<&Finding> = all.iter().filter(is_number).copied().collect();
     let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
@@ -223,9 +223,9 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
     if mixed.is_empty() {
         return String::new();
     }
-    let heads = ["from", "to", "op"].map(|head| (head, Align::Left));
-    let numbers = ["all |local ", "all |remote ", "mixed ", "local |part ", "remote |part ", "mixed to|all local"];
-    let mut table = Table::new();
+    let heads = ["from", "remote|node", "op"].map(|head| (head, Align::Left));
+    let numbers = ["all |local ", "all |remote ", "mixed ", "local |part ", "remote |part ", "of all|local"];
+    let mut table = Table::new().gap(1);
     for (head, align) in heads.into_iter().chain(numbers.map(|head| (head, Align::Right))) {
         table = table.column(head, align);
     }
@@ -245,7 +245,7 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
         let share = f.labels.number(Labels::REMOTE).unwrap_or_default();
         table.row(vec![
             Cell::new(label(f, Labels::FROM)),
-            Cell::new(format!("node {} {share}%", node(f).unwrap_or_default())),
+            Cell::new(format!("{}, {share}%", node(f).unwrap_or_default())),
             Cell::new(label(f, Labels::OP)),
             number(local),
             number(remote),
@@ -256,7 +256,8 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
         ]);
     }
     let title = format!("The same threads with local, remote and mixed memory, {}", style.rate_unit());
-    let key = "percent = threads whose memory is remote";
+    let key =
+        "percent = threads whose memory is remote; of all local = the mixed total against that of all local threads";
     heading(&title, style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
 }
 

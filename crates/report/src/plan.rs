@@ -69,14 +69,18 @@ fn memory(plan: &Plan) -> String {
     }
 }
 
-/// Bytes a step puts on each node it names; spread evenly over several, as interleaving does.
+/// Bytes a step puts on each node it names, in the shares of its policy; evenly where those are the system's.
 fn by_node(step: &Step) -> BTreeMap<NodeId, u64> {
     let mut map: BTreeMap<NodeId, u64> = BTreeMap::new();
     for region in &step.setup.regions {
-        let nodes = region.nodes.len().max(1) as u64;
-        for node in region.nodes.iter() {
+        let mut shares = region.policy.shares(region.nodes.len());
+        if shares.is_empty() {
+            shares = vec![1; region.nodes.len()];
+        }
+        let round = shares.iter().map(|share| u64::from(*share)).sum::<u64>().max(1);
+        for (node, share) in region.nodes.iter().zip(shares) {
             let known = map.entry(node).or_default();
-            *known = known.saturating_add(region.bytes.0 / nodes);
+            *known = known.saturating_add(region.bytes.0 / round * u64::from(share));
         }
     }
     map

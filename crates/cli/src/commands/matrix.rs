@@ -1,6 +1,7 @@
 //! `tiermark matrix`.
 
 use tiermark_model::{Exit, Machine, Request};
+use tiermark_probes::matrix::Origin;
 
 use crate::args::{MatrixArgs, Simulation};
 use crate::measure::{self, Export, Job};
@@ -8,7 +9,10 @@ use crate::output::Failure;
 
 /// Runs the command.
 pub(crate) fn run(args: &MatrixArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let requests = |machine: &Machine, seed| requests(args, machine, seed);
+    if args.hmat.is_some() && args.from != Origin::Node {
+        return Err(Failure::usage("--hmat lists pairs of nodes; leave out --from, or --hmat"));
+    }
+    let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
     let job = Job { title: "matrix", args: &args.run, simulation, requests: &requests, share_time: false };
     let export = args.hmat.as_deref().map(|place| Export { place, text: &tiermark_report::hmat });
     measure::run_with(&job, export.as_slice())

@@ -9,7 +9,7 @@ use crate::output::Failure;
 
 /// Runs the command.
 pub(crate) fn run(args: &MlpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let requests = |machine: &Machine, seed| requests(args, machine, seed);
+    let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
     measure::run(&Job { title: "mlp", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 

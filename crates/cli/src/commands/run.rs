@@ -1,9 +1,10 @@
 //! `tiermark run`: a plan, from its first experiment to its last.
 
-use tiermark_model::{Exit, Machine, Request};
+use serde_json::Value;
+use tiermark_model::{Effort, Exit, Machine, Request, Scope};
 
 use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
-use crate::measure::{self, Job};
+use crate::measure::{self, Asked, Job};
 use crate::output::Failure;
 use crate::plans;
 
@@ -15,9 +16,17 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
             inherit(place, &args.run.place);
         }
     }
-    let requests = |machine: &Machine, seed: u64| -> Result<Vec<Request>, Failure> {
-        let each = plan.experiments.iter().map(|e| super::requests(&e.command, machine, seed));
-        Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+    let requests = |machine: &Machine, seed: u64| -> Result<Vec<Asked>, Failure> {
+        let mut all = Vec::new();
+        for experiment in &plan.experiments {
+            match super::requests(&experiment.command, machine, seed) {
+                Ok(requests) => all.extend(measure::asked(requests)),
+                // What this machine lacks takes one experiment and not the plan.
+                Err(Failure::Refused(refusal)) => all.push((nothing(&experiment.probe, seed), Some(refusal))),
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(all)
     };
     measure::run(&Job { title: &plan.name, args: &args.run, simulation, requests: &requests, share_time: true })
 }
@@ -29,4 +38,10 @@ fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
     own.page = own.page.or(run.page);
     own.max_mem = own.max_mem.or(run.max_mem);
     own.precision = own.precision.or(run.precision);
+}
+
+/// The request that an experiment would have made.
+fn nothing(probe: &str, seed: u64) -> Request {
+    let scope = Scope::default();
+    Request { probe: probe.to_owned(), scope, effort: Effort::Standard, precision: None, seed, params: Value::Null }
 }

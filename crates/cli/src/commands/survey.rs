@@ -16,7 +16,7 @@ pub(crate) fn run(args: &SurveyArgs, simulation: &Simulation) -> Result<Exit, Fa
         let scope = measure::scope(&args.run.place, machine)?;
         let mut requests = survey::requests(args.effort(), &scope, args.run.place.precision, seed);
         requests.iter_mut().for_each(share_time);
-        Ok(requests)
+        Ok(measure::asked(requests))
     };
     measure::run(&Job { title: "survey", args: &args.run, simulation, requests: &requests, share_time: false })
 }

@@ -50,6 +50,8 @@ pub(crate) struct PlanFile {
 /// One experiment of a plan.
 #[derive(Debug)]
 pub(crate) struct Planned {
+    /// Id of its probe.
+    pub(crate) probe: String,
     /// The command it stands for, ready to run.
     pub(crate) command: Command,
     /// The same in words, as one would type it.
@@ -133,7 +135,7 @@ fn experiment(entry: &Spanned<DeValue<'_>>, at: &dyn Fn(usize) -> usize) -> Resu
         );
         return Err(Mistake { line: at(value.span().start), text });
     }
-    let (mut words, mut note) = (vec![probe], None);
+    let (mut words, mut note) = (vec![probe.clone()], None);
     for (key, value) in table.iter().filter(|(key, _)| key.get_ref() != PROBE) {
         let (line, name) = (at(key.span().start), key.get_ref().as_ref());
         if name == NOTE {
@@ -154,7 +156,7 @@ fn experiment(entry: &Spanned<DeValue<'_>>, at: &dyn Fn(usize) -> usize) -> Resu
         parse(&words).map_err(|why| Mistake { line, text: format!("{name}: {why}") })?;
     }
     let command = parse(&words).map_err(|why| Mistake { line: start, text: why })?;
-    Ok(Planned { command, line: shown(&words), note })
+    Ok(Planned { probe, command, line: shown(&words), note })
 }
 
 /// The words of a long option; none for `false`.

@@ -11,12 +11,14 @@ use tiermark_model::Exit;
 use crate::output::Failure;
 
 /// The built-in plans, in the order they are listed.
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 7] = [
     ("quick", include_str!("../../plans/quick.toml")),
+    ("standard", include_str!("../../plans/standard.toml")),
+    ("full", include_str!("../../plans/full.toml")),
+    ("link-saturation", include_str!("../../plans/link-saturation.toml")),
     ("placement-matrix", include_str!("../../plans/placement-matrix.toml")),
     ("hierarchy", include_str!("../../plans/hierarchy.toml")),
     ("numa-latency", include_str!("../../plans/numa-latency.toml")),
-    ("link-saturation", include_str!("../../plans/link-saturation.toml")),
 ];
 
 /// The texts of the built-in plans, by name.

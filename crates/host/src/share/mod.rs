@@ -14,6 +14,7 @@ use tiermark_model::{LineState, PingOp, Refusal, Role, Setup};
 
 use crate::clock::Clock;
 use crate::gate::StartGate;
+use crate::rig::FOLLOWED;
 use crate::sys::{self, SharedLines};
 
 /// Lines that are used are at least this far apart: adjacent-line prefetchers pair lines of 64 bytes, and some Arm cores
@@ -95,7 +96,7 @@ impl Watch<'_> {
             return Err("the run was stopped".to_owned());
         }
         if self.gate.is_broken() {
-            return Err("another worker failed".to_owned());
+            return Err(FOLLOWED.to_owned());
         }
         if self.clock.now() > self.deadline + self.clock.ticks(PATIENCE_NS) {
             return Err(format!("its partner on another cpu did not answer for {} s", PATIENCE_NS / 1e9));

@@ -10,21 +10,25 @@ use super::Mapping;
 #[derive(Debug)]
 pub(crate) struct SharedLines {
     mapping: Arc<Mapping>,
+    bytes: usize,
 }
 
 impl SharedLines {
-    /// Enters a mapping.
+    /// Enters the first `bytes` bytes of a mapping.
     ///
     /// # Errors
-    /// In words, when it holds a chain or kernels work on it.
-    pub(crate) fn new(mapping: &Arc<Mapping>) -> Result<Self, String> {
+    /// In words, when it is shorter, holds a chain, or kernels work on it.
+    pub(crate) fn new(mapping: &Arc<Mapping>, bytes: usize) -> Result<Self, String> {
+        if bytes > mapping.len() {
+            return Err(format!("{bytes} bytes of lines in {}", mapping.len()));
+        }
         mapping.enter_shared()?;
-        Ok(Self { mapping: Arc::clone(mapping) })
+        Ok(Self { mapping: Arc::clone(mapping), bytes })
     }
 
     /// Bytes there are.
     pub(crate) fn len(&self) -> usize {
-        self.mapping.len()
+        self.bytes
     }
 
     /// The word at an offset.
@@ -60,7 +64,8 @@ mod tests {
     #[test]
     fn atomics_and_all_else_exclude_each_other() {
         let mapping = Arc::new(Mapping::reserve(8192, 4096).unwrap());
-        let (first, second) = (SharedLines::new(&mapping).unwrap(), SharedLines::new(&mapping).unwrap());
+        let enter = || SharedLines::new(&mapping, 8192);
+        let (first, second) = (enter().unwrap(), enter().unwrap());
         first.word(128).store(7, Ordering::Relaxed);
         second.flush(128);
         assert_eq!(second.word(128).load(Ordering::Relaxed), 7);
@@ -71,7 +76,7 @@ mod tests {
         assert!(mapping.enter(true).is_err());
         drop(second);
         mapping.enter(true).unwrap();
-        assert!(SharedLines::new(&mapping).is_err());
+        assert!(enter().is_err() && SharedLines::new(&mapping, 8193).is_err());
         mapping.leave(true);
         mapping.fill(128, 8, |words| assert_eq!(words, [7]));
     }
@@ -80,6 +85,6 @@ mod tests {
     #[should_panic(expected = "8192+8 of 8192")]
     fn no_word_lies_outside() {
         let mapping = Arc::new(Mapping::reserve(8192, 4096).unwrap());
-        SharedLines::new(&mapping).unwrap().word(8192);
+        SharedLines::new(&mapping, 8192).unwrap().word(8192);
     }
 }

@@ -19,6 +19,8 @@ const GAP: f64 = 1.3;
 const GROUP: f64 = 0.05;
 /// The same of the shots of one pair: disturbed ones, too few to count, are longer as well.
 const MODE: f64 = 0.2;
+/// Of fewer shots nothing is said: one of five may be chance, two of six less so.
+const LEAST: usize = 6;
 
 /// All findings, the most general first.
 pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
@@ -101,6 +103,9 @@ fn unlike(sorted: &[f64]) -> Option<String> {
 
 /// The verdict on a median over pairs.
 fn pooled(of: &[&Observation], measured: usize) -> Verdict {
+    if let [only] = of {
+        return only.verdict.clone();
+    }
     let mut verdict = Verdict::trusted();
     if measured == 0 {
         // All have the same kind of trouble, or the first names one.
@@ -113,11 +118,7 @@ fn pooled(of: &[&Observation], measured: usize) -> Verdict {
         let reason = doubted.first().and_then(|o| o.verdict.reasons.first());
         let code = reason.map_or(ReasonCode::Imprecise, |reason| reason.code);
         let why = reason.map_or_else(String::new, |reason| format!(" ({})", reason.text));
-        let text = match of.len() {
-            1 => format!("its only pair is not trusted{why}"),
-            all => format!("{} of {all} pairs are not trusted{why}", doubted.len()),
-        };
-        verdict.suspect(code, text);
+        verdict.suspect(code, format!("{} of {} pairs are not trusted{why}", doubted.len(), of.len()));
     }
     verdict
 }
@@ -153,11 +154,14 @@ impl Groups {
 fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
     let mut values: Vec<f64> = observation.samples.iter().map(|s| s.value).collect();
     values.sort_by(f64::total_cmp);
+    if values.len() < LEAST {
+        return None;
+    }
     let groups = Groups::of(&values, MODE)?;
     let ratio = groups.far.1 / groups.near.1;
     let mut found = derived(observation, "c2c.modes", observation.labels.clone(), ratio, Unit::Ratio);
     let why = match lab.machine.system.hypervisor {
-        Some(_) => "the hypervisor seems to move the cpus between cores",
+        Some(_) => "as where a hypervisor moves the cpus between cores",
         None => "something changed while it was measured",
     };
     found.note = Some(format!("{}; {why}", groups.words("shots")));

@@ -16,6 +16,8 @@ use crate::steps::{check_node, max_seconds, once, scope_cpus};
 const PRECISION: f64 = 0.03;
 /// Bytes of shared lines: 512 places to draw lines from.
 const SHARED: Bytes = Bytes(64 * KIB);
+/// So few pairs are measured as long as anything else: some seconds in all.
+const FEW: usize = 64;
 /// Share of the time allowed that the pairs of a matrix may be expected to take: the others need theirs, and pairs that scatter
 /// ask for more allocations.
 const PAIRS_SHARE: f64 = 0.5;
@@ -54,10 +56,15 @@ impl<'a> Planner<'a> {
         let choice = choose(self.lab.machine, &self.cpus, &self.most(&all, ops.len(), &others), self.request.seed);
         plan.rules.push(choice.rule(self.cpus.len()));
         let speakers = choice.speakers();
+        let stop = if choice.pairs.len() * ops.len() <= FEW { self.stop() } else { self.pair_stop() };
         for op in &ops {
             for pair in &choice.pairs {
                 let phase = u8::from(!speakers.contains(pair));
-                plan.steps.push(Step { phase, ..self.trip("pair", *op, *pair, self.request.scope.mem_node, None) });
+                plan.steps.push(Step {
+                    phase,
+                    stop,
+                    ..self.trip("pair", *op, *pair, self.request.scope.mem_node, None)
+                });
             }
         }
         for pair in speakers {
@@ -225,9 +232,8 @@ impl<'a> Planner<'a> {
             page: self.request.scope.page.unwrap_or(PageKind::Base),
             layout: Layout::Shared,
         };
-        let stop = if labels.is(Labels::PURPOSE, "pair") { self.pair_stop() } else { self.stop() };
         let setup = Setup { regions: vec![region], threads, seed: self.request.seed };
-        Step { id, phase: 0, labels, metric: Metric::Latency, setup, stop }
+        Step { id, phase: 0, labels, metric: Metric::Latency, setup, stop: self.stop() }
     }
 
     fn precision(&self) -> f64 {

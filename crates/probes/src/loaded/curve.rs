@@ -2,7 +2,7 @@
 
 use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Unit, Verdict, format_gbs, format_ns};
 
-use super::pauses::{Point, by_pressure, knee_of, rising};
+use super::pauses::{Point, by_pressure, knee_of, monotone, rising};
 use super::planner::{Family, LOAD};
 use crate::ladder::{derived, with_purpose};
 
@@ -130,7 +130,7 @@ impl Reading<'_> {
 
     /// The bandwidth up to which latency stays below a target, between measured points on a straight line.
     fn at_target(&self, target: f64) -> Option<Finding> {
-        let points = rising(&self.plain());
+        let points = monotone(&rising(&self.plain()));
         let (first, last) = (*points.first()?, *points.last()?);
         let labels = |f: Finding| Finding { labels: f.labels.text(Labels::STATISTIC, format!("{target} ns")), ..f };
         if first.latency > target {

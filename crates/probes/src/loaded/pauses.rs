@@ -1,6 +1,6 @@
 //! Where the next points of a curve of latency over bandwidth go. Pure.
 
-use tiermark_stats::{Curve, XScale, knee};
+use tiermark_stats::{Curve, XScale, isotonic, knee};
 
 /// A point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,6 +40,15 @@ pub(crate) fn rising(points: &[Point]) -> Vec<Point> {
     kept
 }
 
+/// The same points with latencies that never fall as the rate rises: more load makes no access faster, so what falls is noise.
+pub(crate) fn monotone(rising: &[Point]) -> Vec<Point> {
+    let latencies = isotonic(&rising.iter().map(|p| p.latency).collect::<Vec<_>>());
+    let raised = |latencies: Vec<f64>| {
+        rising.iter().zip(latencies).map(|(point, latency)| Point { latency, ..*point }).collect()
+    };
+    latencies.map_or_else(|| rising.to_vec(), raised)
+}
+
 /// Points in order of rising pressure: no load first, then by falling pause.
 pub(crate) fn by_pressure(points: &[Point]) -> Vec<Point> {
     let mut ordered = points.to_vec();
@@ -53,11 +62,12 @@ pub(crate) fn by_pressure(points: &[Point]) -> Vec<Point> {
 pub(crate) fn knee_of(points: &[Point]) -> Option<Point> {
     let mut rising = rising(points);
     rising.retain(|point| point.pause.is_some());
-    let (first, last) = (rising.first()?, rising.last()?);
+    let smooth = monotone(&rising);
+    let (first, last) = (smooth.first()?, smooth.last()?);
     if last.latency < LOADED * first.latency {
         return None;
     }
-    let curve: Vec<(f64, f64)> = rising.iter().map(|p| (p.rate, p.latency)).collect();
+    let curve: Vec<(f64, f64)> = smooth.iter().map(|p| (p.rate, p.latency)).collect();
     let found = knee(&curve, Curve::ConvexIncreasing, XScale::Linear, SENSITIVITY)?;
     (found.distance >= MARKED).then(|| rising[found.index])
 }
