@@ -9,7 +9,8 @@ fn matrix(text: &str, title: &str) -> Vec<Vec<f64>> {
     let lines =
         text.lines().skip_while(|line| !line.starts_with(title)).skip_while(|line| !line.starts_with("Numa node"));
     let rows = lines.skip(1).take_while(|line| !line.trim().is_empty());
-    rows.map(|row| row.split_whitespace().skip(1).map(|cell| cell.parse().unwrap()).collect()).collect()
+    let cells = |row: &str| row.split_whitespace().skip(1).map(|cell| cell.parse().unwrap_or(f64::NAN)).collect();
+    rows.map(cells).collect()
 }
 
 #[test]
