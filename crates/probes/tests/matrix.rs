@@ -216,6 +216,13 @@ fn remote_memory_is_farther_and_slower() {
         assert!(value(&run, "latency", from, far) > 1.5 * value(&run, "latency", from, near));
         assert!(value(&run, "read", from, far) < value(&run, "read", from, near));
     }
+    let far: Vec<&Finding> = run.findings.iter().filter(|f| f.metric == "matrix.far").collect();
+    assert_eq!(far.len(), 2 * 2, "{far:?}");
+    for found in far {
+        let slower = found.value.unwrap();
+        assert!(if found.labels.is(Labels::OP, "latency") { slower > 1.5 } else { slower < 1.0 }, "{found:?}");
+        assert!(found.interval.unwrap().low < slower && found.note.as_deref() == Some("at distance 21"));
+    }
     // Mixed placement gives the rates of both groups, which add up to the whole.
     let mixed = run.observations.iter().find(|o| o.labels.is(Labels::POLICY, "mixed")).unwrap();
     let parts: f64 = mixed.parts.iter().map(|p| p.value.unwrap()).sum();
@@ -229,7 +236,7 @@ fn remote_memory_is_farther_and_slower() {
 #[test]
 fn even_machines_have_no_uneven_pairs() {
     let run = run(large(), Effort::Quick, Value::Null);
-    let pairs: Vec<&Finding> = run.findings.iter().filter(|f| f.metric.starts_with("matrix.")).collect();
+    let pairs: Vec<&Finding> = run.findings.iter().filter(|f| f.labels.get(Labels::AGAINST).is_some()).collect();
     // The widest of each operation is told all the same.
     assert_eq!(pairs.len(), 2, "{pairs:?}");
     assert!(pairs.iter().all(|f| f.note.as_ref().is_some_and(|note| note.contains("no two directions"))), "{pairs:?}");

@@ -24,6 +24,7 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) ->
     for (work, group) in by_work(&cells) {
         out.push_str(&square(&work, &group, machine, style));
     }
+    out.push_str(&far(&of_metric(&all, "matrix.far"), style));
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
         spread.into_iter().partition(|f| f.labels.is(Labels::POLICY, "mixed"));
     out.push_str(&policies(&spread, &cells, style));
@@ -144,6 +145,44 @@ fn below(cells: &[&Finding], style: &Style) -> String {
     let widest = cells.iter().filter_map(half).filter(|half| half.is_finite()).reduce(f64::max);
     words.extend(widest.map(|half| format!("widest interval {}{}", style.glyph("±", "+-"), percent(half))));
     if words.is_empty() { String::new() } else { hanging("  ", &words.join("; "), Ink::Dim, style) }
+}
+
+/// Far memory against each row's own: times the latency, shares of the bandwidth.
+fn far(findings: &[&Finding], style: &Style) -> String {
+    /// More rows repeat one another.
+    const ROWS: usize = 8;
+    if findings.is_empty() {
+        return String::new();
+    }
+    let works = distinct(findings.iter().map(|f| work(f)));
+    let spans = distinct(works.iter().map(|(_, span)| span.as_str()).filter(|span| !matches!(*span, "" | "one"))).len();
+    let mut table = Table::new().column("from", Align::Left).column("to", Align::Left);
+    for (op, span) in &works {
+        let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
+        table = table.column(&head, Align::Right);
+    }
+    let rows = distinct(findings.iter().map(|f| (label(f, Labels::FROM), node(f))));
+    let shown = if style.verbose { rows.len() } else { rows.len().min(ROWS) };
+    for (from, to) in &rows[..shown] {
+        let here: Vec<&&Finding> =
+            findings.iter().filter(|f| (label(f, Labels::FROM), node(f)) == (*from, *to)).collect();
+        let distance = here.iter().find_map(|f| f.note.as_deref()).unwrap_or_default();
+        let to = to.map_or_else(String::new, |node| format!("node {node} {distance}"));
+        let mut line = vec![Cell::new(from), Cell::new(to)];
+        for column in &works {
+            let cell = here.iter().find(|f| work(f) == *column);
+            let show = |v: f64| if column.0 == "latency" { format!("{}{v:.2}", style.times()) } else { percent(v) };
+            line.push(cell.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, style)));
+        }
+        table.row(line);
+    }
+    let left = rows.len() - shown;
+    let more = if left > 0 {
+        hanging("  ", &format!("and {left} more, with --verbose"), Ink::Dim, style)
+    } else {
+        String::new()
+    };
+    heading("Far memory against the row's own", style) + &table.render(style) + &more
 }
 
 /// How the memory of a row of the policies table lies.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Bytes, Finding, Grade, IdSet, Interval, Labels, Machine, Observation, ReasonCode, Unit, Verdict, format_gbs,
+    Bytes, Finding, Grade, IdSet, Interval, Labels, Machine, NodeId, Observation, ReasonCode, Unit, Verdict, format_gbs,
 };
 
 use super::groups::Group;
@@ -90,12 +90,39 @@ fn plain<'a>(of: &'a Observation, observations: &'a [Observation]) -> impl Itera
     observations.iter().filter(move |o| o.labels.get(Labels::POLICY).is_none() && alike(of, o))
 }
 
+/// Every row's far memory, one node of each kind, against its own.
+pub(super) fn far(observations: &[Observation], groups: &[Group], targets: &IdSet, machine: &Machine) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for group in groups {
+        let row = || {
+            observations
+                .iter()
+                .filter(|o| o.labels.get(Labels::POLICY).is_none() && o.labels.is(Labels::FROM, &group.name))
+        };
+        for node in group.far_kinds(targets, machine) {
+            for cell in row().filter(|o| node_of(o) == Some(node)) {
+                let own = row().find(|o| alike(o, cell) && node_of(o).is_some_and(|node| group.homes.contains(node)));
+                let against = own.and_then(|own| ratio("matrix.far", cell.labels.clone(), cell, own));
+                found.extend(against.map(|mut one| {
+                    one.note = group.distance(node, machine).map(|distance| format!("at distance {distance}"));
+                    one
+                }));
+            }
+        }
+    }
+    found
+}
+
+/// The node of a cell.
+fn node_of(observation: &Observation) -> Option<NodeId> {
+    observation.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok())
+}
+
 /// Every mixed total against all threads on local memory.
 pub(super) fn mixed(observations: &[Observation], groups: &[Group]) -> Vec<Finding> {
     let is_mixed = |o: &&Observation| o.labels.is(Labels::POLICY, "mixed");
     let against = |o: &Observation| {
         let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
-        let node_of = |o: &Observation| o.labels.number(Labels::NODE).and_then(|n| u32::try_from(n).ok());
         let local = plain(o, observations).find(|o| node_of(o).is_some_and(|node| group.homes.contains(node)))?;
         let remote = plain(o, observations).find(|cell| node_of(cell) == node_of(o));
         let mut found = ratio("mixed.against_local", o.labels.clone(), o, local)?;

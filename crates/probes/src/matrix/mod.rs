@@ -112,6 +112,7 @@ impl Probe for Matrix {
         let observations = findings::of_memory(observations, lab.machine);
         let mut found = findings::cells(&observations);
         found.extend(findings::parts(&observations));
+        found.extend(findings::far(&observations, &planner.groups, &planner.targets, lab.machine));
         found.extend(uneven::uneven(&observations, &planner.groups, lab.machine));
         found.extend(findings::mixed(&observations, &planner.groups));
         found.extend(findings::best_weights(&observations));
