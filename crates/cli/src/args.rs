@@ -213,6 +213,15 @@ pub(crate) enum Units {
     Iec,
 }
 
+/// The layout of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Text,
+    /// mlc-compatible: matrices, peaks, loaded latency and transfers as parsers of such logs expect them
+    Mlc,
+}
+
 /// How things are shown.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "View")]
@@ -313,6 +322,9 @@ pub(crate) struct ResultArgs {
     /// Write events as they happen, one JSON object a line, to standard output (-) or a file
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) jsonl: Option<String>,
+    /// Layout of the report on standard output
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
     /// Do not save the run
     #[arg(long)]
     pub(crate) no_save: bool,
@@ -483,6 +495,9 @@ pub(crate) struct ShowArgs {
     /// whose name ends in .csv holds curves in the layout of the Mess benchmark
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
+    /// Layout of the report
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    pub(crate) format: Format,
     /// Print the document instead of the report
     #[arg(long)]
     pub(crate) json: bool,

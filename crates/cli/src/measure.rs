@@ -326,7 +326,7 @@ fn finish(
     ];
     unwritten.extend(sinks.exports.into_iter().map(|(place, text)| place.write(&text(run)).err()));
     if measured && !to_stdout {
-        output::print(&tiermark_report::run(run, &output::style(&args.view)))?;
+        output::print(&output::report(run, result.format, &args.view))?;
     }
     if let Some(path) = saved.filter(|_| !result.quiet) {
         tell(said_of_saving(&path, &run.id, output::style(&args.view).width));

@@ -4,10 +4,10 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 
-use tiermark_model::{Exit, Refusal};
+use tiermark_model::{Exit, Refusal, Run};
 use tiermark_report::Style;
 
-use crate::args::{ColorChoice, View};
+use crate::args::{ColorChoice, Format, View};
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -115,6 +115,14 @@ pub(crate) fn tell(text: impl fmt::Display) {
 pub(crate) fn complain(text: &str) {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     tell(format_args!("tiermark: error: {text}"));
+}
+
+/// A run in the layout asked for.
+pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
+    match format {
+        Format::Text => tiermark_report::run(run, &style(view)),
+        Format::Mlc => tiermark_report::mlc(run),
+    }
 }
 
 /// How views are rendered on standard output.

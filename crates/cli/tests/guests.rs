@@ -273,6 +273,38 @@ fn four_nodes_of_two_sockets() {
 
 #[test]
 #[ignore = "boots a guest: ./test"]
+fn shared_lines_have_their_home_where_it_was_asked() {
+    // One cpu of each of three nodes: two in one socket, one in the other.
+    let left = guest(
+        "4node",
+        &format!(
+            "run c2c tiermark c2c {BASE} --cpus 0,2,4 --json=c2c.json
+             run elsewhere tiermark c2c {BASE} --cpus 0,2 --mem-node 3 --json=elsewhere.json
+             run alone tiermark c2c {BASE} --cpus 5"
+        ),
+    );
+    let run = left.json("c2c.json");
+    let node_of = |cpu: &Value| cpu.as_u64().map(|cpu| cpu / 2);
+    let mut homes: Vec<(String, String)> = Vec::new();
+    for seen in observations(&run).into_iter().filter(|o| o["placement"].is_object()) {
+        let labels = &seen["labels"];
+        let home = labels["node"].as_u64().or(node_of(&labels["from"])).unwrap_or(0);
+        assert!(pages(seen).keys().eq([&home]), "{}: {}", seen["step"], seen["placement"]);
+        assert_eq!(seen["placement"]["on_target"].as_f64(), Some(1.0), "{seen}");
+        if label(seen, "purpose") == "home" {
+            homes.push((label(seen, "relation").to_owned(), label(seen, "home").to_owned()));
+        }
+    }
+    homes.sort();
+    let wanted = [("remote", "second"), ("remote", "third"), ("socket", "second"), ("socket", "third")];
+    assert_eq!(homes, wanted.map(|(relation, home)| (relation.to_owned(), home.to_owned())));
+    let proven = |o: &&Value| o["placement"].is_object();
+    assert!(observations(&left.json("elsewhere.json")).into_iter().filter(proven).all(|o| pages(o).keys().eq([&3])));
+    assert_eq!(left.code("alone"), 4);
+}
+
+#[test]
+#[ignore = "boots a guest: ./test"]
 fn eight_nodes_of_two_sockets() {
     let left = guest(
         "8node",

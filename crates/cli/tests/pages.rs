@@ -33,6 +33,28 @@ fn the_schema_is_the_committed_one() {
 }
 
 #[test]
+fn the_page_of_plans_is_what_the_plans_say() {
+    let user = User::new();
+    let list = user.run(&["plan", "list"]).expect(0).out;
+    let mut page = "# Plans\n\nThe built-in plans, as `tiermark plan show NAME` prints them; `--toml` prints the file, to copy and change.\n".to_owned();
+    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
+        let shown = user.run(&["plan", "show", name]).expect(0).out;
+        let (title, rest) = shown.split_once("\n\n").unwrap();
+        let (about, commands) = rest.trim_end().rsplit_once("\n\n").map_or((rest, ""), |_| {
+            let at = rest.find("\n\n# ").or_else(|| rest.find("\n\ntiermark ")).unwrap();
+            (&rest[..at], rest[at..].trim())
+        });
+        let commands: Vec<String> = commands.lines().map(|line| format!("    {line}").trim_end().to_owned()).collect();
+        page.push_str(&format!("\n## {title}\n\n{}\n\n{}\n", about.trim(), commands.join("\n")));
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PLANS.md");
+    if std::env::var_os("TIERMARK_BLESS").is_some() {
+        fs::write(&file, &page).unwrap();
+    }
+    assert!(fs::read_to_string(&file).unwrap_or_default() == page, "docs/PLANS.md has drifted: TIERMARK_BLESS=1 writes it");
+}
+
+#[test]
 fn every_command_and_probe_has_help() {
     let user = User::new();
     let commands = user.run(&["list", "commands"]).expect(0).out;

@@ -74,6 +74,28 @@ fn cores_talk_to_each_other() {
 }
 
 #[test]
+fn loads_are_counted_beside_the_chase() {
+    let user = User::new();
+    let arguments = ["loaded", "--quick", "--force", "--allow-partial", "--max-time=25", "--json=loaded.json"];
+    if user.run(&["machine", "--json"]).expect(0).json()["allowed_cpus"] == "0" {
+        assert!(user.run(&arguments).expect(4).err.contains("one core"));
+        return;
+    }
+    user.run(&arguments).expect(0);
+    let run = document(&user.path("loaded.json"));
+    let observations = run["experiments"][0]["observations"].as_array().unwrap();
+    let points: Vec<_> = observations.iter().filter(|o| o["labels"]["purpose"] == "load").collect();
+    assert!(points.len() >= 6, "{} points", points.len());
+    for point in points.iter().filter(|o| o["value"].is_number()) {
+        let (latency, load) = (point["value"].as_f64().unwrap(), &point["parts"][0]);
+        assert_eq!(load["name"], "load", "{point}");
+        // From a cache's latency to a swap's, and no more than any memory has: whatever else runs here.
+        assert!((5.0..100_000.0).contains(&latency), "{latency} ns");
+        assert!(load["value"].as_f64().is_some_and(|rate| (1e3..1e14).contains(&rate)), "{load}");
+    }
+}
+
+#[test]
 fn the_line_of_this_machine_is_found() {
     let user = User::new();
     // Enough for the first steps, whatever else runs: the line is among them.

@@ -148,6 +148,14 @@ fn curves_are_written_and_read_back() {
     let seen = run["experiments"][0]["observations"].as_array().unwrap();
     let points = seen.iter().filter(|o| o["labels"]["purpose"] == "load").count();
     assert!(points >= 12 && text.lines().count() == points + 1, "{points} points: {text}");
+    // Each row has its observation's numbers: GB/s in the fourth column, ns in the eighth.
+    for row in text.lines().skip(1) {
+        let fields: Vec<f64> = row.split(',').skip(1).map(|field| field.parse().unwrap()).collect();
+        let here = seen.iter().find(|o| o["labels"]["pause"].as_f64() == Some(fields[1])).unwrap();
+        assert_eq!(here["value"].as_f64(), Some(fields[6]), "{row}");
+        let rate = here["parts"][0]["value"].as_f64().unwrap();
+        assert!((fields[2] * 1e9 / rate - 1.0).abs() < 1e-9, "{row}");
+    }
     let shown = user.run(&["show", "curve.csv"]).expect(0).out;
     assert!(shown.contains(&format!("{points} points of 1 curves")), "{shown}");
     let printed =

@@ -82,8 +82,6 @@ impl Labels {
     pub const RELATION: &'static str = "relation";
     /// What went on beside the measurement.
     pub const BESIDE: &'static str = "beside";
-    /// Bytes from one node of a chain to the next.
-    pub const STRIDE: &'static str = "stride";
     /// How many nodes a chain has.
     pub const LENGTH: &'static str = "length";
 

@@ -221,9 +221,7 @@ impl<'a> Planner<'a> {
         let step = |pitch: u64, page: PageKind| {
             let layout = ChainLayout::Scatter(pitch);
             let chase = Chase { purpose: "shape", bytes: pages * pitch, layout, page, chains: 1 };
-            let mut step = self.chaser.step(&chase, self.chaser.shape());
-            step.labels = step.labels.whole(Labels::LENGTH, pages);
-            step
+            self.chaser.step(&chase, self.chaser.shape())
         };
         [step(pitch(bytes), page), step(LINE, self.packed)]
     }
@@ -245,8 +243,8 @@ impl<'a> Seen<'a> {
         let mut points: Vec<(u64, &Observation, &Observation)> = with_purpose(observations, "shape")
             .filter(|o| of(o, &apart) && o.labels.is(Labels::PAGE, &page.to_string()))
             .filter_map(|o| {
-                let pages = o.labels.number(Labels::LENGTH)?;
-                let same = |p: &&Observation| of(p, &packed) && p.labels.number(Labels::LENGTH) == Some(pages);
+                let pages = o.labels.size()?.0 / pitch(bytes);
+                let same = |p: &&Observation| of(p, &packed) && p.labels.size() == Some(Bytes(pages * LINE));
                 Some((pages, o, with_purpose(observations, "shape").find(same)?))
             })
             .collect();

@@ -6,7 +6,7 @@ use tiermark_history::{DocumentError, LoadError, MAX_DOCUMENT_BYTES, parse};
 use tiermark_model::{Exit, Run};
 
 use crate::args::ShowArgs;
-use crate::output::{Failure, print, style};
+use crate::output::{Failure, print, report, style};
 use crate::{orphans, shell};
 
 /// Runs the command.
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.redact {
         run = tiermark_report::redact(&run);
     }
-    let text = if args.json { tiermark_report::json(&run) } else { tiermark_report::run(&run, &style(&args.view)) };
+    let text = if args.json { tiermark_report::json(&run) } else { report(&run, args.format, &args.view) };
     print(&text).map(|()| Exit::Done)
 }
 

@@ -10,8 +10,9 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use crate::args::{Cli, Command};
 
 /// Options that belong to the whole run and not to one of its experiments.
-const OF_THE_RUN: [&str; 18] = [
+const OF_THE_RUN: [&str; 19] = [
     "csv",
+    "format",
     "json",
     "jsonl",
     "hmat",

@@ -302,7 +302,6 @@ pub(crate) fn example_run() -> Run {
                 steps,
                 rules: vec!["buffer 128 MiB = 4 x (32 MiB L3)".into()],
                 refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],
-                later_seconds: 0.0,
                 max_seconds: 15.0,
                 later_seconds: 0.0,
             },

@@ -1,0 +1,174 @@
+//! An mlc-compatible layout: matrices, peak bandwidths, loaded latency and cache-to-cache blocks as text that existing
+//! parsers of such logs read.
+//!
+//! The layout is known from public logs: block titles, tabs between columns, MB/s of 10⁶ bytes, ns with one decimal. What a run
+//! did not measure is left out; what was measured and is invalid is `-`. The numbers are this tool's, taken by its
+//! methods, and are not comparable with those of another tool of that layout.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{Labels, Observation, Run};
+
+use crate::text::clean;
+
+/// Lines of the peak block: title, and the names of the mixes that are meant.
+const PEAKS: [(&str, &[&str]); 5] = [
+    ("ALL Reads        ", &["read"]),
+    ("3:1 Reads-Writes ", &["3:1"]),
+    ("2:1 Reads-Writes ", &["2:1"]),
+    ("1:1 Reads-Writes ", &["1:1"]),
+    ("Stream-triad like", &["triad"]),
+];
+/// Said of every block of rates.
+const UNIT: &str = "Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)\n";
+/// The line that says which threads were used.
+const THREADS: &str = "Using one thread of each core unless the run was told otherwise\n";
+
+/// Renders a run.
+pub fn mlc(run: &Run) -> String {
+    let seen: Vec<&Observation> = run.observations().collect();
+    let mut out = format!("tiermark {} - mlc-compatible layout\n", clean(&run.tool.version));
+    if let Some(name) = &run.simulated {
+        out.push_str(&format!("SIMULATED machine '{}': nothing was measured\n", clean(name)));
+    }
+    out.push_str(&format!("Command line parameters: {}\n", clean(&run.command[run.command.len().min(1)..].join(" "))));
+    let blocks = [idle(&seen), peaks(&seen), rates(&seen), loaded(&seen), transfers(&seen, run)];
+    blocks.iter().flatten().for_each(|block| out.push_str(&format!("\n{block}")));
+    out
+}
+
+/// A number with one decimal, or a dash.
+fn cell(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"))
+}
+
+/// The node that a row of the matrix begins at.
+fn from_node(observation: &Observation) -> Option<u64> {
+    observation.labels.get(Labels::FROM)?.strip_prefix("node:")?.parse().ok()
+}
+
+/// Cells of the plain matrix of one operation.
+fn cells<'a>(seen: &[&'a Observation], op: &str) -> Vec<(u64, u64, &'a Observation)> {
+    let plain = |o: &&&Observation| {
+        o.labels.is(Labels::PURPOSE, "matrix") && o.labels.is(Labels::OP, op) && o.labels.get(Labels::POLICY).is_none()
+    };
+    let place = |o: &&'a Observation| Some((from_node(o)?, o.labels.number(Labels::NODE)?, *o));
+    seen.iter().filter(plain).filter_map(place).collect()
+}
+
+/// A matrix of nodes; of several numbers of threads, that of the most.
+fn grid(cells: &[(u64, u64, &Observation)], scale: f64) -> Option<String> {
+    let rows: BTreeSet<u64> = cells.iter().map(|(row, _, _)| *row).collect();
+    let columns: BTreeSet<u64> = cells.iter().map(|(_, column, _)| *column).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let mut out = "\t\tNuma node\nNuma node".to_owned();
+    columns.iter().for_each(|column| out.push_str(&format!("\t{column:>6}")));
+    for row in rows {
+        out.push_str(&format!("\n{row:>8}"));
+        for column in &columns {
+            let here = cells.iter().filter(|(r, c, _)| *r == row && c == column);
+            let most = here.max_by_key(|(_, _, o)| o.labels.number(Labels::THREADS));
+            out.push_str(&format!("\t{:>6}", cell(most.and_then(|(_, _, o)| o.value).map(|v| v * scale))));
+        }
+    }
+    out.push('\n');
+    Some(out)
+}
+
+fn idle(seen: &[&Observation]) -> Option<String> {
+    grid(&cells(seen, "latency"), 1.0)
+        .map(|grid| format!("Measuring idle latencies for random access (in ns)...\n{grid}"))
+}
+
+fn rates(seen: &[&Observation]) -> Option<String> {
+    let grid = grid(&cells(seen, "read"), 1e-6)?;
+    Some(format!(
+        "Measuring Memory Bandwidths between nodes within system\n{UNIT}{THREADS}Using Read-only traffic type\n{grid}"
+    ))
+}
+
+/// All cores on their own memory, by mix; reads and triads of `bandwidth` where the loads were not run.
+fn peaks(seen: &[&Observation]) -> Option<String> {
+    let peak = |mix: &&str| {
+        let loads = seen.iter().filter(|o| o.labels.is(Labels::PURPOSE, "peak") && o.labels.is(Labels::MIX, mix));
+        let streams = seen.iter().filter(|o| {
+            o.labels.is(Labels::TIER, "DRAM") && o.labels.is(Labels::SPAN, "all") && o.labels.is(Labels::OP, mix)
+        });
+        loads.chain(streams).find_map(|o| o.value)
+    };
+    let line = |(title, mixes): &(&str, &[&str])| {
+        mixes.iter().find_map(peak).map(|value| format!("{title}:\t{:.1}\n", value / 1e6))
+    };
+    let lines: String = PEAKS.iter().filter_map(line).collect();
+    let head = "Measuring Peak Injection Memory Bandwidths for the system\n";
+    (!lines.is_empty())
+        .then(|| format!("{head}{UNIT}{THREADS}Using traffic with the following read-write ratios\n{lines}"))
+}
+
+/// Latency over bandwidth under reads; the delay is the injectors' pause in ns.
+fn loaded(seen: &[&Observation]) -> Option<String> {
+    let point = |o: &&Observation| {
+        let read = o.labels.is(Labels::PURPOSE, "load") && o.labels.is(Labels::MIX, "read");
+        let rate = o.parts.iter().find(|part| part.name == "load")?.value?;
+        let local = !o.labels.is(Labels::PLACE, "remote") && !o.labels.is(Labels::PLACE, "far");
+        (read && local).then_some((o.labels.number(Labels::PAUSE)?, o.value?, rate))
+    };
+    let mut points: Vec<(u64, f64, f64)> = seen.iter().filter_map(point).collect();
+    points.sort_by_key(|(pause, _, _)| *pause);
+    points.dedup_by_key(|(pause, _, _)| *pause);
+    let line = |(pause, ns, rate): &(u64, f64, f64)| format!(" {pause:05}\t{ns:.2}\t{:>9.1}\n", rate / 1e6);
+    let lines: String = points.iter().map(line).collect();
+    let head = "Measuring Loaded Latencies for the system\n";
+    let columns = "Inject\tLatency\tBandwidth\nDelay\t(ns)\tMB/sec\n==========================\n";
+    (!lines.is_empty()).then(|| format!("{head}{THREADS}Using Read-only traffic type\n{columns}{lines}"))
+}
+
+/// Lines fetched from the cache of another core.
+fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
+    let of = |state: &str, remote: bool| -> Vec<&Observation> {
+        let fits = |o: &&&Observation| {
+            o.labels.is(Labels::PURPOSE, "transfer")
+                && o.labels.is(Labels::STATE, state)
+                && o.labels.is(Labels::RELATION, "remote") == remote
+        };
+        seen.iter().filter(fits).copied().collect()
+    };
+    let local = |title: &str, state: &str| {
+        // The farthest relation inside the socket: the others share more than a socket.
+        let value = of(state, false).iter().filter_map(|o| o.value).reduce(f64::max);
+        value.map(|ns| format!("{title}\t{ns:.1}\n"))
+    };
+    let mut lines: String =
+        [local("Local Socket L2->L2 HIT  latency", "clean"), local("Local Socket L2->L2 HITM latency", "dirty")]
+            .into_iter()
+            .flatten()
+            .collect();
+    lines.push_str(&remote(&of("dirty", true), run));
+    (!lines.is_empty()).then(|| format!("Measuring cache-to-cache transfer latency (in ns)...\n{lines}"))
+}
+
+/// Dirty lines of another socket; their memory is on the node of the cpu that fetches them.
+fn remote(seen: &[&Observation], run: &Run) -> String {
+    let node = |o: &Observation, key| {
+        let cpu = o.labels.number(key).and_then(|cpu| u32::try_from(cpu).ok())?;
+        run.machine.node_of(cpu)
+    };
+    let pairs: Vec<(u32, u32, Option<f64>)> =
+        seen.iter().filter_map(|o| Some((node(o, Labels::TO)?, node(o, Labels::FROM)?, o.value))).collect();
+    let nodes: BTreeSet<u32> = pairs.iter().flat_map(|(writer, reader, _)| [*writer, *reader]).collect();
+    if nodes.is_empty() {
+        return String::new();
+    }
+    let mut out = "Remote Socket L2->L2 HITM latency (data address homed in reader socket)\n\t\t\tReader Numa Node\nWriter Numa Node".to_owned();
+    nodes.iter().for_each(|node| out.push_str(&format!("\t{node:>6}")));
+    for writer in &nodes {
+        out.push_str(&format!("\n{writer:>13}"));
+        for reader in &nodes {
+            let value = pairs.iter().find(|(w, r, _)| w == writer && r == reader).and_then(|(_, _, value)| *value);
+            out.push_str(&format!("\t{:>6}", cell(value)));
+        }
+    }
+    out + "\n"
+}
