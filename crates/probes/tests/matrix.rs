@@ -303,3 +303,25 @@ fn a_footprint_that_caches_hold_is_doubted() {
         );
     }
 }
+
+#[test]
+fn far_memory_adds_its_bandwidth_where_shares_fit() {
+    // 32 cores have more than one node can carry; a node of CXL memory adds a tenth of it, if it gets a tenth of the pages.
+    let far = MemoryNode { bytes: 32 << 30, distance: 28, tier: 5, latency_ns: 250, bandwidth_mbs: 26_000 };
+    let synth = Synth {
+        cores_per_node: 32,
+        cores_per_llc: 32,
+        smt: 1,
+        node_bytes: 64 << 30,
+        memory_nodes: vec![far],
+        ..Synth::default()
+    };
+    let params = json!({"policies": ["bind", "weighted"], "ops": ["read"]});
+    let run = run(synth.machine().unwrap(), Effort::Quick, params);
+    let best = run.findings.iter().find(|f| f.metric == "interleave.best").unwrap();
+    let gain = best.value.unwrap() / value(&run, "read", "node:0", 0);
+    assert!((1.05..1.12).contains(&gain), "{gain}: {best:?}");
+    let weights = best.labels.get(Labels::WEIGHTS).unwrap();
+    let numbers: Vec<f64> = weights.split(',').map(|part| part.split_once(':').unwrap().1.parse().unwrap()).collect();
+    assert!((8.0..12.0).contains(&(numbers[0] / numbers[1])), "{weights}");
+}

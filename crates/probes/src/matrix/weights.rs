@@ -97,23 +97,35 @@ pub(super) fn sweep(nodes: &IdSet, homes: &IdSet) -> Vec<Weights> {
     SWEEP.iter().map(|ratio| Weights::of_two(nodes, homes, *ratio)).collect()
 }
 
-/// Points on both sides of the best of a sweep, as simple as they can be (mediants: between 2:1 and 1:1 lies 3:2). None once the
-/// neighbours are close.
+/// Points on both sides of the best of a sweep. None once the neighbours are close.
 pub(super) fn between(nodes: &IdSet, homes: &IdSet, seen: &[(Weights, f64)]) -> Vec<Weights> {
-    let share = |(home, far): (u32, u32)| f64::from(home) / f64::from(far);
     let mut points: Vec<((u32, u32), f64)> =
         seen.iter().filter_map(|(weights, rate)| Some((weights.ratio(homes)?, *rate))).collect();
-    // Between all and nothing there is no end of points.
-    points.retain(|((home, far), _)| *home > 0 && *far > 0);
     points.sort_by(|a, b| share(a.0).total_cmp(&share(b.0)));
     let Some(best) = (0..points.len()).max_by(|a, b| points[*a].1.total_cmp(&points[*b].1)) else { return Vec::new() };
     let neighbours = [best.checked_sub(1), Some(best + 1).filter(|i| *i < points.len())];
-    let between = neighbours.into_iter().flatten().filter_map(|near| {
-        let (here, there) = (points[best].0, points[near].0);
-        let apart = (share(here) / share(there)).max(share(there) / share(here));
-        (apart > CLOSE).then(|| reduced(here.0 + there.0, here.1 + there.1))
-    });
+    let between = neighbours.into_iter().flatten().filter_map(|near| middle(points[best].0, points[near].0));
     between.map(|ratio| Weights::of_two(nodes, homes, ratio)).collect()
+}
+
+/// What home nodes give for each page of the others.
+fn share((home, far): (u32, u32)) -> f64 {
+    f64::from(home) / f64::from(far)
+}
+
+/// A point between two, as simple as it can be: the mediant (between 2:1 and 1:1 lies 3:2); beside all and nothing, twice the share.
+fn middle(one: (u32, u32), other: (u32, u32)) -> Option<(u32, u32)> {
+    /// A page in so many moves a rate by little more than its interval.
+    const MOST: f64 = 16.0;
+    let inner = if one.0 == 0 || one.1 == 0 { other } else { one };
+    match (one, other) {
+        ((_, 0), _) | (_, (_, 0)) => (share(inner) < MOST).then(|| reduced(2 * inner.0, inner.1)),
+        ((0, _), _) | (_, (0, _)) => (share(inner) > 1.0 / MOST).then(|| reduced(inner.0, 2 * inner.1)),
+        _ => {
+            let apart = (share(one) / share(other)).max(share(other) / share(one));
+            (apart > CLOSE).then(|| reduced(one.0 + other.0, one.1 + other.1))
+        }
+    }
 }
 
 /// A share in smallest numbers.
@@ -192,6 +204,16 @@ mod tests {
         let best = seen.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         assert_eq!(best.0.to_string(), "0:5,2:2");
         assert!(seen.len() <= 14, "{}", seen.len());
+    }
+
+    #[test]
+    fn shares_beyond_the_sweep_are_found() {
+        assert_eq!(middle((8, 1), (1, 0)), Some((16, 1)));
+        assert_eq!(middle((1, 0), (16, 1)), None);
+        assert_eq!(middle((1, 4), (0, 1)), Some((1, 8)));
+        assert_eq!(middle((2, 1), (1, 1)), Some((3, 2)));
+        assert_eq!(middle((4, 1), (2, 1)), Some((3, 1)));
+        assert_eq!(middle((5, 4), (1, 1)), None);
     }
 
     #[test]
