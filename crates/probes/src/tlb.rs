@@ -188,7 +188,11 @@ impl<'a> Planner<'a> {
             }
             _ => u64::MAX,
         };
+        // From there on the caches' own misses drown what translation costs.
+        let second = self.lab.machine.cache_of(self.chaser.cpu, 2).and_then(|c| c.bytes);
+        let lines = second.map_or(MOST, |bytes| bytes / 2 / LINE).max(4 * FEWEST);
         let limits = [
+            (lines, "their lines fill half of L2".to_owned()),
             (MOST, "four times the largest built".to_owned()),
             (cap / pitch(bytes), why),
             (patience / pitch(bytes), format!("{} at this effort", Bytes(patience))),

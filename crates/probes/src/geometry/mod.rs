@@ -129,7 +129,7 @@ impl Probe for Geometry {
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let seen = Seen::new(observations, lab.machine);
         let mut found = findings::geometry(&seen, lab.machine);
-        found.extend(shared::findings(observations, lab.machine));
+        found.extend(shared::findings(observations, lab.machine, &seen));
         found
     }
 }

@@ -17,6 +17,9 @@ const LITTLE: u64 = 4 * KIB;
 /// Shared from here on: three quarters of a level beside as much as it holds leave the chaser some 60 % of its lines even where
 /// replacement is random, and each line lost costs at least three times as much.
 const SHARED: f64 = 1.25;
+/// Beside a small neighbour the chase still fits its level, if it takes no more than this times the level's own time; else others
+/// (of other guests, or of this machine) evict it too, and a comparison says nothing.
+const FITTED: f64 = 1.5;
 /// Apart up to here: beyond what a busy neighbour costs through clocks and buses.
 const APART: f64 = 1.1;
 
@@ -79,7 +82,7 @@ fn relation(machine: &Machine, cpu: CpuId, other: CpuId) -> Option<(u8, String)>
 }
 
 /// What a full neighbour costs more than a small one, for each level and relation, and whether that agrees with the system.
-pub(super) fn findings(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
+pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &Seen<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let full = with_purpose(observations, "shared").filter(|o| o.labels.is(Labels::BESIDE, "full"));
     for beside in full {
@@ -97,14 +100,20 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine) -> Vec<F
             labels = labels.text(Labels::DECLARED, if declared { "shared" } else { "private" });
         }
         let mut found = resting_on(&[beside, alone], "geometry.shared", labels, cost.map(|c| c - 1.0), Unit::Ratio);
-        found.note = cost.map(|cost| words(cost, declared, beside, alone));
+        let tier = beside.labels.get(Labels::TIER).unwrap_or_default();
+        let level = seen.levels.iter().find(|(name, _)| name == tier).map(|(_, level)| level.ns);
+        let fitted = level.zip(alone.value).is_none_or(|(level, ns)| ns <= FITTED * level);
+        found.note = cost.map(|cost| words(cost, declared, fitted, beside, alone));
         findings.push(found);
     }
     findings
 }
 
-fn words(cost: f64, declared: Option<bool>, beside: &Observation, alone: &Observation) -> String {
+fn words(cost: f64, declared: Option<bool>, fitted: bool, beside: &Observation, alone: &Observation) -> String {
     let times = alone.value.zip(beside.value).map_or_else(String::new, |(a, b)| format!(" ({a:.2} to {b:.2} ns)"));
+    if !fitted {
+        return format!("not clear: others evict it as well{times}");
+    }
     let seen = match cost {
         c if c >= SHARED => Some(true),
         c if c <= APART => Some(false),

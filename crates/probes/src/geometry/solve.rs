@@ -271,6 +271,8 @@ pub fn translation(points: &[(u64, f64, f64)]) -> Translation {
         // half of the accesses find their set too full.
         let half = f64::midpoint(level.ns, level.next_ns);
         let halfway = curve.iter().filter(|(pages, ns)| *pages > fits && *ns > half).map(|(pages, _)| *pages).min();
+        // Nothing built begins to miss at less than half of what it holds.
+        let halfway = halfway.map(|pages| pages.min(2 * fits.max(1)));
         let most = misses.map(|misses| halfway.unwrap_or(misses).max(misses) - 1);
         let value = roundest(fits, most.unwrap_or(fits));
         Buffer { entries: Count { value, low: fits, high: most }, miss_ns: level.next_ns - level.ns }
