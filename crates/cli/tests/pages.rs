@@ -51,7 +51,10 @@ fn the_page_of_plans_is_what_the_plans_say() {
     if std::env::var_os("TIERMARK_BLESS").is_some() {
         fs::write(&file, &page).unwrap();
     }
-    assert!(fs::read_to_string(&file).unwrap_or_default() == page, "docs/PLANS.md has drifted: TIERMARK_BLESS=1 writes it");
+    assert!(
+        fs::read_to_string(&file).unwrap_or_default() == page,
+        "docs/PLANS.md has drifted: TIERMARK_BLESS=1 writes it"
+    );
 }
 
 #[test]
