@@ -1,5 +1,7 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod common;
+mod loads;
 mod matrix;
 mod shapes;
 
@@ -7,19 +9,16 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, ChainLayout, Effort, NodeId, PageKind, PingOp};
+use tiermark_model::{Bytes, ChainLayout, Effort, PageKind, PingOp};
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 
 use crate::parse;
-pub(crate) use matrix::{MatrixArgs, OrUsual};
-
-pub(crate) use shapes::{MlpArgs, PagesArgs, ShapeArgs};
-
-mod loads;
-
+pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
+pub(crate) use matrix::{MatrixArgs, OrUsual};
+pub(crate) use shapes::{MlpArgs, PagesArgs, ShapeArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -191,149 +190,6 @@ pub(crate) struct Simulation {
     /// Bytes that come together from the simulated memory
     #[arg(long, value_name = "BYTES", global = true, hide = true)]
     pub(crate) sim_pair: Option<u64>,
-}
-
-/// When colours are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
-/// The unit of bandwidth on screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Units {
-    /// GB/s, powers of 1000
-    Decimal,
-    /// GiB/s, powers of 1024
-    Iec,
-}
-
-/// The layout of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Text,
-    /// mlc-compatible: matrices, peaks, loaded latency and transfers as parsers of such logs expect them
-    Mlc,
-}
-
-/// How things are shown.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "View")]
-pub(crate) struct View {
-    /// When to use colours
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: ColorChoice,
-    /// Columns to fill [default: the terminal's, 80 in a pipe]
-    #[arg(long, value_name = "COLUMNS")]
-    pub(crate) width: Option<u16>,
-    /// Use ASCII characters only
-    #[arg(long)]
-    pub(crate) ascii: bool,
-    /// Unit of bandwidth on screen; documents always hold bytes per second
-    #[arg(long, value_name = "UNITS", default_value = "decimal")]
-    pub(crate) units: Units,
-    /// Show more: steps, rules, all reasons (repeatable)
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    pub(crate) verbose: u8,
-}
-
-/// Options of commands that only show.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ViewArgs {
-    #[command(flatten)]
-    pub(crate) view: View,
-}
-
-/// Options of every command that measures.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct RunArgs {
-    #[command(flatten)]
-    pub(crate) place: PlaceArgs,
-    #[command(flatten)]
-    pub(crate) result: ResultArgs,
-    #[command(flatten)]
-    pub(crate) view: View,
-}
-
-/// Where and how hard to measure.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Measuring")]
-pub(crate) struct PlaceArgs {
-    /// Cpus to use: 0-3,8, node:1, socket:0, core:5, llc:2, all, !2 [default: all allowed]
-    #[arg(long, value_name = "SELECTOR", value_parser = parse::cpus)]
-    pub(crate) cpus: Option<String>,
-    /// NUMA node to take memory from: its number, or far, the farthest from the cpus [default: each thread's own]
-    #[arg(long, value_name = "NODE", value_parser = parse::mem_node)]
-    pub(crate) mem_node: Option<NodeChoice>,
-    /// Page size to ask for: base, thp, 2M, 1G [default: thp where the system has it]
-    #[arg(long, value_name = "PAGE", value_parser = parse::page)]
-    pub(crate) page: Option<PageKind>,
-    /// Most memory to use, if nine tenths of what is free allow it [default: half of what is free on the node and in the cgroup]
-    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
-    pub(crate) max_mem: Option<Bytes>,
-    /// Most time to take, in seconds, or as 2m
-    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
-    pub(crate) max_time: Option<f64>,
-    /// Wanted half-width of the 95 % interval, in percent of the value
-    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
-    pub(crate) precision: Option<f64>,
-    /// Seed of every random choice [default: from the clock; the document records it]
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) seed: Option<u64>,
-    /// Lower the priority by this much (0 to 19)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
-    pub(crate) nice: Option<i32>,
-    /// Exit with 6 when a number did not reach its precision or is not trusted
-    #[arg(long)]
-    pub(crate) strict: bool,
-    /// Exit with 0 although some steps were refused
-    #[arg(long)]
-    pub(crate) allow_partial: bool,
-    /// Measure although other work keeps more than half of the cpus busy
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Print the plan and measure nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-}
-
-/// A node by number or by distance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NodeChoice {
-    /// This one.
-    Node(NodeId),
-    /// The one with memory that is farthest from the cpus in use.
-    Far,
-}
-
-/// Where results go.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Results")]
-pub(crate) struct ResultArgs {
-    /// Write the run document as JSON to standard output (-) or a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub(crate) json: Option<String>,
-    /// Write events as they happen, one JSON object a line, to standard output (-) or a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
-    pub(crate) jsonl: Option<String>,
-    /// Layout of the report on standard output
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: Format,
-    /// Do not save the run
-    #[arg(long)]
-    pub(crate) no_save: bool,
-    /// Show no progress and no remarks, only results and errors
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-    /// Show no progress
-    #[arg(long)]
-    pub(crate) no_progress: bool,
 }
 
 /// Arguments of `survey`.
