@@ -55,11 +55,10 @@ impl LoadWork {
             specs.iter().map(|spec| (*spec, stream_plan(region, usize::from(spec.info.op.streams())))).collect();
         let call = MixCall::new(&region.mapping, &plans)?;
         let piece = if pause_ns == 0 { PIECE_WITHOUT_PAUSE } else { PIECE };
+        let spans: Vec<usize> = (0..specs.len()).map(|index| call.span(index)).collect();
+        let starts = starts(&spans, share);
         let turn = |index: usize| {
-            let span = call.span(index);
-            // Kernels that read the same memory, and workers that share it, are apart on it.
-            let part = index * share.of + share.index;
-            let at = span / (specs.len() * share.of) * part / SPAN_QUANTUM * SPAN_QUANTUM;
+            let (span, at) = (spans[index], starts[index]);
             Turn { piece: piece.min(span), at: at.min(span - piece.min(span)) }
         };
         let kernels: Vec<Turn> = (0..specs.len()).map(turn).collect();
@@ -118,6 +117,16 @@ impl LoadWork {
     }
 }
 
+/// Where each kernel begins, so that kernels and workers on the same memory are apart on it: equal parts of the shortest
+/// span. Longer spans are multiples of it, so a reader would otherwise walk on a copy's own lines, in the caches, for ever.
+fn starts(spans: &[usize], share: Share) -> Vec<usize> {
+    let least = spans.iter().copied().min().unwrap_or_default();
+    let parts = (spans.len() * share.of).max(1);
+    (0..spans.len())
+        .map(|index| least / parts * (index * share.of + share.index) / SPAN_QUANTUM * SPAN_QUANTUM)
+        .collect()
+}
+
 /// Turns of the waiting loop in a nanosecond, at the core's clock of the moment.
 fn spins_per_ns(clock: &Clock) -> f64 {
     let (turns, looks) = SPIN_TRIAL;
@@ -127,4 +136,23 @@ fn spins_per_ns(clock: &Clock) -> f64 {
         clock.between(start, clock.now())
     };
     turns as f64 / (0..looks).map(look).fold(f64::INFINITY, f64::min).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_a_mix_never_walk_on_each_others_lines() {
+        let whole = 96 << 20;
+        // Two reads of all of it and a copy of halves, in any order.
+        for spans in [[whole, whole, whole / 2], [whole, whole / 2, whole]] {
+            for (index, of) in [(0, 1), (1, 2)] {
+                let starts = starts(&spans, Share { index, of });
+                let mut places: Vec<usize> = starts.iter().map(|at| at % (whole / 2)).collect();
+                places.sort_unstable();
+                assert!(places.windows(2).all(|w| w[1] - w[0] >= whole / 2 / 8), "{places:?}");
+            }
+        }
+    }
 }

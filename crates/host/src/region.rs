@@ -230,7 +230,11 @@ impl Region {
         if deal.nodes.iter().any(|(_, toucher)| toucher.is_some()) {
             return repin(cpu);
         }
-        take_pages_from(None).map_err(|error| take_refused(0, &error))
+        take_pages_from(None).map_err(|error| take_refused(0, &error))?;
+        // Automatic balancing leaves bound memory alone, and moves no page that is there already. Where binding is refused, the proof
+        // after the last shot tells what moved.
+        let _ = self.mapping.bind(&MemPolicy::Bind, &self.target);
+        Ok(())
     }
 
     /// Touches the pages, by number, that the filter wants.

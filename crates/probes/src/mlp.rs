@@ -130,7 +130,7 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
         .filter_map(|o| Some((o.labels.number(Labels::CHAINS)?, o.value?, o)))
         .collect();
     let (_, latency, single) = of_tier.iter().find(|(chains, ..)| *chains == 1)?;
-    let best = of_tier.iter().map(|(_, ns, _)| *ns).fold(f64::INFINITY, f64::min);
+    let (_, best, fastest) = of_tier.iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
     let most = of_tier.iter().map(|(chains, ..)| *chains).max()?;
     let mut labels = Labels::new().text(Labels::TIER, tier);
@@ -138,7 +138,7 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     if still_falls {
         labels = labels.text(Labels::STATISTIC, "at least");
     }
-    let mut found = resting_on(&[single, reached], "mlp.in_flight", labels, Some(latency / best), Unit::Count);
+    let mut found = resting_on(&[single, reached, fastest], "mlp.in_flight", labels, Some(latency / best), Unit::Count);
     let times = format!("{} ns alone, {} ns an access", format_ns(*latency), format_ns(*ns));
     found.note = Some(if still_falls {
         format!("{times} with {chains} chains, and still falling: at least")

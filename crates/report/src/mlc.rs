@@ -92,7 +92,9 @@ fn rates(seen: &[&Observation]) -> Option<String> {
 /// All cores on their own memory, by mix; reads and triads of `bandwidth` where the loads were not run.
 fn peaks(seen: &[&Observation]) -> Option<String> {
     let peak = |mix: &&str| {
-        let loads = seen.iter().filter(|o| o.labels.is(Labels::PURPOSE, "peak") && o.labels.is(Labels::MIX, mix));
+        let loads = seen.iter().filter(|o| {
+            o.labels.is(Labels::PURPOSE, "peak") && o.labels.is(Labels::MIX, mix) && o.labels.is(Labels::PLACE, "local")
+        });
         let streams = seen.iter().filter(|o| {
             o.labels.is(Labels::TIER, "DRAM") && o.labels.is(Labels::SPAN, "all") && o.labels.is(Labels::OP, mix)
         });

@@ -167,8 +167,12 @@ fn option(name: &str, value: &DeValue<'_>) -> Option<Vec<String>> {
         DeValue::Boolean(true) => Some(vec![option]),
         DeValue::Boolean(false) => Some(Vec::new()),
         DeValue::Array(items) => {
-            let items: Option<Vec<String>> = items.iter().map(|item| scalar(item.get_ref())).collect();
-            Some(vec![format!("{option}={}", items?.join(","))])
+            let items = items.iter().map(|item| scalar(item.get_ref())).collect::<Option<Vec<String>>>()?;
+            // An item that is a list itself is an option of its own: several interleavings, several weightings.
+            if items.iter().any(|item| item.contains(',')) {
+                return Some(items.iter().map(|item| format!("{option}={item}")).collect());
+            }
+            Some(vec![format!("{option}={}", items.join(","))])
         }
         other => scalar(other).map(|value| vec![format!("{option}={value}")]),
     }
@@ -238,6 +242,19 @@ mod tests {
         let plan = read(GOOD).unwrap();
         assert_eq!(plan.experiments[0].line, "latency --layout random --quick --sizes 2K,4096");
         assert!(matches!(&plan.experiments[0].command, Command::Latency(args) if args.quick && args.sizes.len() == 2));
+    }
+
+    #[test]
+    fn a_list_of_lists_is_an_option_each() {
+        let weights = GOOD
+            .replace("latency", "matrix")
+            .replace("layout = \"random\"\n", "")
+            .replace("sizes = [\"2K\", 4096]", "weighted-interleave = [\"0:3,1:1\", \"0:1,1:3\"]");
+        let plan = read(&weights).unwrap();
+        assert_eq!(
+            plan.experiments[0].line,
+            "matrix --quick --weighted-interleave 0:3,1:1 --weighted-interleave 0:1,1:3"
+        );
     }
 
     #[test]

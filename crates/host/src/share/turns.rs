@@ -31,7 +31,8 @@ impl ShareWork {
             let now = watch.clock.now();
             *slot = now;
             blocks += 1;
-            if now >= watch.deadline {
+            // The warm-up was in the shot's time too; each line counts at least once.
+            if now >= watch.deadline && blocks >= PLACES {
                 break;
             }
         }
@@ -102,7 +103,7 @@ impl ShareWork {
             at += sum - own;
             *slot = at;
             blocks += 1;
-            if watch.clock.now() >= watch.deadline {
+            if watch.clock.now() >= watch.deadline && blocks >= PLACES {
                 break;
             }
         }
