@@ -1,8 +1,8 @@
 //! From clock stamps to numbers: what a shot measured, and what disturbed it. Pure.
 //!
 //! Every worker stamps the clock after each small block of work. From the stamps alone: a block of several medians is
-//! a gap (preemption, hypervisor steal, an SMI), and the windows common to all workers in which none has a gap are the
-//! ones that count.
+//! a gap (preemption, hypervisor steal, an SMI; of contenders only one as long as a time slice), and the windows common to all
+//! workers in which none has a gap are the ones that count.
 
 mod account;
 mod track;
@@ -11,12 +11,11 @@ mod value;
 use tiermark_model::{Disturbance, Metric};
 
 use crate::host::Shot;
-use crate::roll::{Roll, Work};
+use crate::roll::{Gauge, Roll, Work};
 
 pub use account::merge;
 pub(crate) use track::WINDOW_NS;
 use track::{Track, common_windows, durations};
-use value::{median_block, median_rate};
 
 /// What one shot came to.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -46,7 +45,9 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
     let block_work = counted().next().map_or(0.0, |t| t.per_block);
     let mut result = ShotResult { core_hz: core_clocks(shot), block_work, ..ShotResult::default() };
     account::guards(shot, &mut result.disturbance);
-    let by_thread: Vec<Option<Track<'_>>> = shot.threads.iter().map(Track::new).collect();
+    let works = roll.threads.iter().copied().chain(std::iter::repeat(Work::Service));
+    let by_thread: Vec<Option<Track<'_>>> =
+        shot.threads.iter().zip(works).map(|(thread, work)| Track::new(thread, work)).collect();
     let stamps =
         |(index, work): (usize, &Work)| *work == Work::Service || by_thread.get(index).is_some_and(Option::is_some);
     if members.is_empty() || shot.threads.len() != roll.threads.len() || !roll.threads.iter().enumerate().all(stamps) {
@@ -65,17 +66,12 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
         windows.iter().copied().filter(|(from, to)| !tracks.iter().any(|t| t.disturbed(*from, *to))).collect();
     result.disturbance.windows = windows.len() as u64;
     let whole = result.disturbance.migrations == 0 && result.disturbance.major_faults == 0;
-    let value = |work: Work, members: &[usize]| {
+    let value = |gauge: Gauge, members: &[usize]| {
         let members: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
-        match work {
-            _ if !whole => None,
-            Work::Service => None,
-            Work::Accesses => median_block(&members, &clean, stamp_ns),
-            Work::Bytes => median_rate(&members, &clean, stamp_ns),
-        }
+        value::of(gauge, &members, &clean, stamp_ns).filter(|_| whole)
     };
-    result.value = value(roll.threads[members[0]], &members);
-    result.parts = roll.parts.iter().map(|(_, work, members)| value(*work, members)).collect();
+    result.value = value(Gauge::Own(roll.threads[members[0]]), &members);
+    result.parts = roll.parts.iter().map(|part| value(part.gauge, &part.members)).collect();
     // Windows count as clean only where the shot counts.
     result.disturbance.clean_windows = if whole { clean.len() as u64 } else { 0 };
     result.disturbance.shots_set_aside = u64::from(result.value.is_none());

@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use proptest::prelude::*;
-use tiermark_model::{Disturbance, Metric};
+use tiermark_model::{Disturbance, Labels, Metric, Role, Setup, Step, StopRule, ThreadSetup};
 
 use super::value::middle_fifth;
 use super::{ShotResult, merge};
 use crate::host::{Guard, Shot, ThreadShot};
-use crate::roll::{Roll, Work};
+use crate::roll::{EVENNESS, Gauge, LINE, PartRoll, Roll, Work};
 
 fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
     let mut stamps_ns = vec![start];
@@ -133,7 +133,10 @@ fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
     let roll = Roll {
         metric: Metric::Latency,
         threads: vec![Work::Accesses, Work::Bytes, Work::Bytes],
-        parts: vec![("load".into(), Work::Bytes, vec![1, 2]), ("near".into(), Work::Bytes, vec![1])],
+        parts: vec![
+            PartRoll { name: "load".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1, 2] },
+            PartRoll { name: "near".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1] },
+        ],
     };
     let result = super::analyse(&shot(vec![chase, load(10.0), load(20.0)]), &roll, 0.0);
     assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
@@ -141,6 +144,65 @@ fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
         (result.parts[0].unwrap() / 30e9 - 1.0).abs() < 1e-6 && (result.parts[1].unwrap() / 10e9 - 1.0).abs() < 1e-6
     );
     assert_eq!(result.blocks_ns.len(), 400);
+}
+
+/// The roll of so many contenders.
+fn contenders(count: u32) -> Roll {
+    let part = |cpu: u32| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(cpu, Role::Contend, 0) };
+    let setup = Setup { regions: Vec::new(), threads: (0..count).map(part).collect(), seed: 0 };
+    let stop = StopRule { precision: 0.01, shots: 1, min_allocations: 1, max_allocations: 1, shot_seconds: 0.01 };
+    Roll::of(&Step { id: "a".into(), phase: 0, labels: Labels::new(), metric: Metric::Latency, setup, stop })
+}
+
+/// The value of a part.
+fn part(result: &ShotResult, roll: &Roll, name: &str) -> f64 {
+    let index = roll.parts.iter().position(|part| part.name == name).unwrap();
+    result.parts[index].unwrap()
+}
+
+#[test]
+fn who_wins_the_line_counts_no_more_than_who_waits_for_it() {
+    // 20 ms: one has a turn every 10 ns, the two others one every 100 ns.
+    let winner = || thread(0.0, 128.0, &[1_290.0; 15_000]);
+    let loser = || thread(0.0, 128.0, &[12_810.0; 1_510]);
+    let roll = contenders(3);
+    let result = super::analyse(&shot(vec![winner(), loser(), loser()]), &roll, 10.0);
+    assert!((result.value.unwrap() / 100.0 - 1.0).abs() < 1e-3, "a cpu in the middle: {:?}", result.value);
+    assert!((part(&result, &roll, "cpu 0") / 10.0 - 1.0).abs() < 1e-3);
+    assert!((part(&result, &roll, "cpu 2") / 100.0 - 1.0).abs() < 1e-3);
+    // 0.1 + 0.01 + 0.01 turns a ns on the line, of which the fewest are a tenth of the most.
+    assert!((part(&result, &roll, LINE) / (1.0 / 0.12) - 1.0).abs() < 1e-3);
+    assert!((part(&result, &roll, EVENNESS) / 0.1 - 1.0).abs() < 1e-3);
+    let two = super::analyse(&shot(vec![winner(), loser()]), &contenders(2), 10.0);
+    assert!((two.value.unwrap() / 55.0 - 1.0).abs() < 1e-3, "neither of two: {:?}", two.value);
+}
+
+#[test]
+fn bursts_and_the_wait_for_the_next_are_both_turns() {
+    // Nine blocks in a burst of 1 us each, then one that waited for 91 us: a hundred in ten blocks.
+    let bursts = |first: usize| {
+        let block = |index: usize| if (index + first).is_multiple_of(10) { 91_000.0 } else { 1_000.0 };
+        thread(0.0, 100.0, &(0..2_000).map(block).collect::<Vec<f64>>())
+    };
+    let roll = contenders(2);
+    let result = super::analyse(&shot(vec![bursts(0), bursts(5)]), &roll, 0.0);
+    assert!((result.value.unwrap() / 100.0 - 1.0).abs() < 0.01, "{:?}", result.value);
+    assert!((part(&result, &roll, EVENNESS) - 1.0).abs() < 0.02);
+    assert_eq!(result.disturbance.gap_share, 0.0, "waiting for the line is no gap");
+    assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
+}
+
+#[test]
+fn a_contender_that_lost_its_cpu_is_no_contender() {
+    // Without its cpu for 3 ms, twice; the other has the line for itself meanwhile.
+    let mut lost = vec![10_000.0; 1_400];
+    (lost[300], lost[900]) = (3_000_000.0, 3_000_000.0);
+    let other = vec![10_000.0; 2_000];
+    let roll = contenders(2);
+    let result = super::analyse(&shot(vec![thread(0.0, 100.0, &lost), thread(0.0, 100.0, &other)]), &roll, 0.0);
+    assert!((result.value.unwrap() / 100.0 - 1.0).abs() < 1e-3, "{:?}", result.value);
+    let account = &result.disturbance;
+    assert!(account.clean_windows + 12 <= account.windows && account.gap_share > 0.1, "{account:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One thread's blocks: which of them are gaps, and the windows that threads have in common.
 
 use crate::host::ThreadShot;
+use crate::roll::Work;
 
 /// A block this many times longer than its thread's median is a gap: ordinary jitter (a timer tick, a refresh, a TLB
 /// miss burst) stays well under it, a lost time slice (≥ 0.75 ms against blocks of about 10 µs) far above.
@@ -22,10 +23,10 @@ pub(super) struct Track<'a> {
 }
 
 impl<'a> Track<'a> {
-    pub(super) fn new(shot: &'a ThreadShot) -> Option<Self> {
+    pub(super) fn new(shot: &'a ThreadShot, work: Work) -> Option<Self> {
         let blocks: Vec<f64> = durations(shot).collect();
         let median_block = tiermark_stats::median(&blocks).filter(|m| *m > 0.0)?;
-        let limit = (GAP_FACTOR * median_block).min(median_block + GAP_NS);
+        let limit = gap_limit(median_block, work);
         let gaps = shot.stamps_ns.windows(2).filter(|w| w[1] - w[0] > limit).map(|w| (w[0], w[1])).collect();
         Some(Self { shot, median_block, gaps })
     }
@@ -58,6 +59,13 @@ impl<'a> Track<'a> {
         };
         (whole + part) * self.shot.per_block
     }
+}
+
+/// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for the next one:
+/// that wait is what is measured. Only what is as long as a time slice besides is a gap of theirs.
+fn gap_limit(median_block: f64, work: Work) -> f64 {
+    let (times, slice) = (GAP_FACTOR * median_block, median_block + GAP_NS);
+    if work == Work::Turns { times.max(slice) } else { times.min(slice) }
 }
 
 /// How long each block of a thread took, ns.

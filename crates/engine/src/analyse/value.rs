@@ -1,10 +1,37 @@
 //! What the blocks inside clean windows come to.
 
 use super::track::Track;
+use crate::roll::{Gauge, Work};
+
+/// What a gauge says of some threads; `None` where nothing clean is left.
+pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
+    let turns = || tracks.iter().map(|track| turn(track, clean, stamp_ns)).collect::<Option<Vec<f64>>>();
+    match gauge {
+        Gauge::Own(Work::Accesses) => median_block(tracks, clean, stamp_ns),
+        Gauge::Own(Work::Bytes) => median_rate(tracks, clean, stamp_ns),
+        Gauge::Own(Work::Turns) => tiermark_stats::median(&turns()?),
+        Gauge::Own(Work::Service) => None,
+        Gauge::Line => Some(1.0 / turns()?.iter().map(|ns| 1.0 / ns).sum::<f64>()),
+        Gauge::Evenness => {
+            let turns = turns()?;
+            let (least, most) = (turns.iter().copied().reduce(f64::min)?, turns.iter().copied().reduce(f64::max)?);
+            Some(least / most)
+        }
+    }
+}
+
+/// Time between the turns of one contender: that of all clean windows over the turns it had in them, since a median block would be
+/// one inside a burst, without the wait for it.
+fn turn(track: &Track<'_>, clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
+    let time: f64 = clean.iter().map(|(from, to)| to - from).sum();
+    let turns: f64 = clean.iter().map(|(from, to)| track.work_at(*to) - track.work_at(*from)).sum();
+    // Time spent stamping is not time spent waiting.
+    Some(time / turns - stamp_ns / track.shot.per_block).filter(|ns| ns.is_finite() && *ns > 0.0)
+}
 
 /// Median time of an access over the blocks inside clean windows: the mean of the middle fifth of them, which is as
 /// robust as the median and does not stand on the clock's own steps (10 ns on some processors, 0.25 % of a short block).
-pub(super) fn median_block(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
+fn median_block(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
     let mut values = Vec::new();
     for track in tracks {
         let stamps = &track.shot.stamps_ns;
@@ -27,7 +54,7 @@ pub(super) fn middle_fifth(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// Median over clean windows of the bytes all threads moved inside the window, over its length.
-pub(super) fn median_rate(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
+fn median_rate(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
     let rates: Vec<f64> = clean
         .iter()
         .map(|(from, to)| {
