@@ -14,6 +14,7 @@ pub mod latency;
 pub mod loaded;
 pub mod matrix;
 pub mod mlp;
+pub mod os;
 mod places;
 pub mod scale;
 mod sizes;
@@ -25,7 +26,7 @@ pub mod tlb;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 11] = [
+static PROBES: [&dyn Probe; 12] = [
     &latency::Latency,
     &bandwidth::Bandwidth,
     &matrix::Matrix,
@@ -37,6 +38,7 @@ static PROBES: [&dyn Probe; 11] = [
     &mlp::Mlp,
     &granularity::Granularity,
     &background::Background,
+    &os::Os,
 ];
 
 /// Every probe.

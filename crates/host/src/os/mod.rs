@@ -1,0 +1,195 @@
+//! What the operating system does when it is asked: each primitive is a row with a body, in the file of its group.
+//!
+//! A body does its operation so many times between two stamps. Whatever it needs (files, children, mappings) it makes when it is
+//! prepared and gives back when it is dropped; nothing waits for another without a limit.
+
+mod syscalls;
+
+use tiermark_model::{CpuId, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
+
+use crate::clock::Clock;
+
+/// A block of operations takes at least this long, ns: long against a stamp, short against a time slice.
+const BLOCK_NS: f64 = 20_000.0;
+/// Operations of a block at most.
+const TIMES_MOST: u64 = 1 << 20;
+/// Blocks timed at each size of a calibration; the shortest counts.
+const TRIALS: usize = 3;
+
+/// A primitive: what it is, and how its body is made.
+pub(crate) struct Primitive {
+    /// Its name: what is called, in the terms of its manual page.
+    pub(crate) id: &'static str,
+    pub(crate) group: OsGroup,
+    pub(crate) metric: Metric,
+    /// How it is done and what it is not, for people.
+    pub(crate) text: &'static str,
+    /// What it is measured over, on a machine; none for a single number.
+    pub(crate) sweeps: fn(&Machine) -> Vec<Sweep>,
+    /// Why it cannot be had here, where that can be told beforehand.
+    pub(crate) refuse: fn(&Machine) -> Option<Refusal>,
+    /// Makes its body.
+    pub(crate) make: fn(&Order<'_>) -> Result<Box<dyn Body>, Refusal>,
+}
+
+/// What a body is made from.
+pub(crate) struct Order<'a> {
+    pub(crate) call: &'a OsCall,
+    /// The cpu that the caller runs on.
+    pub(crate) cpu: CpuId,
+    pub(crate) clock: &'a Clock,
+}
+
+/// An operation, ready to be done.
+pub(crate) trait Body: Send {
+    /// Does it so many times. Returns the time that does not count (what had to be made ready in between), in ticks of the clock.
+    ///
+    /// # Errors
+    /// In words, what went wrong.
+    fn run(&mut self, times: u64) -> Result<u64, String>;
+}
+
+/// A body that only repeats one call.
+pub(crate) struct Repeat<F>(pub(crate) F);
+
+impl<F: FnMut() -> Result<(), String> + Send> Body for Repeat<F> {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        for _ in 0..times {
+            (self.0)()?;
+        }
+        Ok(0)
+    }
+}
+
+/// Every primitive there is.
+fn all() -> impl Iterator<Item = &'static Primitive> {
+    [syscalls::PRIMITIVES].into_iter().flatten()
+}
+
+/// The primitives, and what each is measured over on a machine. What the running system refuses is not known here.
+pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
+    all().map(|primitive| primitive.info(machine)).collect()
+}
+
+/// The primitives as this running system has them.
+pub(crate) fn present(machine: &Machine) -> Vec<PrimitiveInfo> {
+    all().map(|p| PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) }).collect()
+}
+
+/// The primitive of a call.
+///
+/// # Errors
+/// A [`Refusal`] when there is none of that name.
+fn find(call: &OsCall) -> Result<&'static Primitive, Refusal> {
+    all().find(|primitive| primitive.id == call.primitive.0).ok_or_else(|| {
+        let what = format!("primitive {}", call.primitive);
+        Refusal::new(what, "there is none of that name", "`tiermark list primitives` shows those there are")
+    })
+}
+
+impl Primitive {
+    fn info(&self, machine: &Machine) -> PrimitiveInfo {
+        PrimitiveInfo {
+            id: self.id.into(),
+            group: self.group,
+            metric: self.metric,
+            text: self.text.to_owned(),
+            sweeps: (self.sweeps)(machine),
+            refusal: None,
+        }
+    }
+}
+
+/// A primitive at work, in blocks.
+pub(crate) struct OsWork {
+    body: Box<dyn Body>,
+    times: u64,
+    /// Useful bytes of an operation, where bytes are counted.
+    bytes: Option<u64>,
+    block_ns: f64,
+}
+
+impl std::fmt::Debug for OsWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OsWork").field("times", &self.times).field("block_ns", &self.block_ns).finish_non_exhaustive()
+    }
+}
+
+impl OsWork {
+    /// Makes the body of a call and sizes its blocks.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when the system will not do it.
+    pub(crate) fn new(order: &Order<'_>) -> Result<Self, Refusal> {
+        let primitive = find(order.call)?;
+        let body = (primitive.make)(order)?;
+        let bytes = (primitive.metric == Metric::Bandwidth).then(|| order.call.bytes.unwrap_or(1));
+        let mut work = Self { body, times: 1, bytes, block_ns: 0.0 };
+        work.calibrate(order.clock).map_err(|why| failed(primitive.id, why))?;
+        Ok(work)
+    }
+
+    /// Operations of a block, or their useful bytes.
+    pub(crate) fn per_block(&self) -> f64 {
+        self.times as f64 * self.bytes.map_or(1.0, |bytes| bytes as f64)
+    }
+
+    /// How long a block took when it was calibrated, ns.
+    pub(crate) fn block_ns(&self) -> f64 {
+        self.block_ns
+    }
+
+    /// Doubles the operations of a block until it is long enough.
+    fn calibrate(&mut self, clock: &Clock) -> Result<(), String> {
+        loop {
+            let mut best = f64::INFINITY;
+            for _ in 0..TRIALS {
+                let start = clock.now();
+                let idle = self.body.run(self.times)?;
+                let ticks = clock.now().saturating_sub(start).saturating_sub(idle);
+                best = best.min(clock.between(start, start + ticks));
+                // One of a process's children is long enough to be timed once.
+                if best > 50.0 * BLOCK_NS {
+                    break;
+                }
+            }
+            self.block_ns = best;
+            if best >= BLOCK_NS || self.times >= TIMES_MOST {
+                return Ok(());
+            }
+            self.times *= 2;
+        }
+    }
+
+    /// The timed loop: the start, then a stamp after each block until the deadline has passed. Time that does not count is taken out of
+    /// all stamps behind it. Returns the blocks done.
+    ///
+    /// # Errors
+    /// In words, what went wrong.
+    pub(crate) fn play(&mut self, stamps: &mut [u64], clock: &Clock, deadline: u64) -> Result<usize, String> {
+        // One block is ramp.
+        self.body.run(self.times)?;
+        stamps[0] = clock.now();
+        let mut idle = 0;
+        let mut blocks = 0;
+        for slot in &mut stamps[1..] {
+            idle += self.body.run(self.times)?;
+            let now = clock.now();
+            *slot = now - idle;
+            blocks += 1;
+            if now >= deadline {
+                break;
+            }
+        }
+        Ok(blocks)
+    }
+}
+
+/// The refusal of a primitive whose first operations failed.
+pub(crate) fn failed(id: &str, why: String) -> Refusal {
+    Refusal::new(
+        id.to_owned(),
+        why,
+        "a seccomp filter or a limit of the control group may forbid it: try outside of the container",
+    )
+}
