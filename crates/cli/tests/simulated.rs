@@ -199,7 +199,8 @@ fn core_to_core_reports_are_exact() {
 #[test]
 fn core_to_core_of_a_hybrid_names_the_kinds() {
     let user = User::new();
-    let hybrid = Synth { smt: 1, cores_per_node: 6, cores_per_llc: 6, first_efficiency_core: Some(2), ..Synth::default() };
+    let hybrid =
+        Synth { smt: 1, cores_per_node: 6, cores_per_llc: 6, first_efficiency_core: Some(2), ..Synth::default() };
     for (path, text) in hybrid.files() {
         let path = user.path(&format!("hybrid/{path}"));
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -111,15 +111,27 @@ impl FromStr for Relation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kinds(CoreKind, CoreKind);
 
+/// What they are called in pairs.
+const KIND_NAMES: [(CoreKind, &str); 3] =
+    [(CoreKind::Performance, "P"), (CoreKind::Efficiency, "E"), (CoreKind::LowPower, "LP")];
+
 impl fmt::Display for Kinds {
     /// `P-E`: a performance core and an efficiency core; `LP` is the smallest of three kinds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |kind| match kind {
-            CoreKind::Performance => "P",
-            CoreKind::Efficiency => "E",
-            CoreKind::LowPower => "LP",
-        };
+        let name = |kind| KIND_NAMES.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name);
         f.pad(&format!("{}-{}", name(self.0), name(self.1)))
+    }
+}
+
+impl FromStr for Kinds {
+    type Err = String;
+
+    /// Parses `P-E`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let kind = |word: &str| KIND_NAMES.iter().find(|(_, name)| *name == word).map(|(kind, _)| *kind);
+        let pair = text.split_once('-').and_then(|(a, b)| Some((kind(a)?, kind(b)?)));
+        let (a, b) = pair.ok_or_else(|| format!("kinds '{text}'"))?;
+        Ok(Self(a.min(b), a.max(b)))
     }
 }
 
@@ -260,7 +272,11 @@ mod tests {
         }
         let expected =
             [(0, 9, "P-P"), (0, 10, "P-E"), (10, 0, "P-E"), (12, 19, "E-E"), (30, 12, "E-LP"), (20, 5, "P-LP")];
-        expected.iter().for_each(|(a, b, name)| assert_eq!(kinds(&machine, *a, *b).as_deref(), Some(*name), "{a} {b}"));
+        for (a, b, name) in expected {
+            assert_eq!(kinds(&machine, a, b).as_deref(), Some(name), "{a} {b}");
+            assert_eq!(name.parse::<Kinds>().unwrap().to_string(), name);
+        }
+        assert!(["P", "P-X", "-", ""].iter().all(|text| text.parse::<Kinds>().is_err()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Finding, Labels, Relation, Unit};
+use tiermark_model::{Finding, Kinds, Labels, Relation, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent};
@@ -70,8 +70,8 @@ fn relation(finding: &Finding) -> Option<Relation> {
 }
 
 /// The kinds of its pair's cores, on a hybrid machine.
-fn kinds(finding: &Finding) -> Option<&str> {
-    finding.labels.get(Labels::KINDS)
+fn kinds(finding: &Finding) -> Option<Kinds> {
+    finding.labels.get(Labels::KINDS)?.parse().ok()
 }
 
 /// Relation and kinds of its pair.
@@ -90,7 +90,7 @@ fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
 
 /// One row a relation: how many pairs, and where they lie.
 fn relations(findings: &[&Finding], style: &Style) -> String {
-    let rows: BTreeSet<(Relation, Option<&str>, &str)> =
+    let rows: BTreeSet<(Relation, Option<Kinds>, &str)> =
         findings.iter().filter_map(|f| Some((relation(f)?, kinds(f), f.labels.get(Labels::OP)?))).collect();
     if rows.is_empty() {
         return String::new();
@@ -228,7 +228,7 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
         Some((from.min(to), from.max(to)))
     };
     let fetched: Vec<&&Finding> = findings.iter().filter(|f| f.metric == "c2c.transfer").collect();
-    let rows: BTreeSet<(Relation, Option<&str>, (u64, u64))> =
+    let rows: BTreeSet<(Relation, Option<Kinds>, (u64, u64))> =
         fetched.iter().filter_map(|f| Some((relation(f)?, kinds(f), ends(f)?))).collect();
     if rows.is_empty() {
         return String::new();

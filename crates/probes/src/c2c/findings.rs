@@ -53,18 +53,17 @@ fn relation(observation: &Observation) -> Option<Relation> {
 
 /// Median, least and most over the pairs of each class, for each way to pass turns.
 fn relations(observations: &[Observation], all: &BTreeMap<Class, u64>) -> Vec<Finding> {
-    let mut groups: BTreeMap<(&str, Relation, Option<&str>), Vec<&Observation>> = BTreeMap::new();
+    let mut groups: BTreeMap<(&str, Class), Vec<&Observation>> = BTreeMap::new();
     for pair in with_purpose(observations, "pair") {
-        if let (Some(op), Some(related)) = (pair.labels.get(Labels::OP), relation(pair)) {
-            groups.entry((op, related, pair.labels.get(Labels::KINDS))).or_default().push(pair);
+        if let (Some(op), Some(relation)) = (pair.labels.get(Labels::OP), relation(pair)) {
+            let kinds = pair.labels.get(Labels::KINDS).and_then(|kinds| kinds.parse().ok());
+            groups.entry((op, Class { relation, kinds })).or_default().push(pair);
         }
     }
-    let one = |((op, related, kinds), of): (&(&str, Relation, Option<&str>), &Vec<&Observation>)| {
-        let named =
-            |class: &Class| class.relation == *related && class.kinds.map(|k| k.to_string()).as_deref() == *kinds;
-        let all = all.iter().find(|(class, _)| named(class)).map(|(_, pairs)| *pairs);
-        let labels = Labels::new().text(Labels::OP, op).text(Labels::RELATION, related);
-        one_relation(kinds.iter().fold(labels, |labels, kinds| labels.text(Labels::KINDS, kinds)), of, all)
+    let one = |((op, class), of): (&(&str, Class), &Vec<&Observation>)| {
+        let labels = Labels::new().text(Labels::OP, op).text(Labels::RELATION, class.relation);
+        let labels = class.kinds.iter().fold(labels, |labels, kinds| labels.text(Labels::KINDS, kinds));
+        one_relation(labels, of, all.get(class).copied())
     };
     groups.iter().flat_map(one).collect()
 }
