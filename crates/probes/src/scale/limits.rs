@@ -77,12 +77,7 @@ struct Ramp<'a> {
 }
 
 /// The findings of an operation's ramps.
-pub(super) fn findings(
-    op: &str,
-    machine: &Machine,
-    planned: &[Planned],
-    observations: &[Observation],
-) -> Vec<Finding> {
+pub(super) fn findings(op: &str, machine: &Machine, planned: &[Planned], observations: &[Observation]) -> Vec<Finding> {
     let ramps = ramps(op, planned, observations);
     let local = ramps.iter().find(|r| r.place == "local");
     let reads = op == "read";
@@ -254,7 +249,8 @@ impl Ramp<'_> {
             None => self.why(limit, local),
         };
         if self.course() == Course::Open || (self.course() == Course::Rising && limit.is_none()) {
-            let Some(most) = (0..self.points.len()).max_by(|a, b| self.points[*a].1.total_cmp(&self.points[*b].1)) else {
+            let Some(most) = (0..self.points.len()).max_by(|a, b| self.points[*a].1.total_cmp(&self.points[*b].1))
+            else {
                 return Vec::new();
             };
             let rate = Some(self.points[most].1);
@@ -369,7 +365,10 @@ mod tests {
         assert_eq!(rising.cut_off().as_deref(), Some("cut off at 3 of 16 cores"));
         // Less than in proportion, and no level yet: a whole ramp would be taken for one.
         let bent = [10.0, 19.0, 26.0, 32.0];
-        assert_eq!((cut("local", &bent, 16).limit(None), ramp("local", &bent).limit(None)), (None, Some(Limit::Memory)));
+        assert_eq!(
+            (cut("local", &bent, 16).limit(None), ramp("local", &bent).limit(None)),
+            (None, Some(Limit::Memory))
+        );
         assert!(cut("local", &bent, 16).knee().is_none());
         // A level is a level, and the link's where local cores had more, however far they came.
         let remote = [10.0, 19.0, 20.0, 20.1, 19.9];
