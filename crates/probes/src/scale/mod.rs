@@ -10,7 +10,7 @@ use tiermark_model::{
 };
 
 use crate::ladder::{finding, overhead_note, with_purpose};
-use crate::loaded::plain_kernel;
+use crate::mix::plain_kernel;
 use crate::places::{Distance, Place, home};
 use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus, setup, stream_role};
 use crate::tiers::{dram_bytes, far_nodes, quiet_cpu};
