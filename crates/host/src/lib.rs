@@ -26,4 +26,4 @@ mod work;
 mod worker;
 
 pub use linux::{LinuxHost, Options, live_facts};
-pub use os::primitives;
+pub use os::{present_primitives, primitives};

@@ -18,6 +18,7 @@ mod matrix;
 mod mess;
 mod mlc;
 mod number;
+mod os;
 mod plan;
 mod plot;
 mod reasons;
@@ -31,7 +32,7 @@ mod text;
 
 pub use hmat::hmat;
 pub use json::json;
-pub use lists::{ProbeLine, about, kernels, probes};
+pub use lists::{ProbeLine, about, kernels, primitives, probes};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
 pub use mess::{MessError, MessPoint, mess, read_mess};

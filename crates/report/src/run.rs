@@ -14,6 +14,7 @@ use crate::limits::limits;
 use crate::loaded::loaded;
 use crate::matrix::matrix;
 use crate::number::percent;
+use crate::os::{is_number as is_os, os};
 use crate::reasons::{Reasons, is_refused};
 use crate::shapes::{is_number as is_shape, shapes};
 use crate::style::{Ink, Style, grade_ink};
@@ -30,6 +31,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&shapes(&mut shown, style));
+    out.push_str(&os(&mut shown, style));
     out.push_str(&tails(&mut shown, style));
     out.push_str(&loaded(&mut shown, &observations, style));
     out.push_str(&scaling(&mut shown, style));
@@ -100,6 +102,7 @@ fn summary(run: &Run, intervals: bool, style: &Style) -> String {
     let is_number = |f: &&Finding| {
         matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth" | "scale.ceiling")
             || is_shape(&f.metric)
+            || is_os(&f.metric)
             || f.metric.starts_with("loaded.") && f.value.is_some()
             || matches!(f.metric.as_str(), "c2c.pair" | "c2c.op" | "c2c.transfer" | "c2c.contention")
     };

@@ -71,8 +71,8 @@ pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
     all().map(|primitive| primitive.info(machine)).collect()
 }
 
-/// The primitives as this running system has them.
-pub(crate) fn present(machine: &Machine) -> Vec<PrimitiveInfo> {
+/// The primitives as this running system has them: with what it refuses.
+pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
     all().map(|p| PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) }).collect()
 }
 
