@@ -185,8 +185,13 @@ impl OsWork {
     }
 }
 
+/// The refusal of what a primitive needs and does not get.
+fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {
+    Refusal::new(what.to_owned(), why.to_owned(), cure.to_owned())
+}
+
 /// The refusal of a primitive whose first operations failed.
-pub(crate) fn failed(id: &str, why: String) -> Refusal {
+fn failed(id: &str, why: String) -> Refusal {
     Refusal::new(
         id.to_owned(),
         why,

@@ -1,5 +1,17 @@
-//! System calls of the primitives: as thin as they can be, so that it is the kernel that is timed.
+//! What primitives need beyond safe wrappers: mappings of their own.
 
-mod calls;
+mod room;
 
-pub(crate) use calls::*;
+pub(crate) use room::Room;
+
+use io_uring::{IoUring, opcode};
+
+/// Queues a no-op.
+///
+/// # Errors
+/// When the queue is full.
+pub(crate) fn queue_nop(ring: &mut IoUring) -> Result<(), String> {
+    // SAFETY: a no-op refers to no memory that could go away.
+    unsafe { ring.submission().push(&opcode::Nop::new().build()) }
+        .map_err(|_| "the submission queue is full".to_owned())
+}
