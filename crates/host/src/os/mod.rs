@@ -4,6 +4,7 @@
 //! prepared and gives back when it is dropped; nothing waits for another without a limit.
 
 mod syscalls;
+mod watch;
 
 use tiermark_model::{CpuId, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
 

@@ -1,7 +1,9 @@
 //! What primitives need beyond safe wrappers: mappings of their own.
 
+mod child;
 mod room;
 
+pub(crate) use child::Child;
 pub(crate) use room::Room;
 
 use io_uring::{IoUring, opcode};
