@@ -101,7 +101,7 @@ fn loads_and_ramps_are_exact() {
     let tree = ["--simulate", SERVER, "--sim-memory=60", "--sim-link=25"];
     insta::assert_snapshot!(
         "loaded_server",
-        report(&[&["loaded", "--mix=read,2:1,writent", "--target-ns=150"], &tree[..]].concat())
+        report(&[&["loaded", "--mix=read,2:1,write.nt", "--target-ns=150"], &tree[..]].concat())
     );
     insta::assert_snapshot!("loaded_overload_quick_verbose", {
         let tree = ["--simulate", SERVER, "--sim-memory=30", "--sim-overload=0.3"];
@@ -173,7 +173,7 @@ fn curves_are_written_and_read_back() {
 fn loads_without_another_core_are_refused_with_a_cure() {
     let refused = User::new().run(&["loaded", "--simulate", GUEST, "--cpus=1"]).expect(4).err;
     assert!(refused.contains("one core") && refused.contains("--cpus"), "{refused}");
-    User::new().run(&["loaded", "--simulate", GUEST, "--mix=7:1"]).expect(2);
+    User::new().run(&["loaded", "--simulate", GUEST, "--mix=9:1"]).expect(2);
     User::new().run(&["scale", "--simulate", GUEST, "--mem-node=3"]).expect(4);
     // Without siblings or a second node there is still a ramp.
     assert!(User::new().run(&["scale", "--simulate", GUEST]).expect(0).out.contains("What limits"));

@@ -1,14 +1,15 @@
 //! One region of a setup: mapped, bound, first touched by its worker, filled.
 
+mod placing;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
-use tiermark_model::{
-    Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup, deal,
-};
+use tiermark_model::{Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, PageKind, Refusal, RegionSetup};
 
-use crate::sys::{Advice, Mapping, pin, take_pages_from};
+use crate::sys::{Advice, Mapping};
+use placing::{Touch, place};
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
@@ -20,27 +21,6 @@ pub(crate) const SKEW_PAGE: usize = 4096;
 pub(crate) const SKEW_ROOM: usize = SKEW_PAGE + 2 * SKEW;
 /// Filled in pieces, so that a request to stop is heard.
 const FILL_PIECE: usize = 16 << 20;
-
-/// How pages come to lie on their nodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Touch {
-    /// The kernel was told; any thread may touch.
-    Bound,
-    /// The kernel has no NUMA, or there is one node: nothing to tell.
-    Anywhere,
-    /// Each page is touched for its node.
-    Dealt(Deal),
-}
-
-/// Who touches which page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Deal {
-    /// The nodes. With a cpu, a thread on that cpu of the node touches, because the kernel refused to be told; without, the
-    /// touching thread says which node it wants.
-    nodes: Vec<(NodeId, Option<CpuId>)>,
-    /// One round of pages: the index of each page's node.
-    order: Vec<usize>,
-}
 
 /// A region of memory.
 #[derive(Debug)]
@@ -220,17 +200,7 @@ impl Region {
                 Ok(())
             };
         };
-        for (index, (node, toucher)) in deal.nodes.iter().enumerate() {
-            match toucher {
-                Some(cpu) => repin(*cpu)?,
-                None => take_pages_from(Some(*node)).map_err(|error| take_refused(*node, &error))?,
-            }
-            self.touch_pages(|page| deal.order[page % deal.order.len()] == index, stopped)?;
-        }
-        if deal.nodes.iter().any(|(_, toucher)| toucher.is_some()) {
-            return repin(cpu);
-        }
-        take_pages_from(None).map_err(|error| take_refused(0, &error))?;
+        deal.carry_out(cpu, |index| self.touch_pages(|page| deal.order[page % deal.order.len()] == index, stopped))?;
         // Automatic balancing leaves bound memory alone, and moves no page that is there already. Where binding is refused, the proof
         // after the last shot tells what moved.
         let _ = self.mapping.bind(&MemPolicy::Bind, &self.target);
@@ -294,85 +264,6 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
     {
         notes.push(format!("memory could not be locked and may be swapped out: {error} (ulimit -l)"));
     }
-}
-
-/// Tells the kernel where pages shall come from, or finds another way.
-fn place(mapping: &Mapping, order: &Order<'_>, machine: &Machine, notes: &mut Vec<String>) -> Result<Touch, Refusal> {
-    if machine.cpus.iter().all(|cpu| cpu.node.is_none()) {
-        notes.push("no NUMA in this kernel: memory is not bound".to_owned());
-        return Ok(Touch::Anywhere);
-    }
-    let policy = &order.setup.policy;
-    let shares = policy.shares(order.target.len());
-    let told = match (policy, order.target.first()) {
-        (MemPolicy::Weighted(_), Some(first)) => take_pages_from(Some(first)).and_then(|()| take_pages_from(None)),
-        _ => mapping.bind(policy, &order.target),
-    };
-    let Err(error) = told else {
-        return Ok(match policy {
-            MemPolicy::Weighted(_) => {
-                let nodes = order.target.iter().map(|node| (node, None)).collect();
-                Touch::Dealt(Deal { nodes, order: deal(&shares) })
-            }
-            _ => Touch::Bound,
-        });
-    };
-    if *policy == MemPolicy::SystemWeighted {
-        return Err(Refusal::new(
-            "the kernel's weighted interleave",
-            format!("the kernel refused it: {error}"),
-            "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave",
-        ));
-    }
-    // One node: it can come from nowhere else.
-    if machine.nodes.len() == 1 {
-        notes.push(format!("mbind refused ({error}): the machine has one node"));
-        return Ok(Touch::Anywhere);
-    }
-    touch_from_cpus(order, machine, &shares, &error, notes)
-}
-
-/// Finds a cpu of each node that its pages can be touched from.
-fn touch_from_cpus(
-    order: &Order<'_>,
-    machine: &Machine,
-    shares: &[u32],
-    error: &std::io::Error,
-    notes: &mut Vec<String>,
-) -> Result<Touch, Refusal> {
-    let mut touchers = Vec::new();
-    for node in order.target.iter() {
-        let cpus = machine.node(node).map(|n| n.cpus.intersection(&machine.allowed_cpus)).unwrap_or_default();
-        match cpus.first() {
-            Some(cpu) => touchers.push((node, Some(cpu))),
-            None => {
-                return Err(Refusal::new(
-                    format!("memory on node {node}"),
-                    format!("mbind was refused ({error}), and no cpu of the node may be used to touch its pages first"),
-                    "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
-                ));
-            }
-        }
-    }
-    // Of several nodes that it may all come from, the first will do.
-    let shares = if shares.is_empty() { &[1] } else { shares };
-    touchers.truncate(shares.len());
-    let cpus: IdSet = touchers.iter().filter_map(|(_, cpu)| *cpu).collect();
-    notes.push(format!("mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead"));
-    Ok(Touch::Dealt(Deal { nodes: touchers, order: deal(shares) }))
-}
-
-/// Why a thread could not choose the node of its pages.
-fn take_refused(node: NodeId, error: &std::io::Error) -> Refusal {
-    Refusal::new(
-        format!("pages dealt out over nodes, at node {node}"),
-        format!("set_mempolicy was refused: {error}"),
-        "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
-    )
-}
-
-fn repin(cpu: CpuId) -> Result<(), Refusal> {
-    pin(cpu).map_err(|error| pin_refused(cpu, &error))
 }
 
 /// Why a thread could not be pinned.

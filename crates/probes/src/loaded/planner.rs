@@ -6,9 +6,10 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
+use super::LoadedParams;
 use super::curve::points_of;
 use super::pauses::{FIRST, next};
-use super::{LoadedParams, Mix};
+use crate::mix::Mix;
 use crate::places::{Distance, Place, places};
 use crate::steps::{check_node, default_page, headline, scope_cpus, setup, stream_role};
 use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
@@ -66,9 +67,9 @@ impl<'a> Planner<'a> {
         }
         let names: &[&str] = match (self.request.effort, distance) {
             (Effort::Quick, _) => &["read"],
-            (Effort::Standard, Distance::Local) => &["read", "2:1", "1:1", "write", "writent"],
+            (Effort::Standard, Distance::Local) => &["read", "2:1", "1:1", "write", "write.nt"],
             (Effort::Standard, _) => &["read", "1:1"],
-            (Effort::Full, _) => return Mix::all().collect(),
+            (Effort::Full, _) => return Mix::usual().collect(),
         };
         names.iter().filter_map(|name| name.parse().ok()).collect()
     }
