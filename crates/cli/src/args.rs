@@ -136,6 +136,9 @@ impl Command {
             Self::Scale(args) => Some(&mut args.run.place),
             Self::Matrix(args) => Some(&mut args.run.place),
             Self::C2c(args) => Some(&mut args.run.place),
+            Self::Geometry(args) | Self::Background(args) => Some(&mut args.run.place),
+            Self::Tlb(args) | Self::Granularity(args) => Some(&mut args.run.place),
+            Self::Mlp(args) => Some(&mut args.run.place),
             _ => None,
         }
     }
@@ -210,6 +213,12 @@ pub(crate) struct PlanRunArgs {
     /// A built-in plan (`tiermark plan list`) or a TOML file
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
+    /// Write the curves of `loaded` as CSV, in the layout of the Mess benchmark, to a file or standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// Write the pairs of nodes of `matrix` as the HMAT has them, as CSV, to a file or standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hmat: Option<String>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

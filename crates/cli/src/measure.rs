@@ -46,6 +46,8 @@ pub(crate) struct Job<'a> {
 
 /// Something to write from a finished run beside its document.
 pub(crate) struct Export<'a> {
+    /// The option that asks for it.
+    pub(crate) option: &'static str,
     /// A file, or `-` for standard output in place of the report.
     pub(crate) place: &'a str,
     /// Makes it.
@@ -74,10 +76,13 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
 /// A [`Failure`] for whatever ends it before there is a result.
 pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
-    if result.json.as_deref() == Some("-") && result.jsonl.as_deref() == Some("-") {
-        return Err(Failure::usage(
-            "--json and --jsonl both want standard output; give one of them a file, as in --jsonl=events.jsonl",
-        ));
+    let own = [("json", result.json.as_deref()), ("jsonl", result.jsonl.as_deref())];
+    let others = exports.iter().map(|export| (export.option, Some(export.place)));
+    let to_stdout = own.into_iter().chain(others).filter(|(_, place)| *place == Some("-"));
+    let to_stdout: Vec<String> = to_stdout.map(|(option, _)| format!("--{option}")).collect();
+    if to_stdout.len() > 1 {
+        let options = to_stdout.join(" and ");
+        return Err(Failure::usage(format!("{options} want standard output; give all but one a file: --json=FILE")));
     }
     if place.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
         return Err(Failure::usage("a plan is printed, not saved: use --json=- --dry-run"));
