@@ -43,8 +43,19 @@ fn what_a_plan_cannot_write_is_refused_before_it_runs() {
 #[test]
 fn options_of_a_run_hold_for_every_experiment() {
     let user = User::new();
-    let probes =
-        ["latency", "bandwidth", "matrix", "scale", "loaded", "c2c", "geometry", "tlb", "mlp", "granularity", "background"];
+    let probes = [
+        "latency",
+        "bandwidth",
+        "matrix",
+        "scale",
+        "loaded",
+        "c2c",
+        "geometry",
+        "tlb",
+        "mlp",
+        "granularity",
+        "background",
+    ];
     plan(&user, "all.toml", &probes);
     let arguments = ["run", "all.toml", "--simulate", SERVER, "--dry-run", "--json", "--cpus=2-3", "--precision=7"];
     let plans = user.run(&[&arguments[..], &["--allow-partial"]].concat()).expect(0).json();

@@ -22,11 +22,12 @@ struct Row {
 }
 
 /// Every mix: three reads for a write are two passes that only read beside one that copies, and so on.
-static MIXES: [Row; 8] = [
+static MIXES: [Row; 9] = [
     Row { name: "read", ops: &["read"], reads: 100 },
     Row { name: "3:1", ops: &["read", "read", "copy"], reads: 75 },
     Row { name: "2:1", ops: &["read", "copy"], reads: 67 },
     Row { name: "triad", ops: &["triad"], reads: 67 },
+    Row { name: "triadnt", ops: &["triad.nt"], reads: 67 },
     Row { name: "1:1", ops: &["copy"], reads: 50 },
     Row { name: "1:1nt", ops: &["copy.nt"], reads: 50 },
     Row { name: "write", ops: &["write"], reads: 0 },
@@ -40,6 +41,13 @@ impl Mix {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         MIXES.iter().map(Self)
+    }
+
+    /// Those that a whole system is known by: reads, and with ordinary stores, which read their line first, three, two and one
+    /// line read on the channels for each one written; last two read for one that is written without being read.
+    pub(super) fn of_a_system() -> impl Iterator<Item = Self> {
+        const NAMES: [&str; 5] = ["read", "2:1", "1:1", "write", "triadnt"];
+        Self::all().filter(|mix| NAMES.contains(&mix.0.name))
     }
 
     /// Useful bytes read out of all, in percent.
@@ -90,6 +98,7 @@ impl FromStr for Mix {
             "0" | "0:1" => "write",
             "write.nt" => "writent",
             "copy.nt" => "1:1nt",
+            "triad.nt" => "triadnt",
             other => other,
         };
         MIXES.iter().find(|row| row.name == alias).map(Self).ok_or_else(|| {
