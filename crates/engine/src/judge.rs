@@ -2,7 +2,7 @@
 
 use crate::analyse::WINDOW_NS;
 use crate::probe::Lab;
-use crate::shares;
+use crate::{plausible, shares};
 use tiermark_model::{Labels, Machine, Metric, Observation, PageKind, ReasonCode, Step, Verdict};
 
 /// Share of sampled pages that must be on the nodes asked for; beyond 1 % elsewhere the number is another node's.
@@ -14,9 +14,6 @@ const CLEAN_SHARE: f64 = 0.5;
 /// Clock moves beyond this are said. Boost follows what the neighbours do, in steps of 25 to 100 MHz: a few of those, up to 5 %
 /// of a core's clock, are every shared machine's state, and show in the interval of whatever depends on the clock.
 const CLOCK_SPREAD: f64 = 0.05;
-/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.
-const PEAK_SLACK: f64 = 1.02;
-
 /// Judges an observation of a step. `fault` is what broke, if something did.
 ///
 /// `quantum` is the clock's step where it shows in the blocks.
@@ -77,23 +74,9 @@ fn judge_value(step: &Step, seen: &Observation, quantum: Option<f64>, machine: &
                 format!("every block is a whole multiple of {step:.3} ns an access: the clock did not resolve it"),
             );
         }
-    } else if step.labels.is(Labels::TIER, "DRAM") {
-        judge_peak(step, value, machine, verdict);
     }
-}
-
-/// Holds a DRAM bandwidth against the theoretical peak. A guest's memory modules may be made up, and lines of zeros need not
-/// cross the channels whole: there it casts doubt, no more.
-fn judge_peak(step: &Step, value: f64, machine: &Machine, verdict: &mut Verdict) {
-    let Some(peak) = machine.theoretical_peak.as_ref().filter(|p| value > p.bytes_per_second * PEAK_SLACK) else {
-        return;
-    };
-    let (got, max) = (value / 1e9, peak.bytes_per_second / 1e9);
-    let text = format!("{got:.1} GB/s is above the theoretical peak of {max:.1} GB/s");
-    if machine.system.hypervisor.is_some() || step.labels.get(Labels::DATA).is_some() {
-        verdict.suspect(ReasonCode::Implausible, text);
-    } else {
-        verdict.invalid(ReasonCode::Implausible, text);
+    if let Some(rate) = plausible::rate(step, seen) {
+        plausible::judge(step, rate, machine, verdict);
     }
 }
 
@@ -279,7 +262,7 @@ pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bench, Grade, Setup, StopRule, System, Unit};
+    use tiermark_model::{Bench, Grade, Setup, StopRule, Unit};
 
     fn observed(value: f64, min: f64, max: f64) -> Observation {
         Observation {
@@ -346,27 +329,6 @@ mod tests {
             let verdict = judge(&step(Metric::Latency, Labels::new()), &observed(value, 1.0, 1.0), None, None, lab);
             assert_eq!(verdict.grade, Grade::Invalid, "{value}");
         }
-    }
-
-    #[test]
-    fn nothing_is_faster_than_the_theoretical_peak() {
-        let peak = tiermark_model::TheoreticalPeak { bytes_per_second: 100.0, how: String::new() };
-        let machine = Machine { theoretical_peak: Some(peak), ..Machine::default() };
-        let dram = step(Metric::Bandwidth, Labels::new().text(Labels::TIER, "DRAM"));
-        let grade = |value| {
-            judge(&dram, &observed(value, 1.0, 1.0), None, None, Lab { machine: &machine, bench: &Bench::default() })
-                .grade
-        };
-        assert_eq!(grade(103.0), Grade::Invalid);
-        assert_ne!(grade(101.0), Grade::Invalid);
-        let guest =
-            Machine { system: System { hypervisor: Some("KVM".into()), ..System::default() }, ..machine.clone() };
-        let lab = Lab { machine: &guest, bench: &Bench::default() };
-        assert_eq!(
-            judge(&dram, &observed(103.0, 1.0, 1.0), None, None, lab).grade,
-            Grade::Suspect,
-            "a guest's modules may be made up"
-        );
     }
 
     #[test]
