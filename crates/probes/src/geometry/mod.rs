@@ -1,6 +1,8 @@
 //! `geometry`: line, size, ways and sets of each cache level, and who shares it, by measurement.
 
 mod findings;
+#[cfg(test)]
+mod made;
 mod seen;
 mod shared;
 pub mod solve;
