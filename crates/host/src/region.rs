@@ -1,14 +1,18 @@
 //! One region of a setup: mapped, bound, first touched by its worker, filled.
 
+mod refused;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
+use tiermark_kernels::layout::{self, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup, deal,
+    ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup, deal,
 };
 
 use crate::sys::{Advice, Mapping, pin, take_pages_from};
+pub(crate) use refused::{chain_refused, pin_refused, stop_refusal};
+use refused::{map_refused, pool_drained, take_refused};
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
@@ -255,20 +259,6 @@ impl Region {
     }
 }
 
-/// What a preparation that was interrupted says.
-pub(crate) fn stop_refusal() -> Refusal {
-    Refusal::new("preparing memory", "the run was stopped", "start it again")
-}
-
-/// Why a chain cannot be had.
-pub(crate) fn chain_refused(chain: ChainLayout, bytes: usize, error: &ProofError) -> Refusal {
-    if *error == ProofError::Layout(LayoutError::Stopped) {
-        return stop_refusal();
-    }
-    let what = format!("a chain {chain} in {}", Bytes(bytes as u64));
-    Refusal::new(what, error.to_string(), "try another size or layout: --sizes, --layout")
-}
-
 /// Tells the kernel about page sizes and what to leave alone; what it refuses is noted where it matters.
 fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<String>) {
     let advice = match page {
@@ -362,44 +352,6 @@ fn touch_from_cpus(
     Ok(Touch::Dealt(Deal { nodes: touchers, order: deal(shares) }))
 }
 
-/// Why a thread could not choose the node of its pages.
-fn take_refused(node: NodeId, error: &std::io::Error) -> Refusal {
-    Refusal::new(
-        format!("pages dealt out over nodes, at node {node}"),
-        format!("set_mempolicy was refused: {error}"),
-        "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
-    )
-}
-
 fn repin(cpu: CpuId) -> Result<(), Refusal> {
     pin(cpu).map_err(|error| pin_refused(cpu, &error))
-}
-
-/// Why a thread could not be pinned.
-pub(crate) fn pin_refused(cpu: CpuId, error: &std::io::Error) -> Refusal {
-    Refusal::new(
-        format!("a thread on cpu {cpu}"),
-        format!("the system refused to pin it there: {error}"),
-        "choose cpus that the process may use (taskset, cpuset of the control group)",
-    )
-}
-
-fn map_refused(setup: &RegionSetup, error: &std::io::Error) -> Refusal {
-    let cure = match setup.page {
-        PageKind::Huge(page) => {
-            format!("reserve pages in /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10)
-        }
-        _ => "ask for less memory, or raise the limit on address space (ulimit -v)".to_owned(),
-    };
-    Refusal::new(format!("{} of {} pages", setup.bytes, setup.page), format!("mapping it failed: {error}"), cure)
-}
-
-fn pool_drained(region: &Region, offset: usize, error: &std::io::Error) -> Refusal {
-    let had = offset / region.page_bytes;
-    let kib = region.page_bytes >> 10;
-    Refusal::new(
-        format!("{} of {} pages on node {}", Bytes(region.bytes as u64), region.page, region.target),
-        format!("the pool had {had} of {} pages left: {error}", region.mapping.len() / region.page_bytes),
-        format!("reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages"),
-    )
 }
