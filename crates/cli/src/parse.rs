@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
+use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
-use tiermark_probes::loaded::Mix;
 use tiermark_probes::matrix::{self, Origin, Policy, Weights};
 
 use crate::args::{NodeChoice, OrUsual};
@@ -101,7 +101,7 @@ pub(crate) fn matrix_operation(text: &str) -> Result<String, String> {
     if matrix::is_own(text) {
         return Ok(text.to_owned());
     }
-    if text.contains(':') { text.parse::<matrix::Mix>().map(|mix| mix.to_string()) } else { operation(text) }
+    if text.contains(':') { text.parse::<Mix>().map(|mix| mix.to_string()) } else { operation(text) }
 }
 
 /// What the cpus of a row share.

@@ -63,7 +63,7 @@ fn a_simulated_server_is_told_in_the_layout_that_parsers_know() {
     let diagonal = rates[0][0] + rates[1][1];
     assert!((peak("ALL Reads") / diagonal - 1.0).abs() < 0.1, "{} of {diagonal}", peak("ALL Reads"));
     for (name, mix, counted) in
-        [("3:1", "2:1", 4.0 / 3.0), ("2:1", "1:1", 1.5), ("1:1", "write", 2.0), ("Stream-triad like", "triadnt", 1.0)]
+        [("3:1", "2:1", 4.0 / 3.0), ("2:1", "1:1", 1.5), ("1:1", "write", 2.0), ("Stream-triad like", "triad.nt", 1.0)]
     {
         let useful = useful(&user, mix);
         assert!((peak(name) / (useful / 1e6 * counted) - 1.0).abs() < 1e-4, "{name}: {} of {useful}", peak(name));
@@ -81,6 +81,23 @@ fn a_simulated_server_is_told_in_the_layout_that_parsers_know() {
     assert!(rows[0][2] > 0.8 * diagonal, "the load is that of all cores, not of one node's: {rows:?}");
     assert!(ran.out.contains("Local Socket L2->L2 HITM latency\t"), "{}", ran.out);
     assert!(ran.out.contains("homed in reader socket"), "{}", ran.out);
+}
+
+#[test]
+fn fetched_lines_are_homed_where_they_were_asked_to_be() {
+    let user = User::new();
+    let titles = |server: &str, more: &[&str]| -> Vec<String> {
+        let arguments = [&["c2c", "--quick", "--simulate", server, "--format", "mlc"], more].concat();
+        let out = user.run(&arguments).expect(0).out;
+        out.lines().filter(|line| line.contains("homed")).map(str::to_owned).collect()
+    };
+    let title = |home: &str| vec![format!("Remote Socket L2->L2 HITM latency (data address homed {home})")];
+    let two = "synth:sockets=2,cores=4,mem=16G";
+    assert_eq!(titles(two, &[]), title("in reader socket"));
+    // The pair that speaks for its relation begins on node 0, and who begins is who fetches.
+    assert_eq!(titles(two, &["--mem-node=0"]), title("in reader socket"));
+    assert_eq!(titles(two, &["--mem-node=1"]), title("in writer socket"));
+    assert_eq!(titles("synth:sockets=3,cores=4,mem=24G", &["--mem-node=2", "--cpus=0-7"]), title("on node 2"));
 }
 
 #[test]

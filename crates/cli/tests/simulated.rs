@@ -7,6 +7,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{User, document, findings, stable};
+use tiermark_machine::synth::Synth;
 
 /// A small guest: one socket, two cores.
 const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
@@ -100,7 +101,7 @@ fn loads_and_ramps_are_exact() {
     let tree = ["--simulate", SERVER, "--sim-memory=60", "--sim-link=25"];
     insta::assert_snapshot!(
         "loaded_server",
-        report(&[&["loaded", "--mix=read,2:1,writent", "--target-ns=150"], &tree[..]].concat())
+        report(&[&["loaded", "--mix=read,2:1,write.nt", "--target-ns=150"], &tree[..]].concat())
     );
     insta::assert_snapshot!("loaded_overload_quick_verbose", {
         let tree = ["--simulate", SERVER, "--sim-memory=30", "--sim-overload=0.3"];
@@ -172,7 +173,7 @@ fn curves_are_written_and_read_back() {
 fn loads_without_another_core_are_refused_with_a_cure() {
     let refused = User::new().run(&["loaded", "--simulate", GUEST, "--cpus=1"]).expect(4).err;
     assert!(refused.contains("one core") && refused.contains("--cpus"), "{refused}");
-    User::new().run(&["loaded", "--simulate", GUEST, "--mix=7:1"]).expect(2);
+    User::new().run(&["loaded", "--simulate", GUEST, "--mix=9:1"]).expect(2);
     User::new().run(&["scale", "--simulate", GUEST, "--mem-node=3"]).expect(4);
     // Without siblings or a second node there is still a ramp.
     assert!(User::new().run(&["scale", "--simulate", GUEST]).expect(0).out.contains("What limits"));
@@ -193,6 +194,21 @@ fn core_to_core_reports_are_exact() {
     insta::assert_snapshot!("c2c_many", report("synth:sockets=2,cores=16,smt=2,mem=16G", &["--quick"]));
     let plan = User::new().run(&["c2c", "--simulate", LARGEST, "--dry-run", "--max-time=60"]).expect(0).out;
     insta::assert_snapshot!("c2c_plan_largest", plan);
+}
+
+#[test]
+fn core_to_core_of_a_hybrid_names_the_kinds() {
+    let user = User::new();
+    let hybrid =
+        Synth { smt: 1, cores_per_node: 6, cores_per_llc: 6, first_efficiency_core: Some(2), ..Synth::default() };
+    for (path, text) in hybrid.files() {
+        let path = user.path(&format!("hybrid/{path}"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let out = user.run(&["c2c", "--simulate", "hybrid", "--quick", "--no-save"]).expect(0).out;
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    insta::assert_snapshot!("c2c_hybrid", stable(&out));
 }
 
 #[test]

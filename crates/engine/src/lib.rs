@@ -12,7 +12,6 @@ mod plausible;
 pub mod probe;
 pub mod roll;
 mod run;
-mod shares;
 pub mod sim;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};

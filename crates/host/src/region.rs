@@ -1,18 +1,15 @@
 //! One region of a setup: mapped, bound, first touched by its worker, filled.
 
-mod refused;
+mod placing;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tiermark_kernels::layout::{self, Proof, ProofError};
+use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
-use tiermark_model::{
-    ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup, deal,
-};
+use tiermark_model::{Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, PageKind, Refusal, RegionSetup};
 
-use crate::sys::{Advice, Mapping, pin, take_pages_from};
-pub(crate) use refused::{chain_refused, pin_refused, stop_refusal};
-use refused::{map_refused, pool_drained, take_refused};
+use crate::sys::{Advice, Mapping};
+use placing::{Touch, place};
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
@@ -24,27 +21,6 @@ pub(crate) const SKEW_PAGE: usize = 4096;
 pub(crate) const SKEW_ROOM: usize = SKEW_PAGE + 2 * SKEW;
 /// Filled in pieces, so that a request to stop is heard.
 const FILL_PIECE: usize = 16 << 20;
-
-/// How pages come to lie on their nodes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Touch {
-    /// The kernel was told; any thread may touch.
-    Bound,
-    /// The kernel has no NUMA, or there is one node: nothing to tell.
-    Anywhere,
-    /// Each page is touched for its node.
-    Dealt(Deal),
-}
-
-/// Who touches which page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Deal {
-    /// The nodes. With a cpu, a thread on that cpu of the node touches, because the kernel refused to be told; without, the
-    /// touching thread says which node it wants.
-    nodes: Vec<(NodeId, Option<CpuId>)>,
-    /// One round of pages: the index of each page's node.
-    order: Vec<usize>,
-}
 
 /// A region of memory.
 #[derive(Debug)]
@@ -224,17 +200,7 @@ impl Region {
                 Ok(())
             };
         };
-        for (index, (node, toucher)) in deal.nodes.iter().enumerate() {
-            match toucher {
-                Some(cpu) => repin(*cpu)?,
-                None => take_pages_from(Some(*node)).map_err(|error| take_refused(*node, &error))?,
-            }
-            self.touch_pages(|page| deal.order[page % deal.order.len()] == index, stopped)?;
-        }
-        if deal.nodes.iter().any(|(_, toucher)| toucher.is_some()) {
-            return repin(cpu);
-        }
-        take_pages_from(None).map_err(|error| take_refused(0, &error))?;
+        deal.carry_out(cpu, |index| self.touch_pages(|page| deal.order[page % deal.order.len()] == index, stopped))?;
         // Automatic balancing leaves bound memory alone, and moves no page that is there already. Where binding is refused, the proof
         // after the last shot tells what moved.
         let _ = self.mapping.bind(&MemPolicy::Bind, &self.target);
@@ -257,6 +223,20 @@ impl Region {
         }
         Ok(())
     }
+}
+
+/// What a preparation that was interrupted says.
+pub(crate) fn stop_refusal() -> Refusal {
+    Refusal::new("preparing memory", "the run was stopped", "start it again")
+}
+
+/// Why a chain cannot be had.
+pub(crate) fn chain_refused(chain: ChainLayout, bytes: usize, error: &ProofError) -> Refusal {
+    if *error == ProofError::Layout(LayoutError::Stopped) {
+        return stop_refusal();
+    }
+    let what = format!("a chain {chain} in {}", Bytes(bytes as u64));
+    Refusal::new(what, error.to_string(), "try another size or layout: --sizes, --layout")
 }
 
 /// Tells the kernel about page sizes and what to leave alone; what it refuses is noted where it matters.
@@ -286,72 +266,40 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
     }
 }
 
-/// Tells the kernel where pages shall come from, or finds another way.
-fn place(mapping: &Mapping, order: &Order<'_>, machine: &Machine, notes: &mut Vec<String>) -> Result<Touch, Refusal> {
-    if machine.cpus.iter().all(|cpu| cpu.node.is_none()) {
-        notes.push("no NUMA in this kernel: memory is not bound".to_owned());
-        return Ok(Touch::Anywhere);
-    }
-    let policy = &order.setup.policy;
-    let shares = policy.shares(order.target.len());
-    let told = match (policy, order.target.first()) {
-        (MemPolicy::Weighted(_), Some(first)) => take_pages_from(Some(first)).and_then(|()| take_pages_from(None)),
-        _ => mapping.bind(policy, &order.target),
-    };
-    let Err(error) = told else {
-        return Ok(match policy {
-            MemPolicy::Weighted(_) => {
-                let nodes = order.target.iter().map(|node| (node, None)).collect();
-                Touch::Dealt(Deal { nodes, order: deal(&shares) })
-            }
-            _ => Touch::Bound,
-        });
-    };
-    if *policy == MemPolicy::SystemWeighted {
-        return Err(Refusal::new(
-            "the kernel's weighted interleave",
-            format!("the kernel refused it: {error}"),
-            "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave",
-        ));
-    }
-    // One node: it can come from nowhere else.
-    if machine.nodes.len() == 1 {
-        notes.push(format!("mbind refused ({error}): the machine has one node"));
-        return Ok(Touch::Anywhere);
-    }
-    touch_from_cpus(order, machine, &shares, &error, notes)
+/// Why a thread could not be pinned.
+pub(crate) fn pin_refused(cpu: CpuId, error: &std::io::Error) -> Refusal {
+    Refusal::new(
+        format!("a thread on cpu {cpu}"),
+        format!("the system refused to pin it there: {error}"),
+        "choose cpus that the process may use (taskset, cpuset of the control group)",
+    )
 }
 
-/// Finds a cpu of each node that its pages can be touched from.
-fn touch_from_cpus(
-    order: &Order<'_>,
-    machine: &Machine,
-    shares: &[u32],
-    error: &std::io::Error,
-    notes: &mut Vec<String>,
-) -> Result<Touch, Refusal> {
-    let mut touchers = Vec::new();
-    for node in order.target.iter() {
-        let cpus = machine.node(node).map(|n| n.cpus.intersection(&machine.allowed_cpus)).unwrap_or_default();
-        match cpus.first() {
-            Some(cpu) => touchers.push((node, Some(cpu))),
-            None => {
-                return Err(Refusal::new(
-                    format!("memory on node {node}"),
-                    format!("mbind was refused ({error}), and no cpu of the node may be used to touch its pages first"),
-                    "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
-                ));
-            }
+fn map_refused(setup: &RegionSetup, error: &std::io::Error) -> Refusal {
+    let cure = match setup.page {
+        PageKind::Huge(page) => {
+            format!("reserve pages in /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10)
         }
-    }
-    // Of several nodes that it may all come from, the first will do.
-    let shares = if shares.is_empty() { &[1] } else { shares };
-    touchers.truncate(shares.len());
-    let cpus: IdSet = touchers.iter().filter_map(|(_, cpu)| *cpu).collect();
-    notes.push(format!("mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead"));
-    Ok(Touch::Dealt(Deal { nodes: touchers, order: deal(shares) }))
+        _ => "ask for less memory, or raise the limit on address space (ulimit -v)".to_owned(),
+    };
+    Refusal::new(format!("{} of {} pages", setup.bytes, setup.page), format!("mapping it failed: {error}"), cure)
 }
 
-fn repin(cpu: CpuId) -> Result<(), Refusal> {
-    pin(cpu).map_err(|error| pin_refused(cpu, &error))
+fn pool_drained(region: &Region, offset: usize, error: &std::io::Error) -> Refusal {
+    let had = offset / region.page_bytes;
+    let kib = region.page_bytes >> 10;
+    // As cgroups write sizes: 64KB, 2MB, 1GB.
+    let size = match kib {
+        _ if kib >= 1 << 20 => format!("{}GB", kib >> 20),
+        _ if kib >= 1 << 10 => format!("{}MB", kib >> 10),
+        _ => format!("{kib}KB"),
+    };
+    Refusal::new(
+        format!("{} of {} pages on node {}", Bytes(region.bytes as u64), region.page, region.target),
+        format!("{had} of {} pages could be had: {error}", region.mapping.len() / region.page_bytes),
+        format!(
+            "reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages, or raise the cgroup's \
+             hugetlb.{size}.max"
+        ),
+    )
 }

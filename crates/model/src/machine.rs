@@ -2,6 +2,8 @@
 //!
 //! `None` means "the system does not say", never zero.
 
+mod topology;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -9,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet, NodeId};
 use crate::refusal::Refusal;
+pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -300,117 +303,4 @@ pub struct Swap {
     pub used_bytes: u64,
     /// Priority.
     pub priority: i32,
-}
-
-/// Cpus that share one last-level cache.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LlcGroup {
-    /// The index that [`Cpu::llc`] refers to.
-    pub index: u32,
-    /// The online cpus of the group.
-    pub cpus: IdSet,
-    /// Bytes of the shared cache, where declared.
-    pub bytes: Option<u64>,
-}
-
-impl Machine {
-    /// The cpu with this id.
-    pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
-        self.cpus.binary_search_by_key(&id, |c| c.id).ok().map(|i| &self.cpus[i])
-    }
-
-    /// The node with this id.
-    pub fn node(&self, id: NodeId) -> Option<&Node> {
-        self.nodes.iter().find(|n| n.id == id)
-    }
-
-    /// All online cpus.
-    pub fn online(&self) -> IdSet {
-        self.cpus.iter().map(|c| c.id).collect()
-    }
-
-    /// Distinct physical packages.
-    pub fn sockets(&self) -> IdSet {
-        self.cpus.iter().map(|c| c.socket).collect()
-    }
-
-    /// How many physical cores are online.
-    pub fn core_count(&self) -> usize {
-        self.cpus.iter().map(|c| c.core).collect::<IdSet>().len()
-    }
-
-    /// The node a cpu allocates from by default: its own, or the first node where the kernel has no NUMA.
-    pub fn node_of(&self, cpu: CpuId) -> Option<NodeId> {
-        self.cpu(cpu).and_then(|c| c.node).or_else(|| self.nodes.first().map(|n| n.id))
-    }
-
-    /// The data (or unified) cache of a level that a cpu uses.
-    pub fn cache_of(&self, cpu: CpuId, level: u8) -> Option<&Cache> {
-        self.data_caches().find(|c| c.level == level && c.cpus.contains(cpu))
-    }
-
-    /// All data and unified caches.
-    pub fn data_caches(&self) -> impl Iterator<Item = &Cache> {
-        self.caches.iter().filter(|c| c.kind != CacheKind::Instruction)
-    }
-
-    /// The last-level-cache groups in index order.
-    pub fn llc_groups(&self) -> Vec<LlcGroup> {
-        let mut groups: BTreeMap<u32, IdSet> = BTreeMap::new();
-        for cpu in &self.cpus {
-            if let Some(llc) = cpu.llc {
-                groups.entry(llc).or_default().insert(cpu.id);
-            }
-        }
-        groups
-            .into_iter()
-            .map(|(index, cpus)| {
-                let last = cpus
-                    .first()
-                    .and_then(|cpu| self.data_caches().filter(|c| c.cpus.contains(cpu)).max_by_key(|c| c.level));
-                LlcGroup { index, bytes: last.and_then(|c| c.bytes), cpus }
-            })
-            .collect()
-    }
-
-    /// The sum of all caches that the given cpus can reach, last level and the private ones above it, in bytes.
-    ///
-    /// Private levels count too: victim and exclusive last-level caches hold lines beside them.
-    pub fn reachable_cache_bytes(&self, cpus: &IdSet) -> u64 {
-        self.data_caches()
-            .filter(|c| c.level >= 2 && !c.cpus.intersection(cpus).is_empty())
-            .filter_map(|c| c.bytes)
-            .sum()
-    }
-
-    /// The given cpus ordered so that every physical core comes before any SMT sibling; cores in machine order.
-    pub fn cores_first(&self, cpus: &IdSet) -> Vec<CpuId> {
-        // The rank is taken among the given cpus: if only the second sibling of a core is allowed, it is that core's first.
-        let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
-        let mut ranked: Vec<(u32, u32, CpuId)> = cpus
-            .iter()
-            .filter_map(|id| self.cpu(id))
-            .map(|cpu| {
-                let rank = seen.entry(cpu.core).or_default();
-                *rank += 1;
-                (*rank, cpu.core, cpu.id)
-            })
-            .collect();
-        ranked.sort_unstable();
-        ranked.into_iter().map(|(_, _, id)| id).collect()
-    }
-
-    /// One cpu per physical core out of the given ones.
-    pub fn one_per_core(&self, cpus: &IdSet) -> IdSet {
-        let mut seen = IdSet::new();
-        cpus.iter()
-            .filter_map(|id| self.cpu(id))
-            .filter(|cpu| {
-                let new = !seen.contains(cpu.core);
-                seen.insert(cpu.core);
-                new
-            })
-            .map(|cpu| cpu.id)
-            .collect()
-    }
 }

@@ -13,6 +13,7 @@ mod ladder;
 pub mod latency;
 pub mod loaded;
 pub mod matrix;
+mod mix;
 pub mod mlp;
 mod places;
 pub mod scale;
@@ -22,6 +23,7 @@ pub mod survey;
 mod tiers;
 pub mod tlb;
 
+pub use mix::Mix;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.

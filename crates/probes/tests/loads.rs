@@ -79,6 +79,54 @@ fn a_local_ramp_ends_at_its_memory_and_the_knee_is_where_the_cores_fill_it() {
     assert!((22.0..31.0).contains(&lines), "{lines}");
 }
 
+/// Time runs out in the middle of ramps: what was not seen is not concluded from.
+#[test]
+fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
+    // Sixteen cores of 20 GB/s fill 300 GB/s with fifteen of them: most cut ramps still rise, and only whole ones see the end.
+    let machine = server(16, 1);
+    let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
+    let (mut rising, mut level) = (0, 0);
+    for (seed, seconds) in SEEDS.zip([0.5, 0.7, 0.9, 1.1].into_iter().cycle()) {
+        let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
+        request.scope.max_seconds = Some(seconds);
+        let experiment = run(&Scale, &machine, &request, ceilings.clone());
+        for place in ["local", "remote"] {
+            let points = experiment.observations.iter().filter(|o| {
+                o.labels.is(Labels::PURPOSE, "scaling") && o.labels.is(Labels::PLACE, place) && o.value.is_some()
+            });
+            let points: Vec<(u64, f64)> =
+                points.map(|o| (o.labels.number(Labels::THREADS).unwrap(), o.value.unwrap())).collect();
+            let Some((last, _)) = points.iter().copied().max_by_key(|(threads, _)| *threads) else { continue };
+            let of = |metric: &str| {
+                experiment.findings.iter().find(|f| f.metric == metric && f.labels.is(Labels::PLACE, place))
+            };
+            let ceiling = of("scale.ceiling").unwrap();
+            let note = ceiling.note.as_ref().unwrap();
+            assert_eq!(note.contains(&format!("cut off at {last} of 16 cores")), last < 16, "seed {seed}: {note}");
+            if last < 16 && place == "local" {
+                rising += 1;
+                assert!(ceiling.labels.get(Labels::LIMIT).is_none(), "seed {seed}: {ceiling:#?}");
+                assert!(ceiling.labels.is(Labels::STATISTIC, "at least"), "seed {seed}: {ceiling:#?}");
+                let most = points.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+                assert_eq!(ceiling.value, Some(most), "seed {seed}");
+                assert!(of("scale.knee").is_none() && of("scale.share").is_none(), "seed {seed}");
+            }
+            // Three cores fill this link: four and more are a level that was seen, cut off or not.
+            let whole = points.iter().any(|(threads, _)| *threads == 1);
+            let flat = points.iter().filter(|(threads, _)| *threads > 2).map(|(threads, _)| *threads).min();
+            if last < 16 && place == "remote" && whole && flat.is_some_and(|first| first as f64 <= 0.75 * last as f64) {
+                level += 1;
+                assert!((ceiling.value.unwrap() / 25e9 - 1.0).abs() < 0.02, "seed {seed}: {ceiling:#?}");
+                assert!(ceiling.labels.get(Labels::STATISTIC).is_none(), "seed {seed}: {ceiling:#?}");
+                // It is the link's if the local ramp came above it, however far that went.
+                let local = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
+                assert_eq!(ceiling.labels.is(Labels::LIMIT, "link"), 25e9 < 0.93 * local, "seed {seed}: {ceiling:#?}");
+            }
+        }
+    }
+    assert!(rising >= 5 && level >= 5, "{rising} and {level} ramps were cut off");
+}
+
 #[test]
 fn the_knee_of_a_loaded_curve_is_where_the_memory_has_it() {
     let machine = server(16, 1);

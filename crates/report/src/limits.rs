@@ -46,7 +46,12 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
                 let shown = |v: f64| value(v.round(), Unit::Count, style);
                 graded(f.value.map(shown), &f.verdict, style)
             }
-            Some(f) => graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style),
+            Some(f) => {
+                let at_least = f.labels.is(Labels::STATISTIC, "at least");
+                let bound = if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() };
+                let shown = |v: f64| format!("{bound}{}", with_interval(v, f.interval, f.unit, style));
+                graded(f.value.map(shown), &f.verdict, style)
+            }
             None => Cell::default(),
         };
         let ceiling = find("scale.ceiling");

@@ -1,7 +1,7 @@
 //! Arguments of the commands that load the memory: `loaded` and `scale`.
 
 use clap::Args;
-use tiermark_probes::loaded::Mix;
+use tiermark_probes::Mix;
 
 use super::RunArgs;
 use crate::parse;
@@ -9,8 +9,7 @@ use crate::parse;
 pub(super) const LOADED_EXAMPLES: &str = "\
 One core is timed, all others of its node (then those of the system) inject traffic with pauses; each pause is a point of the
 curve.
-Mixes, by useful bytes: read, 3:1, 2:1, triad, triadnt, 1:1, 1:1nt, write, writent (nt: non-temporal stores), or the
-percentage read.
+Mixes, by useful bytes: read, 3:1, 2:1, triad, 1:1, 1:1.nt, write, write.nt, triad.nt (nt: non-temporal stores), any READS:WRITES up to 8, or the percentage read.
 Examples:
   tiermark loaded --quick
   tiermark loaded --mix read,2:1,write --target-ns 150
@@ -26,7 +25,7 @@ Examples:
 /// Arguments of `loaded`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadedArgs {
-    /// Mixes of traffic, a curve each [default: read, with --quick; else read,2:1,1:1,write,writent]
+    /// Mixes of traffic, a curve each [default: read, with --quick; else read,2:1,1:1,write,write.nt]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
     pub(crate) mix: Vec<Mix>,
     /// Say how much bandwidth there is before an access takes longer than this, ns

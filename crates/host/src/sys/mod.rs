@@ -16,8 +16,7 @@ pub(crate) use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, al
 pub(crate) use ident::{declared_counter_hz, hypervisor, page_bytes, uname};
 pub(crate) use mem::{Advice, Mapping};
 pub(crate) use sched::{
-    Usage, affinity, allowed_nodes, cpu_now, pin, raw_clock_ns, relax, take_pages_from, thread_cpu_ns, thread_usage,
-    yield_now,
+    PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, raw_clock_ns, relax, thread_cpu_ns, thread_usage, yield_now,
 };
 #[cfg(test)]
 pub(crate) use seccomp::refuse;

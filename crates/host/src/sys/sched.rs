@@ -7,6 +7,9 @@ use tiermark_model::{CpuId, IdSet, NodeId};
 
 use super::check;
 
+/// Nodes of a mask that the kernel fills: more than any is built for, and it refuses masks shorter than its own with EINVAL.
+const MOST_NODES: usize = 1024;
+
 /// What the system counted for the calling thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Usage {
@@ -38,8 +41,8 @@ pub(crate) fn affinity() -> io::Result<IdSet> {
 
 /// The nodes the calling thread may take memory from.
 pub(crate) fn allowed_nodes() -> io::Result<IdSet> {
-    // The kernel refuses masks shorter than its own (1,024 nodes at most) with EINVAL; MPOL_F_MEMS_ALLOWED is 1 << 2.
-    let mut words = [0u64; 1024 / 64];
+    // MPOL_F_MEMS_ALLOWED is 1 << 2.
+    let mut words = [0u64; MOST_NODES / 64];
     let none = std::ptr::null_mut::<libc::c_int>();
     let no_address = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: the mask has the length given; with this flag and no address the call only fills the mask.
@@ -57,16 +60,50 @@ pub(crate) fn pin(cpu: CpuId) -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(words), words.as_ptr()) }).map(drop)
 }
 
-/// Has the calling thread take new pages from one node only, or (`None`) by the system's rule.
-pub(crate) fn take_pages_from(node: Option<NodeId>) -> io::Result<()> {
-    let mask: IdSet = node.into_iter().collect();
-    let words = mask.words();
-    let mode = if node.is_some() { libc::MPOL_BIND } else { libc::MPOL_DEFAULT };
-    // The kernel reads one bit less than it is told (set_mempolicy(2), "maxnode"), hence the + 1.
-    // An empty mask has to be none at all: one less than no bits is taken for too many.
-    let (mask, bits) = if node.is_some() { (words.as_ptr(), words.len() * 64 + 1) } else { (std::ptr::null(), 0) };
-    // SAFETY: the mask has `bits - 1` bits, or there is none.
-    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) }).map(drop)
+/// The rule by which a thread takes new pages: one it inherited (numactl sets one), or one node only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageRule {
+    /// With its flags.
+    mode: libc::c_int,
+    /// Nodes, whole words; empty where the mode has none.
+    nodes: Vec<u64>,
+}
+
+impl PageRule {
+    /// That of the calling thread.
+    pub(crate) fn now() -> io::Result<Self> {
+        let (mut mode, mut nodes) = (libc::MPOL_DEFAULT, [0u64; MOST_NODES / 64]);
+        let no_address = std::ptr::null_mut::<libc::c_void>();
+        // SAFETY: room for a mode, and the mask has the length given; without flags and address the call only fills both.
+        check(unsafe {
+            libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nodes.as_mut_ptr(), MOST_NODES, no_address, 0)
+        })?;
+        let used = nodes.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+        Ok(Self { mode, nodes: nodes[..used].to_vec() })
+    }
+
+    /// From one node only.
+    pub(crate) fn only(node: NodeId) -> Self {
+        Self { mode: libc::MPOL_BIND, nodes: IdSet::from_iter([node]).words().to_vec() }
+    }
+
+    /// Page by page over one node: a rule that no code here asks for.
+    #[cfg(test)]
+    pub(crate) fn interleaved(node: NodeId) -> Self {
+        Self { mode: libc::MPOL_INTERLEAVE, ..Self::only(node) }
+    }
+
+    /// Makes it that of the calling thread.
+    pub(crate) fn apply(&self) -> io::Result<()> {
+        // The kernel reads one bit less than it is told (set_mempolicy(2), "maxnode"), hence the + 1.
+        // An empty mask has to be none at all: one less than no bits is taken for too many.
+        let (mask, bits) = match self.nodes.len() {
+            0 => (std::ptr::null(), 0),
+            words => (self.nodes.as_ptr(), words * 64 + 1),
+        };
+        // SAFETY: the mask has `bits - 1` bits, or there is none.
+        check(unsafe { libc::syscall(libc::SYS_set_mempolicy, self.mode, mask, bits) }).map(drop)
+    }
 }
 
 /// The cpu the calling thread is on.
@@ -123,15 +160,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nodes_of_a_thread_can_be_set_and_set_free() {
+    fn the_rule_of_a_thread_can_be_changed_and_put_back() {
         let Some(node) = allowed_nodes().ok().and_then(|nodes| nodes.first()) else { return };
-        for wish in [Some(node), None] {
-            // A container may forbid it; nothing else may be wrong with the call.
-            let refused = take_pages_from(wish).err().map(|error| error.kind());
-            assert!(
-                matches!(refused, None | Some(io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported)),
-                "{refused:?}"
-            );
+        // A container may forbid it; nothing else may be wrong with the calls.
+        let refused =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported);
+        let before = match PageRule::now() {
+            Ok(rule) => rule,
+            Err(error) => return assert!(refused(&error), "{error}"),
+        };
+        for rule in [PageRule::only(node), PageRule::interleaved(node), before] {
+            match rule.apply() {
+                Ok(()) => assert_eq!(PageRule::now().unwrap(), rule),
+                Err(error) => assert!(refused(&error), "{error}"),
+            }
         }
     }
 }

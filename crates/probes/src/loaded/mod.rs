@@ -1,7 +1,6 @@
 //! `loaded`: what an access takes while others load the memory.
 
 mod curve;
-mod mixes;
 mod pauses;
 mod planner;
 
@@ -9,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{Effort, Finding, Observation, Plan, Refusal, Request, Step};
 
+use crate::mix::Mix;
 use crate::steps::{default_page, max_seconds, once};
-pub use mixes::Mix;
-pub(crate) use mixes::plain_kernel;
 use planner::Planner;
 
 /// What can be asked of the probe.

@@ -6,9 +6,10 @@ use tiermark_model::{
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
+use super::LoadedParams;
 use super::curve::points_of;
 use super::pauses::{FIRST, next};
-use super::{LoadedParams, Mix};
+use crate::mix::Mix;
 use crate::places::{Distance, Place, places, whole_system};
 use crate::steps::{check_node, default_page, headline, scope_cpus, setup, stream_role};
 use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
@@ -68,11 +69,11 @@ impl<'a> Planner<'a> {
         }
         let names: &[&str] = match (self.request.effort, distance) {
             (Effort::Quick, _) => &["read"],
-            (Effort::Standard, Distance::Local) => &["read", "2:1", "1:1", "write", "writent"],
+            (Effort::Standard, Distance::Local) => &["read", "2:1", "1:1", "write", "write.nt"],
             (Effort::Standard, Distance::System) => &["read"],
             (Effort::Standard, _) => &["read", "1:1"],
             (Effort::Full, Distance::System) => &["read", "1:1"],
-            (Effort::Full, _) => return Mix::all().collect(),
+            (Effort::Full, _) => return Mix::usual().collect(),
         };
         names.iter().filter_map(|name| name.parse().ok()).collect()
     }
@@ -84,7 +85,7 @@ impl<'a> Planner<'a> {
             return Vec::new();
         }
         let curves = self.mixes(distance);
-        let all = Mix::of_a_system().filter(|mix| mix.kernels(self.lab.bench).is_ok());
+        let all = Mix::of_a_system().into_iter().filter(|mix| mix.kernels(self.lab.bench).is_ok());
         all.filter(|mix| !curves.contains(mix)).collect()
     }
 

@@ -15,7 +15,7 @@ use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, 
 use crate::bandwidth::ThreadCount;
 use crate::steps::{max_seconds, once};
 pub use groups::Origin;
-pub use ops::{LATENCY, Mix, is_own};
+pub use ops::{LATENCY, is_own};
 use planner::Planner;
 pub use weights::Weights;
 

@@ -10,7 +10,7 @@ use tiermark_model::{
 };
 
 use crate::ladder::{finding, overhead_note, with_purpose};
-use crate::loaded::plain_kernel;
+use crate::mix::plain_kernel;
 use crate::places::{Distance, Place, home};
 use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus, setup, stream_role};
 use crate::tiers::{dram_bytes, far_nodes, quiet_cpu};
@@ -39,7 +39,8 @@ static ABOUT: About = About {
 siblings), then, in a ramp of its own, those of another socket reading the same node's memory, and those of the home node on \
 memory without cpus. A random chase from the same cores gives the latency. From these follow: the lines that one core keeps in \
 flight (Little's law: rate times latency over 64 bytes), the knee of each ramp, and what ended it. A ramp that still rises in proportion \
-at its last core was limited by the cores' own misses in flight; one that levels off locally met the memory (its share of the \
+at its last core was limited by the cores' own misses in flight; one that is cut off before its last core claims only the level it \
+has shown, or the most it had; one that levels off locally met the memory (its share of the \
 theoretical peak is given where that is known); a remote ramp that levels off clearly below the local one met the link, and that \
 level is the link's one-way ceiling.",
     not: "Useful bytes of one kernel, the plain one for the widest vectors: `bandwidth` holds tournaments. What limits is concluded from \
@@ -77,8 +78,9 @@ impl Probe for Scale {
             with_purpose(observations, "unloaded")
                 .map(|o| Finding { metric: "scale.latency".into(), ..finding(o, None) }),
         );
+        let planned: Vec<limits::Planned> = planner.ramps().iter().map(|place| planner.planned(place)).collect();
         for op in planner.ops() {
-            findings.extend(limits::findings(&op, lab.machine, observations));
+            findings.extend(limits::findings(&op, lab.machine, &planned, observations));
         }
         findings
     }
@@ -201,6 +203,12 @@ impl<'a> Planner<'a> {
                 }
             }
         }
+    }
+
+    /// How far the ramp of a place is to go.
+    fn planned(&self, place: &Place) -> limits::Planned {
+        let cores = self.lab.machine.one_per_core(&place.cpus).len();
+        limits::Planned { place: place.distance.to_string(), node: place.node.map(u64::from), cores }
     }
 
     fn stop(&self) -> StopRule {

@@ -27,7 +27,7 @@ const PEAKS: [Peak; 5] = [
     Peak { title: "3:1 Reads-Writes ", mix: "2:1", op: "", counted: 4.0 / 3.0 },
     Peak { title: "2:1 Reads-Writes ", mix: "1:1", op: "copy", counted: 3.0 / 2.0 },
     Peak { title: "1:1 Reads-Writes ", mix: "write", op: "write", counted: 2.0 },
-    Peak { title: "Stream-triad like", mix: "triadnt", op: "triad.nt", counted: 1.0 },
+    Peak { title: "Stream-triad like", mix: "triad.nt", op: "triad.nt", counted: 1.0 },
 ];
 
 /// The observations of all cores.

@@ -1,0 +1,176 @@
+//! How pages come to lie on their nodes: by the kernel's policies, or dealt out one by one.
+
+use tiermark_model::{CpuId, IdSet, Machine, MemPolicy, NodeId, Refusal, deal};
+
+use super::{Order, pin_refused};
+use crate::sys::{Mapping, PageRule, pin};
+
+/// How pages come to lie on their nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Touch {
+    /// The kernel was told; any thread may touch.
+    Bound,
+    /// The kernel has no NUMA, or there is one node: nothing to tell.
+    Anywhere,
+    /// Each page is touched for its node.
+    Dealt(Deal),
+}
+
+/// Who touches which page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Deal {
+    /// The nodes. With a cpu, a thread on that cpu of the node touches, because the kernel refused to be told; without, the
+    /// touching thread says which node it wants.
+    nodes: Vec<(NodeId, Option<CpuId>)>,
+    /// One round of pages: the index of each page's node.
+    pub(super) order: Vec<usize>,
+}
+
+impl Deal {
+    /// Has `touch` touch the pages of each node, by its index, for that node; the calling thread belongs on `cpu`.
+    pub(super) fn carry_out(&self, cpu: CpuId, touch: impl Fn(usize) -> Result<(), Refusal>) -> Result<(), Refusal> {
+        if self.nodes.iter().any(|(_, toucher)| toucher.is_some()) {
+            let dealt = self.nodes.iter().enumerate().try_for_each(|(index, (_, toucher))| {
+                repin(toucher.unwrap_or(cpu))?;
+                touch(index)
+            });
+            return repin(cpu).and(dealt);
+        }
+        // The thread may have a rule of its own, from numactl: it is put back, whatever comes in between.
+        let before = PageRule::now().map_err(|error| take_refused(None, &error))?;
+        let dealt = self.nodes.iter().enumerate().try_for_each(|(index, (node, _))| {
+            PageRule::only(*node).apply().map_err(|error| take_refused(Some(*node), &error))?;
+            touch(index)
+        });
+        before.apply().map_err(|error| take_refused(None, &error)).and(dealt)
+    }
+}
+
+/// Whether a thread may say by itself which node its pages come from.
+fn may_deal(node: NodeId) -> std::io::Result<()> {
+    let before = PageRule::now()?;
+    PageRule::only(node).apply()?;
+    before.apply()
+}
+
+/// Tells the kernel where pages shall come from, or finds another way.
+pub(super) fn place(
+    mapping: &Mapping,
+    order: &Order<'_>,
+    machine: &Machine,
+    notes: &mut Vec<String>,
+) -> Result<Touch, Refusal> {
+    if machine.cpus.iter().all(|cpu| cpu.node.is_none()) {
+        notes.push("no NUMA in this kernel: memory is not bound".to_owned());
+        return Ok(Touch::Anywhere);
+    }
+    let policy = &order.setup.policy;
+    let shares = policy.shares(order.target.len());
+    let told = match (policy, order.target.first()) {
+        (MemPolicy::Weighted(_), Some(first)) => may_deal(first),
+        _ => mapping.bind(policy, &order.target),
+    };
+    let Err(error) = told else {
+        return Ok(match policy {
+            MemPolicy::Weighted(_) => {
+                let nodes = order.target.iter().map(|node| (node, None)).collect();
+                Touch::Dealt(Deal { nodes, order: deal(&shares) })
+            }
+            _ => Touch::Bound,
+        });
+    };
+    if *policy == MemPolicy::SystemWeighted {
+        return Err(Refusal::new(
+            "the kernel's weighted interleave",
+            format!("the kernel refused it: {error}"),
+            "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave",
+        ));
+    }
+    // One node: it can come from nowhere else.
+    if machine.nodes.len() == 1 {
+        notes.push(format!("mbind refused ({error}): the machine has one node"));
+        return Ok(Touch::Anywhere);
+    }
+    touch_from_cpus(order, machine, &shares, &error, notes)
+}
+
+/// Finds a cpu of each node that its pages can be touched from.
+fn touch_from_cpus(
+    order: &Order<'_>,
+    machine: &Machine,
+    shares: &[u32],
+    error: &std::io::Error,
+    notes: &mut Vec<String>,
+) -> Result<Touch, Refusal> {
+    let mut touchers = Vec::new();
+    for node in order.target.iter() {
+        let cpus = machine.node(node).map(|n| n.cpus.intersection(&machine.allowed_cpus)).unwrap_or_default();
+        match cpus.first() {
+            Some(cpu) => touchers.push((node, Some(cpu))),
+            None => {
+                return Err(Refusal::new(
+                    format!("memory on node {node}"),
+                    format!("mbind was refused ({error}), and no cpu of the node may be used to touch its pages first"),
+                    "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
+                ));
+            }
+        }
+    }
+    // Of several nodes that it may all come from, the first will do.
+    let shares = if shares.is_empty() { &[1] } else { shares };
+    touchers.truncate(shares.len());
+    let cpus: IdSet = touchers.iter().filter_map(|(_, cpu)| *cpu).collect();
+    notes.push(format!("mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead"));
+    Ok(Touch::Dealt(Deal { nodes: touchers, order: deal(shares) }))
+}
+
+/// Why a thread could not choose the node of its pages.
+fn take_refused(node: Option<NodeId>, error: &std::io::Error) -> Refusal {
+    let at = node.map_or_else(String::new, |node| format!(", at node {node}"));
+    Refusal::new(
+        format!("pages dealt out over nodes{at}"),
+        format!("the kernel refused the thread's memory policy: {error}"),
+        "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
+    )
+}
+
+fn repin(cpu: CpuId) -> Result<(), Refusal> {
+    pin(cpu).map_err(|error| pin_refused(cpu, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::{Bytes, Layout, PageKind, RegionSetup};
+
+    use super::*;
+    use crate::live_facts;
+    use crate::region::Region;
+    use crate::sys::allowed_nodes;
+
+    /// A thread that numactl started has a rule of its own, and so have those it starts later.
+    #[test]
+    fn dealing_pages_out_leaves_the_thread_its_rule() {
+        let machine = tiermark_machine::discover(&tiermark_machine::Root::live(), &live_facts()).unwrap();
+        let Some(node) = allowed_nodes().ok().and_then(|nodes| nodes.first()) else { return };
+        let own = PageRule::interleaved(node);
+        // A container may forbid it, and a kernel without NUMA has no such rule.
+        if own.apply().is_err() || machine.cpus.iter().all(|cpu| cpu.node.is_none()) {
+            return;
+        }
+        let setup = RegionSetup {
+            bytes: Bytes(1 << 20),
+            policy: MemPolicy::Weighted(vec![1]),
+            nodes: IdSet::from_iter([node]),
+            page: PageKind::Base,
+            layout: Layout::Data,
+        };
+        let order = Order { setup: &setup, target: setup.nodes.clone(), streams: 1, note: None };
+        let region = Region::map(&order, &machine).unwrap();
+        assert!(matches!(region.touch, Touch::Dealt(_)), "{region:?}");
+        assert_eq!(PageRule::now().unwrap(), own, "after the region was mapped");
+        region.fill(0, 1, None, &|| false).unwrap();
+        assert_eq!(PageRule::now().unwrap(), own, "after its pages were touched");
+        region.fill(0, 1, None, &|| true).unwrap_err();
+        assert_eq!(PageRule::now().unwrap(), own, "after that was stopped");
+    }
+}
