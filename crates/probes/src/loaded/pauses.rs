@@ -84,7 +84,8 @@ pub(super) fn next(points: &[Point], room: usize) -> Vec<u32> {
     for pair in ordered.windows(2) {
         let (a, b) = (pair[0], pair[1]);
         let (dx, dy) = ((b.rate - a.rate).abs() / width, (b.latency - a.latency).abs() / height);
-        if dx.max(dy) <= NEAR {
+        // Towards no load latency may step without any bandwidth between: that is lost cache, which no pause resolves.
+        if dx <= NEAR && (dy <= NEAR || a.pause.is_none()) {
             continue;
         }
         let beside = knee.is_some_and(|k| k.pause == a.pause || k.pause == b.pause) && dx > NEAR;
