@@ -57,7 +57,7 @@ impl<'a> Planner<'a> {
         match self.request.effort {
             Effort::Quick => 15,
             // Halving the gaps beside the knee until they are as near as its noise takes so many.
-            Effort::Standard => 21,
+            Effort::Standard => 23,
             Effort::Full => 26,
         }
     }
