@@ -46,8 +46,10 @@ def main():
         show = lambda v, scale=1.0: f"{v / scale:.1f}" if v is not None else "-"
         row(number + 1, show(idle[-1]), show(alone[-1]), show(peak[-1], 1e9), show(all_cores[-1], 1e9), f"{seconds[-1]:.1f}",
             points[-1], trusted[-1])
-    print(f"\nunloaded / latency **{median(idle) / median(alone):.3f}**, all cores / bandwidth **{median(peak) / median(all_cores):.3f}**, "
-          f"{median(seconds):.1f} s a curve of {median(points)} points, {median(trusted)} of them trusted")
+    # Where a machine changes between two states, the ratio of medians may compare one with the other: the rounds' own say more.
+    each = lambda ours, theirs: median([a / b for a, b in zip(ours, theirs) if a and b])
+    print(f"\nunloaded / latency **{median(idle) / median(alone):.3f}** (median of the rounds' own {each(idle, alone):.3f}), "
+          f"all cores / bandwidth **{median(peak) / median(all_cores):.3f}** ({each(peak, all_cores):.3f}), {median(seconds):.1f} s a curve of {median(points)} points, {median(trusted)} of them trusted")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,23 @@ fn a_simulated_server_is_told_in_the_layout_that_parsers_know() {
 }
 
 #[test]
+fn fetched_lines_are_homed_where_they_were_asked_to_be() {
+    let user = User::new();
+    let titles = |server: &str, more: &[&str]| -> Vec<String> {
+        let arguments = [&["c2c", "--quick", "--simulate", server, "--format", "mlc"], more].concat();
+        let out = user.run(&arguments).expect(0).out;
+        out.lines().filter(|line| line.contains("homed")).map(str::to_owned).collect()
+    };
+    let title = |home: &str| vec![format!("Remote Socket L2->L2 HITM latency (data address homed {home})")];
+    let two = "synth:sockets=2,cores=4,mem=16G";
+    assert_eq!(titles(two, &[]), title("in reader socket"));
+    // The pair that speaks for its relation begins on node 0, and who begins is who fetches.
+    assert_eq!(titles(two, &["--mem-node=0"]), title("in reader socket"));
+    assert_eq!(titles(two, &["--mem-node=1"]), title("in writer socket"));
+    assert_eq!(titles("synth:sockets=3,cores=4,mem=24G", &["--mem-node=2", "--cpus=0-7"]), title("on node 2"));
+}
+
+#[test]
 fn a_run_without_any_of_it_has_a_head_and_nothing_else() {
     let user = User::new();
     let ran = user.run(&["latency", "--sizes", "16K", "--simulate", "synth:", "--format", "mlc"]).expect(0);

@@ -7,6 +7,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{User, document, findings, stable};
+use tiermark_machine::synth::Synth;
 
 /// A small guest: one socket, two cores.
 const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
@@ -194,6 +195,21 @@ fn core_to_core_reports_are_exact() {
     insta::assert_snapshot!("c2c_many", report("synth:sockets=2,cores=16,smt=2,mem=16G", &["--quick"]));
     let plan = User::new().run(&["c2c", "--simulate", LARGEST, "--dry-run", "--max-time=60"]).expect(0).out;
     insta::assert_snapshot!("c2c_plan_largest", plan);
+}
+
+#[test]
+fn core_to_core_of_a_hybrid_names_the_kinds() {
+    let user = User::new();
+    let hybrid =
+        Synth { smt: 1, cores_per_node: 6, cores_per_llc: 6, first_efficiency_core: Some(2), ..Synth::default() };
+    for (path, text) in hybrid.files() {
+        let path = user.path(&format!("hybrid/{path}"));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let out = user.run(&["c2c", "--simulate", "hybrid", "--quick", "--no-save"]).expect(0).out;
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    insta::assert_snapshot!("c2c_hybrid", stable(&out));
 }
 
 #[test]

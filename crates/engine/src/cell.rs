@@ -11,7 +11,7 @@ use tiermark_model::{
 use crate::analyse::{ShotResult, merge};
 use crate::judge;
 use crate::probe::Lab;
-use crate::roll::{Roll, Work};
+use crate::roll::{PartRoll, Roll};
 
 /// Confidence level of every interval.
 const LEVEL: f64 = 0.95;
@@ -240,9 +240,9 @@ impl Cell {
     }
 
     fn parts(&self) -> Vec<Part> {
-        let part = |((name, work, _), samples): (&(String, Work, Vec<usize>), &Vec<f64>)| Part {
-            name: name.clone(),
-            unit: work.unit(),
+        let part = |(part, samples): (&PartRoll, &Vec<f64>)| Part {
+            name: part.name.clone(),
+            unit: part.gauge.unit(),
             value: tiermark_stats::median(samples),
             min: samples.iter().copied().reduce(f64::min),
             max: samples.iter().copied().reduce(f64::max),

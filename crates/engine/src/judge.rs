@@ -1,21 +1,20 @@
 //! The verdict: what speaks against a number, in words and with numbers. Pure.
 
-use crate::analyse::WINDOW_NS;
-use crate::probe::Lab;
-use crate::shares;
-use tiermark_model::{Labels, Machine, Metric, Observation, PageKind, ReasonCode, Step, Verdict};
+mod placement;
+mod shares;
+mod value;
 
-/// Share of sampled pages that must be on the nodes asked for; beyond 1 % elsewhere the number is another node's.
-const ON_TARGET: f64 = 0.99;
-/// Share of the memory that must have the page size asked for.
-const PAGE_SHARE: f64 = 0.99;
+use tiermark_model::{Machine, Observation, ReasonCode, Step, Verdict};
+
+use crate::probe::Lab;
+use placement::judge_placement;
+use value::{judge_clock, judge_value};
+
 /// Share of windows that must be undisturbed.
 const CLEAN_SHARE: f64 = 0.5;
 /// Clock moves beyond this are said. Boost follows what the neighbours do, in steps of 25 to 100 MHz: a few of those, up to 5 %
 /// of a core's clock, are every shared machine's state, and show in the interval of whatever depends on the clock.
 const CLOCK_SPREAD: f64 = 0.05;
-/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.
-const PEAK_SLACK: f64 = 1.02;
 
 /// Judges an observation of a step. `fault` is what broke, if something did.
 ///
@@ -42,107 +41,6 @@ pub(crate) fn judge(
     judge_precision(step, seen, &mut verdict);
     judge_system(step, seen, machine, &mut verdict);
     verdict
-}
-
-fn judge_value(step: &Step, seen: &Observation, quantum: Option<f64>, machine: &Machine, verdict: &mut Verdict) {
-    let Some(value) = seen.value else {
-        let account = &seen.disturbance;
-        let why = match account {
-            a if a.migrations >= a.shots => "a worker left its cpu in every one",
-            a if a.major_faults >= a.shots => "pages were being swapped in during every one",
-            _ => "no window of them was undisturbed",
-        };
-        let text = match account.shots {
-            0 => "no shot was finished".to_owned(),
-            shots => format!("{shots} shots, and {why}"),
-        };
-        verdict.invalid(ReasonCode::Disturbed, text);
-        return;
-    };
-    if !value.is_finite() || value <= 0.0 {
-        verdict.invalid(ReasonCode::Implausible, format!("{value} is not a possible value"));
-        return;
-    }
-    if step.metric == Metric::Latency {
-        let chains = step.labels.number(Labels::CHAINS).unwrap_or(1) as f64;
-        if let Some(hz) = seen.core_hz.filter(|hz| value * chains < 1e9 / hz) {
-            verdict.invalid(
-                ReasonCode::Implausible,
-                format!("{value:.3} ns is less than one cycle at {:.2} GHz", hz / 1e9),
-            );
-        }
-        if let Some(step) = quantum {
-            verdict.invalid(
-                ReasonCode::Quantised,
-                format!("every block is a whole multiple of {step:.3} ns an access: the clock did not resolve it"),
-            );
-        }
-    } else if step.labels.is(Labels::TIER, "DRAM") {
-        judge_peak(step, value, machine, verdict);
-    }
-}
-
-/// Holds a DRAM bandwidth against the theoretical peak. A guest's memory modules may be made up, and lines of zeros need not
-/// cross the channels whole: there it casts doubt, no more.
-fn judge_peak(step: &Step, value: f64, machine: &Machine, verdict: &mut Verdict) {
-    let Some(peak) = machine.theoretical_peak.as_ref().filter(|p| value > p.bytes_per_second * PEAK_SLACK) else {
-        return;
-    };
-    let (got, max) = (value / 1e9, peak.bytes_per_second / 1e9);
-    let text = format!("{got:.1} GB/s is above the theoretical peak of {max:.1} GB/s");
-    if machine.system.hypervisor.is_some() || step.labels.get(Labels::DATA).is_some() {
-        verdict.suspect(ReasonCode::Implausible, text);
-    } else {
-        verdict.invalid(ReasonCode::Implausible, text);
-    }
-}
-
-/// A window must be a thousand steps of the clock long, or its edges decide its rate.
-fn judge_clock(seen: &Observation, resolution_ns: f64, verdict: &mut Verdict) {
-    const STEPS: f64 = 1000.0;
-    if seen.value.is_some() && resolution_ns * STEPS > WINDOW_NS {
-        let text = format!(
-            "the clock moves in steps of {resolution_ns:.0} ns, too coarse for windows of {} ms",
-            WINDOW_NS / 1e6
-        );
-        verdict.invalid(ReasonCode::Quantised, text);
-    }
-}
-
-fn judge_placement(step: &Step, seen: &Observation, machine: &Machine, verdict: &mut Verdict) {
-    let Some(proof) = &seen.placement else { return };
-    let single = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0)).count() <= 1;
-    match proof.on_target {
-        Some(share) if share < ON_TARGET => {
-            let nodes: Vec<String> =
-                proof.by_node.iter().map(|(node, pages)| format!("node {node}: {pages} pages")).collect();
-            verdict.invalid(
-                ReasonCode::WrongNode,
-                format!("{} of the pages were elsewhere ({})", percent(1.0 - share), nodes.join(", ")),
-            );
-        }
-        None if !single => {
-            verdict.suspect(ReasonCode::Unproven, format!("where the pages were could not be seen ({})", proof.how));
-        }
-        _ => {}
-    }
-    if let Some(why) = shares::wrong(step, seen, proof, machine) {
-        verdict.invalid(ReasonCode::WrongNode, why);
-    }
-    let asked = step.setup.regions.first().map(|r| r.page);
-    match (proof.page_share, asked) {
-        (Some(share), Some(asked)) if share < PAGE_SHARE => {
-            let got = if asked == PageKind::Base { "huge pages" } else { "base pages" };
-            verdict.suspect(
-                ReasonCode::PageSize,
-                format!("asked for {} pages, got {got} for {}", proof.page, percent(1.0 - share)),
-            );
-        }
-        (None, Some(PageKind::Thp)) => {
-            verdict.suspect(ReasonCode::PageSize, "which page size it got could not be seen");
-        }
-        _ => {}
-    }
 }
 
 fn judge_disturbance(seen: &Observation, verdict: &mut Verdict) {
@@ -279,7 +177,7 @@ pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bench, Grade, Setup, StopRule, System, Unit};
+    use tiermark_model::{Bench, Grade, Labels, Metric, PageKind, Setup, StopRule, System, Unit};
 
     fn observed(value: f64, min: f64, max: f64) -> Observation {
         Observation {

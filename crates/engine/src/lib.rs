@@ -11,7 +11,6 @@ mod judge;
 pub mod probe;
 pub mod roll;
 mod run;
-mod shares;
 pub mod sim;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};

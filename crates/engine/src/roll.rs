@@ -7,10 +7,40 @@ use tiermark_model::{Metric, Role, Step, Unit};
 pub enum Work {
     /// Accesses that wait for one another: their time counts.
     Accesses,
+    /// Turns at a line that others want too: the time between a thread's own counts, and every thread as much as any other, however many
+    /// turns it got.
+    Turns,
     /// Useful bytes: their rate counts.
     Bytes,
     /// None of its own: it serves those that are measured, and stamps nothing.
     Service,
+}
+
+/// What a part of a step says of its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gauge {
+    /// What their own work comes to, as in the value of a step.
+    Own(Work),
+    /// Time from one turn on the line to the next, whoever has it.
+    Line,
+    /// The turns of the one that got the fewest over those of the one that got the most.
+    Evenness,
+}
+
+/// The name of the part that says how often the line of contenders is used, by all of them.
+pub const LINE: &str = "line";
+/// The name of the part that says how evenly they got their turns.
+pub const EVENNESS: &str = "evenness";
+
+/// A named part of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartRoll {
+    /// Its name.
+    pub name: String,
+    /// What is told.
+    pub gauge: Gauge,
+    /// Of which threads.
+    pub members: Vec<usize>,
 }
 
 /// What is counted of a step: the value asked for, and the named parts.
@@ -20,57 +50,78 @@ pub struct Roll {
     pub metric: Metric,
     /// The work of each thread, in setup order.
     pub threads: Vec<Work>,
-    /// The named parts: name, what is counted, the threads that belong to it.
-    pub parts: Vec<(String, Work, Vec<usize>)>,
+    /// The named parts.
+    pub parts: Vec<PartRoll>,
 }
 
 impl Roll {
     /// That of a step.
     pub fn of(step: &Step) -> Self {
-        let work = |role: &Role| match role {
-            Role::Chase { .. } | Role::Ping { .. } | Role::Contend | Role::Take => Work::Accesses,
-            Role::Echo { .. } | Role::Keep { .. } => Work::Service,
-            Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
-        };
-        let mut parts: Vec<(String, Work, Vec<usize>)> = Vec::new();
-        for (index, thread) in
-            step.setup.threads.iter().enumerate().filter(|(_, t)| !t.part.is_empty() && work(&t.role) != Work::Service)
-        {
-            let work = work(&thread.role);
-            match parts.iter_mut().find(|(name, counted, _)| *name == thread.part && *counted == work) {
-                Some((_, _, members)) => members.push(index),
-                None => parts.push((thread.part.clone(), work, vec![index])),
+        let threads: Vec<Work> = step.setup.threads.iter().map(|t| work(&t.role)).collect();
+        let mut parts: Vec<PartRoll> = Vec::new();
+        for (index, thread) in step.setup.threads.iter().enumerate() {
+            if thread.part.is_empty() || threads[index] == Work::Service {
+                continue;
+            }
+            let gauge = Gauge::Own(threads[index]);
+            match parts.iter_mut().find(|part| part.name == thread.part && part.gauge == gauge) {
+                Some(part) => part.members.push(index),
+                None => parts.push(PartRoll { name: thread.part.clone(), gauge, members: vec![index] }),
             }
         }
-        Self { metric: step.metric, threads: step.setup.threads.iter().map(|t| work(&t.role)).collect(), parts }
+        let members: Vec<usize> = (0..threads.len()).filter(|index| threads[*index] == Work::Turns).collect();
+        if !members.is_empty() {
+            parts.push(PartRoll { name: LINE.into(), gauge: Gauge::Line, members: members.clone() });
+        }
+        if members.len() > 1 {
+            parts.push(PartRoll { name: EVENNESS.into(), gauge: Gauge::Evenness, members });
+        }
+        Self { metric: step.metric, threads, parts }
     }
 
     /// The roll of threads that all do what the metric counts.
     pub fn plain(metric: Metric, threads: usize) -> Self {
-        Self { metric, threads: vec![counted(metric); threads], parts: Vec::new() }
+        let work = match metric {
+            Metric::Latency => Work::Accesses,
+            Metric::Bandwidth => Work::Bytes,
+        };
+        Self { metric, threads: vec![work; threads], parts: Vec::new() }
     }
 
     /// The threads whose work the value counts.
     pub(crate) fn members(&self) -> Vec<usize> {
-        let counted = counted(self.metric);
-        (0..self.threads.len()).filter(|index| self.threads[*index] == counted).collect()
+        (0..self.threads.len()).filter(|index| self.threads[*index].metric() == Some(self.metric)).collect()
     }
 }
 
-/// The work that a metric counts.
-fn counted(metric: Metric) -> Work {
-    match metric {
-        Metric::Latency => Work::Accesses,
-        Metric::Bandwidth => Work::Bytes,
+/// What the blocks of a role are.
+fn work(role: &Role) -> Work {
+    match role {
+        Role::Chase { .. } | Role::Ping { .. } | Role::Take => Work::Accesses,
+        Role::Contend => Work::Turns,
+        Role::Echo { .. } | Role::Keep { .. } => Work::Service,
+        Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
     }
 }
 
 impl Work {
-    /// The unit of its value.
+    /// The metric that counts it.
+    fn metric(self) -> Option<Metric> {
+        match self {
+            Self::Accesses | Self::Turns => Some(Metric::Latency),
+            Self::Bytes => Some(Metric::Bandwidth),
+            Self::Service => None,
+        }
+    }
+}
+
+impl Gauge {
+    /// The unit of what it says.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Accesses | Self::Service => Unit::Ns,
-            Self::Bytes => Unit::BytesPerSecond,
+            Self::Own(Work::Bytes) => Unit::BytesPerSecond,
+            Self::Own(_) | Self::Line => Unit::Ns,
+            Self::Evenness => Unit::Ratio,
         }
     }
 }

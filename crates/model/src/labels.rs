@@ -80,6 +80,8 @@ impl Labels {
     pub const DECLARED: &'static str = "declared";
     /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`, `socket`, `remote` for pairs.
     pub const RELATION: &'static str = "relation";
+    /// The kinds of a pair's cores on a hybrid machine, the larger first: `P-P`, `P-E`, `E-E`, `P-LP`.
+    pub const KINDS: &'static str = "kinds";
     /// What went on beside the measurement.
     pub const BESIDE: &'static str = "beside";
     /// How many nodes a chain has.

@@ -32,6 +32,6 @@ pub use refusal::Refusal;
 pub use run::*;
 pub use selector::resolve_cpus;
 pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup, deal};
-pub use share::{LineState, PingOp, Place, Relation};
+pub use share::{Kinds, LineState, PingOp, Place, Relation};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
 pub use verdict::{Grade, Reason, ReasonCode, Verdict};

@@ -92,7 +92,7 @@ pub struct Sample {
 pub struct Part {
     /// Its name in the setup (`load`, `local`, `remote`).
     pub name: String,
-    /// Unit of the numbers: ns an access for chases, useful bytes per second for all others.
+    /// Unit of the numbers: ns an access for chases and turns at a line, useful bytes per second for streams, a ratio for `evenness`.
     pub unit: Unit,
     /// The median over undisturbed shots; `None` without any.
     pub value: Option<f64>,

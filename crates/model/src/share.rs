@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet};
-use crate::machine::Machine;
+use crate::machine::{CoreKind, Machine};
 
 /// How two threads pass the turn to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -107,7 +107,35 @@ impl FromStr for Relation {
     }
 }
 
-/// Where a cpu sits: all that relations are told from.
+/// The kinds of two cores of a hybrid machine, the larger one first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kinds(CoreKind, CoreKind);
+
+/// What they are called in pairs.
+const KIND_NAMES: [(CoreKind, &str); 3] =
+    [(CoreKind::Performance, "P"), (CoreKind::Efficiency, "E"), (CoreKind::LowPower, "LP")];
+
+impl fmt::Display for Kinds {
+    /// `P-E`: a performance core and an efficiency core; `LP` is the smallest of three kinds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |kind| KIND_NAMES.iter().find(|(known, _)| *known == kind).map_or("", |(_, name)| name);
+        f.pad(&format!("{}-{}", name(self.0), name(self.1)))
+    }
+}
+
+impl FromStr for Kinds {
+    type Err = String;
+
+    /// Parses `P-E`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let kind = |word: &str| KIND_NAMES.iter().find(|(_, name)| *name == word).map(|(kind, _)| *kind);
+        let pair = text.split_once('-').and_then(|(a, b)| Some((kind(a)?, kind(b)?)));
+        let (a, b) = pair.ok_or_else(|| format!("kinds '{text}'"))?;
+        Ok(Self(a.min(b), a.max(b)))
+    }
+}
+
+/// Where a cpu sits, and on what kind of core: all that pairs are named by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
     core: u32,
@@ -116,9 +144,16 @@ pub struct Place {
     /// `None` where the socket has one die, or nobody says.
     die: Option<u32>,
     socket: u32,
+    kind: Option<CoreKind>,
 }
 
 impl Place {
+    /// The kinds of both cores, on a hybrid machine.
+    pub fn kinds(&self, other: &Self) -> Option<Kinds> {
+        let (mine, theirs) = (self.kind?, other.kind?);
+        Some(Kinds(mine.min(theirs), mine.max(theirs)))
+    }
+
     /// How near another cpu is.
     pub fn relation(&self, other: &Self) -> Relation {
         let both = |mine: Option<u32>, theirs: Option<u32>| mine.is_some() && mine == theirs;
@@ -155,6 +190,7 @@ impl Machine {
                 llc: cpu.llc,
                 die: cpu.die.filter(|_| several(cpu.socket)),
                 socket: cpu.socket,
+                kind: cpu.kind,
             };
             Some((id, place))
         };
@@ -220,6 +256,27 @@ mod tests {
         }
         assert_eq!(machine.relation(0, 1), Some(Relation::Smt));
         assert_eq!(machine.relation(0, 3), Some(Relation::Socket));
+    }
+
+    #[test]
+    fn pairs_of_a_hybrid_are_told_by_their_kinds() {
+        let mut machine = machine();
+        let kinds = |machine: &Machine, a: usize, b: usize| {
+            let places = machine.places(&(0..64).collect());
+            places[a].1.kinds(&places[b].1).map(|kinds| kinds.to_string())
+        };
+        assert_eq!(kinds(&machine, 0, 9), None, "all are alike");
+        for cpu in &mut machine.cpus {
+            cpu.kind =
+                Some([CoreKind::Performance, CoreKind::Efficiency, CoreKind::LowPower][cpu.id.min(20) as usize / 10]);
+        }
+        let expected =
+            [(0, 9, "P-P"), (0, 10, "P-E"), (10, 0, "P-E"), (12, 19, "E-E"), (30, 12, "E-LP"), (20, 5, "P-LP")];
+        for (a, b, name) in expected {
+            assert_eq!(kinds(&machine, a, b).as_deref(), Some(name), "{a} {b}");
+            assert_eq!(name.parse::<Kinds>().unwrap().to_string(), name);
+        }
+        assert!(["P", "P-X", "-", ""].iter().all(|text| text.parse::<Kinds>().is_err()));
     }
 
     #[test]

@@ -91,6 +91,42 @@ fn homes_are_swept_and_named() {
 }
 
 #[test]
+fn fetched_lines_say_where_their_home_is() {
+    let homes = |mem_node: Option<u32>| -> BTreeSet<(u64, u64)> {
+        let mut request = request(Effort::Quick, None, serde_json::Value::Null);
+        request.scope.mem_node = mem_node;
+        let (experiment, _) = run(&server(), &request);
+        let fetched = experiment.findings.into_iter().filter(|f| f.metric == "c2c.transfer");
+        fetched.map(|f| (f.labels.number(Labels::FROM).unwrap(), f.labels.number(Labels::NODE).unwrap())).collect()
+    };
+    let machine = server().machine().unwrap();
+    let own = homes(None);
+    assert!(
+        !own.is_empty() && own.iter().all(|(cpu, node)| machine.node_of(*cpu as u32) == Some(*node as u32)),
+        "{own:?}"
+    );
+    assert!(homes(Some(3)).iter().all(|(_, node)| *node == 3));
+}
+
+#[test]
+fn kinds_of_cores_are_told_apart() {
+    // One last-level cache of two large cores and six small ones.
+    let synth =
+        Synth { smt: 1, cores_per_node: 8, cores_per_llc: 8, first_efficiency_core: Some(2), ..Synth::default() };
+    let (experiment, _) = run(&synth, &request(Effort::Quick, None, serde_json::Value::Null));
+    let pairs = |kinds: &str| {
+        let fits = |f: &&Finding| f.metric == "c2c.relation" && f.labels.is(Labels::KINDS, kinds);
+        let found = experiment.findings.iter().filter(fits).find(|f| f.labels.is(Labels::STATISTIC, "median")).unwrap();
+        (found.labels.number(Labels::PAIRS), found.labels.number(Labels::OF))
+    };
+    assert_eq!(["P-P", "P-E", "E-E"].map(pairs), [1, 12, 15].map(|n| (Some(n), Some(n))));
+    let speakers = experiment.findings.iter().filter(|f| f.metric == "c2c.transfer");
+    assert_eq!(speakers.filter_map(|f| f.labels.get(Labels::KINDS)).collect::<BTreeSet<_>>().len(), 3);
+    let pair = experiment.findings.iter().find(|f| f.metric == "c2c.pair" && f.labels.is(Labels::CPUS, "0,5")).unwrap();
+    assert!(pair.labels.is(Labels::KINDS, "P-E") && pair.labels.is(Labels::RELATION, "LLC"), "{:?}", pair.labels);
+}
+
+#[test]
 fn contention_goes_to_all_cpus_and_says_who_waits() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
     let threads = |metric: &str| -> BTreeMap<u64, f64> {
@@ -100,6 +136,9 @@ fn contention_goes_to_all_cpus_and_says_who_waits() {
     let times = threads("c2c.contention");
     assert_eq!(times.keys().copied().collect::<Vec<_>>(), [1, 2, 4, 8, 16, 32]);
     assert!((times[&1] / 5.0 - 1.0).abs() < 0.02 && times[&32] > 8.0 * times[&2]);
+    // Thirty-two of them, each waiting about as long, use the line that much more often than one does.
+    let line = threads("c2c.line");
+    assert!((line[&1] / times[&1] - 1.0).abs() < 0.01 && (line[&32] * 32.0 / times[&32] - 1.0).abs() < 0.1, "{line:?}");
     let fair = threads("c2c.fairness");
     assert!(!fair.contains_key(&1) && fair[&32] < 0.8 && fair[&32] > 0.6, "{fair:?}");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Finding, Labels, Relation, Unit};
+use tiermark_model::{Finding, Kinds, Labels, Relation, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent};
@@ -15,6 +15,8 @@ use crate::text::{hanging, heading, right, width};
 const WHOLE: usize = 16;
 /// Rows of a heat map at most; each is two columns wide, so that it is about square.
 const BINS: usize = 24;
+/// What the letters of a hybrid's pairs mean.
+const KINDS: &str = "kinds of the two cores: P performance (big), E efficiency (little), LP low-power";
 
 /// All of it; empty where a run has no such findings.
 pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
@@ -33,7 +35,7 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
     out.push_str(&speakers(&findings, style));
     out.push_str(&modes(&of("c2c.modes"), style));
     out.push_str(&homes(&of("c2c.home"), style));
-    out.push_str(&contention(&of("c2c.contention"), &of("c2c.fairness"), style));
+    out.push_str(&contention(&of("c2c.contention"), &of("c2c.line"), &of("c2c.fairness"), style));
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
     let told = |f: &&&Finding| style.verbose || f.metric != "c2c.relation" || f.labels.is(Labels::STATISTIC, "median");
@@ -49,7 +51,7 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
 fn subject(finding: &Finding) -> String {
     let labels = &finding.labels;
     let mut words: Vec<String> = Vec::new();
-    words.extend(labels.get(Labels::RELATION).map(str::to_owned));
+    words.extend(class(finding));
     words.extend(pair_name(finding).filter(|_| finding.metric != "c2c.relation"));
     words.extend(labels.number(Labels::THREADS).map(|n| format!("{n} on a line")));
     words.extend(labels.get(Labels::OP).or_else(|| labels.get(Labels::STATE)).map(str::to_owned));
@@ -67,6 +69,17 @@ fn relation(finding: &Finding) -> Option<Relation> {
     finding.labels.get(Labels::RELATION)?.parse().ok()
 }
 
+/// The kinds of its pair's cores, on a hybrid machine.
+fn kinds(finding: &Finding) -> Option<Kinds> {
+    finding.labels.get(Labels::KINDS)?.parse().ok()
+}
+
+/// Relation and kinds of its pair.
+fn class(finding: &Finding) -> Option<String> {
+    let related = finding.labels.get(Labels::RELATION)?;
+    Some(kinds(finding).map_or_else(|| related.to_owned(), |kinds| format!("{related} {kinds}")))
+}
+
 /// A time in its cell.
 fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
     finding.map_or_else(Cell::default, |f| {
@@ -77,12 +90,12 @@ fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
 
 /// One row a relation: how many pairs, and where they lie.
 fn relations(findings: &[&Finding], style: &Style) -> String {
-    let rows: BTreeSet<(Relation, &str)> =
-        findings.iter().filter_map(|f| Some((relation(f)?, f.labels.get(Labels::OP)?))).collect();
+    let rows: BTreeSet<(Relation, Option<Kinds>, &str)> =
+        findings.iter().filter_map(|f| Some((relation(f)?, kinds(f), f.labels.get(Labels::OP)?))).collect();
     if rows.is_empty() {
         return String::new();
     }
-    let ops: BTreeSet<&str> = rows.iter().map(|(_, op)| *op).collect();
+    let ops: BTreeSet<&str> = rows.iter().map(|(_, _, op)| *op).collect();
     let mut table = Table::new().column("relation", Align::Left);
     if ops.len() > 1 {
         table = table.column("by", Align::Left);
@@ -90,12 +103,9 @@ fn relations(findings: &[&Finding], style: &Style) -> String {
     table = table.column("pairs", Align::Right).column("min ", Align::Right);
     table = table.column("median ", Align::Right).column("max ", Align::Right);
     let mut notes = String::new();
-    for (related, op) in rows {
-        let of = |statistic: &str| {
-            findings.iter().find(|f| {
-                relation(f) == Some(related) && f.labels.is(Labels::OP, op) && f.labels.is(Labels::STATISTIC, statistic)
-            })
-        };
+    for (related, pair, op) in rows {
+        let here = |f: &Finding| relation(f) == Some(related) && kinds(f) == pair && f.labels.is(Labels::OP, op);
+        let of = |statistic: &str| findings.iter().find(|f| here(f) && f.labels.is(Labels::STATISTIC, statistic));
         let median = of("median");
         let number = |key: &str| median.and_then(|f| f.labels.number(key));
         let pairs = match (number(Labels::PAIRS), number(Labels::OF)) {
@@ -103,18 +113,22 @@ fn relations(findings: &[&Finding], style: &Style) -> String {
             (Some(pairs), _) => pairs.to_string(),
             _ => String::new(),
         };
-        let mut row = vec![Cell::new(related.to_string())];
+        let name = median.and_then(|f| class(f)).unwrap_or_else(|| related.to_string());
+        let mut row = vec![Cell::new(name.clone())];
         if ops.len() > 1 {
             row.push(Cell::new(op));
         }
         row.extend([Cell::new(pairs), ns(of("min"), style), ns(median, style), ns(of("max"), style)]);
         table.row(row);
         if let Some(note) = median.and_then(|f| f.note.as_deref()) {
-            notes.push_str(&hanging("  ", &format!("{related}: {note}"), Ink::Dim, style));
+            notes.push_str(&hanging("  ", &format!("{name}: {note}"), Ink::Dim, style));
         }
     }
     let op = ops.first().filter(|_| ops.len() == 1).map_or_else(String::new, |op| format!(" ({op})"));
     let what = if ops.contains("one-way") { "a round trip (one-way: one way)" } else { "a round trip" };
+    if findings.iter().any(|f| kinds(f).is_some()) {
+        notes.push_str(&hanging("  ", KINDS, Ink::Dim, style));
+    }
     heading(&format!("Core to core, {what}, ns{op}"), style) + &table.render(style) + &notes
 }
 
@@ -214,8 +228,8 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
         Some((from.min(to), from.max(to)))
     };
     let fetched: Vec<&&Finding> = findings.iter().filter(|f| f.metric == "c2c.transfer").collect();
-    let rows: BTreeSet<(Relation, (u64, u64))> =
-        fetched.iter().filter_map(|f| Some((relation(f)?, ends(f)?))).collect();
+    let rows: BTreeSet<(Relation, Option<Kinds>, (u64, u64))> =
+        fetched.iter().filter_map(|f| Some((relation(f)?, kinds(f), ends(f)?))).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -225,7 +239,7 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
     let by = |op: &str, pair| find("c2c.pair", Labels::OP, op, pair).or_else(|| find("c2c.op", Labels::OP, op, pair));
     let ops: Vec<&str> = ["cas", "flag", "one-way"]
         .into_iter()
-        .filter(|op| rows.iter().any(|(_, pair)| by(op, *pair).is_some()))
+        .filter(|op| rows.iter().any(|(_, _, pair)| by(op, *pair).is_some()))
         .collect();
     let mut table = Table::new().column("relation", Align::Left).column("cpus", Align::Right);
     for op in &ops {
@@ -233,8 +247,9 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
     }
     table = table.column("reverse ", Align::Right).column("a clean |line ", Align::Right);
     table = table.column("a dirty |line ", Align::Right);
-    for (related, pair) in &rows {
-        let mut row = vec![Cell::new(related.to_string()), Cell::new(format!("{}-{}", pair.0, pair.1))];
+    for (related, kinds, pair) in &rows {
+        let name = kinds.map_or_else(|| related.to_string(), |kinds| format!("{related} {kinds}"));
+        let mut row = vec![Cell::new(name), Cell::new(format!("{}-{}", pair.0, pair.1))];
         row.extend(ops.iter().map(|op| ns(by(op, *pair), style)));
         let back = findings.iter().find(|f| f.metric == "c2c.asymmetry" && ends(f) == Some(*pair));
         row.push(back.map_or_else(Cell::default, |f| {
@@ -284,7 +299,7 @@ fn homes(findings: &[&Finding], style: &Style) -> String {
             _ => "another".to_owned(),
         };
         table.row(vec![
-            Cell::new(relation(f).map_or_else(String::new, |r| r.to_string())),
+            Cell::new(class(f).unwrap_or_default()),
             Cell::new(pair_name(f).unwrap_or_default()),
             Cell::new(home + &node),
             ns(Some(f), style),
@@ -293,25 +308,33 @@ fn homes(findings: &[&Finding], style: &Style) -> String {
     heading("Round trips by the home of the line", style) + &table.render(style)
 }
 
+/// The finding of as many threads.
+fn like<'a>(all: &[&'a Finding], as_many: &Finding) -> Option<&'a Finding> {
+    let threads = as_many.labels.number(Labels::THREADS);
+    all.iter().find(|f| f.labels.number(Labels::THREADS) == threads).copied()
+}
+
 /// Many on one line.
-fn contention(times: &[&Finding], fair: &[&Finding], style: &Style) -> String {
+fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &Style) -> String {
     if times.is_empty() {
         return String::new();
     }
     let mut table = Table::new().column("cpus", Align::Right).column("ns an |addition ", Align::Right);
-    table = table.column("additions |a µs, all", Align::Right).column("slowest over |fastest ", Align::Right);
+    table = table.column("additions |a µs, all ", Align::Right).column("slowest over |fastest ", Align::Right);
     let mut rows: Vec<&&Finding> = times.iter().collect();
     rows.sort_by_key(|f| f.labels.number(Labels::THREADS));
     for f in rows {
         let threads = f.labels.number(Labels::THREADS);
-        let rate = f.value.zip(threads).filter(|(v, _)| *v > 0.0).map(|(v, n)| nanoseconds(n as f64 / v * 1e3));
-        let even = fair.iter().find(|e| e.labels.number(Labels::THREADS) == threads);
+        let rate = like(line, f).map_or_else(Cell::default, |f| {
+            graded(f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns)), &f.verdict, style)
+        });
         table.row(vec![
             Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
             ns(Some(f), style),
-            Cell::new(rate.unwrap_or_default()),
-            ns(even, style),
+            rate,
+            ns(like(fair, f).as_ref(), style),
         ]);
     }
-    heading("All on one line", style) + &table.render(style)
+    let key = "an addition: what a cpu in the middle waits from one of its own to the next";
+    heading("All on one line", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
 }

@@ -5,7 +5,8 @@
 //! did not measure is left out; what was measured and is invalid is `-`. The numbers are this tool's, taken by its
 //! methods, and are not comparable with those of another tool of that layout.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use tiermark_model::{Labels, Observation, Run};
 
@@ -151,24 +152,66 @@ fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
     (!lines.is_empty()).then(|| format!("Measuring cache-to-cache transfer latency (in ns)...\n{lines}"))
 }
 
-/// Dirty lines of another socket; their memory is on the node of the cpu that fetches them.
-fn remote(seen: &[&Observation], run: &Run) -> String {
-    let node = |o: &Observation, key| {
-        let cpu = o.labels.number(key).and_then(|cpu| u32::try_from(cpu).ok())?;
-        run.machine.node_of(cpu)
-    };
-    let pairs: Vec<(u32, u32, Option<f64>)> =
-        seen.iter().filter_map(|o| Some((node(o, Labels::TO)?, node(o, Labels::FROM)?, o.value))).collect();
-    let nodes: BTreeSet<u32> = pairs.iter().flat_map(|(writer, reader, _)| [*writer, *reader]).collect();
-    if nodes.is_empty() {
-        return String::new();
+/// Where the memory of fetched lines is, seen from those who pass them on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Home {
+    Writer,
+    Reader,
+    /// In neither's socket.
+    Node(u32),
+}
+
+impl fmt::Display for Home {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Writer => f.write_str("in writer socket"),
+            Self::Reader => f.write_str("in reader socket"),
+            Self::Node(node) => write!(f, "on node {node}"),
+        }
     }
-    let mut out = "Remote Socket L2->L2 HITM latency (data address homed in reader socket)\n\t\t\tReader Numa Node\nWriter Numa Node".to_owned();
+}
+
+/// Dirty lines of another socket, a block for each place that their memory is in.
+fn remote(seen: &[&Observation], run: &Run) -> String {
+    let cpu = |o: &Observation, key| o.labels.number(key).and_then(|cpu| u32::try_from(cpu).ok());
+    let mut blocks: BTreeMap<Home, BTreeMap<(u32, u32), Option<f64>>> = BTreeMap::new();
+    for observation in seen {
+        let (Some(writer), Some(reader)) = (cpu(observation, Labels::TO), cpu(observation, Labels::FROM)) else {
+            continue;
+        };
+        let (Some(from), Some(to)) = (run.machine.node_of(writer), run.machine.node_of(reader)) else { continue };
+        // Documents from before the label was there have the lines on the node of the cpu that fetches them.
+        let home = observation.labels.number(Labels::NODE).and_then(|node| u32::try_from(node).ok()).unwrap_or(to);
+        let home = home_of(home, writer, reader, run);
+        blocks.entry(home).or_default().entry((from, to)).or_insert(observation.value);
+    }
+    blocks.iter().map(|(home, values)| remote_block(*home, values)).collect()
+}
+
+fn home_of(node: u32, writer: u32, reader: u32, run: &Run) -> Home {
+    let socket = |cpu: u32| run.machine.cpu(cpu).map(|cpu| cpu.socket);
+    let own = |cpu: u32| run.machine.node_of(cpu) == Some(node);
+    // A node without cpus is in no socket that anybody knows of.
+    let near = run.machine.node(node).and_then(|node| node.cpus.first()).and_then(socket);
+    match near {
+        _ if own(reader) => Home::Reader,
+        _ if own(writer) => Home::Writer,
+        near if near.is_some() && near == socket(reader) => Home::Reader,
+        near if near.is_some() && near == socket(writer) => Home::Writer,
+        _ => Home::Node(node),
+    }
+}
+
+fn remote_block(home: Home, values: &BTreeMap<(u32, u32), Option<f64>>) -> String {
+    let nodes: BTreeSet<u32> = values.keys().flat_map(|(writer, reader)| [*writer, *reader]).collect();
+    let mut out = format!(
+        "Remote Socket L2->L2 HITM latency (data address homed {home})\n\t\t\tReader Numa Node\nWriter Numa Node"
+    );
     nodes.iter().for_each(|node| out.push_str(&format!("\t{node:>6}")));
     for writer in &nodes {
         out.push_str(&format!("\n{writer:>13}"));
         for reader in &nodes {
-            let value = pairs.iter().find(|(w, r, _)| w == writer && r == reader).and_then(|(_, _, value)| *value);
+            let value = values.get(&(*writer, *reader)).copied().flatten();
             out.push_str(&format!("\t{:>6}", cell(value)));
         }
     }

@@ -30,8 +30,11 @@ const FETCHED: usize = 128;
 /// What a region of shared lines holds at least: all of the lines above and the two that carry the turns, with as many left
 /// out again, so that their choice is one.
 pub(crate) const LEAST_BYTES: u64 = 2 * ((FETCHED + 2) * APART) as u64;
-/// Additions of a block by all threads together, and by each at least: some 40 µs.
-const ADDITIONS: (u64, u64) = (2048, 16);
+/// Additions of a block by all threads together, and by each at least. A core that has the line adds some ten times before the next one takes
+/// it, so that a block of as few would be one burst with a stamp in it, or one wait; the least is a dozen of them.
+const ADDITIONS: (u64, u64) = (2048, 128);
+/// No contender gets more than so many times its even part of the turns for a whole shot: room for its stamps.
+const WINNER: f64 = 8.0;
 /// Looks at a line between two looks at everything else: about 100 µs, far more than any line takes.
 const LOOKS: u32 = 4096;
 /// How long a shot waits for a partner beyond its own end, ns: some scheduler slices on a crowded machine.
@@ -57,7 +60,7 @@ pub(crate) struct ShareWork {
 enum Part {
     Ping(PingOp),
     Echo(PingOp),
-    /// So many additions in a block.
+    /// One of so many.
     Contend(u64),
     Take,
     Keep(LineState),
@@ -131,13 +134,18 @@ pub(crate) fn complete(setup: &Setup) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Additions of each of so many contenders in a block.
+fn additions(of: u64) -> u64 {
+    (ADDITIONS.0 / of).max(ADDITIONS.1)
+}
+
 impl ShareWork {
     /// The part of a role among `of` threads on these lines; `None` for roles that share none.
     pub(crate) fn new(lines: SharedLines, role: &Role, of: usize, seed: u64) -> Option<Self> {
         let part = match role {
             Role::Ping { op } => Part::Ping(*op),
             Role::Echo { op } => Part::Echo(*op),
-            Role::Contend => Part::Contend((ADDITIONS.0 / of.max(1) as u64).max(ADDITIONS.1)),
+            Role::Contend => Part::Contend(of.max(1) as u64),
             Role::Take => Part::Take,
             Role::Keep { state } => Part::Keep(*state),
             _ => return None,
@@ -149,17 +157,19 @@ impl ShareWork {
     pub(crate) fn per_block(&self) -> f64 {
         match self.part {
             Part::Ping(_) => ROUNDS as f64,
-            Part::Contend(additions) => additions as f64,
+            Part::Contend(of) => additions(of) as f64,
             Part::Take => FETCHED as f64,
             Part::Echo(_) | Part::Keep(_) => 1.0,
         }
     }
 
-    /// No block is shorter, ns: no round trip takes less than 10 ns, no other access less than one.
+    /// No block is shorter, ns: no round trip takes less than 10 ns, no other access less than one, and of many contenders none has
+    /// all turns.
     pub(crate) fn block_ns(&self) -> f64 {
         match self.part {
             Part::Ping(_) => ROUNDS as f64 * 10.0,
-            Part::Contend(_) | Part::Take => self.per_block(),
+            Part::Contend(of) => self.per_block() * (of as f64 / WINNER).max(1.0),
+            Part::Take => self.per_block(),
             Part::Echo(_) | Part::Keep(_) => f64::INFINITY,
         }
     }
@@ -198,7 +208,7 @@ impl ShareWork {
             Part::Echo(PingOp::Cas) => self.answer_swaps(watch).map(|()| 0),
             Part::Echo(PingOp::Flag) => self.answer_flags(watch).map(|()| 0),
             Part::Echo(PingOp::OneWay) => self.receive(watch).map(|()| 0),
-            Part::Contend(additions) => Ok(self.contend(additions, stamps, watch)),
+            Part::Contend(of) => Ok(self.contend(additions(of), stamps, watch)),
             Part::Take => self.take(stamps, watch),
             Part::Keep(state) => self.keep(state, watch).map(|()| 0),
         }

@@ -89,18 +89,20 @@ impl ShareWork {
         for slot in &mut stamps[1..] {
             let Pair { there, back, note } = self.pair(blocks);
             let mut sum = 0u64;
-            for _ in 0..ROUNDS {
-                let sent = watch.clock.now();
+            for number in 1..=ROUNDS {
+                let sent = message(watch.clock.now(), number);
                 there.store(sent, Release);
                 watch.until(|| back.load(Acquire) == sent)?;
                 sum = sum.wrapping_add(note.load(Relaxed));
             }
             // Negative, or less than the stamps alone: one clock is behind the other.
-            if sum.cast_signed() <= own.cast_signed() {
+            let took = sum.wrapping_sub(own).cast_signed();
+            if took < 0 {
                 self.pair(blocks + 1).there.store(OVER, Release);
                 return Err("messages arrive before they are sent: the clocks of the two cpus differ".to_owned());
             }
-            at += sum - own;
+            // A clock that steps more rarely than a block is long shows none of it; stamps rise all the same.
+            at += took.cast_unsigned().max(1);
             *slot = at;
             blocks += 1;
             if watch.clock.now() >= watch.deadline && blocks >= PLACES {
@@ -124,12 +126,30 @@ impl ShareWork {
                 if sent == OVER {
                     return Ok(());
                 }
-                note.store(watch.clock.now().wrapping_sub(sent), Relaxed);
+                note.store(way(sent, watch.clock.now()), Relaxed);
                 back.store(sent, Release);
             }
         }
         Ok(())
     }
+}
+
+/// Bits of a message that hold its number.
+const NUMBER: u32 = 8;
+
+/// The clock and a number in one word, so that one store sends both. The number makes messages differ where the clock does not: generic
+/// timers of 25 MHz step once in several messages. It goes from 1 to [`ROUNDS`], so that none is the next one's neighbour's, and none is
+/// [`OVER`].
+#[inline(always)]
+fn message(clock: u64, number: u64) -> u64 {
+    const { assert!(ROUNDS < (1 << NUMBER) - 1) };
+    clock << NUMBER | number
+}
+
+/// Ticks since a message was sent, negative ones in two's complement. The clock's highest bits are not in it; differences are far smaller.
+#[inline(always)]
+fn way(message: u64, now: u64) -> u64 {
+    ((now << NUMBER).wrapping_sub(message >> NUMBER << NUMBER).cast_signed() >> NUMBER).cast_unsigned()
 }
 
 /// The lines of one block: one that carries the turn there (and back, where both write it), one that carries it back, and
@@ -160,5 +180,68 @@ impl Pair<'_> {
             watch.until(|| self.back.load(Acquire) == flag)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use tiermark_model::{PingOp, Role};
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::gate::StartGate;
+    use crate::sys::{Mapping, SharedLines};
+
+    #[test]
+    fn no_message_is_lost_within_one_step_of_the_clock() {
+        const BYTES: usize = 64 << 10;
+        let mapping = Arc::new(Mapping::reserve(BYTES, 4096).unwrap());
+        let op = PingOp::OneWay;
+        let [sender, receiver] = [Role::Ping { op }, Role::Echo { op }].map(|role| {
+            let first = matches!(role, Role::Ping { .. });
+            let mut work = ShareWork::new(SharedLines::new(&mapping, BYTES).unwrap(), &role, 2, 1).unwrap();
+            work.lay_out(0, first);
+            work
+        });
+        // Hundreds of messages a step.
+        let (clock, gate, stopped) = (Clock::coarse(100_000), StartGate::new(2), AtomicBool::new(false));
+        let deadline = clock.now() + clock.ticks(5e6);
+        let watch = Watch { gate: &gate, stopped: &stopped, clock: &clock, deadline, stamp_ns: 0.0 };
+        let mut stamps = vec![0; 4096];
+        let (sent, received) = std::thread::scope(|scope| {
+            let receiving = scope.spawn(|| receiver.play(&mut [], &watch));
+            let sent = sender.play(&mut stamps, &watch);
+            (sent, receiving.join().unwrap())
+        });
+        let blocks = sent.unwrap();
+        assert_eq!(received, Ok(0));
+        assert!(blocks >= PLACES && stamps[..=blocks].windows(2).all(|w| w[0] < w[1]), "{blocks} blocks");
+    }
+
+    #[test]
+    fn messages_differ_where_the_clock_does_not() {
+        assert_ne!(message(7, 1), message(7, 2));
+        assert!(
+            (1..=ROUNDS).all(|number| message(u64::MAX, number) != OVER && message(0, number) != super::super::FIRST)
+        );
+        // The last of one block on a line, and the first of the next.
+        assert_ne!(message(7, ROUNDS), message(7, 1));
+    }
+
+    #[test]
+    fn the_way_is_the_difference_of_two_clocks() {
+        for sent in [0, 1_000, u64::MAX - 5, 1 << 60, (1 << 56) - 3] {
+            for ticks in [0u64, 1, 90, 1 << 40] {
+                assert_eq!(way(message(sent, 77), sent.wrapping_add(ticks)), ticks, "{sent}");
+                assert_eq!(
+                    way(message(sent, 77), sent.wrapping_sub(ticks)).cast_signed(),
+                    -ticks.cast_signed(),
+                    "{sent}"
+                );
+            }
+        }
     }
 }

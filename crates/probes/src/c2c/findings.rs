@@ -1,11 +1,12 @@
 //! What follows from round trips: by pair, by relation, both ways, by home, by state, and among many.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use tiermark_engine::roll::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
-use tiermark_model::{Finding, Grade, Labels, Observation, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Observation, Part, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
 
-use super::pairs::count;
+use super::pairs::{Class, count};
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::scope_cpus;
 
@@ -31,6 +32,7 @@ pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observatio
     for (purpose, metric) in [("op", "c2c.op"), ("transfer", "c2c.transfer"), ("contention", "c2c.contention")] {
         findings.extend(with_purpose(observations, purpose).map(|o| named(o, metric)));
     }
+    findings.extend(with_purpose(observations, "contention").filter_map(line));
     findings.extend(with_purpose(observations, "contention").filter_map(fairness));
     findings.extend(observations.iter().filter(|o| relation(o).is_some()).filter_map(|o| modes(o, lab)));
     findings.extend(with_purpose(observations, "pair").map(|o| named(o, "c2c.pair")));
@@ -49,29 +51,28 @@ fn relation(observation: &Observation) -> Option<Relation> {
     observation.labels.get(Labels::RELATION)?.parse().ok()
 }
 
-/// Median, least and most over the pairs of each relation, for each way to pass turns.
-fn relations(observations: &[Observation], all: &BTreeMap<Relation, u64>) -> Vec<Finding> {
-    let pairs = || with_purpose(observations, "pair");
-    let ops: BTreeSet<&str> = pairs().filter_map(|o| o.labels.get(Labels::OP)).collect();
-    let mut findings = Vec::new();
-    for op in ops {
-        for related in Relation::ALL {
-            let of: Vec<&Observation> =
-                pairs().filter(|o| o.labels.is(Labels::OP, op) && relation(o) == Some(related)).collect();
-            if !of.is_empty() {
-                findings.extend(one_relation(op, related, &of, all.get(&related).copied()));
-            }
+/// Median, least and most over the pairs of each class, for each way to pass turns.
+fn relations(observations: &[Observation], all: &BTreeMap<Class, u64>) -> Vec<Finding> {
+    let mut groups: BTreeMap<(&str, Class), Vec<&Observation>> = BTreeMap::new();
+    for pair in with_purpose(observations, "pair") {
+        if let (Some(op), Some(relation)) = (pair.labels.get(Labels::OP), relation(pair)) {
+            let kinds = pair.labels.get(Labels::KINDS).and_then(|kinds| kinds.parse().ok());
+            groups.entry((op, Class { relation, kinds })).or_default().push(pair);
         }
     }
-    findings
+    let one = |((op, class), of): (&(&str, Class), &Vec<&Observation>)| {
+        let labels = Labels::new().text(Labels::OP, op).text(Labels::RELATION, class.relation);
+        let labels = class.kinds.iter().fold(labels, |labels, kinds| labels.text(Labels::KINDS, kinds));
+        one_relation(labels, of, all.get(class).copied())
+    };
+    groups.iter().flat_map(one).collect()
 }
 
-fn one_relation(op: &str, related: Relation, of: &[&Observation], all: Option<u64>) -> Vec<Finding> {
+fn one_relation(labels: Labels, of: &[&Observation], all: Option<u64>) -> Vec<Finding> {
     let mut values: Vec<(f64, &Observation)> = of.iter().filter_map(|o| Some((o.value?, *o))).collect();
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     let numbers: Vec<f64> = values.iter().map(|(value, _)| *value).collect();
-    let mut labels =
-        Labels::new().text(Labels::OP, op).text(Labels::RELATION, related).whole(Labels::PAIRS, values.len() as u64);
+    let mut labels = labels.whole(Labels::PAIRS, values.len() as u64);
     if let Some(all) = all {
         labels = labels.whole(Labels::OF, all);
     }
@@ -215,16 +216,23 @@ fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
     findings
 }
 
-/// How evenly contenders got their turn: the slowest's rate over the fastest's.
+/// A part of contenders.
+fn part<'a>(observation: &'a Observation, name: &str) -> Option<&'a Part> {
+    observation.parts.iter().find(|part| part.name == name)
+}
+
+/// Time from one addition to the next, whoever makes it.
+fn line(observation: &Observation) -> Option<Finding> {
+    let value = part(observation, LINE)?.value?;
+    Some(derived(observation, "c2c.line", observation.labels.clone(), value, Unit::Ns))
+}
+
+/// How evenly contenders got their turn within a shot: the fewest additions over the most.
 fn fairness(observation: &Observation) -> Option<Finding> {
-    let times: Vec<f64> = observation.parts.iter().filter_map(|p| p.value).filter(|v| *v > 0.0).collect();
-    if times.len() < 2 {
-        return None;
-    }
-    let (least, most) =
-        (times.iter().copied().fold(f64::INFINITY, f64::min), times.iter().copied().fold(0.0, f64::max));
-    let mut found = derived(observation, "c2c.fairness", observation.labels.clone(), least / most, Unit::Ratio);
-    let slowest = observation.parts.iter().find(|p| p.value == Some(most));
+    let even = part(observation, EVENNESS)?.value?;
+    let mut found = derived(observation, "c2c.fairness", observation.labels.clone(), even, Unit::Ratio);
+    let own = observation.parts.iter().filter(|part| part.name.starts_with("cpu "));
+    let slowest = own.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
     found.note = slowest.map(|part| format!("{} got the fewest turns", part.name));
     Some(found)
 }

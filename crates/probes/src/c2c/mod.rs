@@ -44,11 +44,13 @@ for all cpus. Every allocation is fresh memory, every shot goes round 16 lines d
 caches lies changes its latency. Memory is on the node of the cpu that begins; for one pair of each relation it is also measured on the \
 other's node and on a third, proven by move_pages.
 
-Pairs are named by the nearest thing that both cpus have in common: SMT (one core), cluster, LLC, die, socket, remote. Where there is not \
-time for all pairs, some of each relation are drawn by the seed, and the plan says how many are left out.
+Pairs are named by the nearest thing that both cpus have in common: SMT (one core), cluster, LLC, die, socket, remote; on hybrid machines \
+also by the kinds of their cores (P performance, E efficiency, LP low-power). Where there is not \
+time for all pairs, some of each such class are drawn by the seed, and the plan says how many are left out.
 
 Transfers: one thread reads (clean) or writes (dirty) 128 lines, the other then chases through them; only the chase is timed. Contention: \
-1, 2, 4 up to all cpus add to one word; the time of an addition, and how evenly the cpus got their turn.",
+1, 2, 4 up to all cpus add to one word; each cpu's time over its additions, and of these the median over the cpus, each counting once; the \
+additions of all together; and the fewest additions of any cpu over the most, shot by shot.",
     not: "A round trip is two messages: tools that print one-way figures divide it by two. It is not the latency of the cache that holds the \
 line, and not what a lock costs that nobody else wants. In a guest, the topology that names the pairs is what the hypervisor declares.",
     citations: &[

@@ -1,14 +1,32 @@
 //! Which pairs of cpus are measured: all, or some of each relation drawn by seed.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use tiermark_model::{CpuId, IdSet, Machine, Place, Relation};
+use tiermark_model::{CpuId, IdSet, Kinds, Machine, Place, Relation};
 use tiermark_stats::Rng;
+
+/// What pairs that should be alike have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Class {
+    pub(super) relation: Relation,
+    /// On a hybrid machine: large cores and small ones are not equally fast, and often not equally far from each other.
+    pub(super) kinds: Option<Kinds>,
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kinds {
+            Some(kinds) => write!(f, "{} {kinds}", self.relation),
+            None => write!(f, "{}", self.relation),
+        }
+    }
+}
 
 /// Two cpus, the one that begins first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pair {
-    pub(super) relation: Relation,
+    pub(super) class: Class,
     pub(super) first: CpuId,
     pub(super) second: CpuId,
 }
@@ -23,23 +41,23 @@ impl Pair {
 /// The pairs to measure, and how many there are.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Choice {
-    /// By relation, then by cpu.
+    /// By class, then by cpu.
     pub(super) pairs: Vec<Pair>,
-    /// All pairs of each relation.
-    pub(super) all: BTreeMap<Relation, u64>,
+    /// All pairs of each class.
+    pub(super) all: BTreeMap<Class, u64>,
 }
 
 impl Choice {
-    /// How many of a relation were chosen.
-    pub(super) fn chosen(&self, relation: Relation) -> usize {
-        self.pairs.iter().filter(|p| p.relation == relation).count()
+    /// How many of a class were chosen.
+    pub(super) fn chosen(&self, class: Class) -> usize {
+        self.pairs.iter().filter(|p| p.class == class).count()
     }
 
-    /// The pair of each relation that stands for it where one must: without cpu 0, where interrupts land, if that can be.
+    /// The pair of each class that stands for it where one must: without cpu 0, where interrupts land, if that can be.
     pub(super) fn speakers(&self) -> Vec<Pair> {
-        let mut speakers: BTreeMap<Relation, Pair> = BTreeMap::new();
+        let mut speakers: BTreeMap<Class, Pair> = BTreeMap::new();
         for pair in &self.pairs {
-            let known = speakers.entry(pair.relation).or_insert(*pair);
+            let known = speakers.entry(pair.class).or_insert(*pair);
             if (known.first == 0 || known.second == 0) && pair.first != 0 && pair.second != 0 {
                 *known = *pair;
             }
@@ -57,7 +75,7 @@ impl Choice {
                 format!("all {all} pairs of {cpus} cpus")
             };
         }
-        let of = |(relation, all): (&Relation, &u64)| format!("{relation} {} of {all}", self.chosen(*relation));
+        let of = |(class, all): (&Class, &u64)| format!("{class} {} of {all}", self.chosen(*class));
         let each: Vec<String> = self.all.iter().map(of).collect();
         format!(
             "a sample of the pairs of {cpus} cpus, drawn by the seed: {}; {} pairs are left out",
@@ -67,24 +85,24 @@ impl Choice {
     }
 }
 
-/// How many pairs of each relation there are among the cpus.
-pub(super) fn count(machine: &Machine, cpus: &IdSet) -> BTreeMap<Relation, u64> {
+/// How many pairs of each class there are among the cpus.
+pub(super) fn count(machine: &Machine, cpus: &IdSet) -> BTreeMap<Class, u64> {
     let mut all = BTreeMap::new();
-    each_pair(&machine.places(cpus), |pair| *all.entry(pair.relation).or_default() += 1);
+    each_pair(&machine.places(cpus), |pair| *all.entry(pair.class).or_default() += 1);
     all
 }
 
-/// Chooses at most so many pairs of each relation; all where no number is given for one.
-pub(super) fn choose(machine: &Machine, cpus: &IdSet, most: &BTreeMap<Relation, u64>, seed: u64) -> Choice {
+/// Chooses at most so many pairs of each class; all where no number is given for one.
+pub(super) fn choose(machine: &Machine, cpus: &IdSet, most: &BTreeMap<Class, u64>, seed: u64) -> Choice {
     let mut rng = Rng::new(seed);
     let mut choice = Choice::default();
-    let mut kept: BTreeMap<Relation, Vec<Pair>> = BTreeMap::new();
+    let mut kept: BTreeMap<Class, Vec<Pair>> = BTreeMap::new();
     // Algorithm R (Vitter 1985, Random sampling with a reservoir): one pass, every pair as likely as any other.
     each_pair(&machine.places(cpus), |pair| {
-        let seen = choice.all.entry(pair.relation).or_insert(0);
+        let seen = choice.all.entry(pair.class).or_insert(0);
         *seen += 1;
-        let kept = kept.entry(pair.relation).or_default();
-        let most = most.get(&pair.relation).copied().unwrap_or(u64::MAX);
+        let kept = kept.entry(pair.class).or_default();
+        let most = most.get(&pair.class).copied().unwrap_or(u64::MAX);
         if (kept.len() as u64) < most {
             kept.push(pair);
         } else if let Some(place) = kept.get_mut(rng.below(*seen as usize)) {
@@ -96,18 +114,18 @@ pub(super) fn choose(machine: &Machine, cpus: &IdSet, most: &BTreeMap<Relation, 
     choice
 }
 
-/// Divides a number of pairs among the relations: as many of each, and what a small one leaves goes to the others. Never
+/// Divides a number of pairs among the classes: as many of each, and what a small one leaves goes to the others. Never
 /// none of any.
-pub(super) fn divide(all: &BTreeMap<Relation, u64>, pairs: u64) -> BTreeMap<Relation, u64> {
-    let mut by_size: Vec<(u64, Relation)> = all.iter().map(|(relation, count)| (*count, *relation)).collect();
+pub(super) fn divide(all: &BTreeMap<Class, u64>, pairs: u64) -> BTreeMap<Class, u64> {
+    let mut by_size: Vec<(u64, Class)> = all.iter().map(|(class, count)| (*count, *class)).collect();
     by_size.sort_unstable();
-    let (mut left, mut relations) = (pairs, by_size.len() as u64);
+    let (mut left, mut classes) = (pairs, by_size.len() as u64);
     let mut most = BTreeMap::new();
-    for (count, relation) in by_size {
-        let share = (left / relations.max(1)).max(1).min(count);
-        most.insert(relation, share);
+    for (count, class) in by_size {
+        let share = (left / classes.max(1)).max(1).min(count);
+        most.insert(class, share);
         left = left.saturating_sub(share);
-        relations -= 1;
+        classes -= 1;
     }
     most
 }
@@ -115,7 +133,8 @@ pub(super) fn divide(all: &BTreeMap<Relation, u64>, pairs: u64) -> BTreeMap<Rela
 fn each_pair(places: &[(CpuId, Place)], mut visit: impl FnMut(Pair)) {
     for (index, (first, here)) in places.iter().enumerate() {
         for (second, there) in &places[index + 1..] {
-            visit(Pair { relation: here.relation(there), first: *first, second: *second });
+            let class = Class { relation: here.relation(there), kinds: here.kinds(there) };
+            visit(Pair { class, first: *first, second: *second });
         }
     }
 }
@@ -124,7 +143,7 @@ fn each_pair(places: &[(CpuId, Place)], mut visit: impl FnMut(Pair)) {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use tiermark_model::Cpu;
+    use tiermark_model::{CoreKind, Cpu};
 
     /// Two sockets of two last-level caches of four cores of two threads: 32 cpus.
     fn machine() -> (Machine, IdSet) {
@@ -133,12 +152,31 @@ mod tests {
         (Machine { cpus: (0..32).map(cpu).collect(), ..Machine::default() }, cpus)
     }
 
+    /// The class of a relation where all cores are alike.
+    fn alike(relation: Relation) -> Class {
+        Class { relation, kinds: None }
+    }
+
+    #[test]
+    fn kinds_of_cores_are_classes_of_their_own() {
+        let (mut machine, cpus) = machine();
+        // In each last-level cache two large cores of two threads and two small ones.
+        for cpu in &mut machine.cpus {
+            cpu.kind = Some(if cpu.id % 8 < 4 { CoreKind::Performance } else { CoreKind::Efficiency });
+        }
+        let named: Vec<(String, u64)> = count(&machine, &cpus).iter().map(|(c, n)| (c.to_string(), *n)).collect();
+        let llc: Vec<(&str, u64)> =
+            named.iter().map(|(c, n)| (c.as_str(), *n)).filter(|(c, _)| c.starts_with("LLC")).collect();
+        assert_eq!(llc, [("LLC P-P", 16), ("LLC P-E", 64), ("LLC E-E", 16)]);
+        assert_eq!(choose(&machine, &cpus, &BTreeMap::new(), 1).speakers().len(), named.len());
+    }
+
     #[test]
     fn every_pair_has_one_relation() {
         let (machine, cpus) = machine();
         let all = count(&machine, &cpus);
         let expected = [(Relation::Smt, 16), (Relation::Llc, 96), (Relation::Socket, 128), (Relation::Remote, 256)];
-        assert_eq!(all, BTreeMap::from(expected));
+        assert_eq!(all, expected.into_iter().map(|(relation, pairs)| (alike(relation), pairs)).collect());
         let choice = choose(&machine, &cpus, &BTreeMap::new(), 1);
         assert_eq!((choice.pairs.len(), &choice.all), (32 * 31 / 2, &all));
         assert_eq!(choice.pairs.iter().collect::<BTreeSet<_>>().len(), choice.pairs.len());
@@ -155,7 +193,8 @@ mod tests {
         let sample = |seed| choose(&machine, &cpus, &most, seed);
         assert_eq!(sample(3), sample(3));
         assert_ne!(sample(3).pairs, sample(4).pairs);
-        assert!(Relation::ALL.iter().all(|r| sample(3).chosen(*r) == most.get(r).map_or(0, |n| *n as usize)));
+        let all = Relation::ALL.map(alike);
+        assert!(all.iter().all(|c| sample(3).chosen(*c) == most.get(c).map_or(0, |n| *n as usize)));
         assert!(sample(3).rule(32).contains("SMT 10 of 16") && sample(3).rule(32).contains("456 pairs are left out"));
         // However little is asked for, each relation is there.
         assert_eq!(choose(&machine, &cpus, &divide(&count(&machine, &cpus), 0), 1).pairs.len(), 4);
@@ -166,11 +205,15 @@ mod tests {
     #[test]
     fn every_pair_of_a_relation_is_as_likely() {
         let (machine, cpus) = machine();
-        let most = BTreeMap::from([(Relation::Smt, 4)]);
+        let most = BTreeMap::from([(alike(Relation::Smt), 4)]);
         let mut hits: BTreeMap<Pair, u32> = BTreeMap::new();
         for seed in 0..4000 {
             let choice = choose(&machine, &cpus, &most, seed);
-            choice.pairs.iter().filter(|p| p.relation == Relation::Smt).for_each(|p| *hits.entry(*p).or_default() += 1);
+            choice
+                .pairs
+                .iter()
+                .filter(|p| p.class == alike(Relation::Smt))
+                .for_each(|p| *hits.entry(*p).or_default() += 1);
         }
         // 4 of 16 pairs in each of 4,000 draws: 1,000 each, with a standard deviation of 27.
         assert_eq!(hits.len(), 16);

@@ -8,7 +8,7 @@ use tiermark_model::{
     Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
-use super::pairs::{Choice, Pair, choose, count, divide};
+use super::pairs::{Choice, Class, Pair, choose, count, divide};
 use super::{C2cParams, Sample};
 use crate::steps::{check_node, max_seconds, once, scope_cpus};
 
@@ -16,6 +16,9 @@ use crate::steps::{check_node, max_seconds, once, scope_cpus};
 const PRECISION: f64 = 0.03;
 /// Bytes of shared lines: 512 places to draw lines from.
 const SHARED: Bytes = Bytes(64 * KIB);
+/// What a shot of contenders takes for each of them at least, s: ten blocks of 128 turns, 50 ns each, while all others have as many. Thousands
+/// of cpus would be through with hardly a block each otherwise.
+const CONTENDER_SECONDS: f64 = 10.0 * 128.0 * 50e-9;
 /// So few pairs are measured as long as anything else: some seconds in all.
 const FEW: usize = 64;
 /// Share of the time allowed that the pairs of a matrix may be expected to take: the others need theirs, and pairs that scatter
@@ -108,16 +111,17 @@ impl<'a> Planner<'a> {
         Err(Refusal::new("one-way messages", why, "use cas or flag: --op"))
     }
 
-    /// The most pairs of each relation: as asked for, or as many as there is time for.
-    fn most(&self, all: &BTreeMap<Relation, u64>, ops: usize, others: &[Step]) -> BTreeMap<Relation, u64> {
+    /// The most pairs of each class: as asked for, or as many as there is time for.
+    fn most(&self, all: &BTreeMap<Class, u64>, ops: usize, others: &[Step]) -> BTreeMap<Class, u64> {
         match self.params.sample {
             Some(Sample::All) => BTreeMap::new(),
-            Some(Sample::Each(pairs)) => all.keys().map(|relation| (*relation, u64::from(pairs))).collect(),
+            Some(Sample::Each(pairs)) => all.keys().map(|class| (*class, u64::from(pairs))).collect(),
             None => {
                 let allowed = self.request.scope.max_seconds.unwrap_or(effort_seconds(self.request.effort));
                 let taken: f64 = others.iter().map(Step::expected_seconds).sum();
                 let stop = self.pair_stop();
-                let pair = Pair { relation: Relation::Socket, first: 0, second: 0 };
+                let class = Class { relation: Relation::Socket, kinds: None };
+                let pair = Pair { class, first: 0, second: 0 };
                 let seconds = Step { stop, ..self.trip("pair", PingOp::Cas, pair, None, None) }.expected_seconds();
                 let pairs = (allowed * PAIRS_SHARE).min(allowed - taken).max(0.0) / seconds / ops.max(1) as f64;
                 divide(all, pairs as u64)
@@ -125,7 +129,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// What is asked of one pair of each relation only.
+    /// What is asked of one pair of each class only.
     fn of_speaker(&self, pair: Pair, ops: &[PingOp]) -> Vec<Step> {
         let node = self.request.scope.mem_node;
         let mut steps = vec![self.trip("reverse", ops[0], pair.turned(), node, None)];
@@ -194,7 +198,9 @@ impl<'a> Planner<'a> {
             .whole(Labels::THREADS, cpus.len() as u64)
             .text(Labels::CPUS, &set);
         let id = format!("c2c/contention/{}", cpus.len());
-        self.step(id, labels, cpus.iter().map(part).collect(), self.request.scope.mem_node)
+        let step = self.step(id, labels, cpus.iter().map(part).collect(), self.request.scope.mem_node);
+        let shot_seconds = step.stop.shot_seconds.max(CONTENDER_SECONDS * cpus.len() as f64);
+        Step { stop: StopRule { shot_seconds, ..step.stop }, ..step }
     }
 
     /// A round trip between two cpus.
@@ -217,11 +223,19 @@ impl<'a> Planner<'a> {
 
     /// Lines that the second cpu holds, fetched by the first.
     fn transfer(&self, pair: Pair, state: LineState) -> Step {
-        let labels = pair_labels("transfer", pair).text(Labels::STATE, state);
-        let id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
+        let node = self.request.scope.mem_node;
+        let mut labels = pair_labels("transfer", pair).text(Labels::STATE, state);
+        let mut id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
+        if let Some(node) = node {
+            id.push_str(&format!("/node{node}"));
+        }
+        // Where the lines go back to is part of what was measured, also where nobody asked for a node.
+        if let Some(home) = node.or_else(|| nearest_memory_node(pair.first, self.lab.machine)) {
+            labels = labels.whole(Labels::NODE, u64::from(home));
+        }
         let threads =
             vec![ThreadSetup::new(pair.first, Role::Take, 0), ThreadSetup::new(pair.second, Role::Keep { state }, 0)];
-        self.step(id, labels, threads, self.request.scope.mem_node)
+        self.step(id, labels, threads, node)
     }
 
     fn step(&self, id: String, labels: Labels, threads: Vec<ThreadSetup>, node: Option<NodeId>) -> Step {
@@ -263,12 +277,13 @@ impl<'a> Planner<'a> {
 
 fn pair_labels(purpose: &str, pair: Pair) -> Labels {
     let cpus: IdSet = [pair.first, pair.second].into_iter().collect();
-    Labels::new()
+    let labels = Labels::new()
         .text(Labels::PURPOSE, purpose)
-        .text(Labels::RELATION, pair.relation)
+        .text(Labels::RELATION, pair.class.relation)
         .whole(Labels::FROM, u64::from(pair.first))
         .whole(Labels::TO, u64::from(pair.second))
-        .text(Labels::CPUS, &cpus)
+        .text(Labels::CPUS, &cpus);
+    pair.class.kinds.iter().fold(labels, |labels, kinds| labels.text(Labels::KINDS, kinds))
 }
 
 /// Seconds an effort allows.

@@ -1,0 +1,55 @@
+//! What disturbed a shot, and the sum over shots.
+
+use tiermark_model::Disturbance;
+
+use super::track::Track;
+use crate::host::Shot;
+
+pub(super) fn gaps(tracks: &[&Track<'_>], account: &mut Disturbance) {
+    let lost: f64 = tracks.iter().flat_map(|t| t.gaps.iter().map(|(a, b)| b - a - t.median_block)).sum();
+    let all: f64 = tracks.iter().map(|t| t.end() - t.start()).sum();
+    account.gap_share = if all > 0.0 { lost / all } else { 0.0 };
+    account.longest_gap_ns = tracks.iter().flat_map(|t| t.gaps.iter().map(|(a, b)| b - a)).fold(0.0, f64::max);
+}
+
+pub(super) fn guards(shot: &Shot, account: &mut Disturbance) {
+    account.shots = 1;
+    let mut delay = None;
+    let (mut cpu_ns, mut wall_ns) = (0.0, 0.0);
+    for thread in &shot.threads {
+        let guard = &thread.guard;
+        account.involuntary_switches += guard.involuntary_switches;
+        account.minor_faults += guard.minor_faults;
+        account.major_faults += guard.major_faults;
+        account.migrations += u64::from(guard.seen_on != [guard.cpu; 2]);
+        cpu_ns += guard.cpu_ns;
+        wall_ns += guard.wall_ns;
+        delay = guard.run_delay_ns.map(|d| d + delay.unwrap_or(0.0)).or(delay);
+    }
+    account.run_delay_ns = delay;
+    account.cpu_share = (wall_ns > 0.0).then(|| cpu_ns / wall_ns);
+}
+
+/// Adds the account of another shot.
+pub fn merge(total: &mut Disturbance, shot: &Disturbance) {
+    let weight = total.shots as f64 / (total.shots + shot.shots).max(1) as f64;
+    let mean = |a: f64, b: f64| a * weight + b * (1.0 - weight);
+    total.gap_share = mean(total.gap_share, shot.gap_share);
+    total.cpu_share = match (total.cpu_share, shot.cpu_share) {
+        (Some(a), Some(b)) => Some(mean(a, b)),
+        (a, b) => a.or(b),
+    };
+    total.run_delay_ns = match (total.run_delay_ns, shot.run_delay_ns) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    };
+    total.windows += shot.windows;
+    total.clean_windows += shot.clean_windows;
+    total.shots += shot.shots;
+    total.shots_set_aside += shot.shots_set_aside;
+    total.longest_gap_ns = total.longest_gap_ns.max(shot.longest_gap_ns);
+    total.involuntary_switches += shot.involuntary_switches;
+    total.minor_faults += shot.minor_faults;
+    total.major_faults += shot.major_faults;
+    total.migrations += shot.migrations;
+}

@@ -1,0 +1,243 @@
+//! Handmade shots, and what must come of them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
+use proptest::prelude::*;
+use tiermark_model::{Disturbance, Labels, Metric, Role, Setup, Step, StopRule, ThreadSetup};
+
+use super::value::middle_fifth;
+use super::{ShotResult, merge};
+use crate::host::{Guard, Shot, ThreadShot};
+use crate::roll::{EVENNESS, Gauge, LINE, PartRoll, Roll, Work};
+
+fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
+    let mut stamps_ns = vec![start];
+    for block in blocks {
+        stamps_ns.push(stamps_ns[stamps_ns.len() - 1] + block);
+    }
+    ThreadShot {
+        per_block,
+        stamps_ns,
+        guard: Guard { cpu: 1, seen_on: [1, 1], cpu_ns: 90.0, wall_ns: 100.0, ..Guard::default() },
+    }
+}
+
+fn analyse(shot: &Shot, metric: Metric, stamp_ns: f64) -> ShotResult {
+    super::analyse(shot, &Roll::plain(metric, shot.threads.len()), stamp_ns)
+}
+
+fn shot(threads: Vec<ThreadShot>) -> Shot {
+    Shot { threads }
+}
+
+#[test]
+fn latency_is_the_median_block_without_the_stamp() {
+    let result = analyse(&shot(vec![thread(0.0, 64.0, &[6_420.0; 400])]), Metric::Latency, 20.0);
+    assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
+    assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
+    assert_eq!(result.blocks_ns.len(), 400);
+    assert!((result.overhead_share - 20.0 / 6420.0).abs() < 1e-9);
+}
+
+#[test]
+fn only_those_that_are_measured_must_stamp() {
+    let measured = || thread(0.0, 64.0, &[6_400.0; 400]);
+    let silent = || thread(0.0, 1.0, &[]);
+    let roll = Roll { metric: Metric::Latency, threads: vec![Work::Accesses, Work::Service], parts: Vec::new() };
+    let result = super::analyse(&shot(vec![measured(), silent()]), &roll, 0.0);
+    assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
+    // The partner that left its cpu spoils the shot all the same.
+    let mut away = silent();
+    away.guard.seen_on = [1, 0];
+    assert_eq!(super::analyse(&shot(vec![measured(), away]), &roll, 0.0).value, None);
+    // One that should have stamped and did not is not measured at all.
+    let both = Roll { threads: vec![Work::Accesses; 2], ..roll };
+    let result = super::analyse(&shot(vec![measured(), silent()]), &both, 0.0);
+    assert_eq!((result.value, result.disturbance.shots_set_aside), (None, 1));
+}
+
+#[test]
+fn preemption_does_not_move_the_latency_but_is_counted() {
+    let mut blocks = vec![6_400.0; 600];
+    for i in (0..600).step_by(200) {
+        blocks[i] = 3_000_000.0;
+    }
+    let result = analyse(&shot(vec![thread(0.0, 64.0, &blocks)]), Metric::Latency, 0.0);
+    assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
+    assert!(result.disturbance.gap_share > 0.5);
+    assert!(result.disturbance.clean_windows < result.disturbance.windows);
+    assert!((result.disturbance.longest_gap_ns - 3e6).abs() < 1.0);
+}
+
+#[test]
+fn bandwidth_counts_only_windows_in_which_every_thread_runs() {
+    // Each thread moves 10 GB/s while it runs; one is off the cpu for the first 5 ms of 10.
+    let steady = thread(0.0, 65_536.0, &[6_553.6; 1526]);
+    let mut blocks = vec![6_553.6; 764];
+    blocks[0] = 5_000_000.0;
+    let late = thread(0.0, 65_536.0, &blocks);
+    let result = analyse(&shot(vec![steady, late]), Metric::Bandwidth, 0.0);
+    let value = result.value.unwrap();
+    assert!((value - 20e9).abs() < 0.01 * 20e9, "{value}");
+    assert!(result.disturbance.clean_windows * 2 <= result.disturbance.windows);
+}
+
+#[test]
+fn a_time_slice_does_not_hide_in_long_blocks() {
+    // String instructions run in blocks of 1.5 ms; one slice of 2 ms inside a block is less than three of them.
+    let mut blocks = vec![1_500_000.0; 40];
+    blocks[20] += 2_000_000.0;
+    let result = analyse(&shot(vec![thread(0.0, 6e7, &blocks)]), Metric::Bandwidth, 0.0);
+    assert!(result.disturbance.clean_windows < result.disturbance.windows);
+    assert!((result.value.unwrap() / 40e9 - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn start_skew_is_not_counted_as_work() {
+    let early = thread(0.0, 65_536.0, &[6_553.6; 400]);
+    let late = thread(1_000_000.0, 65_536.0, &[6_553.6; 400]);
+    let value = analyse(&shot(vec![early, late]), Metric::Bandwidth, 0.0).value.unwrap();
+    assert!((value - 20e9).abs() < 1e7, "{value}");
+}
+
+#[test]
+fn a_migrated_or_major_faulting_shot_is_set_aside_whole() {
+    for change in [|g: &mut Guard| g.seen_on = [1, 2], |g: &mut Guard| g.major_faults = 1] {
+        let mut thread = thread(0.0, 64.0, &[6_400.0; 400]);
+        change(&mut thread.guard);
+        let result = analyse(&shot(vec![thread]), Metric::Latency, 0.0);
+        assert_eq!(result.value, None);
+        assert_eq!((result.disturbance.shots_set_aside, result.disturbance.clean_windows), (1, 0));
+    }
+}
+
+#[test]
+fn a_shot_without_blocks_is_set_aside() {
+    for threads in [vec![], vec![thread(0.0, 64.0, &[])], vec![thread(0.0, 64.0, &[5e3; 9]), thread(0.0, 64.0, &[])]] {
+        let result = analyse(&shot(threads), Metric::Bandwidth, 0.0);
+        assert_eq!((result.value, result.disturbance.shots_set_aside), (None, 1));
+    }
+}
+
+#[test]
+fn threads_that_never_overlap_have_no_common_window() {
+    let a = thread(0.0, 65_536.0, &[6_553.6; 100]);
+    let b = thread(1e9, 65_536.0, &[6_553.6; 100]);
+    assert_eq!(analyse(&shot(vec![a, b]), Metric::Bandwidth, 0.0).value, None);
+}
+
+#[test]
+fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
+    let chase = thread(0.0, 64.0, &[6_400.0; 400]);
+    let load = |rate: f64| thread(0.0, 65_536.0, &vec![65_536.0 / rate; 400]);
+    let roll = Roll {
+        metric: Metric::Latency,
+        threads: vec![Work::Accesses, Work::Bytes, Work::Bytes],
+        parts: vec![
+            PartRoll { name: "load".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1, 2] },
+            PartRoll { name: "near".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1] },
+        ],
+    };
+    let result = super::analyse(&shot(vec![chase, load(10.0), load(20.0)]), &roll, 0.0);
+    assert!((result.value.unwrap() - 100.0).abs() < 1e-9);
+    assert!(
+        (result.parts[0].unwrap() / 30e9 - 1.0).abs() < 1e-6 && (result.parts[1].unwrap() / 10e9 - 1.0).abs() < 1e-6
+    );
+    assert_eq!(result.blocks_ns.len(), 400);
+}
+
+/// The roll of so many contenders.
+fn contenders(count: u32) -> Roll {
+    let part = |cpu: u32| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(cpu, Role::Contend, 0) };
+    let setup = Setup { regions: Vec::new(), threads: (0..count).map(part).collect(), seed: 0 };
+    let stop = StopRule { precision: 0.01, shots: 1, min_allocations: 1, max_allocations: 1, shot_seconds: 0.01 };
+    Roll::of(&Step { id: "a".into(), phase: 0, labels: Labels::new(), metric: Metric::Latency, setup, stop })
+}
+
+/// The value of a part.
+fn part(result: &ShotResult, roll: &Roll, name: &str) -> f64 {
+    let index = roll.parts.iter().position(|part| part.name == name).unwrap();
+    result.parts[index].unwrap()
+}
+
+#[test]
+fn who_wins_the_line_counts_no_more_than_who_waits_for_it() {
+    // 20 ms: one has a turn every 10 ns, the two others one every 100 ns.
+    let winner = || thread(0.0, 128.0, &[1_290.0; 15_000]);
+    let loser = || thread(0.0, 128.0, &[12_810.0; 1_510]);
+    let roll = contenders(3);
+    let result = super::analyse(&shot(vec![winner(), loser(), loser()]), &roll, 10.0);
+    assert!((result.value.unwrap() / 100.0 - 1.0).abs() < 1e-3, "a cpu in the middle: {:?}", result.value);
+    assert!((part(&result, &roll, "cpu 0") / 10.0 - 1.0).abs() < 1e-3);
+    assert!((part(&result, &roll, "cpu 2") / 100.0 - 1.0).abs() < 1e-3);
+    // 0.1 + 0.01 + 0.01 turns a ns on the line, of which the fewest are a tenth of the most.
+    assert!((part(&result, &roll, LINE) / (1.0 / 0.12) - 1.0).abs() < 1e-3);
+    assert!((part(&result, &roll, EVENNESS) / 0.1 - 1.0).abs() < 1e-3);
+    let two = super::analyse(&shot(vec![winner(), loser()]), &contenders(2), 10.0);
+    assert!((two.value.unwrap() / 55.0 - 1.0).abs() < 1e-3, "neither of two: {:?}", two.value);
+}
+
+#[test]
+fn bursts_and_the_wait_for_the_next_are_both_turns() {
+    // Nine blocks in a burst of 1 us each, then one that waited for 91 us: a hundred in ten blocks.
+    let bursts = |first: usize| {
+        let block = |index: usize| if (index + first).is_multiple_of(10) { 91_000.0 } else { 1_000.0 };
+        thread(0.0, 100.0, &(0..2_000).map(block).collect::<Vec<f64>>())
+    };
+    let roll = contenders(2);
+    let result = super::analyse(&shot(vec![bursts(0), bursts(5)]), &roll, 0.0);
+    assert!((result.value.unwrap() / 100.0 - 1.0).abs() < 0.01, "{:?}", result.value);
+    assert!((part(&result, &roll, EVENNESS) - 1.0).abs() < 0.02);
+    assert_eq!(result.disturbance.gap_share, 0.0, "waiting for the line is no gap");
+    assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
+}
+
+#[test]
+fn a_contender_that_lost_its_cpu_is_no_contender() {
+    // Without its cpu for 3 ms, twice; the other has the line for itself meanwhile.
+    let mut lost = vec![10_000.0; 1_400];
+    (lost[300], lost[900]) = (3_000_000.0, 3_000_000.0);
+    let other = vec![10_000.0; 2_000];
+    let roll = contenders(2);
+    let result = super::analyse(&shot(vec![thread(0.0, 100.0, &lost), thread(0.0, 100.0, &other)]), &roll, 0.0);
+    assert!((result.value.unwrap() / 100.0 - 1.0).abs() < 1e-3, "{:?}", result.value);
+    let account = &result.disturbance;
+    assert!(account.clean_windows + 12 <= account.windows && account.gap_share > 0.1, "{account:?}");
+}
+
+#[test]
+fn the_middle_fifth_is_a_median_without_steps() {
+    assert_eq!(middle_fifth(vec![]), None);
+    assert_eq!(middle_fifth(vec![3.0]), Some(3.0));
+    assert_eq!(middle_fifth(vec![1.0, 2.0, 900.0]), Some(2.0));
+    // Half of the blocks at 10, half at 11, as a clock with a step of 1 shows 10.5.
+    let stepped: Vec<f64> = (0..100).map(|i| f64::from(10 + i % 2)).collect();
+    assert_eq!(middle_fifth(stepped), Some(10.5));
+}
+
+#[test]
+fn accounts_merge() {
+    let one = analyse(&shot(vec![thread(0.0, 64.0, &[6_400.0; 400])]), Metric::Latency, 0.0).disturbance;
+    let mut total = Disturbance::default();
+    merge(&mut total, &one);
+    merge(&mut total, &one);
+    assert_eq!(total.shots, 2);
+    assert_eq!(total.windows, 2 * one.windows);
+    assert!((total.cpu_share.unwrap() - 0.9).abs() < 1e-12);
+}
+
+proptest! {
+    #[test]
+    fn never_panics_and_never_gives_nonsense(
+        a in proptest::collection::vec(1.0f64..1e6, 0..300),
+        b in proptest::collection::vec(1.0f64..1e6, 0..300),
+        skew in 0.0f64..1e6,
+    ) {
+        let shot = shot(vec![thread(0.0, 64.0, &a), thread(skew, 64.0, &b)]);
+        for metric in [Metric::Latency, Metric::Bandwidth] {
+            let result = analyse(&shot, metric, 0.0);
+            prop_assert!(result.value.is_none_or(|v| v.is_finite() && v > 0.0));
+            prop_assert!(result.disturbance.clean_windows <= result.disturbance.windows);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! One thread's blocks: which of them are gaps, and the windows that threads have in common.
+
+use crate::host::ThreadShot;
+use crate::roll::Work;
+
+/// A block this many times longer than its thread's median is a gap: ordinary jitter (a timer tick, a refresh, a TLB
+/// miss burst) stays well under it, a lost time slice (≥ 0.75 ms against blocks of about 10 µs) far above.
+const GAP_FACTOR: f64 = 3.0;
+/// A block this much longer than the median is a gap whatever the median: less than a scheduler's shortest slice, so that none hides
+/// in the long blocks of string instructions, ns.
+const GAP_NS: f64 = 500_000.0;
+/// Shortest window, ns. Shorter than a scheduler time slice, so that windows fit between preemptions on a busy machine.
+pub(crate) const WINDOW_NS: f64 = 500_000.0;
+/// A window holds at least this many median blocks, so that cutting blocks at its edges moves its rate by little.
+const WINDOW_BLOCKS: f64 = 8.0;
+
+/// One thread's blocks and gaps.
+pub(super) struct Track<'a> {
+    pub(super) shot: &'a ThreadShot,
+    pub(super) median_block: f64,
+    /// Start and end of each gap, ns.
+    pub(super) gaps: Vec<(f64, f64)>,
+}
+
+impl<'a> Track<'a> {
+    pub(super) fn new(shot: &'a ThreadShot, work: Work) -> Option<Self> {
+        let blocks: Vec<f64> = durations(shot).collect();
+        let median_block = tiermark_stats::median(&blocks).filter(|m| *m > 0.0)?;
+        let limit = gap_limit(median_block, work);
+        let gaps = shot.stamps_ns.windows(2).filter(|w| w[1] - w[0] > limit).map(|w| (w[0], w[1])).collect();
+        Some(Self { shot, median_block, gaps })
+    }
+
+    pub(super) fn start(&self) -> f64 {
+        self.shot.stamps_ns.first().copied().unwrap_or_default()
+    }
+
+    pub(super) fn end(&self) -> f64 {
+        self.shot.stamps_ns.last().copied().unwrap_or_default()
+    }
+
+    /// Whether a gap reaches into the span.
+    pub(super) fn disturbed(&self, from: f64, to: f64) -> bool {
+        let next = self.gaps.partition_point(|(_, end)| *end <= from);
+        self.gaps.get(next).is_some_and(|(start, _)| *start < to)
+    }
+
+    /// Work done by the time `at`, blocks cut in proportion.
+    pub(super) fn work_at(&self, at: f64) -> f64 {
+        let stamps = &self.shot.stamps_ns;
+        let next = stamps.partition_point(|s| *s <= at);
+        if next == 0 {
+            return 0.0;
+        }
+        let whole = (next - 1) as f64;
+        let part = match stamps.get(next) {
+            Some(end) => (at - stamps[next - 1]) / (end - stamps[next - 1]),
+            None => 0.0,
+        };
+        (whole + part) * self.shot.per_block
+    }
+}
+
+/// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for the next one:
+/// that wait is what is measured. Only what is as long as a time slice besides is a gap of theirs.
+fn gap_limit(median_block: f64, work: Work) -> f64 {
+    let (times, slice) = (GAP_FACTOR * median_block, median_block + GAP_NS);
+    if work == Work::Turns { times.max(slice) } else { times.min(slice) }
+}
+
+/// How long each block of a thread took, ns.
+pub(super) fn durations(shot: &ThreadShot) -> impl Iterator<Item = f64> + '_ {
+    shot.stamps_ns.windows(2).map(|w| w[1] - w[0])
+}
+
+/// Cuts the span common to all threads into windows of equal length; one shorter window if the span is short.
+pub(super) fn common_windows(tracks: &[&Track<'_>]) -> Vec<(f64, f64)> {
+    let start = tracks.iter().map(|t| t.start()).fold(f64::MIN, f64::max);
+    let end = tracks.iter().map(|t| t.end()).fold(f64::MAX, f64::min);
+    let slowest = tracks.iter().map(|t| t.median_block).fold(0.0, f64::max);
+    let length = WINDOW_NS.max(WINDOW_BLOCKS * slowest);
+    let span = end - start;
+    if span <= 0.0 {
+        return Vec::new();
+    }
+    let count = (span / length).floor().max(1.0);
+    let length = length.min(span);
+    (0..count as u64).map(|i| (start + i as f64 * length, start + (i + 1) as f64 * length)).collect()
+}
