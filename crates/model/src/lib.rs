@@ -6,12 +6,14 @@
 #![forbid(unsafe_code)]
 
 pub mod exit;
+mod expect;
 pub mod idset;
 pub mod kernel;
 pub mod labels;
 pub mod machine;
 pub mod observation;
 pub mod os;
+mod peak;
 pub mod plan;
 pub mod refusal;
 pub mod run;
@@ -23,6 +25,7 @@ pub mod units;
 pub mod verdict;
 
 pub use exit::Exit;
+pub use expect::{TOURNAMENT, Tournament};
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};

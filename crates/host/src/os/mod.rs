@@ -3,6 +3,12 @@
 //! A body does its operation so many times between two stamps. Whatever it needs (files, children, mappings) it makes when it is
 //! prepared and gives back when it is dropped; nothing waits for another without a limit.
 
+mod channels;
+mod faults;
+mod libc;
+mod numa;
+mod processes;
+mod switches;
 mod syscalls;
 mod watch;
 
@@ -64,7 +70,16 @@ impl<F: FnMut() -> Result<(), String> + Send> Body for Repeat<F> {
 
 /// Every primitive there is.
 fn all() -> impl Iterator<Item = &'static Primitive> {
-    [syscalls::PRIMITIVES].into_iter().flatten()
+    let groups = [
+        syscalls::PRIMITIVES,
+        processes::PRIMITIVES,
+        switches::PRIMITIVES,
+        channels::PRIMITIVES,
+        faults::PRIMITIVES,
+        numa::PRIMITIVES,
+        libc::PRIMITIVES,
+    ];
+    groups.into_iter().flatten()
 }
 
 /// The primitives, and what each is measured over on a machine. What the running system refuses is not known here.

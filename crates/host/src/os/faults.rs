@@ -1,0 +1,6 @@
+//! Faults and mappings.
+
+use super::Primitive;
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[];

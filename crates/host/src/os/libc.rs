@@ -1,0 +1,6 @@
+//! What the C library adds.
+
+use super::Primitive;
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[];

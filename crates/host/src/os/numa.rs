@@ -1,0 +1,6 @@
+//! Moving memory between nodes.
+
+use super::Primitive;
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[];

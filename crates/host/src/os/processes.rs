@@ -1,0 +1,6 @@
+//! Making processes and threads.
+
+use super::Primitive;
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[];
