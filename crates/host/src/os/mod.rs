@@ -5,13 +5,21 @@
 
 mod channels;
 mod faults;
+#[cfg(test)]
+mod holdings;
 mod libc;
 mod numa;
+mod pair;
 mod processes;
 mod switches;
 mod syscalls;
 mod watch;
 
+pub use processes::ends_at_once;
+
+use std::io;
+
+use rustix::io::Errno;
 use tiermark_model::{CpuId, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
 
 use crate::clock::Clock;
@@ -204,6 +212,24 @@ impl OsWork {
 /// The refusal of what a primitive needs and does not get.
 fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {
     Refusal::new(what.to_owned(), why.to_owned(), cure.to_owned())
+}
+
+/// The refusal of what needs processes or threads and does not get them, by what the kernel said.
+fn no_more(what: &str, error: &io::Error) -> Refusal {
+    let cure = match error.raw_os_error() {
+        Some(code) if code == Errno::AGAIN.raw_os_error() => {
+            "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
+docker run --pids-limit)"
+        }
+        Some(code) if code == Errno::NOMEM.raw_os_error() => {
+            "there is no memory for a copy of this process: allow more (vm.overcommit_memory, memory.max), or choose less"
+        }
+        Some(code) if code == Errno::NOSYS.raw_os_error() || code == Errno::PERM.raw_os_error() => {
+            "a seccomp filter forbids it or the kernel is too old: try outside of the container"
+        }
+        _ => "see `ulimit -a` and the limits of the control group",
+    };
+    unavailable(what, &error.to_string(), cure)
 }
 
 /// The refusal of a primitive whose first operations failed.

@@ -1,5 +1,6 @@
 //! A watch over a child that the caller waits for: where nothing moves for long, the child is killed, and the caller's wait ends with it.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -31,6 +32,21 @@ impl Watch {
     fn over_for(child: Pid, limit: Duration) -> Result<Self, String> {
         let child =
             rustix::process::pidfd_open(child, PidfdFlags::empty()).map_err(|error| format!("pidfd_open: {error}"))?;
+        let kill = move || {
+            let _ = rustix::process::pidfd_send_signal(&child, Signal::KILL);
+        };
+        Self::start(limit, |_| true, kill).map_err(|error| format!("a thread to watch a child: {error}"))
+    }
+
+    /// Watches over waits that are told of by [`Watch::waits`]: `end` has to end one that takes too long.
+    ///
+    /// # Errors
+    /// Those of starting a thread.
+    pub(super) fn over_waits(limit: Option<Duration>, end: impl Fn() + Send + 'static) -> io::Result<Self> {
+        Self::start(limit.unwrap_or(LIMIT), |moved| moved % 2 == 1, end)
+    }
+
+    fn start(limit: Duration, waits: fn(u64) -> bool, end: impl Fn() + Send + 'static) -> io::Result<Self> {
         let moved = Arc::new(AtomicU64::new(0));
         let (done, news) = channel::<()>();
         let seen = Arc::clone(&moved);
@@ -38,20 +54,27 @@ impl Watch {
             let mut last = seen.load(Relaxed);
             while news.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 let now = seen.load(Relaxed);
-                if now == last {
-                    let _ = rustix::process::pidfd_send_signal(&child, Signal::KILL);
+                if now == last && waits(now) {
+                    end();
                 }
                 last = now;
             }
         };
-        let thread = std::thread::Builder::new().name("tiermark-watch".into()).stack_size(64 << 10).spawn(look);
-        let thread = thread.map_err(|error| format!("a thread to watch a child: {error}"))?;
+        let thread = std::thread::Builder::new().name("tiermark-watch".into()).stack_size(64 << 10).spawn(look)?;
         Ok(Self { moved, done: Some(done), thread: Some(thread) })
     }
 
     /// Something got on.
     pub(super) fn moved(&self) {
         self.moved.fetch_add(1, Relaxed);
+    }
+
+    /// Does something that waits.
+    pub(super) fn waits<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.moved();
+        let result = wait();
+        self.moved();
+        result
     }
 }
 
@@ -73,7 +96,7 @@ mod tests {
     fn a_child_that_hangs_is_killed_by_its_own_number() {
         let mut child = Child::fork(|| {
             loop {
-                rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 });
+                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 });
             }
         })
         .unwrap();

@@ -3,6 +3,9 @@
 
 use tiermark_model::{Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, PageKind, PrimitiveInfo, Relation, Sweep};
 
+/// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the others.
+const RESIDENT_MOST: u64 = 1 << 30;
+
 /// One point.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Point {
@@ -31,8 +34,12 @@ enum Value {
 
 /// The points of a primitive on a machine, for a caller on `cpu`.
 pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: CpuId, effort: Effort) -> Vec<Point> {
-    let dimensions: Vec<Vec<Value>> =
-        info.sweeps.iter().map(|sweep| thinned(values(sweep, machine, cpus, cpu), effort)).collect();
+    let dimension = |sweep| {
+        let mut values = values(sweep, machine, cpus, cpu);
+        values.retain(|value| effort == Effort::Full || !matches!(value, Value::Resident(n) if *n > RESIDENT_MOST));
+        thinned(values, effort)
+    };
+    let dimensions: Vec<Vec<Value>> = info.sweeps.iter().map(dimension).collect();
     if dimensions.iter().any(Vec::is_empty) {
         return Vec::new();
     }
@@ -232,6 +239,15 @@ mod tests {
         let counts: Vec<usize> =
             points(vec![Sweep::Bystanders], Effort::Standard).iter().map(|p| p.call.others.len()).collect();
         assert_eq!(counts, [0, 1, 2, 4, 7]);
+    }
+
+    #[test]
+    fn much_resident_memory_takes_much_time() {
+        let most = |effort| {
+            let points = points(vec![Sweep::Resident(vec![1 << 20, 1 << 30, 4 << 30])], effort);
+            points.iter().filter_map(|p| p.resident).max()
+        };
+        assert_eq!([Effort::Standard, Effort::Full].map(most), [Some(1 << 30), Some(4 << 30)]);
     }
 
     #[test]

@@ -32,7 +32,12 @@ impl Child {
             // SAFETY: ends the child at once.
             unsafe { libc::_exit(code) };
         }
-        let pid = Pid::from_raw(pid as i32).ok_or_else(|| io::Error::other("fork returned no process id"))?;
+        Self::known(pid as i32)
+    }
+
+    /// A child that was just made by other means, and that nobody has waited for.
+    pub(super) fn known(pid: i32) -> io::Result<Self> {
+        let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("no process id was returned"))?;
         Ok(Self { pid, reaped: false })
     }
 

@@ -1,10 +1,22 @@
 //! What primitives need beyond safe wrappers: mappings of their own.
 
 mod child;
+mod clone;
+mod context;
+mod program;
 mod room;
+mod thread;
+mod words;
 
 pub(crate) use child::Child;
+pub(crate) use clone::{SharingClone, vfork_and_end};
+#[cfg(target_env = "gnu")]
+pub(crate) use context::LibcContexts;
+pub(crate) use context::OwnContexts;
+pub(crate) use program::Program;
 pub(crate) use room::Room;
+pub(crate) use thread::thread_and_join;
+pub(crate) use words::SharedWords;
 
 use io_uring::{IoUring, opcode};
 
