@@ -14,7 +14,7 @@ use super::unavailable;
 use super::watch::Watch;
 use super::{Body, Order, Primitive, no_more};
 use crate::clock::Clock;
-use crate::sys::os::{Child, OwnContexts, Program, SharingClone, thread_and_join, vfork_and_end};
+use crate::sys::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
 use crate::sys::{self, Advice, Mapping};
 
 /// The argument with which this program ends at once.
@@ -79,6 +79,15 @@ static, and the start of Rust's runtime",
             },
         )
     },
+    row(
+        "fork+exec tiny",
+        "as fork+exec, of a static program of three instructions in a file in memory (memfd): what the kernel takes, without loader and \
+runtime",
+        |_| {
+            let program = TinyProgram::new().map_err(|error| no_more("memfd_create", &error))?;
+            children("fork+exec tiny", move || program.fork_and_exec())
+        },
+    ),
     flat(
         "vfork+exit",
         "clone with CLONE_VM and CLONE_VFORK, as vfork: the child shares the memory and ends at once, in assembly, while the parent stands \
@@ -184,7 +193,9 @@ impl<F: FnMut() -> io::Result<Child>> Children<F> {
         match ended? {
             0 => Ok(()),
             // What the child says when there is nothing to be executed.
-            127 => Err(io::Error::other("execve of /proc/self/exe failed in the child (is /proc mounted?)")),
+            127 => Err(io::Error::other(
+                "execve failed in the child (is /proc mounted, may files in memory be run: vm.memfd_noexec?)",
+            )),
             code => Err(io::Error::other(format!("the child ended with {code}"))),
         }
     }

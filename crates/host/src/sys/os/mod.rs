@@ -13,7 +13,7 @@ pub(crate) use clone::{SharingClone, vfork_and_end};
 #[cfg(target_env = "gnu")]
 pub(crate) use context::LibcContexts;
 pub(crate) use context::OwnContexts;
-pub(crate) use program::Program;
+pub(crate) use program::{Program, TinyProgram};
 pub(crate) use room::Room;
 pub(crate) use thread::thread_and_join;
 pub(crate) use words::SharedWords;

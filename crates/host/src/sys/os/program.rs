@@ -1,8 +1,11 @@
-//! This program, run again by a child.
+//! Programs that children run: this one, and one that is as small as can be.
 
 use std::ffi::{CStr, CString, c_char};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
+
+use rustix::fs::MemfdFlags;
 
 use super::Child;
 
@@ -65,5 +68,89 @@ impl Program {
             )
         };
         if error == 0 { Child::known(pid) } else { Err(io::Error::from_raw_os_error(error)) }
+    }
+}
+
+/// A static program that only ends, in a file in memory.
+#[derive(Debug)]
+pub(crate) struct TinyProgram(OwnedFd);
+
+/// Where it lies in its process, page-aligned on every machine.
+const LOADED_AT: u64 = 0x40_0000;
+/// Bytes of the header of the file, and of its one segment.
+const HEADERS: [u16; 2] = [64, 56];
+
+/// `exit_group(0)`.
+#[cfg(target_arch = "x86_64")]
+const CODE: &[u8] = &[
+    0x31, 0xff, // xor edi, edi
+    0xb8, 231, 0, 0, 0, // mov eax, 231
+    0x0f, 0x05, // syscall
+];
+/// What the code is for (elf(5), EM_X86_64).
+#[cfg(target_arch = "x86_64")]
+const MACHINE: u16 = 62;
+
+/// `exit_group(0)`.
+#[cfg(target_arch = "aarch64")]
+const CODE: &[u8] = &[
+    0x00, 0x00, 0x80, 0xd2, // mov x0, 0
+    0xc8, 0x0b, 0x80, 0xd2, // mov x8, 94
+    0x01, 0x00, 0x00, 0xd4, // svc 0
+];
+/// What the code is for (elf(5), EM_AARCH64).
+#[cfg(target_arch = "aarch64")]
+const MACHINE: u16 = 183;
+
+/// The whole file (elf(5)): its header, one segment that is loaded to be run, and the code.
+fn tiny_file() -> Vec<u8> {
+    let [header, segment] = HEADERS;
+    let bytes = u64::from(header + segment) + CODE.len() as u64;
+    let mut file = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    // An executable for this machine, version 1.
+    file.extend([2, MACHINE].map(u16::to_le_bytes).concat());
+    file.extend(1u32.to_le_bytes());
+    // Where it begins, where segments and sections are described.
+    file.extend([LOADED_AT + u64::from(header + segment), u64::from(header), 0].map(u64::to_le_bytes).concat());
+    file.extend(0u32.to_le_bytes());
+    file.extend([header, segment, 1, 0, 0, 0].map(u16::to_le_bytes).concat());
+    // To be loaded, readable and executable: from the file's start to its end, at an address that fits pages of 64 KiB.
+    file.extend([1u32, 5].map(u32::to_le_bytes).concat());
+    file.extend([0, LOADED_AT, LOADED_AT, bytes, bytes, 0x1_0000].map(u64::to_le_bytes).concat());
+    file.extend(CODE);
+    file
+}
+
+impl TinyProgram {
+    /// # Errors
+    /// When there is no memory for the file.
+    pub(crate) fn new() -> io::Result<Self> {
+        let (file, text) = (rustix::fs::memfd_create("tiermark-tiny", MemfdFlags::CLOEXEC)?, tiny_file());
+        let written = rustix::io::pwrite(&file, &text, 0)?;
+        if written == text.len() { Ok(Self(file)) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    /// `fork`, and `execveat` in the child; 127 is its exit code where that fails.
+    ///
+    /// # Errors
+    /// Those of `fork`.
+    pub(crate) fn fork_and_exec(&self) -> io::Result<Child> {
+        let arguments: [*const c_char; 2] = [c"tiny".as_ptr(), ptr::null()];
+        let environment: [*const c_char; 1] = [ptr::null()];
+        let (file, none) = (self.0.as_raw_fd(), c"".as_ptr());
+        Child::fork(|| {
+            // SAFETY: arguments and environment live through the call and end with null.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_execveat,
+                    file,
+                    none,
+                    arguments.as_ptr(),
+                    environment.as_ptr(),
+                    libc::AT_EMPTY_PATH,
+                )
+            };
+            127
+        })
     }
 }
