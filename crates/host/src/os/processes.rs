@@ -51,7 +51,7 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         ..row(
             "fork+exit",
             "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
-cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already",
+cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More than 256 MiB with --full",
             |_| children("fork", || Child::fork(|| 0)),
         )
     },

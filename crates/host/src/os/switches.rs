@@ -25,20 +25,25 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
     }
 }
 
+/// Two sides, everywhere, and working sets: several by pipe, the usual way; of the others none and the largest.
 const fn switch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
-    Primitive { sweeps: sets_and_places, ..row(id, text, make) }
+    Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(ends(sets(machine)))], ..row(id, text, make) }
+}
+
+const fn switch_by_pipe(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(sets(machine))], ..row(id, text, make) }
 }
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[
-    switch(
+    switch_by_pipe(
         "process switch pipe",
         "there and back between two processes, by a byte through a pipe each way: two switches, two writes, two reads. Each side changes a \
 word of every line of its working set before it answers; what both walks take in a warm cache is taken out. Two cpus: waking another \
 that may sleep, in place of a switch",
         |order| pair(order, Means::Pipe, Other::Process),
     ),
-    switch("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
+    switch_by_pipe("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
         pair(order, Means::Pipe, Other::Thread)
     }),
     switch(
@@ -79,13 +84,20 @@ const NO_SLACK: NonZeroU64 = NonZeroU64::new(1).unwrap();
 /// A level 2 that is not declared.
 const USUAL_L2: u64 = MIB;
 
-fn sets_and_places(machine: &Machine) -> Vec<Sweep> {
+/// Working sets from none to the second level of cache.
+fn sets(machine: &Machine) -> Vec<u64> {
     let l2 = machine.data_caches().filter(|cache| cache.level == 2).filter_map(|cache| cache.bytes).max();
     let l2 = l2.unwrap_or(USUAL_L2);
     let mut sets = vec![0, 16 * KIB, 128 * KIB, l2];
     sets.retain(|set| *set <= l2);
     sets.dedup();
-    vec![Sweep::Partner, Sweep::WorkingSet(sets)]
+    sets
+}
+
+/// The first and the last.
+fn ends(sets: Vec<u64>) -> Vec<u64> {
+    let last = sets.len() - 1;
+    sets.into_iter().enumerate().filter(|(index, _)| *index == 0 || *index == last).map(|(_, set)| set).collect()
 }
 
 fn pair(order: &Order<'_>, means: Means, other: Other) -> Made {

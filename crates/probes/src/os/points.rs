@@ -1,10 +1,10 @@
-//! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes beside each; every
-//! combination with much time.
+//! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes beside each, partners
+//! beside each working set; every combination with much time.
 
 use tiermark_model::{Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, PageKind, PrimitiveInfo, Relation, Sweep};
 
 /// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the others.
-const RESIDENT_MOST: u64 = 1 << 30;
+const RESIDENT_MOST: u64 = 256 << 20;
 
 /// One point.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,15 +43,21 @@ pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: Cpu
     if dimensions.iter().any(Vec::is_empty) {
         return Vec::new();
     }
-    let pages = |dimension: &[Value]| matches!(dimension.first(), Some(Value::Page(_)));
+    // Working sets show where both sides share a cache: they are walked on by partners everywhere.
+    let sets = info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::WorkingSet(_)));
+    let beside = |dimension: &[Value]| match dimension.first() {
+        Some(Value::Page(_)) => true,
+        Some(Value::Partner(..)) => sets,
+        _ => false,
+    };
     let mut points = vec![Vec::new()];
     for (index, dimension) in dimensions.iter().enumerate() {
-        let whole = effort == Effort::Full || pages(dimension);
+        let whole = effort == Effort::Full || beside(dimension);
         points = points
             .iter()
             .flat_map(|known: &Vec<Value>| {
                 // Another dimension has left its first point already: this one stays at its own.
-                let moved = (0..index).any(|i| known[i] != dimensions[i][0] && !pages(&dimensions[i]));
+                let moved = (0..index).any(|i| known[i] != dimensions[i][0] && !beside(&dimensions[i]));
                 let open = if whole || !moved { dimension.as_slice() } else { &dimension[..1] };
                 open.iter().map(|value| known.iter().cloned().chain([value.clone()]).collect())
             })
@@ -235,6 +241,15 @@ mod tests {
     }
 
     #[test]
+    fn working_sets_are_walked_on_by_partners_everywhere() {
+        let points = points(vec![Sweep::Partner, Sweep::WorkingSet(vec![0, 1])], Effort::Standard);
+        // Four places, two sets.
+        assert_eq!(points.len(), 8);
+        assert!(points.iter().any(|p| p.call.others == [0] && p.call.working_set == Some(1)));
+        assert_eq!(points.iter().filter(|p| p.phase == 0).count(), 1);
+    }
+
+    #[test]
     fn bystanders_double_to_all() {
         let counts: Vec<usize> =
             points(vec![Sweep::Bystanders], Effort::Standard).iter().map(|p| p.call.others.len()).collect();
@@ -244,10 +259,10 @@ mod tests {
     #[test]
     fn much_resident_memory_takes_much_time() {
         let most = |effort| {
-            let points = points(vec![Sweep::Resident(vec![1 << 20, 1 << 30, 4 << 30])], effort);
+            let points = points(vec![Sweep::Resident(vec![1 << 20, 256 << 20, 1 << 30, 4 << 30])], effort);
             points.iter().filter_map(|p| p.resident).max()
         };
-        assert_eq!([Effort::Standard, Effort::Full].map(most), [Some(1 << 30), Some(4 << 30)]);
+        assert_eq!([Effort::Standard, Effort::Full].map(most), [Some(256 << 20), Some(4 << 30)]);
     }
 
     #[test]

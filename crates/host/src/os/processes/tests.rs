@@ -4,20 +4,13 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{Uid, set_thread_res_uid};
 use tiermark_model::OsCall;
 
-/// User-mode emulation has no clone that shares memory.
-const EMULATED: bool = cfg!(target_arch = "aarch64");
-
 fn call(id: &str) -> OsCall {
     OsCall { bytes: Some(MIB), ..OsCall::new(id.into()) }
 }
 
 /// The rows that this system can have.
 fn rows() -> impl Iterator<Item = &'static Primitive> {
-    let shares = |row: &&Primitive| ["vfork+exit", "clone3"].contains(&row.id);
-    PRIMITIVES
-        .iter()
-        .filter(|row| (row.refuse)(&Machine::default()).is_none())
-        .filter(move |row| !(EMULATED && shares(row)))
+    PRIMITIVES.iter().filter(|row| (row.refuse)(&Machine::default()).is_none())
 }
 
 #[test]

@@ -10,7 +10,7 @@ const VFORK: usize = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usi
 
 /// As `vfork`: a child in the caller's memory, on the caller's stack; the caller goes on when the child has ended.
 ///
-/// The end is not waited for as a parent waits: the child is there for that.
+/// The child is still to be waited for.
 ///
 /// # Errors
 /// Those of `clone`.
@@ -128,4 +128,36 @@ unsafe fn call_and_end_there(call: libc::c_long, arguments: [usize; 2]) -> isize
         );
     }
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_on_the_callers_stack_leaves_it_as_it_was() {
+        let mut sum = 0;
+        for n in 0..100 {
+            let child = vfork_and_end().unwrap();
+            sum += n;
+            assert_eq!(child.wait().unwrap(), 0);
+        }
+        assert_eq!(sum, 4_950);
+    }
+
+    #[test]
+    fn a_child_on_a_stack_of_its_own_ends_well() {
+        let mut clone = SharingClone::new();
+        for _ in 0..100 {
+            assert_eq!(clone.child().unwrap().wait().unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_an_error() {
+        // A thread that would not share its parent's memory.
+        // SAFETY: refused before any child is made.
+        let error = child_of(unsafe { call_and_end_there(libc::SYS_clone, [libc::CLONE_THREAD as usize, 0]) });
+        assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    }
 }
