@@ -63,7 +63,7 @@ that may sleep, in place of a switch",
     row(
         "sleep 50us",
         "how much later than asked for a clock_nanosleep of 50 µs returns, with the timer slack of 50 µs that Linux gives: the slack, the \
-timer's interrupt, the way out of the idle state and the switch",
+timer's interrupt, the way out of the idle state and the switch (a thread of a real-time policy has no slack)",
         |order| sleep(order, 50_000, USUAL_SLACK),
     ),
     row("sleep 1ms", "as sleep 50us, of 1 ms: deeper idle states, the same slack of 50 µs", |order| {
