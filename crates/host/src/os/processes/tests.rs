@@ -31,7 +31,7 @@ fn nothing_is_left() {
     leaves_nothing(|| {
         rows().for_each(|row| {
             body(&call(row.id)).unwrap().run(2).unwrap();
-        })
+        });
     });
 }
 
