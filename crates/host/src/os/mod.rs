@@ -54,6 +54,11 @@ pub(crate) trait Body: Send {
     /// # Errors
     /// In words, what went wrong.
     fn run(&mut self, times: u64) -> Result<u64, String>;
+
+    /// Operations of a block at least: more than one where single ones take turns at being short and long.
+    fn least(&self) -> u64 {
+        1
+    }
 }
 
 /// A body that only repeats one call.
@@ -140,7 +145,8 @@ impl OsWork {
         let primitive = find(order.call)?;
         let body = (primitive.make)(order)?;
         let bytes = (primitive.metric == Metric::Bandwidth).then(|| order.call.bytes.unwrap_or(1));
-        let mut work = Self { body, times: 1, bytes, block_ns: 0.0 };
+        let times = body.least().clamp(1, TIMES_MOST);
+        let mut work = Self { body, times, bytes, block_ns: 0.0 };
         work.calibrate(order.clock).map_err(|why| failed(primitive.id, why))?;
         Ok(work)
     }

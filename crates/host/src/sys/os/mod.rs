@@ -1,10 +1,16 @@
-//! What primitives need beyond safe wrappers: mappings of their own.
+//! What primitives need beyond safe wrappers: mappings of their own, shared ones, and calls that take addresses.
 
+mod buffer;
 mod child;
+mod ring;
 mod room;
+mod transfer;
 
+pub(crate) use buffer::Buffer;
 pub(crate) use child::Child;
+pub(crate) use ring::{Consumer, Producer, ring};
 pub(crate) use room::Room;
+pub(crate) use transfer::{PageInlet, read_process};
 
 use io_uring::{IoUring, opcode};
 
