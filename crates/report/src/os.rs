@@ -130,3 +130,37 @@ fn column(finding: &Finding) -> String {
         word(Labels::FROM).zip(finding.labels.number(Labels::NODE)).map(|(from, to)| format!("node {from} to {to}"));
     [word(Labels::RELATION), word(Labels::PAGE), nodes].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::Verdict;
+
+    #[test]
+    fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
+        let labels = Labels::new().text(Labels::OP, "pipe").text(Labels::GROUP, OsGroup::Channels);
+        let finding = |metric: &str, labels: Labels, value, unit, note: Option<&str>| Finding {
+            metric: metric.to_owned(),
+            labels,
+            value,
+            unit,
+            interval: None,
+            samples: 6,
+            verdict: Verdict::trusted(),
+            evidence: Vec::new(),
+            note: note.map(str::to_owned),
+        };
+        let rate = |size: u64, rate: f64| {
+            finding("os.bandwidth", labels.clone().whole(Labels::SIZE, size), Some(rate), Unit::BytesPerSecond, None)
+        };
+        let found =
+            finding("os.knee", labels.clone(), Some(65_536.0), Unit::Bytes, Some("blocks of 64 KiB reach 4 GB/s"));
+        let all = [rate(4096, 1e9), rate(65_536, 4e9), found.clone()];
+        let shown = of_group(OsGroup::Channels, &all.iter().collect::<Vec<_>>(), &Style::default());
+        assert!(shown.contains("pipe: knee at 64 KiB: blocks of 64 KiB reach 4 GB/s"), "{shown}");
+        // Two sizes and the knee: had it been a cell, there would be a third row.
+        assert_eq!(shown.matches("64 KiB").count(), 3, "{shown}");
+        let none = Finding { value: None, note: Some("no knee".to_owned()), ..found };
+        assert!(of_group(OsGroup::Channels, &[&none], &Style::default()).contains("pipe: no knee"));
+    }
+}
