@@ -29,8 +29,9 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         ..bandwidth(
             "pipe",
             "a child process writes blocks, this one reads blocks of the same size: copied in and copied out by the kernel, counted once, \
-when a whole block is there, in however many pieces it came; the capacity is set (F_SETPIPE_SZ). Neither side looks at the bytes. Both \
-blocks are used again and again: small ones stay in the caches of their cpu",
+when they are there, in however many pieces they come; the capacity is set (F_SETPIPE_SZ). Neither side looks at the bytes. Both \
+blocks are used again and again: small ones stay in the caches of their cpu. Where each side waits for the other to be done, the rate is \
+that of wake-ups: in a guest, an idle cpu takes tens of µs to wake",
             |order| stream(order, Kind::Pipe),
         )
     },
@@ -41,7 +42,7 @@ blocks are used again and again: small ones stay in the caches of their cpu",
     ),
     bandwidth(
         "tcp loopback",
-        "one TCP connection over the loopback interface, its buffers left to the kernel: the whole protocol, no network card",
+        "one TCP connection over the loopback interface, its buffers and Nagle's algorithm left to the kernel: the whole protocol, no network card",
         |order| stream(order, Kind::Tcp),
     ),
     Primitive {
@@ -71,9 +72,11 @@ a real one would have to wait for",
 one comes from this cpu's own caches: a child that wrote it anew would have to be told to, and the lines would have to come over",
         fetch,
     ),
-    latency("pipe ping-pong", "a byte to a child process and one back, over two pipes: both wake-ups count", |order| {
-        ping_pong(order, Kind::Pipe)
-    }),
+    latency(
+        "pipe ping-pong",
+        "a byte to a child process and one back, over two pipes: both ways and both wake-ups count",
+        |order| ping_pong(order, Kind::Pipe),
+    ),
     latency("socketpair ping-pong", "a byte there and one back over a pair of Unix stream sockets", |order| {
         ping_pong(order, Kind::Unix)
     }),

@@ -59,6 +59,11 @@ pub(crate) trait Body: Send {
     fn least(&self) -> u64 {
         1
     }
+
+    /// Useful bytes of an operation, where they are not those of the call.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A body that only repeats one call.
@@ -144,7 +149,8 @@ impl OsWork {
     pub(crate) fn new(order: &Order<'_>) -> Result<Self, Refusal> {
         let primitive = find(order.call)?;
         let body = (primitive.make)(order)?;
-        let bytes = (primitive.metric == Metric::Bandwidth).then(|| order.call.bytes.unwrap_or(1));
+        let bytes = body.bytes().or(order.call.bytes);
+        let bytes = (primitive.metric == Metric::Bandwidth).then(|| bytes.unwrap_or(1));
         let times = body.least().clamp(1, TIMES_MOST);
         let mut work = Self { body, times, bytes, block_ns: 0.0 };
         work.calibrate(order.clock).map_err(|why| failed(primitive.id, why))?;

@@ -73,7 +73,7 @@ mod tests {
     fn a_child_that_hangs_is_killed_by_its_own_number() {
         let mut child = Child::fork(|| {
             loop {
-                rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 });
+                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 });
             }
         })
         .unwrap();

@@ -85,6 +85,8 @@ pub(super) fn open(kind: Kind, capacity: u64, bytes: u64) -> Result<(End, End), 
         }
         Kind::Tcp => {
             let (near, far) = loopback().map_err(refused)?;
+            // A lone byte must not wait for others (Nagle); a stream is left as it is by default.
+            near.set_nodelay(bytes == 1).and_then(|()| far.set_nodelay(bytes == 1)).map_err(refused)?;
             Ok((file(Arc::new(near.into()))?, file(Arc::new(far.into()))?))
         }
         Kind::Ring => {
@@ -151,7 +153,7 @@ fn pipe(capacity: u64) -> Result<(OwnedFd, OwnedFd), Refusal> {
     }
 }
 
-/// Both ends of a TCP connection over the loopback interface, without Nagle's delay.
+/// Both ends of a TCP connection over the loopback interface.
 fn loopback() -> std::io::Result<(TcpStream, TcpStream)> {
     const LIMIT: Duration = Duration::from_secs(5);
     let anywhere: [SocketAddr; 2] = [(Ipv4Addr::LOCALHOST, 0).into(), (Ipv6Addr::LOCALHOST, 0).into()];
@@ -164,8 +166,6 @@ fn loopback() -> std::io::Result<(TcpStream, TcpStream)> {
         let (far, from) = listener.accept()?;
         if from == own {
             far.set_nonblocking(false)?;
-            near.set_nodelay(true)?;
-            far.set_nodelay(true)?;
             return Ok((near, far));
         }
     }

@@ -21,11 +21,18 @@ pub(super) type Made = Result<Box<dyn Body>, Refusal>;
 /// What a body says of a partner or a call.
 type Worded = Result<(), String>;
 
-/// The other side writes on and on, the caller reads: whole messages, each counted once, when all of it is there.
+/// Large messages are counted in parts of so many bytes, that a shot need not be as long as several of them.
+const PART: u64 = 4 * MIB;
+
+/// The other side writes on and on, the caller reads. Bytes are counted once, when they are there.
 struct Stream {
     inlet: Inlet,
     into: Buffer,
     partner: Partner,
+    /// Bytes of an operation: the message, or one of its equal parts.
+    part: usize,
+    /// Bytes of the message that have come.
+    done: usize,
     least: u64,
 }
 
@@ -50,7 +57,7 @@ pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Made {
     let (inlet, mut outlet) = (near.inlet, far.outlet);
     // One way only: what the other one held is closed on both sides.
     drop((near.outlet, far.inlet));
-    let into = buffer(bytes)?;
+    let mut into = buffer(bytes)?;
     let partner = Partner::start(order, move |home| {
         outlet.fill(BACK)?;
         home.ready()?;
@@ -58,9 +65,12 @@ pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Made {
             outlet.send()?;
         }
     })?;
+    // Its pages are there before the clock runs, and are not shared with the child.
+    into.fill(1);
+    let part = if bytes > PART && bytes.is_multiple_of(PART) { PART } else { bytes };
     // A full channel is emptied in one go and filled in one go: a block has several of both.
-    let least = (4 * held(kind, capacity)).div_ceil(bytes);
-    tried(Stream { inlet, into, partner, least }, kind)
+    let least = (4 * held(kind, capacity)).div_ceil(part);
+    tried(Stream { inlet, into, partner, part: part as usize, done: 0, least }, kind)
 }
 
 /// A body that has done its operation once: what the system forbids the other side shows then.
@@ -108,7 +118,7 @@ pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Made {
 pub(super) fn fetch(order: &Order<'_>) -> Made {
     let bytes = order.call.bytes.unwrap_or(1);
     let mut message = buffer(bytes)?;
-    let (from, into) = (message.address(), buffer(bytes)?);
+    let (from, mut into) = (message.address(), buffer(bytes)?);
     let partner = Partner::start(order, move |home| -> rustix::io::Result<Infallible> {
         write_message(&mut message, BACK);
         home.ready()?;
@@ -116,6 +126,7 @@ pub(super) fn fetch(order: &Order<'_>) -> Made {
             let _ = nanosleep(&Timespec { tv_sec: 60, tv_nsec: 0 });
         }
     })?;
+    into.fill(1);
     let mut fetch = Fetch { from, into, partner };
     fetch.once().map_err(|why| {
         let cure = "let a process read its own child: kernel.yama.ptrace_scope below 2, and process_vm_readv in the seccomp profile";
@@ -129,8 +140,8 @@ fn buffer(bytes: u64) -> Result<Buffer, Refusal> {
         .map_err(|e| unavailable("memory for a message", &e.to_string(), "allow more (ulimit -v)"))
 }
 
-/// Receives a whole message, in as many pieces as it comes.
-fn whole(inlet: &mut Inlet, into: &mut [u8], partner: &mut Partner) -> Worded {
+/// Receives so many bytes, in as many pieces as they come.
+fn all(inlet: &mut Inlet, into: &mut [u8], partner: &mut Partner) -> Worded {
     let mut done = 0;
     while done < into.len() {
         match inlet.receive(&mut into[done..]) {
@@ -142,7 +153,12 @@ fn whole(inlet: &mut Inlet, into: &mut [u8], partner: &mut Partner) -> Worded {
             Err(error) => return Err(format!("read: {error}")),
         }
     }
-    if is_message(into, BACK) { Ok(()) } else { Err("the bytes that came are not those that were sent".to_owned()) }
+    Ok(())
+}
+
+/// That a message is the other side's, from its beginning to its end.
+fn checked(message: &[u8]) -> Worded {
+    if is_message(message, BACK) { Ok(()) } else { Err("the bytes that came are not those that were sent".to_owned()) }
 }
 
 impl Body for Stream {
@@ -150,9 +166,19 @@ impl Body for Stream {
         self.least
     }
 
+    fn bytes(&self) -> Option<u64> {
+        Some(self.part as u64)
+    }
+
     fn run(&mut self, times: u64) -> Result<u64, String> {
         for _ in 0..times {
-            whole(&mut self.inlet, &mut self.into, &mut self.partner)?;
+            let part = &mut self.into[self.done..self.done + self.part];
+            all(&mut self.inlet, part, &mut self.partner)?;
+            self.done += self.part;
+            if self.done == self.into.len() {
+                checked(&self.into)?;
+                self.done = 0;
+            }
         }
         self.partner.moved();
         Ok(0)
@@ -165,7 +191,9 @@ impl Body for PingPong {
             if let Err(error) = self.outlet.send() {
                 return Err(if self.partner.gone() { self.partner.why() } else { format!("write: {error}") });
             }
-            whole(&mut self.inlet, &mut [0u8; 1], &mut self.partner)?;
+            let mut got = [0u8; 1];
+            all(&mut self.inlet, &mut got, &mut self.partner)?;
+            checked(&got)?;
         }
         self.partner.moved();
         Ok(0)
@@ -182,7 +210,7 @@ impl Fetch {
                 Err(error) => return Err(format!("process_vm_readv: {error}")),
             }
         }
-        if is_message(&self.into, BACK) { Ok(()) } else { Err("the bytes are not those of the other side".to_owned()) }
+        checked(&self.into)
     }
 }
 

@@ -42,7 +42,8 @@ fn finite(order: &Order<'_>, kind: Kind, messages: u32) -> Stream {
         (0..messages).try_for_each(|_| outlet.send())?;
         Err(Errno::NODATA)
     });
-    Stream { inlet, into: buffer(order.call.bytes.unwrap()).unwrap(), partner: partner.unwrap(), least: 1 }
+    let into = buffer(order.call.bytes.unwrap()).unwrap();
+    Stream { inlet, part: into.len(), into, partner: partner.unwrap(), done: 0, least: 1 }
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn a_stream_out_of_step_is_an_error() {
     let call = call("pipe", Some(1_000), cpus[0]);
     ordered(&call, cpus[0], |order| {
         let mut stream = finite(order, Kind::Pipe, 50);
-        stream.into = buffer(999).unwrap();
+        (stream.into, stream.part) = (buffer(999).unwrap(), 999);
         assert!(stream.run(1).unwrap_err().contains("not those that were sent"));
     });
 }
@@ -109,6 +110,21 @@ fn an_end_of_the_other_side_ends_the_wait() {
             assert!(ended.as_ref().is_some_and(|why| why.contains("killed")), "{kind:?}: {ended:?}");
         });
     }
+}
+
+#[test]
+fn large_messages_are_counted_in_parts() {
+    let cpus = cpus();
+    let call = call("pipe", Some(4 * PART), cpus[cpus.len() - 1]);
+    ordered(&call, cpus[0], |order| {
+        // Parts of a message: as many of them as it has, and no more.
+        let mut whole = finite(order, Kind::Pipe, 2);
+        whole.part = PART as usize;
+        assert_eq!(whole.run(8), Ok(0));
+        assert!(whole.run(1).is_err());
+        let work = OsWork::new(order).unwrap();
+        assert!(work.per_block() >= PART as f64 && work.per_block() < 4.0 * PART as f64, "{}", work.per_block());
+    });
 }
 
 #[test]
