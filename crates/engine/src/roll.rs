@@ -14,6 +14,9 @@ pub enum Work {
     Turns,
     /// Useful bytes: their rate counts.
     Bytes,
+    /// Useful bytes of an operation of the kernel, which another process may send: as bytes, but waits for the other side are part of the
+    /// rate.
+    Transfers,
     /// None of its own: it serves those that are measured, and stamps nothing.
     Service,
 }
@@ -103,7 +106,7 @@ fn work(role: &Role, metric: Metric) -> Work {
         Role::Contend => Work::Turns,
         Role::Echo { .. } | Role::Keep { .. } => Work::Service,
         Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
-        Role::Os(_) if metric == Metric::Bandwidth => Work::Bytes,
+        Role::Os(_) if metric == Metric::Bandwidth => Work::Transfers,
         Role::Os(_) => Work::Calls,
     }
 }
@@ -113,7 +116,7 @@ impl Work {
     fn metric(self) -> Option<Metric> {
         match self {
             Self::Accesses | Self::Calls | Self::Turns => Some(Metric::Latency),
-            Self::Bytes => Some(Metric::Bandwidth),
+            Self::Bytes | Self::Transfers => Some(Metric::Bandwidth),
             Self::Service => None,
         }
     }
@@ -123,7 +126,7 @@ impl Gauge {
     /// The unit of what it says.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Own(Work::Bytes) => Unit::BytesPerSecond,
+            Self::Own(Work::Bytes | Work::Transfers) => Unit::BytesPerSecond,
             Self::Own(_) | Self::Line => Unit::Ns,
             Self::Evenness => Unit::Ratio,
         }

@@ -6,9 +6,12 @@ use crate::ladder::Shown;
 use crate::number::{graded, unit_name, with_interval};
 use crate::reasons::Reasons;
 use crate::shapes::Pivot;
-use crate::style::Style;
+use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
-use crate::text::heading;
+use crate::text::{hanging, heading};
+
+/// Where the curve of a channel bends: told in words.
+const KNEE: &str = "os.knee";
 
 /// Whether a finding of this name is a number of this view.
 pub(crate) fn is_number(metric: &str) -> bool {
@@ -40,6 +43,7 @@ fn of_group(group: OsGroup, findings: &[&Finding], style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
+    let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
     let mut names: Vec<&str> = Vec::new();
     for name in findings.iter().filter_map(|f| f.labels.get(Labels::OP)) {
         if !names.contains(&name) {
@@ -70,7 +74,16 @@ fn of_group(group: OsGroup, findings: &[&Finding], style: &Style) -> String {
         let words: Vec<String> = words.into_iter().filter(|w| !w.is_empty()).collect();
         reasons.add(&words.join(" "), &finding.verdict);
     }
-    out + &reasons.render(style)
+    out + &reasons.render(style) + &knees.iter().filter_map(|found| knee(found, style)).collect::<String>()
+}
+
+/// Where a channel's curve bends, in words.
+fn knee(finding: &Finding, style: &Style) -> Option<String> {
+    let words = [finding.labels.get(Labels::OP).unwrap_or_default().to_owned(), row(finding), column(finding)];
+    let words: Vec<String> = words.into_iter().filter(|w| !w.is_empty()).collect();
+    let at = finding.value.map_or_else(String::new, |bytes| format!("knee at {}: ", Bytes(bytes as u64)));
+    let text = format!("{}: {at}{}", words.join(", "), finding.note.as_ref()?);
+    Some(hanging("  ", &text, Ink::Plain, style))
 }
 
 /// A time with its own unit, since one table reaches from ns to ms; a rate in the style's.
@@ -116,4 +129,38 @@ fn column(finding: &Finding) -> String {
     let nodes =
         word(Labels::FROM).zip(finding.labels.number(Labels::NODE)).map(|(from, to)| format!("node {from} to {to}"));
     [word(Labels::RELATION), word(Labels::PAGE), nodes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::Verdict;
+
+    #[test]
+    fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
+        let labels = Labels::new().text(Labels::OP, "pipe").text(Labels::GROUP, OsGroup::Channels);
+        let finding = |metric: &str, labels: Labels, value, unit, note: Option<&str>| Finding {
+            metric: metric.to_owned(),
+            labels,
+            value,
+            unit,
+            interval: None,
+            samples: 6,
+            verdict: Verdict::trusted(),
+            evidence: Vec::new(),
+            note: note.map(str::to_owned),
+        };
+        let rate = |size: u64, rate: f64| {
+            finding("os.bandwidth", labels.clone().whole(Labels::SIZE, size), Some(rate), Unit::BytesPerSecond, None)
+        };
+        let found =
+            finding("os.knee", labels.clone(), Some(65_536.0), Unit::Bytes, Some("blocks of 64 KiB reach 4 GB/s"));
+        let all = [rate(4096, 1e9), rate(65_536, 4e9), found.clone()];
+        let shown = of_group(OsGroup::Channels, &all.iter().collect::<Vec<_>>(), &Style::default());
+        assert!(shown.contains("pipe: knee at 64 KiB: blocks of 64 KiB reach 4 GB/s"), "{shown}");
+        // Two sizes and the knee: had it been a cell, there would be a third row.
+        assert_eq!(shown.matches("64 KiB").count(), 3, "{shown}");
+        let none = Finding { value: None, note: Some("no knee".to_owned()), ..found };
+        assert!(of_group(OsGroup::Channels, &[&none], &Style::default()).contains("pipe: no knee"));
+    }
 }

@@ -65,7 +65,7 @@ impl<'a> Track<'a> {
 /// that wait is what is measured, as it is where the kernel wakes another. Only what is as long as a time slice besides is a gap of theirs.
 fn gap_limit(median_block: f64, work: Work) -> f64 {
     let (times, slice) = (GAP_FACTOR * median_block, median_block + GAP_NS);
-    if matches!(work, Work::Turns | Work::Calls) { times.max(slice) } else { times.min(slice) }
+    if matches!(work, Work::Turns | Work::Calls | Work::Transfers) { times.max(slice) } else { times.min(slice) }
 }
 
 /// How long each block of a thread took, ns.

@@ -27,7 +27,7 @@ pub(super) fn pace(call: &OsCall, info: &PrimitiveInfo, setup: &Setup, region: u
     let bytes = call.bytes.unwrap_or(0) as f64;
     let pages = setup.regions.get(region).map_or(0.0, |r| match r.page {
         PageKind::Base => r.bytes.0 as f64 / 4096.0,
-        PageKind::Thp => r.bytes.0 as f64 / (2 << 20) as f64,
+        PageKind::Thp => r.bytes.0 as f64 / f64::from(2 << 20),
         PageKind::Huge(page) => r.bytes.0 as f64 / page as f64,
     });
     let held = if info.group == OsGroup::Processes { pages * PAGE_NS } else { 0.0 };

@@ -62,6 +62,16 @@ pub(crate) trait Body: Send {
     /// # Errors
     /// In words, what went wrong.
     fn run(&mut self, times: u64) -> Result<u64, String>;
+
+    /// Operations of a block at least: more than one where single ones take turns at being short and long.
+    fn least(&self) -> u64 {
+        1
+    }
+
+    /// Useful bytes of an operation, where they are not those of the call.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A body that only repeats one call.
@@ -147,8 +157,10 @@ impl OsWork {
     pub(crate) fn new(order: &Order<'_>) -> Result<Self, Refusal> {
         let primitive = find(order.call)?;
         let body = (primitive.make)(order)?;
-        let bytes = (primitive.metric == Metric::Bandwidth).then(|| order.call.bytes.unwrap_or(1));
-        let mut work = Self { body, times: 1, bytes, block_ns: 0.0 };
+        let bytes = body.bytes().or(order.call.bytes);
+        let bytes = (primitive.metric == Metric::Bandwidth).then(|| bytes.unwrap_or(1));
+        let times = body.least().clamp(1, TIMES_MOST);
+        let mut work = Self { body, times, bytes, block_ns: 0.0 };
         work.calibrate(order.clock).map_err(|why| failed(primitive.id, why))?;
         Ok(work)
     }

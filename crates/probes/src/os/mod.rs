@@ -1,5 +1,6 @@
 //! `os`: what the operating system adds: calls, processes, switches, channels, faults and mappings.
 
+mod knee;
 mod points;
 
 use serde::{Deserialize, Serialize};
@@ -74,19 +75,17 @@ impl Probe for Os {
     }
 
     fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        observations
-            .iter()
-            .map(|observation| {
-                let metric = match observation.metric {
-                    Metric::Latency => "os.latency",
-                    Metric::Bandwidth => "os.bandwidth",
-                };
-                let labels = observation.labels.clone();
-                let mut found = derived(observation, metric, labels, 0.0, observation.unit);
-                (found.value, found.interval) = (observation.value, observation.interval);
-                found
-            })
-            .collect()
+        let numbers = observations.iter().map(|observation| {
+            let metric = match observation.metric {
+                Metric::Latency => "os.latency",
+                Metric::Bandwidth => "os.bandwidth",
+            };
+            let labels = observation.labels.clone();
+            let mut found = derived(observation, metric, labels, 0.0, observation.unit);
+            (found.value, found.interval) = (observation.value, observation.interval);
+            found
+        });
+        numbers.chain(knee::knees(observations)).collect()
     }
 }
 

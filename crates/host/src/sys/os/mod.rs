@@ -1,5 +1,6 @@
-//! What primitives need beyond safe wrappers: mappings of their own.
+//! What primitives need beyond safe wrappers: mappings of their own, shared ones, and calls that take addresses.
 
+mod buffer;
 mod child;
 mod clone;
 mod context;
@@ -7,7 +8,11 @@ mod program;
 mod room;
 mod thread;
 mod words;
+mod ring;
+mod room;
+mod transfer;
 
+pub(crate) use buffer::Buffer;
 pub(crate) use child::Child;
 pub(crate) use clone::{SharingClone, vfork_and_end};
 #[cfg(target_env = "gnu")]
@@ -17,6 +22,9 @@ pub(crate) use program::{Program, TinyProgram};
 pub(crate) use room::Room;
 pub(crate) use thread::thread_and_join;
 pub(crate) use words::SharedWords;
+pub(crate) use ring::{Consumer, Producer, ring};
+pub(crate) use room::Room;
+pub(crate) use transfer::{PageInlet, read_process};
 
 use io_uring::{IoUring, opcode};
 
