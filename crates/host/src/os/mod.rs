@@ -7,6 +7,8 @@ mod channels;
 mod faults;
 mod libc;
 mod numa;
+#[cfg(test)]
+mod own;
 mod processes;
 mod switches;
 mod syscalls;
@@ -54,6 +56,11 @@ pub(crate) trait Body: Send {
     /// # Errors
     /// In words, what went wrong.
     fn run(&mut self, times: u64) -> Result<u64, String>;
+
+    /// Operations of a block at least: more than one where single ones take turns at being short and long.
+    fn least(&self) -> u64 {
+        1
+    }
 }
 
 /// A body that only repeats one call.
@@ -89,7 +96,14 @@ pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
 
 /// The primitives as this running system has them: with what it refuses.
 pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
-    all().map(|p| PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) }).collect()
+    let present = |p: &Primitive| {
+        let mut info = PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) };
+        if p.group == OsGroup::Libc {
+            info.text += &libc::measured_library();
+        }
+        info
+    };
+    all().map(present).collect()
 }
 
 /// The primitive of a call.
@@ -140,7 +154,8 @@ impl OsWork {
         let primitive = find(order.call)?;
         let body = (primitive.make)(order)?;
         let bytes = (primitive.metric == Metric::Bandwidth).then(|| order.call.bytes.unwrap_or(1));
-        let mut work = Self { body, times: 1, bytes, block_ns: 0.0 };
+        let times = body.least().clamp(1, TIMES_MOST);
+        let mut work = Self { body, times, bytes, block_ns: 0.0 };
         work.calibrate(order.clock).map_err(|why| failed(primitive.id, why))?;
         Ok(work)
     }

@@ -1,10 +1,18 @@
 //! What primitives need beyond safe wrappers: mappings of their own.
 
+mod area;
 mod child;
+mod cmem;
+mod migrate;
 mod room;
+mod uffd;
 
+pub(crate) use area::{Area, BasePagesOnly, Shows, Tell};
 pub(crate) use child::Child;
+pub(crate) use cmem::{library, malloc_free, memcpy, memset};
+pub(crate) use migrate::{migrate_pages, move_pages};
 pub(crate) use room::Room;
+pub(crate) use uffd::Userfault;
 
 use io_uring::{IoUring, opcode};
 
