@@ -95,7 +95,8 @@ impl Pages {
 
     /// Whether all are on a node.
     fn are_on(&mut self, node: NodeId) -> Result<(), String> {
-        move_pages(self.pid, &self.addresses, None, &mut self.status).map_err(|error| format!("move_pages: {error}"))?;
+        move_pages(self.pid, &self.addresses, None, &mut self.status)
+            .map_err(|error| format!("move_pages: {error}"))?;
         match self.status.iter().filter(|at| **at != node.cast_signed()).count() {
             0 => Ok(()),
             n => Err(format!("{n} of {} pages are not on node {node}", self.status.len())),
@@ -265,8 +266,7 @@ mod tests {
 
     /// The body of a call of so many bytes.
     fn made(primitive: &Primitive, nodes: (NodeId, NodeId), bytes: u64) -> Made {
-        let call =
-            OsCall { bytes: Some(bytes), nodes: Some(nodes), ..OsCall::new(primitive.id.into()) };
+        let call = OsCall { bytes: Some(bytes), nodes: Some(nodes), ..OsCall::new(primitive.id.into()) };
         let (clock, _) = Clock::choose(&CpuModel::default(), &System::default());
         (primitive.make)(&Order { call: &call, cpu: 0, clock: &clock })
     }

@@ -93,8 +93,7 @@ fn of_file(order: &Order<'_>, file: File) -> Made {
         if left > 0 { Err(format!("{left} pages stayed in the page cache")) } else { Ok(()) }
     });
     let fault = Fault::Major { minor_percent: 0 };
-    let ground =
-        Ground { touch: Touch::Read, fault, brings: 1, scattered: true, ..Ground::written(area, base_page()) };
+    let ground = Ground { touch: Touch::Read, fault, brings: 1, scattered: true, ..Ground::written(area, base_page()) };
     Touches::start(ground, renew, order, FILE_CURE)
 }
 
@@ -114,18 +113,22 @@ pub(super) fn swap_in(order: &Order<'_>) -> Made {
         ..Ground::written(area, APART)
     };
     let _ = ground.area.tell(Tell::BasePages);
+    ground.fill().map_err(memory_refused(order))?;
+    // From now on they are only read, so that each is written to the swap once and no more.
+    ground.touch = Touch::Read;
     let renew: Renew = Box::new(|ground| {
-        ground.fill()?;
         for _ in 0..ASKED {
             ground.area.tell(Tell::PageOut).map_err(words("madvise(MADV_PAGEOUT)"))?;
             if ground.area.resident(base_page()).map_err(|error| format!("mincore: {error}"))? == 0 {
                 return Ok(());
             }
-            // What is being written stays until it has been.
+            // A page that is being written stays in the swap cache, where it is not asked for again: mapped once more, it goes.
             std::thread::sleep(PAUSE);
+            ground.fill()?;
         }
         Err("pages stay in memory: the swap is full, or the control group may not use it".to_owned())
     });
-    let cure = "free swap space, memory.swap.max of the control group, and vm.page-cluster=0 where pages are read ahead";
+    let cure =
+        "free swap space, memory.swap.max of the control group, and vm.page-cluster=0 where pages are read ahead";
     Touches::start(ground, renew, order, cure)
 }

@@ -17,11 +17,12 @@ const ROUND: usize = 16 * MIB as usize;
 const HUGE_ROUND: usize = 32 * MIB as usize;
 /// The pages that a child shares: as many as a fork takes not much longer for than for none.
 const SHARED_ROUND: usize = 8 * MIB as usize;
-/// Fault-around brings at most so many pages, whatever it is set to here.
+/// Bytes that fault-around brings at most, whatever it is set to here: those of a table of translations.
 const MOST_AROUND: usize = 2 * MIB as usize;
 
 /// What helps where a fault brought smaller pages.
-const HUGE_CURE: &str = "see /sys/kernel/mm/transparent_hugepage/enabled and defrag; memory may be too fragmented (vm.compact_memory)";
+const HUGE_CURE: &str =
+    "see /sys/kernel/mm/transparent_hugepage/enabled and defrag; memory may be too fragmented (vm.compact_memory)";
 
 /// Takes the pages away.
 fn forgotten() -> Renew {
@@ -43,7 +44,12 @@ pub(super) fn shared(order: &Order<'_>) -> Made {
     // A kernel without huge pages refuses this, and gives none.
     let _ = area.tell(Tell::BasePages);
     let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Remove).map_err(words("madvise(MADV_REMOVE)")));
-    Touches::start(Ground::written(area, base_page()), renew, order, "allow shared memory (kernel.shmmax, a tmpfs limit)")
+    Touches::start(
+        Ground::written(area, base_page()),
+        renew,
+        order,
+        "allow shared memory (kernel.shmmax, a tmpfs limit)",
+    )
 }
 
 /// Multi-size huge pages of the size asked for.
@@ -109,10 +115,10 @@ pub(super) fn hugetlb(order: &Order<'_>) -> Made {
 }
 
 /// A file in memory, all its pages there.
-fn cached(order: &Order<'_>) -> Result<File, Refusal> {
+fn cached(order: &Order<'_>, bytes: usize) -> Result<File, Refusal> {
     let made = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC).and_then(|file| {
         let piece = vec![0x5a; MIB as usize];
-        for at in (0..ROUND).step_by(piece.len()) {
+        for at in (0..bytes).step_by(piece.len()) {
             if rustix::io::pwrite(&file, &piece, at as u64)? != piece.len() {
                 return Err(rustix::io::Errno::NOSPC);
             }
@@ -127,7 +133,10 @@ const FILE_CURE: &str = "fewer pages around a fault: /sys/kernel/debug/fault_aro
 
 /// Reads of a file's pages.
 pub(super) fn file_read(order: &Order<'_>) -> Made {
-    let area = Area::map(Shows::FileRead(&cached(order)?), ROUND).map_err(memory_refused(order))?;
+    // What a fault brings also ends with its table of translations: only from the beginning of one are all alike.
+    let whole = ROUND + MOST_AROUND;
+    let mut area = Area::map(Shows::FileRead(&cached(order, whole)?), whole).map_err(memory_refused(order))?;
+    area.narrow(ROUND, MOST_AROUND).map_err(memory_refused(order))?;
     let stride = around(&area).map_err(|why| unavailable(&order.call.primitive.0, &why, FILE_CURE))?;
     let ground = Ground { touch: Touch::Read, brings: 1, ..Ground::written(area, stride) };
     Touches::start(ground, forgotten(), order, FILE_CURE)
@@ -155,13 +164,13 @@ fn around(area: &Area) -> Result<usize, String> {
 
 /// First writes to a file's pages.
 pub(super) fn file_write(order: &Order<'_>) -> Made {
-    let area = Area::map(Shows::FileWrite(&cached(order)?), ROUND).map_err(memory_refused(order))?;
+    let area = Area::map(Shows::FileWrite(&cached(order, ROUND)?), ROUND).map_err(memory_refused(order))?;
     Touches::start(Ground::written(area, base_page()), forgotten(), order, FILE_CURE)
 }
 
 /// First writes to private pages that show a file.
 pub(super) fn file_copy(order: &Order<'_>) -> Made {
-    let area = Area::map(Shows::FileCopy(&cached(order)?), ROUND).map_err(memory_refused(order))?;
+    let area = Area::map(Shows::FileCopy(&cached(order, ROUND)?), ROUND).map_err(memory_refused(order))?;
     Touches::start(Ground::written(area, base_page()), forgotten(), order, FILE_CURE)
 }
 

@@ -106,7 +106,8 @@ that is written is copied, after the mapping has been split",
         ..row(
             "munmap",
             "of a mapping whose base pages are all there: freeing them, and having every cpu that runs a thread of the process forget \
-their translations (by interrupts on x86, by broadcast on Arm). The other threads only spin, each on its cpu",
+their translations (by interrupts on x86, by broadcast on Arm and new AMD processors; a hypervisor may leave out cpus that do not run, or do it for the guest). The other \
+threads only spin, each on its cpu",
             unmap::munmap,
         )
     },
@@ -133,7 +134,8 @@ read ahead (MADV_RANDOM): the device's latency and the fault. In a guest the hos
         refuse: major::no_swap,
         ..row(
             "swap-in",
-            "the write to a page that MADV_PAGEOUT has swapped out, each in another 256 KiB, in no order; at least 9 of 10 are major",
+            "the read of a page that MADV_PAGEOUT has swapped out, each in another 256 KiB, in no order; at least 9 of 10 are major. The \
+pages are zeros but for a byte: swap that is compressed has little to do",
             major::swap_in,
         )
     },
@@ -205,7 +207,11 @@ fn thp_page(order: &Order<'_>) -> Result<usize, Refusal> {
     let path = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
     let bytes = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
     bytes.filter(|bytes: &usize| bytes.is_power_of_two()).ok_or_else(|| {
-        unavailable(&order.call.primitive.0, "the kernel has no transparent huge pages", "a kernel that is built with them")
+        unavailable(
+            &order.call.primitive.0,
+            "the kernel has no transparent huge pages",
+            "a kernel that is built with them",
+        )
     })
 }
 

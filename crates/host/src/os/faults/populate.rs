@@ -3,7 +3,7 @@
 use tiermark_model::{KIB, MIB, PageKind};
 
 use super::super::{Body, Order};
-use super::touch::since;
+use super::touch::{STRIKES, since};
 use super::{Made, aligned, base_page, page_of, thp_page, words};
 use crate::clock::Clock;
 use crate::sys::os::{Area, BasePagesOnly, Shows, Tell};
@@ -25,16 +25,28 @@ struct Populate {
 }
 
 impl Populate {
+    /// One call that had as many faults as pages; what does not count of the time.
     fn once(&mut self) -> Result<u64, String> {
-        let began = self.clock.now();
-        self.area.tell(Tell::Forget).map_err(words("madvise"))?;
-        let before = thread_usage();
-        let mut idle = self.clock.now() - began;
-        self.area.tell(Tell::Populate).map_err(words("madvise(MADV_POPULATE_WRITE)"))?;
-        let began = self.clock.now();
-        proven(before, self.pages)?;
-        idle += self.clock.now() - began;
-        Ok(idle)
+        let (mut idle, mut strikes) = (0, 0);
+        loop {
+            let began = self.clock.now();
+            self.area.tell(Tell::Forget).map_err(words("madvise"))?;
+            let before = thread_usage();
+            let start = self.clock.now();
+            self.area.tell(Tell::Populate).map_err(words("madvise(MADV_POPULATE_WRITE)"))?;
+            let end = self.clock.now();
+            match proven(before, self.pages) {
+                Ok(()) => return Ok(idle + (start - began) + (self.clock.now() - end)),
+                // Memory was in pieces for a moment: this does not count.
+                Err(why) => {
+                    strikes += 1;
+                    if strikes == STRIKES {
+                        return Err(why);
+                    }
+                    idle += self.clock.now() - began;
+                }
+            }
+        }
     }
 }
 

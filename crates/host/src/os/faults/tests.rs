@@ -61,10 +61,9 @@ fn with(call: &OsCall, sweep: &Sweep, cpus: &[u32]) -> Vec<OsCall> {
         Sweep::Bytes(all) => all.iter().map(|bytes| OsCall { bytes: Some(*bytes), ..call() }).collect(),
         Sweep::Pages(all) => all.iter().map(|page| OsCall { page: Some(*page), ..call() }).collect(),
         Sweep::Bystanders => vec![call(), OsCall { others: cpus[1..].to_vec(), ..call() }],
-        Sweep::Partner => vec![
-            OsCall { others: vec![cpus[cpus.len() - 1]], ..call() },
-            OsCall { others: vec![cpus[0]], ..call() },
-        ],
+        Sweep::Partner => {
+            vec![OsCall { others: vec![cpus[cpus.len() - 1]], ..call() }, OsCall { others: vec![cpus[0]], ..call() }]
+        }
         other => panic!("no such points: {other:?}"),
     }
 }
@@ -141,7 +140,7 @@ fn smaller_pages_than_asked_for_are_an_error() {
         let ground = touch::Ground { brings: 64 * KIB as usize, ..touch::Ground::written(area, 128 * KIB as usize) };
         let renew: touch::Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(words("madvise")));
         let refusal = touch::Touches::start(ground, renew, order, "none").err().unwrap();
-        assert!(refusal.why.contains("smaller than 65536"), "{refusal}");
+        assert!(refusal.why.contains("less than 65536"), "{refusal}");
     });
 }
 
@@ -233,4 +232,34 @@ fn times() {
             });
         }
     }
+}
+
+/// Times that a cpu was interrupted to forget translations; none where that is done otherwise.
+fn shot_down(cpu: u32) -> Option<u64> {
+    let flags = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let interrupts = std::fs::read_to_string("/proc/interrupts").ok()?;
+    let column = interrupts.lines().next()?.split_whitespace().position(|name| name == format!("CPU{cpu}"))?;
+    let row = interrupts.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"))?;
+    if flags.contains("invlpgb") { None } else { row.split_whitespace().nth(column)?.parse().ok() }
+}
+
+#[test]
+fn threads_beside_have_to_forget_what_is_unmapped() {
+    if !in_own_process("os::faults::tests::threads_beside_have_to_forget_what_is_unmapped") {
+        return;
+    }
+    let cpus: Vec<u32> = sys::affinity().unwrap().iter().collect();
+    let Some(other) = cpus.get(1).copied().filter(|cpu| shot_down(*cpu).is_some()) else { return };
+    let call = OsCall { bytes: Some(4 * KIB), others: vec![other], ..OsCall::new("munmap".into()) };
+    with_order(&call, |order| {
+        sys::pin(order.cpu).unwrap();
+        let mut body = unmap::munmap(order).unwrap();
+        // Others may hold the cpu for a while, and a cpu that runs another process is not interrupted.
+        let rose = (0..40).any(|_| {
+            let before = shot_down(other).unwrap();
+            body.run(500).unwrap();
+            shot_down(other).unwrap() - before > 250
+        });
+        assert!(rose, "cpu {other} was not interrupted");
+    });
 }

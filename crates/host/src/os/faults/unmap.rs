@@ -21,14 +21,18 @@ const MOST_BYTES: usize = 8 * MIB as usize;
 const ARRIVAL: Duration = Duration::from_secs(10);
 /// Blocks before it matters how many of them the bystanders ran in.
 const BLOCKS: u64 = 64;
+/// The part of its best pace at which a bystander counts as being there; interrupts take the rest.
+const HERE: f64 = 0.25;
 
 /// A thread of the process that does nothing on its cpu.
 struct Bystander {
     turns: Arc<AtomicU64>,
     /// Turns when they were last looked at.
     seen: u64,
-    /// Blocks in which it stood still.
-    still: u64,
+    /// The most turns it has had in a tick.
+    best: f64,
+    /// Blocks in which it was mostly elsewhere.
+    away: u64,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -37,11 +41,13 @@ struct Bystanders {
     all: Vec<Bystander>,
     stop: Arc<AtomicBool>,
     blocks: u64,
+    /// When they were last looked at, in ticks.
+    looked: u64,
 }
 
 impl Bystanders {
     fn on(cpus: &[CpuId]) -> Result<Self, String> {
-        let mut bystanders = Self { all: Vec::new(), stop: Arc::new(AtomicBool::new(false)), blocks: 0 };
+        let mut bystanders = Self { all: Vec::new(), stop: Arc::new(AtomicBool::new(false)), blocks: 0, looked: 0 };
         for cpu in cpus {
             bystanders.all.push(Bystander::on(*cpu, Arc::clone(&bystanders.stop))?);
         }
@@ -58,15 +64,15 @@ impl Bystanders {
         Ok(bystanders)
     }
 
-    /// Whether they have been on their cpus in most blocks.
-    fn prove(&mut self) -> Result<(), String> {
+    /// Whether they have been on their cpus in most blocks, for most of the time.
+    fn prove(&mut self, now: u64) -> Result<(), String> {
+        let ticks = now.saturating_sub(self.looked);
+        let first = self.looked == 0;
+        self.looked = now;
         self.blocks += 1;
         for one in &mut self.all {
-            let now = one.turns.load(Relaxed);
-            one.still += u64::from(now == one.seen);
-            one.seen = now;
-            if self.blocks >= BLOCKS && 2 * one.still > self.blocks {
-                return Err(format!("a bystander stood still in {} of {} blocks", one.still, self.blocks));
+            if let Some(why) = one.look(ticks, first, self.blocks) {
+                return Err(why);
             }
         }
         Ok(())
@@ -88,7 +94,21 @@ impl Bystander {
         };
         let thread = std::thread::Builder::new().name("tiermark-stand".into()).stack_size(64 << 10).spawn(stand);
         let thread = thread.map_err(|error| format!("a thread beside: {error}"))?;
-        Ok(Self { turns, seen: 0, still: 0, thread: Some(thread) })
+        Ok(Self { turns, seen: 0, best: 0.0, away: 0, thread: Some(thread) })
+    }
+
+    /// What it did in so many ticks; what is wrong when it was away too often.
+    fn look(&mut self, ticks: u64, first: bool, blocks: u64) -> Option<String> {
+        let now = self.turns.load(Relaxed);
+        let rate = (now - self.seen) as f64 / ticks.max(1) as f64;
+        self.seen = now;
+        if first {
+            return None;
+        }
+        self.best = self.best.max(rate);
+        self.away += u64::from(rate < self.best * HERE);
+        let mostly = blocks >= BLOCKS && 2 * self.away > blocks;
+        mostly.then(|| format!("a thread beside was kept from its cpu in {} of {blocks} blocks", self.away))
     }
 }
 
@@ -150,7 +170,7 @@ impl Body for Unmap {
             left -= count;
         }
         let began = self.clock.now();
-        self.bystanders.prove()?;
+        self.bystanders.prove(began)?;
         Ok(idle + (self.clock.now() - began))
     }
 }

@@ -10,7 +10,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tiermark_model::{MIB, Machine, Refusal};
 
 use super::super::{Body, Order, unavailable};
-use super::touch::{Ground, Renew, Touches};
+use super::touch::{Fault, Ground, Renew, Touches};
 use super::{Made, base_page, memory_refused, words};
 use crate::sys;
 use crate::sys::os::{Area, Shows, Tell, Userfault};
@@ -94,6 +94,7 @@ pub(super) fn round_trip(order: &Order<'_>) -> Made {
     let faults = Userfault::over(&mut area, base_page()).map_err(|error| refused(&error.to_string()))?;
     let answerer = Answerer::new(faults, order.call.others.first().copied()).map_err(|why| refused(&why))?;
     let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(words("madvise")));
-    let touches = Touches::start(Ground::written(area, base_page()), renew, order, CURE)?;
+    let ground = Ground { fault: Fault::Either, ..Ground::written(area, base_page()) };
+    let touches = Touches::start(ground, renew, order, CURE)?;
     Ok(Box::new(Answered { touches, answerer }))
 }

@@ -103,9 +103,14 @@ impl Area {
     pub(crate) fn aligned(bytes: usize, align: usize) -> io::Result<Self> {
         let outer = bytes.checked_add(align).ok_or(Errno::INVAL)?;
         let mut area = Self::map(Shows::Private, outer)?;
-        let before = area.start.addr().next_multiple_of(align) - area.start.addr();
-        area.cut(before, bytes)?;
+        area.narrow(bytes, align)?;
         Ok(area)
+    }
+
+    /// Leaves only so many bytes of it that begin at a multiple of `align`, a power of two and at most what is to spare.
+    pub(crate) fn narrow(&mut self, bytes: usize, align: usize) -> io::Result<()> {
+        assert!(bytes + align <= self.bytes, "{bytes} at {align} in {}", self.bytes);
+        self.cut(self.start.addr().next_multiple_of(align) - self.start.addr(), bytes)
     }
 
     /// Maps pieces of private zeros, each alone in a kernel area that is just as long and begins at a multiple of its length: no page

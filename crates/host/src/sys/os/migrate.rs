@@ -14,12 +14,7 @@ const MPOL_MF_MOVE: libc::c_uint = 2;
 
 /// move_pages(2) on a process (none: this one). Without a node, only asks where the pages are. `status` gets the node of each page, or an
 /// error as a negative number.
-pub(crate) fn move_pages(
-    pid: Option<Pid>,
-    pages: &[usize],
-    to: Option<&[i32]>,
-    status: &mut [i32],
-) -> io::Result<()> {
+pub(crate) fn move_pages(pid: Option<Pid>, pages: &[usize], to: Option<&[i32]>, status: &mut [i32]) -> io::Result<()> {
     assert!(status.len() == pages.len() && to.is_none_or(|to| to.len() == pages.len()));
     let nodes = to.map_or(std::ptr::null(), <[i32]>::as_ptr);
     let flags = if to.is_some() { MPOL_MF_MOVE } else { 0 };
@@ -48,13 +43,7 @@ pub(crate) fn migrate_pages(pid: Pid, from: NodeId, to: NodeId) -> io::Result<u6
     // The kernel reads one bit less than it is told, hence the + 1.
     // SAFETY: both masks have `words` words.
     let left = check(unsafe {
-        libc::syscall(
-            libc::SYS_migrate_pages,
-            pid.as_raw_nonzero().get(),
-            words * 64 + 1,
-            old.as_ptr(),
-            new.as_ptr(),
-        )
+        libc::syscall(libc::SYS_migrate_pages, pid.as_raw_nonzero().get(), words * 64 + 1, old.as_ptr(), new.as_ptr())
     })?;
     Ok(left.unsigned_abs())
 }
