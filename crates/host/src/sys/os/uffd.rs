@@ -1,15 +1,14 @@
 //! userfaultfd(2): the faults of a mapping are told to a thread, which brings the pages.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::ioctl::{Opcode, opcode};
+use rustix::ioctl::{Opcode, Updater, opcode};
 
-use super::super::check;
 use super::Area;
 
 /// Only faults of the process itself, not those that the kernel has on its behalf: what everybody may ask for. Linux 5.11.
@@ -18,6 +17,10 @@ const USER_MODE_ONLY: u32 = 1;
 const API: u64 = 0xaa;
 /// Tell of pages that are not there.
 const MISSING: u64 = 1;
+/// The requests, as <linux/userfaultfd.h> numbers them.
+const UFFDIO_API: Opcode = opcode::read_write::<ApiCall>(0xaa, 0x3f);
+const UFFDIO_REGISTER: Opcode = opcode::read_write::<RegisterCall>(0xaa, 0x00);
+const UFFDIO_COPY: Opcode = opcode::read_write::<CopyCall>(0xaa, 0x03);
 /// The event of a fault.
 const EVENT_PAGEFAULT: u8 = 0x12;
 
@@ -73,7 +76,7 @@ impl Userfault {
             other => other?,
         };
         let mut api = ApiCall { api: API, features: 0, ioctls: 0 };
-        ioctl(&file, opcode::read_write::<ApiCall>(0xaa, 0x3f), &mut api)?;
+        update::<UFFDIO_API, _>(&file, &mut api)?;
         Ok(file)
     }
 
@@ -85,7 +88,7 @@ impl Userfault {
         let file = Self::open()?;
         let mut register =
             RegisterCall { start: area.address() as u64, len: area.bytes() as u64, mode: MISSING, ioctls: 0 };
-        ioctl(&file, opcode::read_write::<RegisterCall>(0xaa, 0x00), &mut register)?;
+        update::<UFFDIO_REGISTER, _>(&file, &mut register)?;
         Ok(Self { file, source: vec![0x5a; page_bytes] })
     }
 
@@ -127,11 +130,12 @@ impl Userfault {
         let src = self.source.as_ptr().addr() as u64;
         let mut copy = CopyCall { dst: address & !(len - 1), src, len, mode: 0, copy: 0 };
         // The kernel refuses addresses outside of what is registered here, so that only an Area's pages are ever filled.
-        ioctl(&self.file, opcode::read_write::<CopyCall>(0xaa, 0x03), &mut copy)
+        update::<UFFDIO_COPY, _>(&self.file, &mut copy)
     }
 }
 
-fn ioctl<T>(file: &OwnedFd, request: Opcode, argument: &mut T) -> io::Result<()> {
-    // SAFETY: each request above is made with the structure that it is declared with, which lives through the call.
-    check(unsafe { libc::ioctl(file.as_raw_fd(), request as _, std::ptr::from_mut(argument)) }.into()).map(drop)
+/// Makes a request that reads and writes its argument.
+fn update<const REQUEST: Opcode, T>(file: &OwnedFd, argument: &mut T) -> io::Result<()> {
+    // SAFETY: each request above is made with the structure that it is declared with.
+    unsafe { Ok(rustix::ioctl::ioctl(file, Updater::<REQUEST, T>::new(argument))?) }
 }
