@@ -3,10 +3,11 @@
 use std::fs::File;
 
 use rustix::fs::MemfdFlags;
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tiermark_model::{KIB, MIB, Machine, PageKind, Refusal};
 
 use super::super::{Order, unavailable};
-use super::touch::{Fault, Ground, Renew, Touch, Touches, since};
+use super::touch::{Fault, Ground, Renew, STRIKES, Touch, Touches, since};
 use super::{Made, aligned, base_page, memory_refused, page_of, words};
 use crate::sys::os::{Area, Child, Shows, Tell};
 use crate::sys::thread_usage;
@@ -129,7 +130,8 @@ fn cached(order: &Order<'_>, bytes: usize) -> Result<File, Refusal> {
 }
 
 /// What helps where touches of a file were fewer faults.
-const FILE_CURE: &str = "fewer pages around a fault: /sys/kernel/debug/fault_around_bytes";
+const FILE_CURE: &str = "base pages for files in memory (/sys/kernel/mm/transparent_hugepage/shmem_enabled: never), and fewer pages around \
+a fault (/sys/kernel/debug/fault_around_bytes)";
 
 /// Reads of a file's pages.
 pub(super) fn file_read(order: &Order<'_>) -> Made {
@@ -182,15 +184,38 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Made {
     let mut child: Option<Child> = None;
     let renew: Renew = Box::new(move |ground| {
         // Gone before another comes, so that no page is shared by three.
-        drop(child.take());
-        ground.area.tell(Tell::Forget).map_err(words("madvise"))?;
-        ground.fill()?;
+        if let Some(child) = child.take() {
+            alive(&child)?;
+        }
+        filled(ground)?;
         child = Some(Child::fork(sleep).map_err(|error| format!("fork: {error}"))?);
         Ok(())
     });
     // Of a huge page only the base page that is written is copied, the others stay the child's as well.
     let ground = Ground { brings: 1, fault: Fault::Minor, ..Ground::written(area, stride) };
     Touches::start(ground, renew, order, "allow more processes (ulimit -u, pids.max of the control group)")
+}
+
+/// Whether a child still had its memory: with nobody to share it, pages would not have been copied.
+fn alive(child: &Child) -> Result<(), String> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    match waitid(WaitId::Pid(child.pid()), look) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err("the child that shares the pages has ended: out of memory?".to_owned()),
+        Err(error) => Err(format!("waitid: {error}")),
+    }
+}
+
+/// Writes all pages anew, until each is as large as a place.
+fn filled(ground: &mut Ground) -> Result<(), String> {
+    for _ in 0..STRIKES {
+        ground.area.tell(Tell::Forget).map_err(words("madvise"))?;
+        ground.fill()?;
+        if ground.smaller(ground.stride, 0, ground.places()) == 0 {
+            return Ok(());
+        }
+    }
+    Err(format!("pages of {} bytes cannot be had", ground.stride))
 }
 
 /// What a child does that only keeps its memory: it is killed in the end.

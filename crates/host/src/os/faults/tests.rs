@@ -198,6 +198,33 @@ fn a_pool_without_pages_and_calls_that_are_forbidden_are_refusals() {
 }
 
 #[test]
+fn a_child_that_ends_under_way_is_an_error() {
+    let call = OsCall { page: Some(PageKind::Base), ..OsCall::new("copy-on-write".into()) };
+    // In a process of its own: its only child is the one that shares the pages.
+    if !in_own_process("os::faults::tests::a_child_that_ends_under_way_is_an_error") {
+        return;
+    }
+    with_order(&call, |order| {
+        let mut body = minor::copy_on_write(order).unwrap();
+        let pages = 8 * MIB / base_page() as u64;
+        body.run(2 * pages).unwrap();
+        let pid = children()[0];
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        let why = body.run(pages + 1).unwrap_err();
+        assert!(why.contains("has ended"), "{why}");
+    });
+    assert!(children().is_empty());
+}
+
+/// Children of this process.
+fn children() -> Vec<rustix::process::Pid> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+    let lists: Vec<String> = tasks.map(|t| std::fs::read_to_string(t.path().join("children")).unwrap()).collect();
+    let pids = lists.iter().flat_map(|list| list.split_whitespace());
+    pids.filter_map(|pid| rustix::process::Pid::from_raw(pid.parse().ok()?)).collect()
+}
+
+#[test]
 fn a_bystander_that_cannot_run_is_refused() {
     let call = OsCall { others: vec![100_000], ..OsCall::new("munmap".into()) };
     let refusal = with_order(&call, |order| unmap::munmap(order).err().unwrap());

@@ -62,7 +62,7 @@ impl Ground {
         Self { area, stride, touch: Touch::Write, fault: Fault::Minor, brings: stride, scattered: false }
     }
 
-    fn places(&self) -> usize {
+    pub(super) fn places(&self) -> usize {
         self.area.bytes() / self.stride
     }
 
@@ -111,14 +111,14 @@ impl Ground {
         Ok(())
     }
 
-    /// How many of the last faults brought less than they should.
-    fn smaller(&self, from: usize, touches: usize) -> usize {
-        if self.brings <= super::base_page() {
+    /// How many of the last touches brought less than so many bytes.
+    pub(super) fn smaller(&self, brings: usize, from: usize, touches: usize) -> usize {
+        if brings <= super::base_page() {
             return 0;
         }
         let before = thread_usage();
         for index in from..from + touches {
-            std::hint::black_box(self.area.read(self.place(index) + self.brings - 1));
+            std::hint::black_box(self.area.read(self.place(index) + brings - 1));
         }
         // One in sixteen may be a fault of the thread's own.
         (since(before).minor_faults as usize).saturating_sub(touches / 16)
@@ -168,7 +168,7 @@ impl Body for Touches {
             }
             let end = self.clock.now();
             self.ground.prove(before, touches)?;
-            let smaller = self.ground.smaller(self.next, touches);
+            let smaller = self.ground.smaller(self.ground.brings, self.next, touches);
             self.next += touches;
             if smaller == 0 {
                 (left, strikes) = (left - touches, 0);
