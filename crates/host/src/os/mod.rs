@@ -61,6 +61,11 @@ pub(crate) trait Body: Send {
     fn least(&self) -> u64 {
         1
     }
+
+    /// Major page faults that it has had so far because it was asked to: no sign that memory is short.
+    fn major_faults(&self) -> u64 {
+        0
+    }
 }
 
 /// A body that only repeats one call.
@@ -168,6 +173,11 @@ impl OsWork {
     /// How long a block took when it was calibrated, ns.
     pub(crate) fn block_ns(&self) -> f64 {
         self.block_ns
+    }
+
+    /// Major page faults so far that are what is measured.
+    pub(crate) fn major_faults(&self) -> u64 {
+        self.body.major_faults()
     }
 
     /// Doubles the operations of a block until it is long enough.

@@ -73,7 +73,9 @@ pub(super) fn no_mthp(machine: &Machine) -> Option<Refusal> {
     let (why, cure) = match machine.system.mthp.keys().next() {
         None => ("the kernel has no huge pages of other sizes".to_owned(), "Linux 6.8 or later".to_owned()),
         Some(_) => {
-            let sizes: Vec<String> = machine.system.mthp.keys().map(|bytes| format!("{} kB", bytes >> 10)).collect();
+            let huge = machine.system.thp_bytes.unwrap_or(2 * MIB);
+            let sizes = machine.system.mthp.keys().filter(|bytes| **bytes < huge);
+            let sizes: Vec<String> = sizes.map(|bytes| format!("{} kB", bytes >> 10)).collect();
             let off = format!("every size is off ({})", sizes.join(", "));
             (off, "echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled".to_owned())
         }

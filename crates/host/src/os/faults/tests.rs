@@ -117,6 +117,20 @@ fn each_operation_is_one_fault_by_the_systems_count() {
     }
 }
 
+#[test]
+fn major_faults_that_are_measured_are_told_from_others() {
+    if major::no_disk(&Machine::default()).is_some() {
+        return;
+    }
+    with_order(&OsCall::new("major fault".into()), |order| {
+        let mut body = major::from_file(order).unwrap();
+        let (before, told) = (thread_usage(), body.major_faults());
+        body.run(50).unwrap();
+        let had = touch::since(before).major_faults;
+        assert!(had >= 50 && body.major_faults() - told == had, "{had} major faults, {told} before");
+    });
+}
+
 /// Touches of an area of so many bytes whose pages are never taken away.
 fn kept(order: &Order<'_>, bytes: usize) -> Result<Box<dyn Body>, Refusal> {
     let mut area = Area::map(crate::sys::os::Shows::Private, bytes).unwrap();

@@ -54,6 +54,8 @@ pub(super) struct Touches {
     /// Places touched since the pages were last taken away.
     next: usize,
     clock: Clock,
+    /// Major faults that it was asked for.
+    majors: u64,
 }
 
 impl Ground {
@@ -139,7 +141,7 @@ impl Touches {
     /// Takes the pages away for the first time; a block that is proven follows, so that what the system will not do is refused.
     pub(super) fn start(ground: Ground, renew: Renew, order: &Order<'_>, cure: &str) -> Result<Box<dyn Body>, Refusal> {
         let next = ground.places();
-        let mut body = Self { ground, renew, next, clock: *order.clock };
+        let mut body = Self { ground, renew, next, clock: *order.clock, majors: 0 };
         // Twice: the second round has its pages from the first one's.
         let trial = (0..2).try_for_each(|_| {
             body.next = body.ground.places();
@@ -152,6 +154,22 @@ impl Touches {
 
 impl Body for Touches {
     fn run(&mut self, times: u64) -> Result<u64, String> {
+        let before = thread_usage();
+        let idle = self.rounds(times)?;
+        if self.ground.fault != Fault::Minor {
+            self.majors += since(before).major_faults;
+        }
+        Ok(idle)
+    }
+
+    fn major_faults(&self) -> u64 {
+        self.majors
+    }
+}
+
+impl Touches {
+    /// Touches so many places; what does not count of the time.
+    fn rounds(&mut self, times: u64) -> Result<u64, String> {
         let (mut idle, mut left, mut strikes) = (0, times as usize, 0);
         while left > 0 {
             let began = self.clock.now();

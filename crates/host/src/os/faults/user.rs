@@ -66,6 +66,10 @@ struct Answered {
 }
 
 impl Body for Answered {
+    fn major_faults(&self) -> u64 {
+        self.touches.major_faults()
+    }
+
     fn run(&mut self, times: u64) -> Result<u64, String> {
         let before = self.answerer.answered.load(Relaxed);
         let idle = self.touches.run(times)?;
