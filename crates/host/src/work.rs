@@ -98,6 +98,11 @@ pub(crate) struct Share {
 }
 
 impl Work {
+    /// Major page faults so far that are what is measured.
+    pub(crate) fn major_faults(&self) -> u64 {
+        if let Self::Os(work) = self { work.major_faults() } else { 0 }
+    }
+
     /// Prepares streams with a kernel, calibrated.
     ///
     /// # Errors

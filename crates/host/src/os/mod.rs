@@ -9,6 +9,8 @@ mod faults;
 mod holdings;
 mod libc;
 mod numa;
+#[cfg(test)]
+mod own;
 mod pair;
 mod processes;
 mod switches;
@@ -72,6 +74,11 @@ pub(crate) trait Body: Send {
     fn bytes(&self) -> Option<u64> {
         None
     }
+
+    /// Major page faults that it has had so far because it was asked to: no sign that memory is short.
+    fn major_faults(&self) -> u64 {
+        0
+    }
 }
 
 /// A body that only repeats one call.
@@ -107,7 +114,14 @@ pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
 
 /// The primitives as this running system has them: with what it refuses.
 pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
-    all().map(|p| PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) }).collect()
+    let present = |p: &Primitive| {
+        let mut info = PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) };
+        if p.group == OsGroup::Libc {
+            info.text += &libc::measured_library();
+        }
+        info
+    };
+    all().map(present).collect()
 }
 
 /// The primitive of a call.
@@ -173,6 +187,11 @@ impl OsWork {
     /// How long a block took when it was calibrated, ns.
     pub(crate) fn block_ns(&self) -> f64 {
         self.block_ns
+    }
+
+    /// Major page faults so far that are what is measured.
+    pub(crate) fn major_faults(&self) -> u64 {
+        self.body.major_faults()
     }
 
     /// Doubles the operations of a block until it is long enough.

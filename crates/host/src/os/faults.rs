@@ -1,6 +1,0 @@
-//! Faults and mappings.
-
-use super::Primitive;
-
-/// The rows of this group.
-pub(super) static PRIMITIVES: &[Primitive] = &[];
