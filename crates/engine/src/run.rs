@@ -156,12 +156,13 @@ impl Runner<'_> {
         }
     }
 
-    /// Measures the first settled step once more, last, and returns the relative change of its median.
+    /// Measures the first step that has a number once more, last, and returns the relative change of its median.
     fn drift(&mut self) -> Option<f64> {
         if self.host.stopped() {
             return None;
         }
-        let first = self.cells.iter().find(|c| c.refusal.is_none() && c.median().is_some())?;
+        // What is invalid, as where the shots scatter by half of their median, says nothing of the machine's drift.
+        let first = self.cells.iter().find(|c| c.observe(self.lab()).value.is_some())?;
         let before = first.median()?;
         let mut again = Cell::new(first.step.clone());
         again.winner.clone_from(&first.winner);

@@ -224,6 +224,23 @@ fn noise_gets_more_allocations_and_then_an_honest_verdict() {
 }
 
 #[test]
+fn what_is_known_to_no_better_than_half_is_no_number() {
+    let (experiment, _) = run(&tiny(), machine(), SimOptions { noise: 1.5, ..SimOptions::default() });
+    let wild = |o: &&Observation| codes(o).contains(&ReasonCode::Imprecise) && o.verdict.grade == Grade::Invalid;
+    let wild: Vec<&Observation> = experiment.observations.iter().filter(wild).collect();
+    assert!(!wild.is_empty(), "{:?}", experiment.observations.iter().map(|o| &o.verdict).collect::<Vec<_>>());
+    for observation in wild {
+        assert_eq!((observation.value, observation.interval), (None, None), "{}", observation.step);
+        assert!(!observation.samples.is_empty(), "the evidence stays: {}", observation.step);
+        let told = |f: &&Finding| f.evidence == [observation.step.clone()];
+        assert_eq!(experiment.findings.iter().find(told).unwrap().value, None);
+    }
+    // Drift is that of a number, or is not told.
+    let first = experiment.observations.iter().find(|o| o.value.is_some());
+    assert_eq!(first.is_some(), experiment.drift.is_some());
+}
+
+#[test]
 fn preemption_leaves_the_median_and_costs_the_trust() {
     let quiet = run(&tiny(), machine(), SimOptions::default()).0;
     let busy = run(&tiny(), machine(), SimOptions { preemptions_per_second: 2000.0, ..SimOptions::default() }).0;
