@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
-use tiermark_history::{Journal, Store};
+use tiermark_history::{Journal, Saved, Store};
 use tiermark_model::{
     Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
     resolve_cpus,
@@ -149,7 +149,11 @@ fn farthest(cpus: &IdSet, machine: &Machine) -> Result<NodeId, Refusal> {
     let far = machine.nodes.iter().filter(usable);
     let far = far.max_by_key(|n| distances.and_then(|d| d.get(&n.id)).copied().unwrap_or_default());
     far.map(|n| n.id).ok_or_else(|| {
-        Refusal::new("memory of a far node", "this machine has one node with memory", "leave --mem-node out")
+        Refusal::new(
+            "memory of a far node",
+            "this machine has one node with memory",
+            "name a node, or leave --mem-node out",
+        )
     })
 }
 
@@ -328,8 +332,17 @@ fn finish(
     if measured && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;
     }
-    if let Some(path) = saved.filter(|_| !result.quiet) {
-        tell(said_of_saving(&path, &run.id, output::style(&args.view).width));
+    if let Some(saved) = saved.filter(|_| !result.quiet) {
+        let again = if saved.by_id { run.id.clone() } else { shell::quoted(&saved.path) };
+        let path = saved.path.display().to_string();
+        tell(said_of_saving(&path, &again, output::style(&args.view).width));
+    }
+    if exit == Exit::Partial && !result.quiet {
+        let missing = outcome::missing(run);
+        let (what, code) = (if missing == 1 { "part is" } else { "parts are" }, exit.code());
+        tell(format_args!(
+            "tiermark: exit code {code}: {missing} {what} missing of what was asked for, the rest is above; --allow-partial makes it 0"
+        ));
     }
     if exit == Exit::Noisy && !result.quiet {
         let cure = if outcome::imprecise(run) {
@@ -353,20 +366,20 @@ fn finish(
     })
 }
 
-/// Where a run went and how to see it again: two lines where one is too narrow, so that path and command stay whole.
-fn said_of_saving(path: &str, id: &str, width: usize) -> String {
-    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {id}` shows it again."));
+/// Where a run went and what to give to see it again: two lines where one is too narrow, so that path and command stay whole.
+fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
+    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
     let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
     format!("{saved}{gap}{again}")
 }
 
 /// Saves a run; the journal goes once the document is safe.
-fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<String>, Exit) {
+fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<Saved>, Exit) {
     match store.save(run) {
         Ok(saved) => {
             saved.notice.iter().for_each(|refusal| remark(args, refusal));
             journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
-            (Some(saved.path.display().to_string()), Exit::Done)
+            (Some(saved), Exit::Done)
         }
         Err(error) => {
             let kept = journal.map_or_else(String::new, |JournalSink(journal)| {
