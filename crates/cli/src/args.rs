@@ -1,6 +1,7 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
 mod common;
+mod ladder;
 mod loads;
 mod matrix;
 mod shapes;
@@ -9,12 +10,13 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, ChainLayout, Effort, PageKind, PingOp};
-use tiermark_probes::bandwidth::{DataKind, ThreadCount};
+use tiermark_model::{Bytes, Effort, PingOp};
 use tiermark_probes::c2c::Sample;
 
 use crate::parse;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
+use ladder::{BANDWIDTH_EXAMPLES, LATENCY_EXAMPLES};
+pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
@@ -107,15 +109,6 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-const LATENCY_EXAMPLES: &str = "\
-Without --sizes: the ladder of this machine's tiers and a dense curve. With --sizes: exactly that table.
-Examples:
-  tiermark latency
-  tiermark latency --sizes 2K,8K,32K,128K,512K,2M,8M,32M,128M --layout stride:8,stride:64,random
-  tiermark latency --sizes 2K,32K,2M,128M --layout stride:64,random --cpus node:0 --mem-node 1   (remote memory)
-  tiermark latency --sizes 256M --pages base,thp,2M,1G --chains 1,2,4,8
-Strided layouts are helped by prefetchers and say so; the honest latency is that of the random layout.";
-
 const RUN_EXAMPLES: &str = "\
 Examples:
   tiermark plan list
@@ -123,15 +116,6 @@ Examples:
   tiermark run numa-latency --dry-run
   tiermark plan show hierarchy --toml > mine.toml; tiermark plan check mine.toml; tiermark run mine.toml
 Options given here hold for every experiment that does not set its own.";
-
-const BANDWIDTH_EXAMPLES: &str = "\
-Without --sizes: the ladder, a dense curve and the scaling with threads. With --sizes: exactly that table.
-Examples:
-  tiermark bandwidth
-  tiermark bandwidth --threads one --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,32M,64M,128M
-  tiermark bandwidth --op read,write,copy,write.nt,read/avx2 --sizes 256M --threads one,cores
-  tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
-A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
 
 const C2C_EXAMPLES: &str = "\
 Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
@@ -152,6 +136,9 @@ impl Command {
             Self::Scale(args) => Some(&mut args.run.place),
             Self::Matrix(args) => Some(&mut args.run.place),
             Self::C2c(args) => Some(&mut args.run.place),
+            Self::Geometry(args) | Self::Background(args) => Some(&mut args.run.place),
+            Self::Tlb(args) | Self::Granularity(args) => Some(&mut args.run.place),
+            Self::Mlp(args) => Some(&mut args.run.place),
             _ => None,
         }
     }
@@ -192,26 +179,6 @@ pub(crate) struct Simulation {
     pub(crate) sim_pair: Option<u64>,
 }
 
-/// Arguments of `survey`.
-#[derive(Debug, Args)]
-pub(crate) struct SurveyArgs {
-    /// The points of the ladder only, in at most 15 seconds
-    #[arg(long, conflicts_with = "full")]
-    pub(crate) quick: bool,
-    /// Dense curves and more repetitions, some minutes
-    #[arg(long)]
-    pub(crate) full: bool,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-}
-
-impl SurveyArgs {
-    /// How far to go.
-    pub(crate) fn effort(&self) -> Effort {
-        effort(self.quick, self.full)
-    }
-}
-
 /// The effort of two flags that exclude each other.
 pub(crate) fn effort(quick: bool, full: bool) -> Effort {
     match (quick, full) {
@@ -219,56 +186,6 @@ pub(crate) fn effort(quick: bool, full: bool) -> Effort {
         (_, true) => Effort::Full,
         _ => Effort::Standard,
     }
-}
-
-/// Arguments of `latency`.
-#[derive(Debug, Args)]
-pub(crate) struct LatencyArgs {
-    /// Footprints, as in 32K,2M,256M
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
-    pub(crate) sizes: Vec<Bytes>,
-    /// Chain layouts: random, page-random, stride:BYTES, long, long:2-8 [default: random]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::layout)]
-    pub(crate) layout: Vec<ChainLayout>,
-    /// Page sizes to compare: base, thp, 2M, 1G [default: that of --page]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page, conflicts_with = "page")]
-    pub(crate) pages: Vec<PageKind>,
-    /// Independent chains followed at once, 1 to 32 [default: 1]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
-    pub(crate) chains: Vec<u8>,
-    /// Few repetitions
-    #[arg(long, conflicts_with = "full")]
-    pub(crate) quick: bool,
-    /// Many repetitions, dense curves
-    #[arg(long)]
-    pub(crate) full: bool,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-}
-
-/// Arguments of `bandwidth`.
-#[derive(Debug, Args)]
-pub(crate) struct BandwidthArgs {
-    /// Footprints of each thread, as in 32K,2M,256M
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
-    pub(crate) sizes: Vec<Bytes>,
-    /// Jobs (read, write, copy, triad), operations (write.nt) or kernels (read/avx2) [default: read,write,copy]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
-    pub(crate) op: Vec<String>,
-    /// Threads: one, cores (one a physical core), cpus, or numbers [default: one,cores]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
-    pub(crate) threads: Vec<ThreadCount>,
-    /// What memory holds and stores write: random, or zeros (which some memory systems treat apart) [default: random]
-    #[arg(long, value_name = "KIND", value_parser = parse::data)]
-    pub(crate) data: Option<DataKind>,
-    /// Few repetitions
-    #[arg(long, conflicts_with = "full")]
-    pub(crate) quick: bool,
-    /// Many repetitions, dense curves
-    #[arg(long)]
-    pub(crate) full: bool,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
 }
 
 /// Arguments of `c2c`.
@@ -296,6 +213,12 @@ pub(crate) struct PlanRunArgs {
     /// A built-in plan (`tiermark plan list`) or a TOML file
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
+    /// Write the curves of `loaded` as CSV, in the layout of the Mess benchmark, to a file or standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// Write the pairs of nodes of `matrix` as the HMAT has them, as CSV, to a file or standard output (-)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hmat: Option<String>,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

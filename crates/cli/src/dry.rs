@@ -5,9 +5,9 @@ use tiermark_engine::admit::{Fresh, admit};
 use tiermark_model::{Exit, Labels, Machine, Plan, Refusal, Request};
 
 use crate::args::RunArgs;
-use crate::measure::{Planned, complain_once};
+use crate::measure::Planned;
 use crate::outcome;
-use crate::output::{self, Failure};
+use crate::output::{self, Failure, complain_once};
 
 /// Prints the plans, without the steps that there is no room for.
 ///

@@ -3,7 +3,7 @@
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{Bytes, Finding, Labels, Observation, Plan, Refusal, Request, Step};
 
-/// A probe whose steps keep to the memory that the request allows.
+/// A probe whose steps keep to the memory that the request allows, and whose plans reckon with this machine's scatter.
 pub(crate) struct Limited(pub(crate) &'static dyn Probe);
 
 impl Probe for Limited {
@@ -12,7 +12,7 @@ impl Probe for Limited {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let plan = self.0.plan(request, lab)?;
+        let plan = Plan { scatter: tiermark_engine::scatter(lab.machine), ..self.0.plan(request, lab)? };
         match request.scope.max_mem {
             Some(most) => within(plan, most),
             None => Ok(plan),

@@ -6,6 +6,7 @@ mod args;
 mod busy;
 mod commands;
 mod dry;
+mod finish;
 mod limit;
 mod measure;
 mod orphans;

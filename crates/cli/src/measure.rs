@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
-use tiermark_history::{Journal, Saved, Store};
+use tiermark_history::{Journal, Store};
 use tiermark_model::{
     Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
     resolve_cpus,
@@ -12,9 +12,9 @@ use tiermark_model::{
 use tiermark_probes::survey;
 
 use crate::args::{NodeChoice, PlaceArgs, RunArgs, Simulation};
+use crate::finish::{Sinks, finish};
 use crate::limit::Limited;
-use crate::outcome::{self, Demands};
-use crate::output::{self, Failure, Place, complain, tell};
+use crate::output::{self, Failure, Place, complain_once, tell};
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
 use crate::{busy, dry, orphans, shell, target, version};
@@ -46,6 +46,8 @@ pub(crate) struct Job<'a> {
 
 /// Something to write from a finished run beside its document.
 pub(crate) struct Export<'a> {
+    /// The option that asks for it.
+    pub(crate) option: &'static str,
     /// A file, or `-` for standard output in place of the report.
     pub(crate) place: &'a str,
     /// Makes it.
@@ -53,7 +55,7 @@ pub(crate) struct Export<'a> {
 }
 
 /// Makes a text of a run.
-type Render<'a> = &'a dyn Fn(&Run) -> String;
+pub(crate) type Render<'a> = &'a dyn Fn(&Run) -> String;
 
 /// Seed of simulated runs: they are to be the same each time.
 const SIMULATED_SEED: u64 = 1;
@@ -74,10 +76,13 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
 /// A [`Failure`] for whatever ends it before there is a result.
 pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
-    if result.json.as_deref() == Some("-") && result.jsonl.as_deref() == Some("-") {
-        return Err(Failure::usage(
-            "--json and --jsonl both want standard output; give one of them a file, as in --jsonl=events.jsonl",
-        ));
+    let own = [("json", result.json.as_deref()), ("jsonl", result.jsonl.as_deref())];
+    let others = exports.iter().map(|export| (export.option, Some(export.place)));
+    let to_stdout = own.into_iter().chain(others).filter(|(_, place)| *place == Some("-"));
+    let to_stdout: Vec<String> = to_stdout.map(|(option, _)| format!("--{option}")).collect();
+    if to_stdout.len() > 1 {
+        let options = to_stdout.join(" and ");
+        return Err(Failure::usage(format!("{options} want standard output; give all but one a file: --json=FILE")));
     }
     if place.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
         return Err(Failure::usage("a plan is printed, not saved: use --json=- --dry-run"));
@@ -264,7 +269,7 @@ fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: 
 }
 
 /// A refusal that does not end the run.
-fn remark(args: &RunArgs, refusal: &Refusal) {
+pub(crate) fn remark(args: &RunArgs, refusal: &Refusal) {
     if !args.result.quiet {
         tell(format_args!("tiermark: warning: {refusal}"));
     }
@@ -290,128 +295,4 @@ fn experiment(
         drift: None,
         findings: Vec::new(),
     }))
-}
-
-/// Where a run goes, all opened before it began.
-struct Sinks<'a> {
-    document: Option<Place>,
-    exports: Vec<(Place, Render<'a>)>,
-    listeners: Listeners,
-}
-
-/// Saves, prints, and finds the exit code.
-fn finish(
-    args: &RunArgs,
-    store: &Store,
-    run: &Run,
-    sinks: Sinks<'_>,
-    stopped_by: Option<Exit>,
-) -> Result<Exit, Failure> {
-    let Listeners { journal, lines, .. } = sinks.listeners;
-    let result = &args.result;
-    let measured = run.observations().any(|o| o.value.is_some());
-    let (saved, exit_of_saving) = if measured && !result.no_save {
-        save(args, store, run, journal)
-    } else {
-        journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
-        (None, Exit::Done)
-    };
-    let demands = Demands { strict: args.place.strict, allow_partial: args.place.allow_partial };
-    let exit = outcome::exit(run, stopped_by, demands);
-    if !measured {
-        explain_nothing(run, stopped_by);
-    }
-    // A full disk takes the file, not the report: failures are told once that is printed.
-    let mut to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
-    to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Place::Stdout));
-    let mut unwritten = vec![
-        lines.and_then(|lines| lines.end(run)),
-        sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
-    ];
-    unwritten.extend(sinks.exports.into_iter().map(|(place, text)| place.write(&text(run)).err()));
-    if measured && !to_stdout {
-        output::print(&output::report(run, result.format, &args.view))?;
-    }
-    if let Some(saved) = saved.filter(|_| !result.quiet) {
-        let again = if saved.by_id { run.id.clone() } else { shell::quoted(&saved.path) };
-        let path = saved.path.display().to_string();
-        tell(said_of_saving(&path, &again, output::style(&args.view).width));
-    }
-    if exit == Exit::Partial && !result.quiet {
-        let missing = outcome::missing(run);
-        let (what, code) = (if missing == 1 { "part is" } else { "parts are" }, exit.code());
-        tell(format_args!(
-            "tiermark: exit code {code}: {missing} {what} missing of what was asked for, the rest is above; --allow-partial makes it 0"
-        ));
-    }
-    if exit == Exit::Noisy && !result.quiet {
-        let cure = if outcome::imprecise(run) {
-            "; allow more time (--max-time) or a wider interval (--precision)"
-        } else {
-            ""
-        };
-        tell(format_args!("tiermark: with --strict: not every number is trusted and precise{cure}"));
-    }
-    let exit = if exit == Exit::Done { exit_of_saving } else { exit };
-    unwritten.into_iter().flatten().try_fold(exit, |_, failure| match failure {
-        Failure::BrokenPipe => Err(failure),
-        Failure::Refused(refusal) => {
-            complain(&refusal.to_string());
-            Ok(Exit::Refused)
-        }
-        Failure::Exit(exit, text) => {
-            complain(&text);
-            Ok(exit)
-        }
-    })
-}
-
-/// Where a run went and what to give to see it again: two lines where one is too narrow, so that path and command stay whole.
-fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
-    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
-    let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
-    format!("{saved}{gap}{again}")
-}
-
-/// Saves a run; the journal goes once the document is safe.
-fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<Saved>, Exit) {
-    match store.save(run) {
-        Ok(saved) => {
-            saved.notice.iter().for_each(|refusal| remark(args, refusal));
-            journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
-            (Some(saved), Exit::Done)
-        }
-        Err(error) => {
-            let kept = journal.map_or_else(String::new, |JournalSink(journal)| {
-                format!("; what was measured is in the journal {}", journal.path().display())
-            });
-            complain(&format!("{error}{kept}"));
-            (None, Exit::Failure)
-        }
-    }
-}
-
-/// Tells refusals as errors, each once.
-pub(crate) fn complain_once<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) {
-    let mut said: Vec<&Refusal> = Vec::new();
-    for refusal in refusals {
-        if !said.contains(&refusal) {
-            said.push(refusal);
-            complain(&refusal.to_string());
-        }
-    }
-}
-
-/// Says why there is no number at all, each reason once.
-fn explain_nothing(run: &Run, stopped_by: Option<Exit>) {
-    if stopped_by.is_some() {
-        tell("tiermark: stopped before anything was measured");
-        return;
-    }
-    let plans = run.experiments.iter().flat_map(|e| &e.plan.refused);
-    complain_once(plans.chain(run.observations().filter_map(|o| o.refusal.as_ref())));
-    for observation in run.observations().filter(|o| o.refusal.is_none()) {
-        let reasons: Vec<&str> = observation.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
-        complain(&format!("{}: {}", observation.step, reasons.join("; ")));
-    }
 }

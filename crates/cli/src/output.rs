@@ -117,6 +117,17 @@ pub(crate) fn complain(text: &str) {
     tell(format_args!("tiermark: error: {text}"));
 }
 
+/// Tells refusals as errors, each once.
+pub(crate) fn complain_once<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) {
+    let mut said: Vec<&Refusal> = Vec::new();
+    for refusal in refusals {
+        if !said.contains(&refusal) {
+            said.push(refusal);
+            complain(&refusal.to_string());
+        }
+    }
+}
+
 /// A run in the layout asked for.
 pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     match format {

@@ -4,142 +4,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
+#[path = "guests/checks.rs"]
+mod checks;
 mod common;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use common::document;
+use checks::{
+    BASE, Expected, Left, SMALL, assert_matrix, assert_nodes, assert_proven, assert_share, guest, label, observations,
+    pages,
+};
 use serde_json::Value;
-use tempfile::TempDir;
-
-/// Options of every measurement here: small, since emulated processors are slow; emulated kernels of one instruction set, since
-/// string instructions run byte by byte there.
-const SMALL: &str = "--quick --force --no-save -q --allow-partial --max-time 40";
-/// On base pages.
-const BASE: &str = "--quick --force --no-save -q --allow-partial --max-time 40 --page base";
-
-/// What a guest left in its /out.
-struct Left {
-    dir: TempDir,
-    out: String,
-}
-
-impl Left {
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// A document that a command in the guest wrote.
-    #[track_caller]
-    fn json(&self, name: &str) -> Value {
-        assert!(self.path(name).exists(), "{name} was not written; the guest said:\n{}", self.out);
-        document(&self.path(name))
-    }
-
-    #[track_caller]
-    fn text(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}; the guest said:\n{}", self.out))
-    }
-
-    /// The exit code that the script noted for a step.
-    #[track_caller]
-    fn code(&self, step: &str) -> i32 {
-        let noted = self.out.lines().find_map(|line| line.strip_prefix(&format!("{step} exit ")));
-        noted.and_then(|code| code.trim().parse().ok()).unwrap_or_else(|| panic!("no exit of {step}:\n{}", self.out))
-    }
-}
-
-/// Boots a topology once and runs the script in it.
-fn guest(topology: &str, script: &str) -> Left {
-    let vm = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/numa-vm");
-    let dir = tempfile::tempdir().unwrap();
-    // Each step is a command with the file its output goes to; its exit code is told.
-    let prelude = "run() { name=$1; shift; \"$@\" > $name.txt 2>&1; echo $name exit $?; }\n";
-    let output = Command::new(vm)
-        .args(["--topology", topology, "--timeout", "240", "--share", env!("CARGO_BIN_EXE_tiermark"), "--out"])
-        .arg(dir.path())
-        .args(["--", "sh", "-c", &format!("{prelude}{script}")])
-        .output()
-        .unwrap();
-    let out = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{topology}: {}\n{out}", output.status);
-    Left { dir, out }
-}
-
-fn observations(run: &Value) -> Vec<&Value> {
-    run["experiments"].as_array().unwrap().iter().flat_map(|e| e["observations"].as_array().unwrap()).collect()
-}
-
-/// Pages by node of an observation.
-fn pages(observation: &Value) -> BTreeMap<u64, u64> {
-    let by_node = observation["placement"]["by_node"].as_object().unwrap_or_else(|| panic!("no proof: {observation}"));
-    by_node.iter().map(|(node, pages)| (node.parse().unwrap(), pages.as_u64().unwrap())).collect()
-}
-
-fn label<'a>(observation: &'a Value, key: &str) -> &'a str {
-    observation["labels"][key].as_str().unwrap_or_default()
-}
-
-/// Every cell lies on its node, proven by the kernel, and every pair has one.
-#[track_caller]
-fn assert_matrix(run: &Value, op: &str, rows: &[&str], columns: &[u64]) {
-    for row in rows {
-        for column in columns {
-            let cell = observations(run).into_iter().find(|o| {
-                label(o, "from") == *row
-                    && label(o, "op") == op
-                    && o["labels"]["node"].as_u64() == Some(*column)
-                    && o["labels"].get("policy").is_none()
-            });
-            let cell = cell.unwrap_or_else(|| panic!("no cell {op} {row} to node {column}"));
-            let proof = &cell["placement"];
-            assert!(proof["how"].as_str().is_some_and(|how| how.starts_with("move_pages")), "{row} {column}: {proof}");
-            assert_eq!(proof["on_target"].as_f64(), Some(1.0), "{row} to node {column}: {proof}");
-            assert!(pages(cell).keys().eq([column]), "{row} to node {column}: {proof}");
-            assert!(cell["value"].as_f64().is_none_or(|value| value > 0.0));
-        }
-    }
-    let cells = observations(run).into_iter().filter(|o| label(o, "op") == op && o["labels"].get("policy").is_none());
-    assert_eq!(cells.count(), rows.len() * columns.len(), "cells of {op}");
-    // Of several threads at once on a busy host, every window may be disturbed.
-    let numbers = observations(run).iter().filter(|o| label(o, "op") == "latency" && o["value"].is_number()).count();
-    assert!(op != "latency" || numbers > 0, "not one number");
-}
-
-/// What discovery should say of a node: cpus, MiB of memory, distances.
-type Expected<'a> = (&'a str, u64, &'a [u64]);
-
-#[track_caller]
-fn assert_nodes(machine: &Value, expected: &[Expected<'_>]) {
-    let nodes = machine["nodes"].as_array().unwrap();
-    assert_eq!(nodes.len(), expected.len());
-    for (id, (node, (cpus, mib, distances))) in nodes.iter().zip(expected).enumerate() {
-        assert_eq!(node["id"].as_u64(), Some(id as u64));
-        assert_eq!(node["cpus"].as_str(), Some(*cpus), "cpus of node {id}");
-        let bytes = node["memory_bytes"].as_u64().unwrap();
-        // The kernel keeps some of it from the start: its own image and tables, on node 0 more than elsewhere.
-        assert!(bytes <= mib << 20 && bytes >= (mib << 20) / 10 * 8, "node {id}: {bytes} bytes of {mib} MiB");
-        let seen: Vec<u64> =
-            (0..distances.len()).map(|to| node["distances"][to.to_string()].as_u64().unwrap()).collect();
-        assert_eq!(seen, *distances, "distances of node {id}");
-    }
-}
-
-/// A share of the pages of an observation lies on a node, as closely as a sample of so many tells (4.5 standard deviations).
-#[track_caller]
-fn assert_share(observation: &Value, node: u64, wanted: f64) {
-    let pages = pages(observation);
-    // The kernel did as it was told; no other way had to be found.
-    let notes = &observation["placement"]["notes"];
-    assert!(notes.as_array().is_some_and(Vec::is_empty), "{notes}");
-    let all = pages.values().sum::<u64>() as f64;
-    let there = pages.get(&node).copied().unwrap_or(0) as f64 / all;
-    let tolerance = 4.5 * (wanted * (1.0 - wanted) / all).sqrt();
-    assert!((there - wanted).abs() <= tolerance, "node {node}, {wanted}: {}", observation["placement"]);
-}
 
 #[test]
 #[ignore = "boots a guest: ./test"]
@@ -157,13 +30,21 @@ fn two_nodes_and_every_policy() {
              printf '[[experiment]]\nprobe = \"latency\"\nsizes = [\"64K\"]\nmem-node = \"far\"\n' >> small.toml
              printf '[[experiment]]\nprobe = \"matrix\"\nsize = \"1M\"\nop = [\"latency\"]\nquick = true\n' >> small.toml
              run plan tiermark run small.toml --force --no-save -q --json=plan.json
+             for plan in numa-latency link-saturation placement-matrix; do
+                 run $plan tiermark run $plan --force --no-save -q --allow-partial --max-time 15 --max-mem 96M --json=$plan.json
+             done
              cd /sys/fs/cgroup; mkdir one; echo 0 > one/cpuset.mems; echo 0-3 > one/cpuset.cpus; cd /out
              (echo 0 > /sys/fs/cgroup/one/cgroup.procs
               run fenced tiermark latency --quick --force --no-save --sizes 1M --mem-node 1
               run columns tiermark matrix {BASE} --size 1M --op latency --json=fenced.json
               run interleaved tiermark matrix {BASE} --size 1M --op read/avx2 --cpu-node 0 --policy interleave --interleave 0,1)
              echo 8 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages
-             run pool tiermark matrix --quick --force --no-save -q --size 4M --op latency,read/avx2 --page 2M --threads one --json=pool.json"
+             run pool tiermark matrix --quick --force --no-save -q --size 4M --op latency,read/avx2 --page 2M --threads one --json=pool.json
+             run over tiermark latency --quick --force --no-save --sizes 64M --page 2M --mem-node 1
+             mkdir /sys/fs/cgroup/huge; echo 4194304 > /sys/fs/cgroup/huge/hugetlb.2MB.max
+             (echo 0 > /sys/fs/cgroup/huge/cgroup.procs
+              run within tiermark latency --quick --force --no-save -q --sizes 4M --page 2M --mem-node 1
+              run limited tiermark latency --quick --force --no-save --sizes 8M --page 2M --mem-node 1)"
         ),
     );
     assert_nodes(
@@ -188,8 +69,27 @@ fn two_nodes_and_every_policy() {
     let far = observations(&plan).into_iter().find(|o| label(o, "layout") == "random").unwrap();
     assert!(pages(far).keys().eq(&[1]), "the far node of cpus on node 0: {}", far["placement"]);
     assert_eq!(observations(&plan).len(), 1 + 4);
+    for plan in ["numa-latency", "link-saturation", "placement-matrix"] {
+        assert_eq!(left.code(plan), 0, "{plan}: {}", left.text(&format!("{plan}.txt")));
+        assert_plan(&left.json(&format!("{plan}.json")));
+    }
     assert_fenced(&left);
-    assert_pool(&left.json("pool.json"));
+    assert_pool(&left);
+}
+
+/// A plan ran to its end: every experiment has numbers, and every number of memory is of pages that were proven.
+fn assert_plan(run: &Value) {
+    assert_eq!(run["complete"].as_bool(), Some(true));
+    for experiment in run["experiments"].as_array().unwrap() {
+        let seen = experiment["observations"].as_array().unwrap();
+        let numbers: Vec<&Value> = seen.iter().filter(|o| o["value"].is_number()).collect();
+        assert!(!numbers.is_empty(), "{}: {}", experiment["request"]["probe"], experiment["plan"]["refused"]);
+        numbers.into_iter().for_each(assert_proven);
+        // The far half of a comparison is of the far node.
+        if experiment["request"]["scope"]["mem_node"].as_u64() == Some(1) {
+            seen.iter().filter(|o| o["value"].is_number()).for_each(|o| assert!(pages(o).keys().eq(&[1]), "{o}"));
+        }
+    }
 }
 
 /// Interleaved, weighted and mixed memory lies where it was asked for.
@@ -206,8 +106,12 @@ fn assert_policies(run: &Value) {
             observation["parts"].as_array().unwrap().iter().map(|p| p["name"].as_str().unwrap()).collect();
         assert_eq!(names, ["local", "remote"]);
     }
-    // From node 0, node 1 and all; mixed only where there are rows.
-    assert_eq!((of("interleave").len(), of("weighted").len(), of("mixed").len()), (3, 3, 2));
+    // From node 0, node 1 and all; mixed only where there are rows; each thread's own memory only for all.
+    let local = of("local");
+    assert_eq!((of("interleave").len(), of("weighted").len(), of("mixed").len(), local.len()), (3, 3, 2, 1));
+    assert_share(local[0], 0, 0.5);
+    let own = local[0]["placement"]["on_target"].as_f64();
+    assert_eq!(own, Some(1.0), "threads of both nodes on their own: {}", local[0]["placement"]);
     // The guest's kernel is older than weighted interleaving, and says so with what helps.
     let refused = run["experiments"][0]["plan"]["refused"].to_string();
     let old = refused.contains("weighted interleave") && refused.contains("newer kernel");
@@ -224,11 +128,14 @@ fn assert_fenced(left: &Left) {
     assert!(left.text("interleaved.txt").contains("cpuset.mems"), "{}", left.text("interleaved.txt"));
 }
 
-/// Reserved huge pages of node 1 are used there; node 0 has none and refuses, and nothing dies of SIGBUS.
-fn assert_pool(run: &Value) {
-    for observation in observations(run) {
+/// Reserved huge pages of node 1 are used there; node 0 has none and refuses, and nothing dies of SIGBUS: not where the pool is too
+/// small, and not where a cgroup gives fewer pages than the pool has.
+fn assert_pool(left: &Left) {
+    let run = left.json("pool.json");
+    for observation in observations(&run) {
         match observation["labels"]["node"].as_u64() {
             Some(1) => {
+                assert_proven(observation);
                 assert!(pages(observation).keys().eq(&[1]), "{}", observation["placement"]);
                 assert_eq!(observation["placement"]["page_share"].as_f64(), Some(1.0), "{}", observation["placement"]);
             }
@@ -238,7 +145,12 @@ fn assert_pool(run: &Value) {
             }
         }
     }
-    assert_eq!(observations(run).len(), 8);
+    assert_eq!(observations(&run).len(), 8);
+    assert_eq!((left.code("pool"), left.code("over"), left.code("within"), left.code("limited")), (5, 4, 0, 4));
+    let said = left.text("over.txt");
+    assert!(said.contains("8 are free on node 1") && said.contains("nr_hugepages"), "{said}");
+    let said = left.text("limited.txt");
+    assert!(said.contains("hugetlb") && said.contains("cgroup"), "{said}");
 }
 
 #[test]
@@ -363,6 +275,33 @@ fn memory_without_cpus() {
         .collect();
     // The other socket's memory, and that without cpus.
     assert_eq!(mixed, [1, 2]);
+}
+
+#[test]
+#[ignore = "boots a guest: ./test"]
+fn far_memory_that_came_as_a_device() {
+    // Soft-reserved memory that a driver gave to the kernel: movable, of a memory tier of its own, as on real CXL machines.
+    let left = guest(
+        "cxlhot",
+        &format!(
+            "run machine tiermark machine --json
+             run matrix tiermark matrix {BASE} --size 2M --op latency --json=matrix.json
+             run spread tiermark matrix {BASE} --size 4M --op read/avx2 --cpu-node 0 --policy weighted --weighted-interleave 0:3,2:1 --json=spread.json
+             run quick tiermark run quick --force --no-save -q --allow-partial --max-time 15 --max-mem 96M --json=quick.json
+             run far tiermark latency {BASE} --sizes 4M --mem-node far --json=far.json"
+        ),
+    );
+    let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
+    assert_nodes(&machine, &[("0-1", 2048, &[10, 20, 40]), ("2-3", 2048, &[20, 10, 40]), ("", 2048, &[40, 40, 10])]);
+    let tier = |node: usize| machine["nodes"][node]["memory_tier"].as_u64().unwrap();
+    assert!(tier(0) == tier(1) && tier(2) > tier(0), "far memory is of a lower tier: {}", machine["nodes"]);
+    assert_matrix(&left.json("matrix.json"), "latency", &["node:0", "node:1"], &[0, 1, 2]);
+    let spread = left.json("spread.json");
+    assert_share(observations(&spread).into_iter().find(|o| label(o, "policy") == "weighted").unwrap(), 2, 0.25);
+    assert_eq!(left.code("quick"), 0, "{}", left.text("quick.txt"));
+    assert_plan(&left.json("quick.json"));
+    let far = left.json("far.json");
+    assert!(pages(observations(&far)[0]).keys().eq(&[2]), "{}", observations(&far)[0]["placement"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::User;
+use common::{User, document};
 
 /// The rows of numbers of the matrix below a title.
 fn matrix(text: &str, title: &str) -> Vec<Vec<f64>> {
@@ -13,21 +13,60 @@ fn matrix(text: &str, title: &str) -> Vec<Vec<f64>> {
     rows.map(cells).collect()
 }
 
+/// A number of the peak block.
+fn peak(text: &str, name: &str) -> f64 {
+    let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    line.split_once(':').and_then(|_| line.rsplit('\t').next()).and_then(|value| value.trim().parse().ok()).unwrap()
+}
+
+/// Useful bytes a second that all cores of the system moved in a mix.
+fn useful(user: &User, mix: &str) -> f64 {
+    let run = document(&user.path("run.json"));
+    let is = |f: &&serde_json::Value| {
+        f["metric"] == "loaded.peak" && f["labels"]["mix"] == mix && f["labels"]["place"] == "system"
+    };
+    common::findings(&run).into_iter().find(|f| is(&f)).and_then(|f| f["value"].as_f64()).unwrap()
+}
+
+#[test]
+fn a_part_of_the_system_is_not_told_as_the_whole() {
+    let user = User::new();
+    let server = ["--simulate", "synth:sockets=2,cores=4,mem=16G", "--format", "mlc", "--no-save"];
+    let told = |more: &[&str]| user.run(&[more, &server].concat()).expect(0).out;
+    let quick = told(&["loaded", "--quick"]);
+    assert!(!quick.contains("Measuring") && quick.contains("left out: they are those of cpus 0-3"), "{quick}");
+    // Who names the cpus asks about those.
+    let asked = told(&["loaded", "--quick", "--cpus=0-3"]);
+    assert!(asked.contains("Measuring Loaded Latencies for the system") && !asked.contains("left out"), "{asked}");
+    let remote = told(&["loaded", "--quick", "--cpus=0-3", "--mem-node=1"]);
+    assert!(!remote.contains("Measuring") && remote.contains("left out"), "{remote}");
+    // Streams of all cores will do for peaks, those alone that move as much on the channels.
+    let streams = told(&["bandwidth", "--op", "read,copy/avx2,triad/avx2"]);
+    assert!(streams.contains("ALL Reads") && streams.contains("2:1 Reads-Writes"), "{streams}");
+    assert!(!streams.contains("Stream-triad") && !streams.contains("1:1 Reads"), "{streams}");
+}
+
 #[test]
 fn a_simulated_server_is_told_in_the_layout_that_parsers_know() {
     let user = User::new();
     let server = "synth:sockets=2,cores=4,mem=16G";
     let plan = "name = \"all\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"matrix\"\nquick = true\n[[experiment]]\nprobe = \"loaded\"\n[[experiment]]\nprobe = \"c2c\"\nquick = true\n";
     std::fs::write(user.path("all.toml"), plan).unwrap();
-    let ran = user.run(&["run", "all.toml", "--simulate", server, "--format", "mlc"]).expect(0);
+    let ran = user.run(&["run", "all.toml", "--simulate", server, "--format", "mlc", "--json=run.json"]).expect(0);
     let idle = matrix(&ran.out, "Measuring idle latencies");
     assert!(idle.len() == 2 && idle.iter().all(|row| row.len() == 2), "{}", ran.out);
     assert!(idle[0][1] > idle[0][0] && idle[1][0] > idle[1][1], "remote memory is farther: {idle:?}");
     let rates = matrix(&ran.out, "Measuring Memory Bandwidths between nodes");
     assert!(rates[0][0] > rates[0][1] && rates[0][1] > 1_000.0, "MB/s: {rates:?}");
-    for peak in ["ALL Reads", "2:1 Reads-Writes", "1:1 Reads-Writes"] {
-        let line = ran.out.lines().find(|line| line.starts_with(peak)).unwrap_or_else(|| panic!("{peak}: {}", ran.out));
-        assert!(line.split_once(':').is_some() && line.rsplit('\t').next().unwrap().parse::<f64>().unwrap() > 1_000.0);
+    let peak = |name: &str| peak(&ran.out, name);
+    // Twice what each node gives to its own cores, and no sum of parts of it: ratios are those on the channels.
+    let diagonal = rates[0][0] + rates[1][1];
+    assert!((peak("ALL Reads") / diagonal - 1.0).abs() < 0.1, "{} of {diagonal}", peak("ALL Reads"));
+    for (name, mix, counted) in
+        [("3:1", "2:1", 4.0 / 3.0), ("2:1", "1:1", 1.5), ("1:1", "write", 2.0), ("Stream-triad like", "triad.nt", 1.0)]
+    {
+        let useful = useful(&user, mix);
+        assert!((peak(name) / (useful / 1e6 * counted) - 1.0).abs() < 1e-4, "{name}: {} of {useful}", peak(name));
     }
     let rows: Vec<Vec<f64>> = ran
         .out
@@ -39,6 +78,7 @@ fn a_simulated_server_is_told_in_the_layout_that_parsers_know() {
         .collect();
     assert!(rows.len() >= 12 && rows.iter().all(|row| row.len() == 3), "{rows:?}");
     assert!(rows[0][0] == 0.0 && rows[0][2] > rows[rows.len() - 1][2], "no delay is the most traffic: {rows:?}");
+    assert!(rows[0][2] > 0.8 * diagonal, "the load is that of all cores, not of one node's: {rows:?}");
     assert!(ran.out.contains("Local Socket L2->L2 HITM latency\t"), "{}", ran.out);
     assert!(ran.out.contains("homed in reader socket"), "{}", ran.out);
 }

@@ -182,7 +182,7 @@ pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bench, Grade, Labels, Metric, PageKind, Setup, StopRule, System, Unit};
+    use tiermark_model::{Bench, Grade, Labels, Metric, PageKind, Setup, StopRule, Unit};
 
     fn observed(value: f64, min: f64, max: f64) -> Observation {
         Observation {
@@ -266,27 +266,6 @@ mod tests {
             let verdict = judge(&step(Metric::Latency, Labels::new()), &observed(value, 1.0, 1.0), None, None, lab);
             assert_eq!(verdict.grade, Grade::Invalid, "{value}");
         }
-    }
-
-    #[test]
-    fn nothing_is_faster_than_the_theoretical_peak() {
-        let peak = tiermark_model::TheoreticalPeak { bytes_per_second: 100.0, how: String::new() };
-        let machine = Machine { theoretical_peak: Some(peak), ..Machine::default() };
-        let dram = step(Metric::Bandwidth, Labels::new().text(Labels::TIER, "DRAM"));
-        let grade = |value| {
-            judge(&dram, &observed(value, 1.0, 1.0), None, None, Lab { machine: &machine, bench: &Bench::default() })
-                .grade
-        };
-        assert_eq!(grade(103.0), Grade::Invalid);
-        assert_ne!(grade(101.0), Grade::Invalid);
-        let guest =
-            Machine { system: System { hypervisor: Some("KVM".into()), ..System::default() }, ..machine.clone() };
-        let lab = Lab { machine: &guest, bench: &Bench::default() };
-        assert_eq!(
-            judge(&dram, &observed(103.0, 1.0, 1.0), None, None, lab).grade,
-            Grade::Suspect,
-            "a guest's modules may be made up"
-        );
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tiermark_model::{Experiment, KernelId, Observation, Plan, Refusal, Request, Rival, Role, Step};
+use tiermark_model::{
+    Experiment, KernelId, Machine, Observation, Plan, Refusal, Request, Rival, Role, Step, TOURNAMENT,
+};
 use tiermark_stats::Rng;
 
 use crate::analyse::analyse;
@@ -14,15 +16,19 @@ use crate::judge;
 use crate::probe::{Lab, Probe};
 use crate::roll::Roll;
 
-/// A tournament's first heat: rounds of short shots, some windows long; a kernel this much slower than the best is out after one.
-const HEAT: (usize, Duration, f64) = (2, Duration::from_millis(3), 0.8);
-/// Its final: this many of the best, in shots long enough for several of the millisecond blocks that string instructions need.
-const FINAL: (usize, usize, Duration) = (3, 3, Duration::from_millis(8));
 /// Kernels this near to the best are equals; the one named first in the plan wins, so that chance does not name the winner.
 const EQUAL: f64 = 0.99;
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever.
 const MAX_REFINEMENTS: usize = 8;
+
+/// Relative scatter of the medians of fresh allocations on a machine, for expected times: in guests, whose memory others of the
+/// same host use as well, 1 to 3 % were measured; the rest is not measured yet, and taken for quiet.
+pub fn scatter(machine: &Machine) -> f64 {
+    const GUEST: f64 = 0.013;
+    const OWN: f64 = 0.005;
+    if machine.system.hypervisor.is_some() { GUEST } else { OWN }
+}
 
 /// Runs one probe's request on a host: plans, measures, refines, checks drift, derives.
 ///
@@ -47,13 +53,14 @@ pub fn run_experiment(
         deadline,
         by_the_user: request.scope.max_seconds.is_some(),
         pending_seconds: 0.0,
+        scatter: plan.scatter,
         rng: Rng::new(request.seed),
     };
     let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
     for phase in phases {
         let (now, later): (Vec<&Step>, Vec<&Step>) =
             plan.steps.iter().filter(|s| s.phase >= phase).partition(|s| s.phase == phase);
-        run.pending_seconds = later.iter().map(|step| step.expected_seconds()).sum();
+        run.pending_seconds = later.iter().map(|step| step.likely_seconds(run.scatter)).sum();
         run.measure(now.into_iter().cloned().collect());
     }
     let mut plan = plan;
@@ -97,6 +104,8 @@ struct Runner<'a> {
     by_the_user: bool,
     /// Expected of phases that have not begun.
     pending_seconds: f64,
+    /// Of fresh allocations, as the plan reckons with it.
+    scatter: f64,
     rng: Rng,
 }
 
@@ -148,7 +157,7 @@ impl Runner<'_> {
     fn fits(&self, index: usize) -> bool {
         let again = self.cells.iter().find_map(Cell::seconds_an_allocation).unwrap_or_default();
         let cell = &self.cells[index];
-        let expected = || cell.step.expected_seconds() / f64::from(cell.step.stop.min_allocations.max(1));
+        let expected = || cell.step.allocation_seconds() + cell.step.tournament_seconds();
         let next = cell.seconds_an_allocation().unwrap_or_else(expected);
         self.host.now() + next + again <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
     }
@@ -167,9 +176,10 @@ impl Runner<'_> {
     fn progress(&self) -> (f64, f64) {
         let (mut done, mut left) = (0.0, self.pending_seconds);
         for cell in &self.cells {
-            let visits = f64::from(cell.step.stop.min_allocations.max(1));
+            let likely = cell.step.stop.likely_allocations(self.scatter);
+            let visits = f64::from(likely.max(1));
             let seen = f64::from(cell.allocations()).min(visits);
-            let expected = cell.step.expected_seconds();
+            let expected = cell.step.likely_seconds(self.scatter);
             let settled = cell.settled();
             done += if settled { expected } else { expected * seen / visits };
             left += if settled { 0.0 } else { expected * (visits - seen) / visits };
@@ -265,23 +275,22 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
 /// Short shots of every kernel in turn, A B C A B C …; then longer ones of the best few.
 fn tournament(rig: &mut dyn Rig, field: &[KernelId], roll: &Roll, stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
     let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
-    let (rounds, shot, cut) = HEAT;
-    for _ in 0..rounds {
+    let rule = TOURNAMENT;
+    for _ in 0..rule.heat_rounds {
         let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
         for (kernel, trial) in field.iter().zip(&mut trials) {
-            if tiermark_stats::median(trial).is_none_or(|m| m >= cut * best) {
-                trial.extend(try_kernel(rig, kernel, shot, roll, stamp_ns)?);
+            if tiermark_stats::median(trial).is_none_or(|m| m >= rule.cut * best) {
+                trial.extend(try_kernel(rig, kernel, rule.heat_shot, roll, stamp_ns)?);
             }
         }
     }
-    let (finalists, rounds, shot) = FINAL;
     let mut order: Vec<usize> = (0..field.len()).collect();
     order.sort_by(|a, b| rate(&trials[*b]).total_cmp(&rate(&trials[*a])));
-    order.truncate(finalists);
+    order.truncate(rule.finalists);
     let mut last: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
-    for _ in 0..rounds {
+    for _ in 0..rule.final_rounds {
         for index in &order {
-            last[*index].extend(try_kernel(rig, &field[*index], shot, roll, stamp_ns)?);
+            last[*index].extend(try_kernel(rig, &field[*index], rule.final_shot, roll, stamp_ns)?);
         }
     }
     let value = |index: usize| tiermark_stats::median(&last[index]).or_else(|| tiermark_stats::median(&trials[index]));

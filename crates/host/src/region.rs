@@ -288,9 +288,18 @@ fn map_refused(setup: &RegionSetup, error: &std::io::Error) -> Refusal {
 fn pool_drained(region: &Region, offset: usize, error: &std::io::Error) -> Refusal {
     let had = offset / region.page_bytes;
     let kib = region.page_bytes >> 10;
+    // As cgroups write sizes: 64KB, 2MB, 1GB.
+    let size = match kib {
+        _ if kib >= 1 << 20 => format!("{}GB", kib >> 20),
+        _ if kib >= 1 << 10 => format!("{}MB", kib >> 10),
+        _ => format!("{kib}KB"),
+    };
     Refusal::new(
         format!("{} of {} pages on node {}", Bytes(region.bytes as u64), region.page, region.target),
-        format!("the pool had {had} of {} pages left: {error}", region.mapping.len() / region.page_bytes),
-        format!("reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages"),
+        format!("{had} of {} pages could be had: {error}", region.mapping.len() / region.page_bytes),
+        format!(
+            "reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages, or raise the cgroup's \
+             hugetlb.{size}.max"
+        ),
     )
 }

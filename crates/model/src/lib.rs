@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod exit;
+mod expect;
 pub mod idset;
 pub mod kernel;
 pub mod labels;
 pub mod machine;
 pub mod observation;
+mod peak;
 pub mod plan;
 pub mod refusal;
 pub mod run;
@@ -22,6 +24,7 @@ pub mod units;
 pub mod verdict;
 
 pub use exit::Exit;
+pub use expect::{TOURNAMENT, Tournament};
 pub use idset::{CpuId, IdSet, ListError, NodeId};
 pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};

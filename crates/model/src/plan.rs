@@ -67,6 +67,9 @@ pub struct Plan {
     /// Seconds that steps added later are expected to take, where the plan knows how many there will be.
     #[serde(default)]
     pub later_seconds: f64,
+    /// Relative scatter of fresh allocations that the expected time is reckoned with: the more, the more of them a number needs.
+    #[serde(default)]
+    pub scatter: f64,
 }
 
 /// One measurement of a plan: a cell of a matrix, a point of a curve.
@@ -121,23 +124,5 @@ impl Plan {
     /// The cpus used by any step.
     pub fn cpus(&self) -> IdSet {
         self.steps.iter().fold(IdSet::new(), |set, step| set.union(&step.setup.cpus()))
-    }
-
-    /// Seconds the plan is expected to take, and at most takes.
-    pub fn expected_seconds(&self) -> f64 {
-        let steps: f64 = self.steps.iter().map(Step::expected_seconds).sum();
-        (steps + self.later_seconds).min(self.max_seconds)
-    }
-}
-
-impl Step {
-    /// Seconds the step is expected to take: shots, and preparing fresh memory.
-    pub fn expected_seconds(&self) -> f64 {
-        // Faulting in, filling, permuting and proving a region runs at about 1 GB/s and worker start takes about 1 ms (measured).
-        const PREPARE_BYTES_PER_SECOND: f64 = 1e9;
-        const START_SECONDS: f64 = 1e-3;
-        let prepare = START_SECONDS
-            + self.setup.total_bytes().0 as f64 / PREPARE_BYTES_PER_SECOND / self.setup.threads.len().max(1) as f64;
-        f64::from(self.stop.min_allocations) * (prepare + f64::from(self.stop.shots) * self.stop.shot_seconds)
     }
 }

@@ -11,7 +11,8 @@ use crate::edges::tier_sizes;
 use crate::ladder::{derived, finding, overhead_note, points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
 use crate::steps::{
-    check_node, check_size, curve_point, default_page, headline, max_seconds, once, phase, scope_cpus, setup,
+    check_node, check_size, curve_point, default_page, denser_seconds, headline, max_seconds, once, phase, scope_cpus,
+    setup,
 };
 use crate::tiers::{dram_bytes, ladder, quiet_cpu};
 
@@ -81,6 +82,7 @@ impl Probe for Latency {
         }
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
+        plan.later_seconds = denser_seconds(request.effort, &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan
                 .refused

@@ -19,7 +19,7 @@ enum Kind {
     /// In smallest numbers; lines are written by non-temporal stores or by ordinary ones.
     Shares { reads: u8, writes: u8, streaming: bool },
     /// Two arrays read and one written at once.
-    Triad,
+    Triad { streaming: bool },
 }
 
 /// Those that `--full` tries.
@@ -27,7 +27,7 @@ const USUAL: [Mix; 8] = [
     Mix::READ,
     Mix::shares(3, 1, false),
     Mix::shares(2, 1, false),
-    Mix(Kind::Triad),
+    Mix(Kind::Triad { streaming: false }),
     Mix::shares(1, 1, false),
     Mix::shares(1, 1, true),
     Mix::shares(0, 1, false),
@@ -47,18 +47,28 @@ impl Mix {
         USUAL.into_iter()
     }
 
+    /// Those that a whole system is known by: reads, and with ordinary stores, which read their line first, three, two and one
+    /// line read on the channels for each one written; last two read for one that is written without being read.
+    pub(crate) fn of_a_system() -> [Self; 5] {
+        let ordinary = |reads| Self::shares(reads, 1, false);
+        [Self::READ, ordinary(2), ordinary(1), ordinary(0), Self(Kind::Triad { streaming: true })]
+    }
+
     /// Useful bytes read out of all, in percent.
     pub fn reads(self) -> u64 {
         let (reads, writes) = match self.0 {
             Kind::Shares { reads, writes, .. } => (u64::from(reads), u64::from(writes)),
-            Kind::Triad => (2, 1),
+            Kind::Triad { .. } => (2, 1),
         };
         (100 * reads + (reads + writes) / 2) / (reads + writes)
     }
 
     /// Operations in turn, evenly spread: a copy for each read that has a write beside it, and the rest alone.
     fn ops(self) -> Vec<&'static str> {
-        let Kind::Shares { reads, writes, streaming } = self.0 else { return vec!["triad"] };
+        let (reads, writes, streaming) = match self.0 {
+            Kind::Shares { reads, writes, streaming } => (reads, writes, streaming),
+            Kind::Triad { streaming } => return vec![if streaming { "triad.nt" } else { "triad" }],
+        };
         let copies = reads.min(writes);
         let copy = if streaming { "copy.nt" } else { "copy" };
         let (alone, rest) = match streaming {
@@ -97,7 +107,10 @@ pub(crate) fn plain_kernel(bench: &Bench, op: &str) -> Option<KernelId> {
 
 impl fmt::Display for Mix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Kind::Shares { reads, writes, streaming } = self.0 else { return f.pad("triad") };
+        let (reads, writes, streaming) = match self.0 {
+            Kind::Shares { reads, writes, streaming } => (reads, writes, streaming),
+            Kind::Triad { streaming } => return f.pad(if streaming { "triad.nt" } else { "triad" }),
+        };
         let stores = if streaming { ".nt" } else { "" };
         match (reads, writes) {
             (_, 0) => f.pad("read"),
@@ -116,14 +129,14 @@ impl FromStr for Mix {
         let bad = || {
             format!(
                 "mix '{text}': use READS:WRITES with numbers up to {MOST}, as in 2:1, or 2:1.nt for non-temporal stores; \
-                 read, write, write.nt, triad; or the percentage of bytes read (100, 75, 67, 50, 0)"
+                 read, write, write.nt, triad, triad.nt; or the percentage of bytes read (100, 75, 67, 50, 0)"
             )
         };
         // The dot may be left out, as in 1:1nt.
         let (shares, streaming) =
             text.strip_suffix("nt").map_or((text, false), |rest| (rest.strip_suffix('.').unwrap_or(rest), true));
         let (reads, writes) = match shares {
-            "triad" if !streaming => return Ok(Self(Kind::Triad)),
+            "triad" => return Ok(Self(Kind::Triad { streaming })),
             "read" | "100" => (1, 0),
             "75" => (3, 1),
             "67" => (2, 1),
@@ -184,10 +197,11 @@ mod tests {
             ("1:1nt", "copy.nt"),
             ("4:2", "2:1"),
             ("1:0", "read"),
+            ("triadnt", "triad.nt"),
         ] {
             assert_eq!(parsed(typed), parsed(meant));
         }
-        for bad in ["0:0", "9:1", "1", "a:b", "1:1.xt", "read.nt", "triad.nt", "", "nt", ":"] {
+        for bad in ["0:0", "9:1", "1", "a:b", "1:1.xt", "read.nt", "", "nt", ":"] {
             assert!(bad.parse::<Mix>().is_err_and(|why| why.contains("2:1")), "{bad}");
         }
     }
@@ -199,6 +213,7 @@ mod tests {
             ("3:1", &["read", "copy", "read"], 75),
             ("2:1", &["read", "copy"], 67),
             ("triad", &["triad"], 67),
+            ("triad.nt", &["triad.nt"], 67),
             ("1:1", &["copy"], 50),
             ("1:1.nt", &["copy.nt"], 50),
             ("1:2.nt", &["write.nt", "copy.nt"], 33),

@@ -16,6 +16,8 @@ pub(crate) enum Distance {
     Remote,
     /// On a node without cpus: CXL, HBM, persistent memory.
     Far,
+    /// Of the threads of all nodes, each on its own node's.
+    System,
 }
 
 impl fmt::Display for Distance {
@@ -24,6 +26,7 @@ impl fmt::Display for Distance {
             Self::Local => "local",
             Self::Remote => "remote",
             Self::Far => "far",
+            Self::System => "system",
         })
     }
 }
@@ -54,6 +57,12 @@ impl Place {
 pub(crate) fn home(machine: &Machine, cpus: &IdSet) -> IdSet {
     let node = quiet_cpu(machine, cpus).and_then(|cpu| machine.node_of(cpu)).and_then(|id| machine.node(id));
     node.map(|n| cpus.intersection(&n.cpus)).filter(|own| !own.is_empty()).unwrap_or_else(|| cpus.clone())
+}
+
+/// All cpus, each on its own node's memory: where nobody named cpus or a node, and there are cpus beyond those of one node.
+pub(crate) fn whole_system(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Option<Place> {
+    let beyond = scope.cpus.is_none() && scope.mem_node.is_none() && *cpus != home(machine, cpus);
+    beyond.then(|| Place { distance: Distance::System, cpus: cpus.clone(), node: None })
 }
 
 /// The places that a crew is asked about: the node named, or its own memory and one node of each kind of farther memory.

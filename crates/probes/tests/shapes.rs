@@ -105,6 +105,21 @@ fn what_is_declared_is_confirmed() {
 }
 
 #[test]
+fn ways_that_nobody_knows_make_no_size_up() {
+    // Some systems declare zero ways where they do not know, or a full associativity.
+    let mut machine = machine();
+    machine.caches.iter_mut().for_each(|cache| cache.ways = Some(0));
+    let mut host = SimHost::new(machine, kernels(), noisy(2, SimCore::default()));
+    let asked = request("geometry", serde_json::Value::Null);
+    let found = run_experiment(&geometry::Geometry, &asked, &mut host, &mut Quiet).unwrap().findings;
+    for tier in ["L2", "L3"] {
+        let size = find(&found, "geometry.size", tier);
+        let bounds = size.interval.unwrap();
+        assert!(bounds.high < 1.3 * bounds.low && size.value.unwrap() <= bounds.high, "{size:?}");
+    }
+}
+
+#[test]
 fn siblings_share_what_other_cores_do_not() {
     let synth = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 2, l1_bytes: 48 * KIB, ..Synth::default() };
     let mut host = SimHost::new(synth.machine().unwrap(), kernels(), noisy(2, SimCore::default()));

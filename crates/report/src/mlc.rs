@@ -1,9 +1,11 @@
 //! An mlc-compatible layout: matrices, peak bandwidths, loaded latency and cache-to-cache blocks as text that existing
 //! parsers of such logs read.
 //!
-//! The layout is known from public logs: block titles, tabs between columns, MB/s of 10⁶ bytes, ns with one decimal. What a run
-//! did not measure is left out; what was measured and is invalid is `-`. The numbers are this tool's, taken by its
+//! The layout is known from public logs and documentation: block titles, tabs between columns, MB/s of 10⁶ bytes, ns with one
+//! decimal. What a run did not measure is left out; what was measured and is invalid is `-`. The numbers are this tool's, taken by its
 //! methods, and are not comparable with those of another tool of that layout.
+
+mod system;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,14 +14,6 @@ use tiermark_model::{Labels, Observation, Run};
 
 use crate::text::clean;
 
-/// Lines of the peak block: title, and the names of the mixes that are meant.
-const PEAKS: [(&str, &[&str]); 5] = [
-    ("ALL Reads        ", &["read"]),
-    ("3:1 Reads-Writes ", &["3:1"]),
-    ("2:1 Reads-Writes ", &["2:1"]),
-    ("1:1 Reads-Writes ", &["1:1"]),
-    ("Stream-triad like", &["triad"]),
-];
 /// Said of every block of rates.
 const UNIT: &str = "Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)\n";
 /// The line that says which threads were used.
@@ -33,7 +27,9 @@ pub fn mlc(run: &Run) -> String {
         out.push_str(&format!("SIMULATED machine '{}': nothing was measured\n", clean(name)));
     }
     out.push_str(&format!("Command line parameters: {}\n", clean(&run.command[run.command.len().min(1)..].join(" "))));
-    let blocks = [idle(&seen), peaks(&seen), rates(&seen), loaded(&seen), transfers(&seen, run)];
+    // Parsers count the lines of a block: remarks stand before the first.
+    system::remarks(run).iter().for_each(|remark| out.push_str(&format!("{remark}\n")));
+    let blocks = [idle(&seen), system::peaks(run), rates(&seen), system::loaded(run), transfers(&seen, run)];
     blocks.iter().flatten().for_each(|block| out.push_str(&format!("\n{block}")));
     out
 }
@@ -88,44 +84,6 @@ fn rates(seen: &[&Observation]) -> Option<String> {
     Some(format!(
         "Measuring Memory Bandwidths between nodes within system\n{UNIT}{THREADS}Using Read-only traffic type\n{grid}"
     ))
-}
-
-/// All cores on their own memory, by mix; reads and triads of `bandwidth` where the loads were not run.
-fn peaks(seen: &[&Observation]) -> Option<String> {
-    let peak = |mix: &&str| {
-        let loads = seen.iter().filter(|o| {
-            o.labels.is(Labels::PURPOSE, "peak") && o.labels.is(Labels::MIX, mix) && o.labels.is(Labels::PLACE, "local")
-        });
-        let streams = seen.iter().filter(|o| {
-            o.labels.is(Labels::TIER, "DRAM") && o.labels.is(Labels::SPAN, "all") && o.labels.is(Labels::OP, mix)
-        });
-        loads.chain(streams).find_map(|o| o.value)
-    };
-    let line = |(title, mixes): &(&str, &[&str])| {
-        mixes.iter().find_map(peak).map(|value| format!("{title}:\t{:.1}\n", value / 1e6))
-    };
-    let lines: String = PEAKS.iter().filter_map(line).collect();
-    let head = "Measuring Peak Injection Memory Bandwidths for the system\n";
-    (!lines.is_empty())
-        .then(|| format!("{head}{UNIT}{THREADS}Using traffic with the following read-write ratios\n{lines}"))
-}
-
-/// Latency over bandwidth under reads; the delay is the injectors' pause in ns.
-fn loaded(seen: &[&Observation]) -> Option<String> {
-    let point = |o: &&Observation| {
-        let read = o.labels.is(Labels::PURPOSE, "load") && o.labels.is(Labels::MIX, "read");
-        let rate = o.parts.iter().find(|part| part.name == "load")?.value?;
-        let local = !o.labels.is(Labels::PLACE, "remote") && !o.labels.is(Labels::PLACE, "far");
-        (read && local).then_some((o.labels.number(Labels::PAUSE)?, o.value?, rate))
-    };
-    let mut points: Vec<(u64, f64, f64)> = seen.iter().filter_map(point).collect();
-    points.sort_by_key(|(pause, _, _)| *pause);
-    points.dedup_by_key(|(pause, _, _)| *pause);
-    let line = |(pause, ns, rate): &(u64, f64, f64)| format!(" {pause:05}\t{ns:.2}\t{:>9.1}\n", rate / 1e6);
-    let lines: String = points.iter().map(line).collect();
-    let head = "Measuring Loaded Latencies for the system\n";
-    let columns = "Inject\tLatency\tBandwidth\nDelay\t(ns)\tMB/sec\n==========================\n";
-    (!lines.is_empty()).then(|| format!("{head}{THREADS}Using Read-only traffic type\n{columns}{lines}"))
 }
 
 /// Lines fetched from the cache of another core.

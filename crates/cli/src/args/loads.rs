@@ -7,8 +7,9 @@ use super::RunArgs;
 use crate::parse;
 
 pub(super) const LOADED_EXAMPLES: &str = "\
-One core is timed, all others of its node inject traffic with pauses; each pause is a point of the curve.
-Mixes, by useful bytes: read, 3:1, 2:1, triad, 1:1, 1:1.nt, write, write.nt (nt: non-temporal stores), any READS:WRITES up to 8, or the percentage read.
+One core is timed, all others of its node (then those of the system) inject traffic with pauses; each pause is a point of the
+curve.
+Mixes, by useful bytes: read, 3:1, 2:1, triad, 1:1, 1:1.nt, write, write.nt, triad.nt (nt: non-temporal stores), any READS:WRITES up to 8, or the percentage read.
 Examples:
   tiermark loaded --quick
   tiermark loaded --mix read,2:1,write --target-ns 150

@@ -9,14 +9,9 @@ use crate::output::Failure;
 
 /// Runs the command.
 pub(crate) fn run(args: &LoadedArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let result = &args.run.result;
-    let to_stdout = [&args.csv, &result.json, &result.jsonl].into_iter().filter(|p| p.as_deref() == Some("-")).count();
-    if to_stdout > 1 {
-        return Err(Failure::usage("--csv, --json and --jsonl cannot share standard output; give all but one a file"));
-    }
     let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
     let job = Job { title: "loaded", args: &args.run, simulation, requests: &requests, share_time: false };
-    let export = args.csv.as_deref().map(|place| Export { place, text: &tiermark_report::mess });
+    let export = args.csv.as_deref().map(|place| Export { option: "csv", place, text: &tiermark_report::mess });
     measure::run_with(&job, export.as_slice())
 }
 

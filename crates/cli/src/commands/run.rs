@@ -2,15 +2,17 @@
 
 use serde_json::Value;
 use tiermark_model::{Effort, Exit, Machine, Request, Scope};
+use tiermark_probes::matrix::Origin;
 
-use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
-use crate::measure::{self, Asked, Job};
+use crate::args::{Command, PlaceArgs, PlanRunArgs, Simulation};
+use crate::measure::{self, Asked, Export, Job};
 use crate::output::Failure;
-use crate::plans;
+use crate::plans::{self, Planned};
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let mut plan = plans::load(&args.plan)?;
+    let exports = exports(args, &plan.experiments)?;
     for experiment in &mut plan.experiments {
         if let Some(place) = experiment.command.place_mut() {
             inherit(place, &args.run.place);
@@ -28,7 +30,28 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
         }
         Ok(all)
     };
-    measure::run(&Job { title: &plan.name, args: &args.run, simulation, requests: &requests, share_time: true })
+    let job = Job { title: &plan.name, args: &args.run, simulation, requests: &requests, share_time: true };
+    measure::run_with(&job, &exports)
+}
+
+/// What is written beside the document, of experiments that the plan has.
+fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Export<'a>>, Failure> {
+    let lacks = |option: &str, what: &str| Failure::usage(format!("--{option}: plan {} has no {what}", args.plan));
+    let mut exports = Vec::new();
+    if let Some(place) = args.csv.as_deref() {
+        if !experiments.iter().any(|e| matches!(e.command, Command::Loaded(_))) {
+            return Err(lacks("csv", "experiment of loaded latency, whose curves it would hold"));
+        }
+        exports.push(Export { option: "csv", place, text: &tiermark_report::mess });
+    }
+    if let Some(place) = args.hmat.as_deref() {
+        let pairs = |command: &Command| matches!(command, Command::Matrix(args) if args.from == Origin::Node);
+        if !experiments.iter().any(|e| pairs(&e.command)) {
+            return Err(lacks("hmat", "matrix of nodes, whose pairs it would hold"));
+        }
+        exports.push(Export { option: "hmat", place, text: &tiermark_report::hmat });
+    }
+    Ok(exports)
 }
 
 /// What an experiment does not say is as the whole run was told.

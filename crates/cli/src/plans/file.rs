@@ -258,6 +258,18 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_the_run_is_an_option_of_it() {
+        let command = Cli::command();
+        let run = command.find_subcommand("run").expect("run is a command");
+        for name in OF_THE_RUN {
+            let of = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));
+            assert!(of(run) || of(&command), "`tiermark run PLAN --{name}` is no option");
+            let mistake = read(&GOOD.replace("quick = true", &format!("{name} = \"x\""))).expect_err(name);
+            assert!(mistake.line == 7 && mistake.text.contains(&format!("tiermark run PLAN --{name}`")), "{mistake}");
+        }
+    }
+
+    #[test]
     fn mistakes_are_told_with_line_key_and_suggestion() {
         let cases = [
             ("quick = true", "sises = \"2K\"", 7, "sises: ", "did you mean 'sizes'"),

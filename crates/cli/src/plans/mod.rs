@@ -4,7 +4,7 @@ mod file;
 
 use std::path::Path;
 
-pub(crate) use file::PlanFile;
+pub(crate) use file::{PlanFile, Planned};
 
 use tiermark_model::Exit;
 

@@ -3,9 +3,7 @@
 use tiermark_model::{Labels, Machine, Metric, Observation, ReasonCode, Step, Verdict};
 
 use crate::analyse::WINDOW_NS;
-
-/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.
-const PEAK_SLACK: f64 = 1.02;
+use crate::plausible;
 
 /// Holds a value against what is possible.
 pub(super) fn judge_value(
@@ -47,23 +45,9 @@ pub(super) fn judge_value(
                 format!("every block is a whole multiple of {step:.3} ns an access: the clock did not resolve it"),
             );
         }
-    } else if step.labels.is(Labels::TIER, "DRAM") {
-        judge_peak(step, value, machine, verdict);
     }
-}
-
-/// Holds a DRAM bandwidth against the theoretical peak. A guest's memory modules may be made up, and lines of zeros need not
-/// cross the channels whole: there it casts doubt, no more.
-fn judge_peak(step: &Step, value: f64, machine: &Machine, verdict: &mut Verdict) {
-    let Some(peak) = machine.theoretical_peak.as_ref().filter(|p| value > p.bytes_per_second * PEAK_SLACK) else {
-        return;
-    };
-    let (got, max) = (value / 1e9, peak.bytes_per_second / 1e9);
-    let text = format!("{got:.1} GB/s is above the theoretical peak of {max:.1} GB/s");
-    if machine.system.hypervisor.is_some() || step.labels.get(Labels::DATA).is_some() {
-        verdict.suspect(ReasonCode::Implausible, text);
-    } else {
-        verdict.invalid(ReasonCode::Implausible, text);
+    if let Some(rate) = plausible::rate(step, seen) {
+        plausible::judge(step, rate, machine, verdict);
     }
 }
 

@@ -304,6 +304,7 @@ pub(crate) fn example_run() -> Run {
                 refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],
                 max_seconds: 15.0,
                 later_seconds: 0.0,
+                scatter: 0.0,
             },
             observations,
             drift: Some(0.004),

@@ -9,7 +9,7 @@ use tiermark_model::{
 };
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
-use crate::steps::{max_seconds, once};
+use crate::steps::{denser_seconds, max_seconds, once};
 use planner::Planner;
 
 /// Wanted half-width of the interval of a headline bandwidth.
@@ -99,6 +99,7 @@ impl Probe for Bandwidth {
         planner.fill(&mut plan)?;
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
+        plan.later_seconds = denser_seconds(request.effort, &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan
                 .refused

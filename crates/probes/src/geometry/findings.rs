@@ -70,10 +70,16 @@ fn lines(seen: &Seen<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option
         line.evidence = all(&cached);
         found.push(line);
     }
-    if let (Some(bytes), Some((_, _, widest))) = (bytes, memory.last()) {
+    if let (Some(bytes), false) = (bytes, memory.is_empty()) {
         let reach = neighbours(&numbers(&memory), bytes);
-        let value = reach.unwrap_or(bytes) as f64;
-        let mut found_reach = derived(widest, "geometry.neighbours", Labels::new(), value, Unit::Bytes);
+        let value = reach.unwrap_or(bytes);
+        // What decides: the first that pays in full, and the one before it.
+        let decide: Vec<&Observation> = match decides(value, &memory) {
+            Some(at) => vec![memory[at - 1].2, memory[at].2],
+            None => memory.iter().map(|(_, _, o)| *o).collect(),
+        };
+        let value = Some(value as f64);
+        let mut found_reach = resting_on(&decide, "geometry.neighbours", Labels::new(), value, Unit::Bytes);
         found_reach.note = Some(match reach {
             Some(reach) => {
                 format!("from memory {} come together: lines are prefetched with their neighbours", Bytes(reach))
@@ -128,7 +134,8 @@ impl<'a> LevelView<'a> {
         let high = bounded.high?;
         let near = |bytes: u64| bytes as f64 >= AGREE * bounded.low as f64 && bytes as f64 * AGREE <= high as f64;
         // Where ways do not show, pages may lie at random, and the curve leaves a level before its capacity.
-        let random = self.declared.and_then(|c| c.ways).filter(|_| solved.is_none());
+        // Some systems declare none where they do not know them.
+        let random = self.declared.and_then(|c| c.ways).filter(|ways| *ways > 0 && solved.is_none());
         let random = random.map_or(1.0, |ways| placed_at_random(u64::from(ways)));
         let by_ways = solved.and_then(|w| w.size());
         let exact = by_ways.filter(|bytes| near(*bytes));

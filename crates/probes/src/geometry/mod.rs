@@ -1,6 +1,8 @@
 //! `geometry`: line, size, ways and sets of each cache level, and who shares it, by measurement.
 
 mod findings;
+#[cfg(test)]
+mod made;
 mod seen;
 mod shared;
 pub mod solve;
@@ -30,6 +32,12 @@ const NODES: std::ops::RangeInclusive<u64> = 2..=26;
 const MORE_NODES: [u64; 3] = [31, 32, 33];
 /// Smaller distances, at which one node more than there are ways is tried: a way is as large as the smallest that still meets.
 const SMALLER: std::ops::Range<u32> = 6..18;
+/// Levels whose ways are looked for.
+const LEVELS_WITH_WAYS: usize = 2;
+/// As many nodes as there are ways, and more: two, since one wild point is no edge.
+const NEAR_WAYS: [u64; 3] = [0, 1, 2];
+/// Ways that most first levels have.
+const NODES_OF_MOST: u64 = 8;
 /// Capacities are bounded to this ratio where the curve allows it.
 const FINE: f64 = 1.03;
 /// Capacities are resolved to whole multiples of this.
@@ -109,6 +117,9 @@ impl Probe for Geometry {
         }
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
+        // Ways are confirmed at every smaller distance, by small chains; some of them are known already, bounds and sharing come instead.
+        let confirmed = LEVELS_WITH_WAYS * NEAR_WAYS.len() * SMALLER.len();
+        plan.later_seconds = confirmed as f64 * planner.strided(KIB, NODES_OF_MOST).expected_seconds();
         Ok(plan)
     }
 
@@ -196,12 +207,10 @@ impl<'a> Planner<'a> {
     /// As many nodes as there are ways, and one more, at every smaller distance.
     fn confirmed(&self, seen: &Seen<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
-        for (_, level) in seen.levels.iter().take(2) {
+        for (_, level) in seen.levels.iter().take(LEVELS_WITH_WAYS) {
             let Some(ways) = solve::ways(&seen.strided, level.ns, level.next_ns) else { continue };
             for stride in SMALLER.map(|shift| 1 << shift) {
-                // Two more, since one wild point is no edge.
-                let fits = ways.ways.value;
-                steps.extend([fits, fits + 1, fits + 2].map(|nodes| self.strided(stride, nodes)));
+                steps.extend(NEAR_WAYS.map(|more| self.strided(stride, ways.ways.value + more)));
             }
         }
         // A chain needs two nodes and a region one line.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{ChainLayout, CpuId, Labels, Machine, Observation};
 
+use super::BEHIND_FIRST;
 use super::solve::{Level, Strided, levels, split, ways};
 use crate::edges::boundary_names;
 use crate::ladder::{points, with_purpose};
@@ -43,7 +44,7 @@ impl<'a> Seen<'a> {
         Self { cpu, chases, strided, levels, curve }
     }
 
-    /// Paired chains: (distance, ns) of the smallest and of the largest footprint.
+    /// Paired chains: (distance, ns) of those that stay in a cache, and of those in memory.
     pub(super) fn pairs(&self) -> [Vec<(u64, f64, &'a Observation)>; 2] {
         let size = |o: &Observation| o.labels.size().map_or(0, |s| s.0);
         let paired: Vec<(u64, u64, f64, &Observation)> = self
@@ -56,11 +57,15 @@ impl<'a> Seen<'a> {
             .collect();
         let of = |bytes: Option<u64>| {
             let here = paired.iter().filter(|(size, ..)| Some(*size) == bytes);
-            here.map(|(_, apart, ns, o)| (*apart, *ns, *o)).collect()
+            let mut here: Vec<_> = here.map(|(_, apart, ns, o)| (*apart, *ns, *o)).collect();
+            here.sort_by_key(|(apart, ..)| *apart);
+            here
         };
+        // Of one size alone, where time or memory ran out, it has to be known which: pairs in memory do not tell lines.
         let sizes = || paired.iter().map(|(size, ..)| *size);
-        let (least, most) = (sizes().min(), sizes().max());
-        [of(least), of(most.filter(|most| Some(*most) != least))]
+        let least = sizes().min().filter(|size| *size <= BEHIND_FIRST);
+        let most = sizes().max().filter(|most| Some(*most) != least);
+        [of(least), of(most)]
     }
 
     /// The observation of a chain.
@@ -111,6 +116,7 @@ fn named(levels: Vec<Level>, cpu: Option<CpuId>, machine: &Machine) -> Vec<(Stri
 
 #[cfg(test)]
 mod tests {
+    use super::super::made;
     use super::super::solve::Count;
     use super::*;
     use tiermark_model::{Cache, CacheKind, KIB, MIB};
@@ -132,6 +138,25 @@ mod tests {
             size: Count { value: *bytes, low: *bytes, high: Some(*bytes) },
         };
         named(sizes.iter().map(level).collect(), Some(1), &machine).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn pairs_in_memory_are_no_pairs_in_a_cache() {
+        let machine = Machine::default();
+        let of = |sizes: &[u64]| {
+            let mut all: Vec<Observation> = Vec::new();
+            for bytes in sizes {
+                all.extend(
+                    [256, 64, 8].map(|apart| made::chase("shape", ChainLayout::Pair(apart), *bytes, apart as f64)),
+                );
+            }
+            let seen = Seen::new(&all, &machine);
+            seen.pairs().map(|pairs| pairs.iter().map(|(apart, ..)| *apart).collect::<Vec<_>>())
+        };
+        let all = vec![8, 64, 256];
+        assert_eq!(of(&[256 * KIB, 64 * MIB]), [all.clone(), all.clone()]);
+        assert_eq!(of(&[64 * MIB]), [vec![], all.clone()], "nothing is known of those in a cache");
+        assert_eq!(of(&[256 * KIB]), [all, vec![]]);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Role, Step, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, ReasonCode, Role,
+    Step, Unit,
 };
 
 use super::seen::Seen;
@@ -104,6 +105,9 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &S
         let level = seen.levels.iter().find(|(name, _)| name == tier).map(|(_, level)| level.ns);
         let fitted = level.zip(alone.value).is_none_or(|(level, ns)| ns <= FITTED * level);
         found.note = cost.map(|cost| words(cost, declared, fitted, beside, alone));
+        if !fitted {
+            found.verdict.suspect(ReasonCode::Disturbed, "others evict the chase as well");
+        }
         findings.push(found);
     }
     findings
@@ -134,4 +138,79 @@ fn declared(observation: &Observation, machine: &Machine) -> Option<bool> {
     let (a, b) = observation.labels.get(Labels::CPUS)?.split_once(',')?;
     let (a, b): (CpuId, CpuId) = (a.parse().ok()?, b.parse().ok()?);
     machine.cache_of(a, level).map(|cache| cache.cpus.contains(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::made;
+    use super::super::solve::{Count, Level};
+    use super::*;
+    use tiermark_model::{Cache, CacheKind, Grade, MIB};
+
+    /// What is said of a third level of 10 ns, shared or private as declared, by the times beside a small and a full neighbour.
+    fn told(little: f64, full: f64, declared: Option<bool>) -> Finding {
+        let cache = |shared: bool| Cache {
+            level: 3,
+            kind: CacheKind::Unified,
+            bytes: Some(32 * MIB),
+            line_bytes: Some(64),
+            ways: None,
+            sets: None,
+            cpus: if shared { [0, 1].into_iter().collect() } else { [0].into_iter().collect() },
+        };
+        let machine = Machine { caches: declared.map(cache).into_iter().collect(), ..Machine::default() };
+        let size = Count { value: 32 * MIB, low: 30 * MIB, high: Some(34 * MIB) };
+        let levels = vec![("L3".to_owned(), Level { ns: 10.0, next_ns: 100.0, size })];
+        let seen = Seen { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels, curve: Vec::new() };
+        let beside = |beside: &str, ns| {
+            let labels =
+                Labels::new().text(Labels::PURPOSE, "shared").text(Labels::TIER, "L3").text(Labels::CPUS, "0,1");
+            made::observation(beside, labels.text(Labels::RELATION, "same L3").text(Labels::BESIDE, beside), ns)
+        };
+        let mut found = findings(&[beside("full", full), beside("little", little)], &machine, &seen);
+        assert_eq!(found.len(), 1);
+        found.remove(0)
+    }
+
+    #[test]
+    fn sharing_is_told_only_where_it_is_clear() {
+        let (yes, no) = (Some(true), Some(false));
+        for (little, full, declared, begins) in [
+            (10.0, 30.0, yes, "shared (10.00 to 30.00 ns)"),
+            (10.0, 30.0, no, "shared, though declared private"),
+            (10.0, 12.5, None, "shared ("),
+            (10.0, 10.5, no, "apart ("),
+            (10.0, 11.0, yes, "apart, though declared shared"),
+            // Between the two nothing is known, whatever is declared.
+            (10.0, 11.1, yes, "not clear ("),
+            (10.0, 12.4, no, "not clear ("),
+            (10.0, 11.5, None, "not clear ("),
+            // A chase that does not fit even beside a small neighbour is evicted by somebody else.
+            (16.0, 60.0, yes, "not clear: others evict it as well (16.00"),
+            (60.0, 60.0, yes, "not clear: others evict it as well (60.00"),
+        ] {
+            let found = told(little, full, declared);
+            let note = found.note.clone().unwrap_or_default();
+            assert!(note.starts_with(begins), "{little} to {full}, {declared:?}: {note}");
+            assert!((found.value.unwrap() - (full / little - 1.0)).abs() < 1e-9);
+            let doubted = note.contains("others");
+            assert_eq!(found.verdict.grade == Grade::Suspect, doubted, "{note}: {:?}", found.verdict);
+            let label = declared.map(|shared| if shared { "shared" } else { "private" });
+            assert_eq!(found.labels.get(Labels::DECLARED), label);
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_lacking_tells_nothing() {
+        let seen =
+            Seen { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels: Vec::new(), curve: Vec::new() };
+        let labels =
+            Labels::new().text(Labels::PURPOSE, "shared").text(Labels::TIER, "L3").text(Labels::RELATION, "sibling");
+        let mut full = made::observation("full", labels.clone().text(Labels::BESIDE, "full"), 1.0);
+        assert!(findings(&[full.clone()], &Machine::default(), &seen).is_empty());
+        full.value = None;
+        let little = made::observation("little", labels.text(Labels::BESIDE, "little"), 1.0);
+        let found = findings(&[full, little], &Machine::default(), &seen);
+        assert_eq!((found[0].value, found[0].note.clone()), (None, None));
+    }
 }

@@ -40,12 +40,14 @@ pub(super) fn findings(
 ) -> Vec<Finding> {
     let reading = Reading { family, page, points: points_of(family, observations) };
     let mut findings: Vec<Finding> = Vec::new();
-    findings.extend(reading.unloaded());
-    findings.extend(reading.knee());
-    findings.extend(reading.most());
-    findings.extend(reading.saturated());
-    findings.extend(target_ns.and_then(|target| reading.at_target(target)));
-    findings.extend(reading.overload());
+    if family.curve {
+        findings.extend(reading.unloaded());
+        findings.extend(reading.knee());
+        findings.extend(reading.most());
+        findings.extend(reading.saturated());
+        findings.extend(target_ns.and_then(|target| reading.at_target(target)));
+        findings.extend(reading.overload());
+    }
     findings.extend(
         with_purpose(observations, "peak")
             .filter(|o| family.site.owns(o) && o.labels.is(Labels::MIX, &family.mix.to_string()))

@@ -45,7 +45,8 @@ crew injects traffic: plain vector kernels walk a buffer of their own in pieces 
 the dial: from none to so long that the memory is nearly idle. Each pause is a point: the chaser's latency, and beside it the useful \
 bytes a second that the injectors moved inside the same undisturbed windows. The first points are spread over the pauses; further ones \
 are placed where the curve bends and where it has gaps. A curve is measured for every mix of reads and writes asked for, by the node's \
-own cores on their own memory, on memory of another node, and on nodes without cpus. The knee is the bend of the rising branch; \
+own cores on their own memory, on memory of another node, and on nodes without cpus; where there are more nodes with cpus, also of \
+all cores of the system, each on its own memory. The knee is the bend of the rising branch; \
 what lies beyond the most bandwidth is overload, and stays on the curve. A last number is what all cores move with nobody timed.",
     not: "Bytes are useful bytes that the injectors counted, without the chaser's: ordinary stores read each line before they write it, so \
 the channels carry more. Injectors also push the chaser's lines out of the shared cache, so that part of the first rise is lost cache, \

@@ -10,7 +10,7 @@ use super::LoadedParams;
 use super::curve::points_of;
 use super::pauses::{FIRST, next};
 use crate::mix::Mix;
-use crate::places::{Distance, Place, places};
+use crate::places::{Distance, Place, places, whole_system};
 use crate::steps::{check_node, default_page, headline, scope_cpus, setup, stream_role};
 use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
 
@@ -24,6 +24,8 @@ const PRECISION: (f64, f64) = (0.01, 0.02);
 pub(super) struct Family {
     pub(super) mix: Mix,
     pub(super) site: Site,
+    /// Whether its curve is measured, and not only what all cores move.
+    pub(super) curve: bool,
 }
 
 /// A place with the threads and footprints of its curves.
@@ -56,7 +58,8 @@ impl<'a> Planner<'a> {
     fn points(&self) -> usize {
         match self.request.effort {
             Effort::Quick => 15,
-            Effort::Standard => 19,
+            // Halving the gaps beside the knee until they are as near as its noise takes so many.
+            Effort::Standard => 23,
             Effort::Full => 26,
         }
     }
@@ -68,19 +71,44 @@ impl<'a> Planner<'a> {
         let names: &[&str] = match (self.request.effort, distance) {
             (Effort::Quick, _) => &["read"],
             (Effort::Standard, Distance::Local) => &["read", "2:1", "1:1", "write", "write.nt"],
+            (Effort::Standard, Distance::System) => &["read"],
             (Effort::Standard, _) => &["read", "1:1"],
+            (Effort::Full, Distance::System) => &["read", "1:1"],
             (Effort::Full, _) => return Mix::usual().collect(),
         };
         names.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
+    /// Mixes of which only the most that the cores of a place move is measured: on the widest place those that are asked of a
+    /// whole system, where the user named none.
+    fn peaks_only(&self, distance: Distance, widest: Distance) -> Vec<Mix> {
+        if distance != widest || !self.params.mixes.is_empty() || self.request.effort == Effort::Quick {
+            return Vec::new();
+        }
+        let curves = self.mixes(distance);
+        let all = Mix::of_a_system().into_iter().filter(|mix| mix.kernels(self.lab.bench).is_ok());
+        all.filter(|mix| !curves.contains(mix)).collect()
+    }
+
+    /// The places, the threads' own memory first.
+    fn places(&self) -> Vec<Place> {
+        let scope = &self.request.scope;
+        let mut places = places(self.lab.machine, &self.cpus, scope);
+        if self.request.effort == Effort::Quick {
+            places.truncate(1);
+        } else {
+            let system = whole_system(self.lab.machine, &self.cpus, scope);
+            places.splice(1..1, system);
+        }
+        places
+    }
+
     /// Every curve that can be had, the most important first, and the refusals of the others.
     pub(super) fn families(&self) -> (Vec<Family>, Vec<Refusal>) {
         let (mut families, mut refused) = (Vec::new(), Vec::new());
-        let mut places = places(self.lab.machine, &self.cpus, &self.request.scope);
-        if self.request.effort == Effort::Quick {
-            places.truncate(1);
-        }
+        let places = self.places();
+        let system = places.iter().any(|place| place.distance == Distance::System);
+        let widest = if system { Distance::System } else { Distance::Local };
         for place in places {
             let site = match self.site(place) {
                 Ok(site) => site,
@@ -91,7 +119,7 @@ impl<'a> Planner<'a> {
             };
             for mix in self.mixes(site.place.distance) {
                 match mix.kernels(self.lab.bench) {
-                    Ok(_) => families.push(Family { mix, site: site.clone() }),
+                    Ok(_) => families.push(Family { mix, site: site.clone(), curve: true }),
                     Err(op) => refused.push(Refusal::new(
                         format!("mix {mix}"),
                         format!("no kernel here does {op}"),
@@ -99,6 +127,8 @@ impl<'a> Planner<'a> {
                     )),
                 }
             }
+            let peaks = self.peaks_only(site.place.distance, widest);
+            families.extend(peaks.into_iter().map(|mix| Family { mix, site: site.clone(), curve: false }));
         }
         (families, refused)
     }
@@ -148,6 +178,9 @@ impl<'a> Planner<'a> {
                 plan.steps.push(Step { phase, ..self.unloaded(&family.site) });
             }
             plan.steps.extend(self.peak(family).map(|step| Step { phase, ..step }));
+            if !family.curve {
+                continue;
+            }
             plan.steps.extend(FIRST.iter().filter_map(|p| self.point(family, *p)).map(|step| Step { phase, ..step }));
             let later = (self.points() - FIRST.len() - 1) as f64;
             plan.later_seconds += self.point(family, 1).map_or(0.0, |step| step.expected_seconds()) * later;
@@ -169,7 +202,7 @@ impl<'a> Planner<'a> {
     /// Points where the curves move most.
     pub(super) fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let mut steps = Vec::new();
-        for family in self.families().0 {
+        for family in self.families().0.into_iter().filter(|family| family.curve) {
             let points: Vec<_> = points_of(&family, observations).iter().map(|(point, _)| *point).collect();
             let tried = observations.iter().filter(|o| family.owns(o)).count() + 1;
             let room = self.points().saturating_sub(tried);
@@ -204,7 +237,7 @@ impl<'a> Planner<'a> {
             None => Role::Load { kernels: family.kernels(self.lab)?, pause_ns: 0 },
         };
         let mut labels = family.labels("peak", self.page());
-        if site.place.distance == Distance::Local {
+        if matches!(site.place.distance, Distance::Local | Distance::System) {
             labels = labels.text(Labels::TIER, "DRAM");
         }
         labels = labels.whole(Labels::SIZE, bytes).whole(Labels::THREADS, cpus.len() as u64).text(Labels::CPUS, &all);

@@ -1,0 +1,132 @@
+//! What becomes of a finished run: saved, written, printed, and its exit code.
+
+use tiermark_history::{Saved, Store};
+use tiermark_model::{Exit, Run};
+
+use crate::args::RunArgs;
+use crate::measure::{Render, remark};
+use crate::outcome::{self, Demands};
+use crate::output::{self, Failure, Place, complain, complain_once, tell};
+use crate::shell;
+use crate::sinks::{JournalSink, Listeners};
+
+/// Where a run goes, all opened before it began.
+pub(crate) struct Sinks<'a> {
+    /// The document as JSON.
+    pub(crate) document: Option<Place>,
+    /// Other texts made of the run.
+    pub(crate) exports: Vec<(Place, Render<'a>)>,
+    /// Those who listened while it ran.
+    pub(crate) listeners: Listeners,
+}
+
+/// Saves, prints, and finds the exit code.
+///
+/// # Errors
+/// A [`Failure`] when what was asked for could not be written.
+pub(crate) fn finish(
+    args: &RunArgs,
+    store: &Store,
+    run: &Run,
+    sinks: Sinks<'_>,
+    stopped_by: Option<Exit>,
+) -> Result<Exit, Failure> {
+    let Listeners { journal, lines, .. } = sinks.listeners;
+    let result = &args.result;
+    let measured = run.observations().any(|o| o.value.is_some());
+    let (saved, exit_of_saving) = if measured && !result.no_save {
+        save(args, store, run, journal)
+    } else {
+        journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
+        (None, Exit::Done)
+    };
+    let demands = Demands { strict: args.place.strict, allow_partial: args.place.allow_partial };
+    let exit = outcome::exit(run, stopped_by, demands);
+    if !measured {
+        explain_nothing(run, stopped_by);
+    }
+    // A full disk takes the file, not the report: failures are told once that is printed.
+    let mut to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
+    to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Place::Stdout));
+    let mut unwritten = vec![
+        lines.and_then(|lines| lines.end(run)),
+        sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
+    ];
+    unwritten.extend(sinks.exports.into_iter().map(|(place, text)| place.write(&text(run)).err()));
+    if measured && !to_stdout {
+        output::print(&output::report(run, result.format, &args.view))?;
+    }
+    if let Some(saved) = saved.filter(|_| !result.quiet) {
+        let again = if saved.by_id { run.id.clone() } else { shell::quoted(&saved.path) };
+        tell(said_of_saving(&saved.path.display().to_string(), &again, output::style(&args.view).width));
+    }
+    if exit == Exit::Partial && !result.quiet {
+        tell(said_of_missing(outcome::missing(run)));
+    }
+    if exit == Exit::Noisy && !result.quiet {
+        let cure = if outcome::imprecise(run) {
+            "; allow more time (--max-time) or a wider interval (--precision)"
+        } else {
+            ""
+        };
+        tell(format_args!("tiermark: with --strict: not every number is trusted and precise{cure}"));
+    }
+    let exit = if exit == Exit::Done { exit_of_saving } else { exit };
+    unwritten.into_iter().flatten().try_fold(exit, |_, failure| match failure {
+        Failure::BrokenPipe => Err(failure),
+        Failure::Refused(refusal) => {
+            complain(&refusal.to_string());
+            Ok(Exit::Refused)
+        }
+        Failure::Exit(exit, text) => {
+            complain(&text);
+            Ok(exit)
+        }
+    })
+}
+
+/// Why the exit code is that of a part, and what makes it another.
+fn said_of_missing(missing: usize) -> String {
+    let parts = if missing == 1 { "1 part is" } else { &format!("{missing} parts are") };
+    let code = Exit::Partial.code();
+    format!("tiermark: {parts} missing of what was asked for: exit code {code}; with --allow-partial it is 0")
+}
+
+/// Where a run went and what to give to see it again: two lines where one is too narrow, so that path and command stay whole.
+fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
+    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
+    let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
+    format!("{saved}{gap}{again}")
+}
+
+/// Saves a run; the journal goes once the document is safe.
+fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<Saved>, Exit) {
+    match store.save(run) {
+        Ok(saved) => {
+            saved.notice.iter().for_each(|refusal| remark(args, refusal));
+            journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
+            (Some(saved), Exit::Done)
+        }
+        Err(error) => {
+            let kept = journal.map_or_else(String::new, |JournalSink(journal)| {
+                format!("; what was measured is in the journal {}", journal.path().display())
+            });
+            complain(&format!("{error}{kept}"));
+            (None, Exit::Failure)
+        }
+    }
+}
+
+/// Says why there is no number at all, each reason once.
+fn explain_nothing(run: &Run, stopped_by: Option<Exit>) {
+    if stopped_by.is_some() {
+        tell("tiermark: stopped before anything was measured");
+        return;
+    }
+    let plans = run.experiments.iter().flat_map(|e| &e.plan.refused);
+    complain_once(plans.chain(run.observations().filter_map(|o| o.refusal.as_ref())));
+    for observation in run.observations().filter(|o| o.refusal.is_none()) {
+        let reasons: Vec<&str> = observation.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+        complain(&format!("{}: {}", observation.step, reasons.join("; ")));
+    }
+}

@@ -1,0 +1,150 @@
+//! Guests, and what is to hold of what they leave.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::document;
+
+/// Options of every measurement here: small, since emulated processors are slow; emulated kernels of one instruction set, since
+/// string instructions run byte by byte there.
+pub(crate) const SMALL: &str = "--quick --force --no-save -q --allow-partial --max-time 40";
+/// On base pages.
+pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --max-time 40 --page base";
+
+/// What a guest left in its /out.
+pub(crate) struct Left {
+    pub(crate) dir: TempDir,
+    /// What its script printed.
+    pub(crate) out: String,
+}
+
+impl Left {
+    /// A file in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A document that a command in the guest wrote.
+    #[track_caller]
+    pub(crate) fn json(&self, name: &str) -> Value {
+        assert!(self.path(name).exists(), "{name} was not written; the guest said:\n{}", self.out);
+        document(&self.path(name))
+    }
+
+    /// The text of a file in it.
+    #[track_caller]
+    pub(crate) fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|e| panic!("{name}: {e}; the guest said:\n{}", self.out))
+    }
+
+    /// The exit code that the script noted for a step.
+    #[track_caller]
+    pub(crate) fn code(&self, step: &str) -> i32 {
+        let noted = self.out.lines().find_map(|line| line.strip_prefix(&format!("{step} exit ")));
+        noted.and_then(|code| code.trim().parse().ok()).unwrap_or_else(|| panic!("no exit of {step}:\n{}", self.out))
+    }
+}
+
+/// Boots a topology once and runs the script in it.
+pub(crate) fn guest(topology: &str, script: &str) -> Left {
+    let vm = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/numa-vm");
+    let dir = tempfile::tempdir().unwrap();
+    // Each step is a command with the file its output goes to; its exit code is told.
+    let prelude = "run() { name=$1; shift; \"$@\" > $name.txt 2>&1; echo $name exit $?; }\n";
+    let output = Command::new(vm)
+        .args(["--topology", topology, "--timeout", "240", "--share", env!("CARGO_BIN_EXE_tiermark"), "--out"])
+        .arg(dir.path())
+        .args(["--", "sh", "-c", &format!("{prelude}{script}")])
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{topology}: {}\n{out}", output.status);
+    Left { dir, out }
+}
+
+pub(crate) fn observations(run: &Value) -> Vec<&Value> {
+    run["experiments"].as_array().unwrap().iter().flat_map(|e| e["observations"].as_array().unwrap()).collect()
+}
+
+/// Pages by node of an observation.
+pub(crate) fn pages(observation: &Value) -> BTreeMap<u64, u64> {
+    let by_node = observation["placement"]["by_node"].as_object().unwrap_or_else(|| panic!("no proof: {observation}"));
+    by_node.iter().map(|(node, pages)| (node.parse().unwrap(), pages.as_u64().unwrap())).collect()
+}
+
+pub(crate) fn label<'a>(observation: &'a Value, key: &str) -> &'a str {
+    observation["labels"][key].as_str().unwrap_or_default()
+}
+
+/// Every cell lies on its node, proven by the kernel, and every pair has one.
+#[track_caller]
+pub(crate) fn assert_matrix(run: &Value, op: &str, rows: &[&str], columns: &[u64]) {
+    for row in rows {
+        for column in columns {
+            let cell = observations(run).into_iter().find(|o| {
+                label(o, "from") == *row
+                    && label(o, "op") == op
+                    && o["labels"]["node"].as_u64() == Some(*column)
+                    && o["labels"].get("policy").is_none()
+            });
+            let cell = cell.unwrap_or_else(|| panic!("no cell {op} {row} to node {column}"));
+            assert_proven(cell);
+            let proof = &cell["placement"];
+            assert_eq!(proof["on_target"].as_f64(), Some(1.0), "{row} to node {column}: {proof}");
+            assert!(pages(cell).keys().eq([column]), "{row} to node {column}: {proof}");
+            assert!(cell["value"].as_f64().is_none_or(|value| value > 0.0));
+        }
+    }
+    let cells = observations(run).into_iter().filter(|o| label(o, "op") == op && o["labels"].get("policy").is_none());
+    assert_eq!(cells.count(), rows.len() * columns.len(), "cells of {op}");
+    // Of several threads at once on a busy host, every window may be disturbed.
+    let numbers = observations(run).iter().filter(|o| label(o, "op") == "latency" && o["value"].is_number()).count();
+    assert!(op != "latency" || numbers > 0, "not one number");
+}
+
+/// What discovery should say of a node: cpus, MiB of memory, distances.
+pub(crate) type Expected<'a> = (&'a str, u64, &'a [u64]);
+
+#[track_caller]
+pub(crate) fn assert_nodes(machine: &Value, expected: &[Expected<'_>]) {
+    let nodes = machine["nodes"].as_array().unwrap();
+    assert_eq!(nodes.len(), expected.len());
+    for (id, (node, (cpus, mib, distances))) in nodes.iter().zip(expected).enumerate() {
+        assert_eq!(node["id"].as_u64(), Some(id as u64));
+        assert_eq!(node["cpus"].as_str(), Some(*cpus), "cpus of node {id}");
+        let bytes = node["memory_bytes"].as_u64().unwrap();
+        // The kernel keeps some of it from the start: its own image and tables, on node 0 more than elsewhere.
+        assert!(bytes <= mib << 20 && bytes >= (mib << 20) / 10 * 8, "node {id}: {bytes} bytes of {mib} MiB");
+        let seen: Vec<u64> =
+            (0..distances.len()).map(|to| node["distances"][to.to_string()].as_u64().unwrap()).collect();
+        assert_eq!(seen, *distances, "distances of node {id}");
+    }
+}
+
+/// The kernel was asked where the pages are: nothing was taken on trust.
+#[track_caller]
+pub(crate) fn assert_proven(observation: &Value) {
+    let how = observation["placement"]["how"].as_str().unwrap_or_default();
+    assert!(how.starts_with("move_pages"), "{}: {}", observation["step"], observation["placement"]);
+}
+
+/// A share of the pages of an observation lies on a node, as closely as a sample of so many tells (4.5 standard deviations).
+#[track_caller]
+pub(crate) fn assert_share(observation: &Value, node: u64, wanted: f64) {
+    assert_proven(observation);
+    let pages = pages(observation);
+    // The kernel did as it was told; no other way had to be found.
+    let notes = &observation["placement"]["notes"];
+    assert!(notes.as_array().is_some_and(Vec::is_empty), "{notes}");
+    let all = pages.values().sum::<u64>() as f64;
+    let there = pages.get(&node).copied().unwrap_or(0) as f64 / all;
+    let tolerance = 4.5 * (wanted * (1.0 - wanted) / all).sqrt();
+    assert!((there - wanted).abs() <= tolerance, "node {node}, {wanted}: {}", observation["placement"]);
+}

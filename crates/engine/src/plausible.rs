@@ -1,0 +1,194 @@
+//! Whether a rate of memory can be: held against the theoretical peak of the nodes it came from. Pure.
+
+use tiermark_model::{
+    IdSet, Labels, Machine, Metric, Observation, ReasonCode, RegionSetup, Role, Setup, Step, Unit, Verdict,
+};
+
+use crate::admit::nearest_memory_node;
+
+/// A bandwidth this far above the theoretical peak is an error of ours (or the peak is wrong); less is rounding of MT/s.
+const PEAK_SLACK: f64 = 1.02;
+/// Where no label says that memory answers, it does beyond so many times the caches in reach: as the probes size their buffers.
+const BEYOND_CACHES: u64 = 4;
+/// Cells of a matrix are of memory by what they are called; where little of it is free they are at least this many times the caches.
+const BEYOND_CACHES_CELL: u64 = 2;
+
+/// Bytes a second that streams moved: the value of a bandwidth, or of the load beside a latency.
+pub(crate) fn rate(step: &Step, seen: &Observation) -> Option<f64> {
+    if step.metric == Metric::Bandwidth {
+        return seen.value;
+    }
+    let rates: Vec<f64> =
+        seen.parts.iter().filter(|part| part.unit == Unit::BytesPerSecond).filter_map(|part| part.value).collect();
+    (!rates.is_empty()).then(|| rates.iter().sum())
+}
+
+/// Holds a rate of memory against the theoretical peak of its nodes, whoever asks them: what comes over a link is no faster than
+/// what it comes from. A guest's memory modules may be made up, and lines of zeros need not cross the channels whole: there it
+/// casts doubt, no more.
+pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Verdict) {
+    if !of_memory(step, machine) {
+        return;
+    }
+    let nodes = nodes(&step.setup, machine);
+    let whole = machine.theoretical_peak.as_ref().map(|peak| peak.bytes_per_second);
+    // Without nodes it is the machine's.
+    let peak = if nodes.is_empty() { whole } else { machine.memory_peak(&nodes) };
+    let Some(peak) = peak.filter(|peak| rate > peak * PEAK_SLACK) else { return };
+    let of = if nodes.is_empty() || Some(peak) == whole { String::new() } else { format!(" of node {nodes}") };
+    let text = format!("{:.1} GB/s is above the theoretical peak{of}, {:.1} GB/s", rate / 1e9, peak / 1e9);
+    if machine.system.hypervisor.is_some() || step.labels.get(Labels::DATA).is_some() {
+        verdict.suspect(ReasonCode::Implausible, text);
+    } else {
+        verdict.invalid(ReasonCode::Implausible, text);
+    }
+}
+
+/// Whether memory answers, and no cache.
+fn of_memory(step: &Step, machine: &Machine) -> bool {
+    if let Some(tier) = step.labels.get(Labels::TIER) {
+        return tier.starts_with("DRAM") || tier.starts_with("far ");
+    }
+    let streams = streams(&step.setup);
+    let caches = machine.reachable_cache_bytes(&streams.iter().map(|(cpu, _)| *cpu).collect());
+    let bytes: u64 = streams.iter().map(|(_, region)| region.bytes.0).sum();
+    let cell = step.labels.is(Labels::PURPOSE, "matrix");
+    caches > 0 && bytes >= caches * if cell { BEYOND_CACHES_CELL } else { BEYOND_CACHES }
+}
+
+/// Threads that move bytes, each with its region.
+fn streams(setup: &Setup) -> Vec<(u32, &RegionSetup)> {
+    let moves = |role: &Role| matches!(role, Role::Stream { .. } | Role::Load { .. });
+    let threads = setup.threads.iter().filter(|thread| moves(&thread.role));
+    threads.filter_map(|thread| Some((thread.cpu, setup.regions.get(thread.region)?))).collect()
+}
+
+/// The nodes that the streams' memory is on: those named, or each thread's own.
+fn nodes(setup: &Setup, machine: &Machine) -> IdSet {
+    let of = |(cpu, region): (u32, &RegionSetup)| -> IdSet {
+        let own = || nearest_memory_node(cpu, machine).into_iter().collect();
+        if region.nodes.is_empty() { own() } else { region.nodes.clone() }
+    };
+    streams(setup).into_iter().map(of).fold(IdSet::new(), |all, nodes| all.union(&nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{
+        Bytes, Cache, CacheKind, Cpu, Dimm, Grade, KernelId, Layout, MIB, MemPolicy, Node, PageKind, StopRule, System,
+        TheoreticalPeak, ThreadSetup,
+    };
+
+    /// Two nodes of one cpu and four channels of 10 GB/s each, and a node without cpus; 1 MiB of cache for each cpu.
+    fn server() -> Machine {
+        let node = |id: u32, cpus: &[u32]| Node {
+            id,
+            cpus: cpus.iter().copied().collect(),
+            memory_bytes: Some(64 << 30),
+            ..Node::default()
+        };
+        let cache = |cpu: u32| Cache {
+            level: 2,
+            kind: CacheKind::Unified,
+            bytes: Some(MIB),
+            line_bytes: Some(64),
+            ways: None,
+            sets: None,
+            cpus: [cpu].into_iter().collect(),
+        };
+        let cpu = |id: u32| Cpu { id, node: Some(id), core: id, socket: id, ..Cpu::default() };
+        let dimm =
+            Dimm { populated: true, bytes: Some(16 << 30), configured_transfers: Some(1.25e9), ..Dimm::default() };
+        Machine {
+            cpus: vec![cpu(0), cpu(1)],
+            caches: vec![cache(0), cache(1)],
+            nodes: vec![node(0, &[0]), node(1, &[1]), node(2, &[])],
+            allowed_nodes: [0, 1, 2].into_iter().collect(),
+            dimms: vec![dimm; 8],
+            theoretical_peak: Some(TheoreticalPeak { bytes_per_second: 80e9, how: String::new() }),
+            ..Machine::default()
+        }
+    }
+
+    /// Each cpu streams through so much of some nodes.
+    fn step(labels: Labels, cpus: &[u32], nodes: &[u32], each: u64) -> Step {
+        let region = RegionSetup {
+            bytes: Bytes(each),
+            policy: MemPolicy::Bind,
+            nodes: nodes.iter().copied().collect(),
+            page: PageKind::Thp,
+            layout: Layout::Data,
+        };
+        let role = Role::Stream { kernel: KernelId("read/avx2".into()), rivals: Vec::new() };
+        let threads = cpus.iter().enumerate().map(|(i, cpu)| ThreadSetup::new(*cpu, role.clone(), i)).collect();
+        Step {
+            id: "a".into(),
+            phase: 0,
+            labels,
+            metric: Metric::Bandwidth,
+            setup: Setup { regions: vec![region; cpus.len()], threads, seed: 0 },
+            stop: StopRule { precision: 0.01, shots: 1, min_allocations: 1, max_allocations: 1, shot_seconds: 0.01 },
+        }
+    }
+
+    fn grade(step: &Step, gbs: f64, machine: &Machine) -> Grade {
+        let mut verdict = Verdict::trusted();
+        judge(step, gbs * 1e9, machine, &mut verdict);
+        verdict.grade
+    }
+
+    #[test]
+    fn a_cell_is_no_faster_than_the_memory_it_reads() {
+        let cell = || Labels::new().text(Labels::PURPOSE, "matrix");
+        let server = server();
+        for (nodes, most) in [(&[0u32][..], 40.0), (&[1], 40.0), (&[0, 1], 80.0)] {
+            let cell = step(cell(), &[0], nodes, 64 * MIB);
+            assert_eq!(grade(&cell, most * 1.01, &server), Grade::Trusted, "{nodes:?}");
+            assert_eq!(grade(&cell, most * 1.03, &server), Grade::Invalid, "{nodes:?}");
+        }
+        let own = step(cell(), &[0, 1], &[], 64 * MIB);
+        assert_eq!((grade(&own, 79.0, &server), grade(&own, 83.0, &server)), (Grade::Trusted, Grade::Invalid));
+        // Nobody knows what memory without cpus gives; small cells lie in the caches.
+        assert_eq!(grade(&step(cell(), &[0], &[2], 64 * MIB), 500.0, &server), Grade::Trusted);
+        assert_eq!(grade(&step(cell(), &[0], &[0], MIB), 500.0, &server), Grade::Trusted);
+        assert_eq!(grade(&step(cell(), &[0], &[0], 2 * MIB), 500.0, &server), Grade::Invalid);
+    }
+
+    #[test]
+    fn whatever_is_larger_than_the_caches_is_held_against_the_peak() {
+        let server = server();
+        let plain = |each| step(Labels::new().text(Labels::PURPOSE, "scaling"), &[0], &[0], each);
+        assert_eq!(grade(&plain(4 * MIB), 60.0, &server), Grade::Invalid);
+        assert_eq!(grade(&plain(2 * MIB), 60.0, &server), Grade::Trusted, "half of it may be hits");
+        let rung = |tier: &str| step(Labels::new().text(Labels::TIER, tier), &[0], &[0], 64 * MIB);
+        assert_eq!(grade(&rung("DRAM"), 60.0, &server), Grade::Invalid);
+        assert_eq!(grade(&rung("DRAM node 1"), 60.0, &server), Grade::Invalid);
+        assert_eq!(grade(&rung("L3"), 60.0, &server), Grade::Trusted);
+    }
+
+    #[test]
+    fn guests_and_zeros_are_doubted_not_denied() {
+        let rung = step(Labels::new().text(Labels::TIER, "DRAM"), &[0], &[0], 64 * MIB);
+        let guest = Machine { system: System { hypervisor: Some("KVM".into()), ..System::default() }, ..server() };
+        assert_eq!(grade(&rung, 60.0, &guest), Grade::Suspect, "a guest's modules may be made up");
+        let zeros = Step { labels: rung.labels.clone().text(Labels::DATA, "zeros"), ..rung };
+        assert_eq!(grade(&zeros, 60.0, &server()), Grade::Suspect);
+    }
+
+    #[test]
+    fn the_load_beside_a_latency_is_a_rate_too() {
+        let mut point = step(Labels::new(), &[0], &[0], 64 * MIB);
+        point.metric = Metric::Latency;
+        let mut cell = crate::cell::Cell::new(point.clone())
+            .observe(crate::Lab { machine: &Machine::default(), bench: &tiermark_model::Bench::default() });
+        assert_eq!(rate(&point, &cell), None);
+        let part = |unit, value| tiermark_model::Part { name: "load".into(), unit, value, min: None, max: None };
+        cell.parts = vec![
+            part(Unit::BytesPerSecond, Some(5e9)),
+            part(Unit::Ns, Some(3.0)),
+            part(Unit::BytesPerSecond, Some(2e9)),
+        ];
+        assert_eq!(rate(&point, &cell), Some(7e9));
+    }
+}

@@ -1,0 +1,81 @@
+//! What the memory of some nodes can give at most, from what their modules say.
+
+use crate::idset::IdSet;
+use crate::machine::{Dimm, Machine, Node};
+
+/// Nodes whose sizes are this near hold as many of the same modules: the kernel keeps a few percent of each from the start.
+const ALIKE: f64 = 0.9;
+/// Bytes a transfer of a channel, whose two halves some modules have apart.
+const CHANNEL_BYTES: f64 = 8.0;
+
+impl Machine {
+    /// Bytes a second that the memory of some nodes can give at most: their part of the theoretical peak where modules lie
+    /// evenly over the nodes, else that of the whole machine, which no node exceeds.
+    ///
+    /// `None` where the machine's is not known, or for nodes without cpus: their memory is not among the modules of the board.
+    pub fn memory_peak(&self, nodes: &IdSet) -> Option<f64> {
+        let whole = self.theoretical_peak.as_ref()?.bytes_per_second;
+        let with_memory = |node: &&Node| node.memory_bytes.is_some_and(|bytes| bytes > 0);
+        let own: Vec<&Node> = self.nodes.iter().filter(with_memory).filter(|node| !node.cpus.is_empty()).collect();
+        let named = self.nodes.iter().filter(with_memory).filter(|node| nodes.contains(node.id));
+        let named: Vec<&Node> = named.collect();
+        if named.is_empty() || named.iter().any(|node| node.cpus.is_empty()) {
+            return None;
+        }
+        let even = is_even(&own, &self.dimms, whole);
+        Some(if even { whole / own.len() as f64 * named.len() as f64 } else { whole })
+    }
+}
+
+/// Whether every node has as many channels as any other: nodes of one size, modules of one kind, as many of them on each channel.
+fn is_even(nodes: &[&Node], dimms: &[Dimm], whole: f64) -> bool {
+    let sizes = || nodes.iter().filter_map(|node| node.memory_bytes);
+    let (least, most) = (sizes().min().unwrap_or(0) as f64, sizes().max().unwrap_or(0) as f64);
+    let modules: Vec<&Dimm> = dimms.iter().filter(|dimm| dimm.populated).collect();
+    let Some(first) = modules.first() else { return false };
+    let speed = |dimm: &Dimm| dimm.configured_transfers.or(dimm.rated_transfers);
+    let same = |dimm: &&Dimm| dimm.bytes == first.bytes && dimm.kind == first.kind && speed(dimm) == speed(first);
+    let Some(channel) = speed(first).map(|transfers| transfers * CHANNEL_BYTES) else { return false };
+    let channels = (whole / channel).round().max(1.0) as usize;
+    least >= ALIKE * most && modules.iter().all(same) && modules.len() % channels == 0 && channels % nodes.len() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::TheoreticalPeak;
+
+    /// Two nodes with cpus and one without, and so many modules and channels of 10 GB/s.
+    fn server(modules: usize, channels: usize) -> Machine {
+        let node = |id: u32, cpus: IdSet| Node { id, cpus, memory_bytes: Some(64 << 30), ..Node::default() };
+        let nodes = vec![node(0, [0].into_iter().collect()), node(1, [1].into_iter().collect()), node(2, IdSet::new())];
+        let dimm =
+            Dimm { populated: true, bytes: Some(16 << 30), configured_transfers: Some(1.25e9), ..Dimm::default() };
+        let peak = TheoreticalPeak { bytes_per_second: channels as f64 * 10e9, how: String::new() };
+        Machine { nodes, dimms: vec![dimm; modules], theoretical_peak: Some(peak), ..Machine::default() }
+    }
+
+    fn peak(machine: &Machine, nodes: &[u32]) -> Option<f64> {
+        machine.memory_peak(&nodes.iter().copied().collect()).map(|peak| peak / 1e9)
+    }
+
+    #[test]
+    fn a_node_has_its_part_of_even_modules() {
+        let even = server(8, 8);
+        assert_eq!((peak(&even, &[0]), peak(&even, &[1]), peak(&even, &[0, 1])), (Some(40.0), Some(40.0), Some(80.0)));
+        assert_eq!(peak(&server(16, 8), &[1]), Some(40.0), "two modules a channel");
+        assert_eq!((peak(&even, &[2]), peak(&even, &[0, 2]), peak(&even, &[])), (None, None, None));
+        assert_eq!(peak(&Machine { theoretical_peak: None, ..even }, &[0]), None);
+    }
+
+    #[test]
+    fn uneven_modules_bound_a_node_by_the_whole() {
+        assert_eq!(peak(&server(16, 12), &[0]), Some(120.0), "one node may have two a channel, the other one");
+        let mut mixed = server(8, 8);
+        mixed.dimms[3].bytes = Some(32 << 30);
+        assert_eq!(peak(&mixed, &[0]), Some(80.0));
+        let mut lopsided = server(8, 8);
+        lopsided.nodes[1].memory_bytes = Some(16 << 30);
+        assert_eq!(peak(&lopsided, &[0]), Some(80.0));
+    }
+}

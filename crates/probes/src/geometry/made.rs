@@ -1,0 +1,39 @@
+//! Observations made up for tests.
+
+use tiermark_model::{ChainLayout, Disturbance, Labels, Metric, Observation, Unit, Verdict};
+
+/// A number with labels, and nothing that speaks against it.
+pub(super) fn observation(step: &str, labels: Labels, value: f64) -> Observation {
+    Observation {
+        step: step.to_owned(),
+        labels,
+        metric: Metric::Latency,
+        unit: Unit::Ns,
+        value: Some(value),
+        interval: None,
+        min: None,
+        max: None,
+        spread_within: None,
+        spread_between: None,
+        samples: Vec::new(),
+        allocations: 3,
+        disturbance: Disturbance::default(),
+        tail: None,
+        placement: None,
+        core_hz: None,
+        core_hz_spread: None,
+        parts: Vec::new(),
+        rivals: Vec::new(),
+        overhead_share: None,
+        started_seconds: 0.0,
+        seconds: 0.0,
+        verdict: Verdict::trusted(),
+        refusal: None,
+    }
+}
+
+/// A chase through so many bytes.
+pub(super) fn chase(purpose: &str, layout: ChainLayout, bytes: u64, ns: f64) -> Observation {
+    let labels = Labels::new().text(Labels::PURPOSE, purpose).text(Labels::LAYOUT, layout).whole(Labels::SIZE, bytes);
+    observation(&format!("{purpose}/{layout}/{bytes}"), labels.text(Labels::CPUS, 1), ns)
+}
