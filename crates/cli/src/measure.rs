@@ -154,7 +154,11 @@ fn farthest(cpus: &IdSet, machine: &Machine) -> Result<NodeId, Refusal> {
     let far = machine.nodes.iter().filter(usable);
     let far = far.max_by_key(|n| distances.and_then(|d| d.get(&n.id)).copied().unwrap_or_default());
     far.map(|n| n.id).ok_or_else(|| {
-        Refusal::new("memory of a far node", "this machine has one node with memory", "leave --mem-node out")
+        Refusal::new(
+            "memory of a far node",
+            "this machine has one node with memory",
+            "name a node, or leave --mem-node out",
+        )
     })
 }
 

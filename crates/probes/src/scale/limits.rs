@@ -5,7 +5,7 @@ use std::fmt;
 use tiermark_model::{Finding, Labels, Machine, Observation, Unit, Verdict, format_gbs, format_ns};
 use tiermark_stats::{Curve, XScale, knee};
 
-use crate::ladder::with_purpose;
+use crate::ladder::{product, unless_too_wide, with_purpose};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
@@ -216,7 +216,9 @@ impl Ramp<'_> {
         let lines = rate * ns * 1e-9 / LINE;
         let note =
             format!("one core: {} GB/s x {} ns / 64 bytes, prefetches included", format_gbs(rate), format_ns(ns));
-        Some(self.finding("scale.in_flight", Some(lines), Unit::Count, &[*self.seen.first()?, latency], note))
+        let single = *self.seen.first()?;
+        let found = self.finding("scale.in_flight", Some(lines), Unit::Count, &[single, latency], note);
+        Some(unless_too_wide(found, rate * ns, product(single, latency)))
     }
 
     /// How many threads it takes: the bend of the ramp, or, with few points, the fewest that reach its level.
