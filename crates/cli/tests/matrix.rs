@@ -168,3 +168,70 @@ fn the_placement_experiment_has_its_shape() {
     }
     assert!(found.iter().any(|f| f["metric"] == "mixed.against_local" && f["value"].is_number()));
 }
+
+/// Rates of the threads of node 0 in a run of the placement experiment, GB/s: by operation and policy, and by part.
+fn placements(more: &[&str]) -> impl Fn(&str, &str) -> f64 + use<> {
+    let server = "synth:sockets=2,cores=10,smt=2,mem=64G";
+    let arguments = ["run", "placement-matrix", "--simulate", server, "--json=-", "--no-save", "--sim-noise=0.01"];
+    let run = User::new().run(&[&arguments[..], more].concat()).expect(0).json();
+    let found = common::findings(&run);
+    move |op: &str, place: &str| {
+        let (policy, node, part) = match place {
+            "local" => (None, Some(0), None),
+            "remote" => (None, Some(1), None),
+            "interleave" => (Some("interleave"), None, None),
+            "mixed" => (Some("mixed"), Some(1), None),
+            half => (Some("mixed"), Some(1), half.strip_prefix("mixed ")),
+        };
+        let metric = if part.is_some() { "bandwidth.part" } else { "bandwidth" };
+        let is = |f: &&serde_json::Value| {
+            let labels = &f["labels"];
+            f["metric"] == metric
+                && labels["from"] == "node:0"
+                && labels["op"] == op
+                && labels["policy"].as_str() == policy
+                && labels["node"].as_u64() == node
+                && labels["part"].as_str() == part
+        };
+        let value = found.iter().find(is).and_then(|f| f["value"].as_f64());
+        value.unwrap_or_else(|| panic!("no {op} {place}")) / 1e9
+    }
+}
+
+/// Ten cores with two threads each, memory that their reads just fill, and a quarter of that across the link: the published server's
+/// proportions, and its shape.
+#[test]
+fn the_placement_experiment_has_the_published_shape_under_noise() {
+    for seed in 1..=5 {
+        let rate = placements(&["--sim-memory=225", "--sim-link=52", &format!("--seed={seed}")]);
+        let [local, remote, mixed, spread] =
+            ["local", "remote", "mixed", "interleave"].map(|place| rate("read", place));
+        assert!((remote / 52.0 - 1.0).abs() < 0.02, "seed {seed}: the link holds remote reads, {remote}");
+        assert!(remote < spread && spread < mixed && mixed < local, "seed {seed}: {remote} {spread} {mixed} {local}");
+        // The local half has all that it had; the remote half has what the link carries.
+        assert!((rate("read", "mixed remote") / 52.0 - 1.0).abs() < 0.03, "seed {seed}");
+        assert!((rate("read", "mixed local") / local - 0.5).abs() < 0.03, "seed {seed}");
+        let [local, remote, mixed] = ["local", "remote", "mixed"].map(|place| rate("write.cached", place));
+        // Stores read a line before they write it: local memory is full, and a second one helps.
+        assert!(remote < local && (1.05..1.5).contains(&(mixed / local)), "seed {seed}: {remote} {local} {mixed}");
+        assert!(rate("write.cached", "mixed local") > 0.5 * local, "seed {seed}");
+        assert!(rate("write.cached", "mixed remote") < remote, "seed {seed}");
+        let random = ["local", "remote", "mixed"].map(|place| rate("read.random8", place));
+        assert!(random[1] < random[2] && random[2] < random[0], "seed {seed}: {random:?}");
+        assert!(rate("write.random8", "remote") < rate("write.random8", "local"), "seed {seed}");
+        for (op, of) in [("read.random8", "read"), ("write.random8", "write.cached")] {
+            assert!(rate(op, "local") < rate(of, "local") / 8.0, "seed {seed}: {op}");
+        }
+    }
+}
+
+/// The shape is that of the ceilings: with memory to spare a second one helps no stores, and with little of it even reads.
+#[test]
+fn other_ceilings_give_the_placement_experiment_another_shape() {
+    let rich = placements(&["--sim-memory=600", "--sim-link=52"]);
+    assert!(rich("write.cached", "mixed") < 0.95 * rich("write.cached", "local"));
+    let poor = placements(&["--sim-memory=90", "--sim-link=52"]);
+    assert!(poor("read", "mixed") > 1.05 * poor("read", "local"));
+    let wide = placements(&["--sim-memory=225", "--sim-link=400"]);
+    assert!(wide("read", "remote") > 1.5 * 52.0, "nothing but the distance holds these back");
+}

@@ -125,6 +125,7 @@ fn link_saturation_finds_the_link() {
             "--simulate",
             tree,
             &format!("--sim-link={link}"),
+            "--sim-noise=0.01",
             &seed,
             "--no-save",
             "--json=-",

@@ -180,6 +180,25 @@ fn mixed_threads_have_whole_memories() {
 }
 
 #[test]
+fn the_share_of_a_mixed_crew_is_what_its_threads_come_to() {
+    let machine = two_sockets();
+    let params = json!({"policies": ["mixed"], "mixed": [50, 40], "ops": ["read"], "threads": [3], "cpu_nodes": "0"});
+    let plan = plan(&machine, Effort::Standard, params);
+    // Both shares put one of three threads on remote memory: one step, and a third.
+    assert_eq!(plan.steps.len(), 1, "{:?}", plan.steps.iter().map(|s| &s.id).collect::<Vec<_>>());
+    assert_eq!(plan.steps[0].labels.number(Labels::REMOTE), Some(33));
+}
+
+#[test]
+fn a_policy_that_comes_to_nothing_is_told_beside_other_refusals() {
+    // One thread cannot be on two memories, and the refusal of a node must not hide that.
+    let params = json!({"policies": ["bind", "mixed"], "threads": ["one"], "targets": "0,1,7", "ops": ["read"]});
+    let plan = plan(&two_sockets(), Effort::Quick, params);
+    let what: Vec<&str> = plan.refused.iter().map(|r| r.what.as_str()).collect();
+    assert!(what.len() == 2 && what.contains(&"policy mixed"), "{what:?}");
+}
+
+#[test]
 fn the_largest_machine_is_planned() {
     let machine = Synth::largest().machine().unwrap();
     let plan = plan(&machine, Effort::Standard, Value::Null);

@@ -72,25 +72,30 @@ pub(crate) fn knee_of(points: &[Point]) -> Option<Point> {
     (found.distance >= MARKED).then(|| rising[found.index])
 }
 
-/// Pauses that would tell most: beside the knee, and in the widest gaps. At most as many as `room`.
+/// Pauses that would tell most: near the knee, and in the widest gaps. At most as many as `room`.
 pub(super) fn next(points: &[Point], room: usize) -> Vec<u32> {
     let ordered = by_pressure(points);
     let width = ordered.iter().map(|p| p.rate).fold(0.0, f64::max);
     let (low, high) = ordered.iter().fold((f64::MAX, 0.0f64), |(l, h), p| (l.min(p.latency), h.max(p.latency)));
     // A curve that stays level is looked at in steps of bandwidth alone.
     let height = (high - low).max(0.2 * low);
-    let knee = knee_of(points);
+    let knee = knee_of(points).and_then(|knee| ordered.iter().position(|p| p.pause == knee.pause));
     let mut gaps: Vec<(f64, Point, Point)> = Vec::new();
-    for pair in ordered.windows(2) {
+    for (index, pair) in ordered.windows(2).enumerate() {
         let (a, b) = (pair[0], pair[1]);
         let (dx, dy) = ((b.rate - a.rate).abs() / width, (b.latency - a.latency).abs() / height);
         // Towards no load latency may step without any bandwidth between: that is lost cache, which no pause resolves.
         if dx <= NEAR && (dy <= NEAR || a.pause.is_none()) {
             continue;
         }
-        let beside = knee.is_some_and(|k| k.pause == a.pause || k.pause == b.pause) && dx > NEAR;
-        // Gaps beside the knee come first, the widest of each kind before the others.
-        gaps.push((dx.hypot(dy) + if beside { 2.0 } else { 0.0 }, a, b));
+        // Gaps beside the knee come first, then those one further on: noise may have named a neighbour of the knee, and behind it lies
+        // the gap that is still wide. No gap is wider than the curve.
+        let rank = match knee.map(|at| if index < at { at - 1 - index } else { index - at }) {
+            Some(0) if dx > NEAR => 4.0,
+            Some(1) if dx > NEAR => 2.0,
+            _ => 0.0,
+        };
+        gaps.push((dx.hypot(dy) + rank, a, b));
     }
     gaps.sort_by(|a, b| b.0.total_cmp(&a.0));
     let (early, dozen, late) = AT_ONCE;

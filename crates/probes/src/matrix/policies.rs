@@ -35,7 +35,7 @@ impl Planner<'_> {
             if !self.wants(policy) {
                 continue;
             }
-            let before = plan.steps.len();
+            let mut tried = false;
             let groups = if policy == Policy::Mixed { self.groups.clone() } else { self.policy_groups() };
             for group in &groups {
                 for op in self.policy_ops() {
@@ -46,12 +46,12 @@ impl Planner<'_> {
                             Policy::Weighted => self.weighted(spot),
                             Policy::Mixed | Policy::Bind => self.mixed(spot),
                         };
+                        tried |= !steps.is_empty();
                         keep(plan, steps);
                     }
                 }
             }
-            let nothing = plan.steps.len() == before && plan.refused.is_empty();
-            if nothing && self.named(policy) {
+            if !tried && self.named(policy) {
                 let what = format!("policy {policy:?}").to_lowercase();
                 let why =
                     format!("it takes memory of two nodes and the cpus to use it; nodes in scope: {}", self.targets);
@@ -206,7 +206,9 @@ impl Planner<'_> {
                 let is_remote = |thread: usize| remote_threads(thread + 1, *share) > remote_threads(thread, *share);
                 // With too few threads for the share, one of the two groups would be empty.
                 if (0..threads).any(is_remote) && !(0..threads).all(is_remote) {
-                    steps.push(self.mix(spot, local, remote, *share, &is_remote));
+                    // What the threads come to, which may be less than was asked: a third of three for a half.
+                    let share = (100 * remote_threads(threads, *share) + threads / 2) / threads;
+                    steps.push(self.mix(spot, local, remote, share, &is_remote));
                 }
             }
         }
@@ -218,11 +220,19 @@ impl Planner<'_> {
         spot: Spot<'_>,
         local: NodeId,
         remote: NodeId,
-        share: u8,
+        share: usize,
         is_remote: &dyn Fn(usize) -> bool,
     ) -> Result<Step, Refusal> {
-        let size = self.size(&spot.crew.cpus, local)?.min(self.size(&spot.crew.cpus, remote)?);
         let machine = self.lab.machine;
+        // Every home gives memory, and not only the first.
+        let homes = spot.crew.cpus.iter().filter_map(|cpu| nearest_memory_node(*cpu, machine));
+        let sizes: Result<Vec<Bytes>, Refusal> = homes
+            .chain([local, remote])
+            .collect::<IdSet>()
+            .iter()
+            .map(|node| self.size(&spot.crew.cpus, node))
+            .collect();
+        let size = sizes?.into_iter().min().unwrap_or_default();
         let place = |thread: usize| {
             if is_remote(thread) {
                 return Place { part: "remote", ..Place::on(remote) };
@@ -232,7 +242,7 @@ impl Planner<'_> {
             Place { part: "local", ..Place::on(own.unwrap_or(local)) }
         };
         let labels = Labels::new().text(Labels::POLICY, "mixed").whole(Labels::NODE, u64::from(remote));
-        let labels = labels.whole(Labels::REMOTE, u64::from(share));
+        let labels = labels.whole(Labels::REMOTE, share as u64);
         self.stream(spot, &format!("node{remote}/{share}%"), size, labels, &place)
     }
 

@@ -130,11 +130,16 @@ fn middle(one: (u32, u32), other: (u32, u32)) -> Option<(u32, u32)> {
 
 /// A share in smallest numbers.
 fn reduced(home: u32, far: u32) -> (u32, u32) {
-    let (mut a, mut b) = (home, far);
+    let common = divisor(home, far).max(1);
+    (home / common, far / common)
+}
+
+/// The greatest common divisor.
+fn divisor(mut a: u32, mut b: u32) -> u32 {
     while b > 0 {
         (a, b) = (b, a % b);
     }
-    (home / a.max(1), far / a.max(1))
+    a
 }
 
 /// Weights in proportion to what each node gave alone, in small numbers.
@@ -149,7 +154,11 @@ pub(super) fn proportional(rates: &[(NodeId, f64)]) -> Option<Weights> {
         weights(scale).zip(rates).all(|((_, w), (_, rate))| (w / (rate / least * scale) - 1.0).abs() < 0.05)
     };
     let scale = [1.0, 2.0, 3.0].into_iter().find(|scale| close(*scale)).unwrap_or(3.0);
-    (rates.len() > 1).then(|| Weights(weights(scale).map(|(node, weight)| (node, weight as u32)).collect()))
+    let weights: Vec<(NodeId, u32)> = weights(scale).map(|(node, weight)| (node, weight as u32)).collect();
+    // In smallest numbers: three pages for three are one for one, which the sweep has already.
+    let common = weights.iter().fold(0, |common, (_, weight)| divisor(common, *weight)).max(1);
+    let weights = weights.into_iter().map(|(node, weight)| (node, weight / common)).collect();
+    (rates.len() > 1).then_some(Weights(weights))
 }
 
 #[cfg(test)]
@@ -222,6 +231,8 @@ mod tests {
         assert_eq!(weights(&[(0, 200.0), (2, 50.0)]).as_deref(), Some("0:4,2:1"));
         assert_eq!(weights(&[(0, 150.0), (1, 100.0), (2, 50.0)]).as_deref(), Some("0:3,1:2,2:1"));
         assert_eq!(weights(&[(0, 150.0), (1, 100.0)]).as_deref(), Some("0:3,1:2"));
+        // Nearly alike is alike, and not another point of the sweep.
+        assert_eq!(weights(&[(0, 110.0), (1, 100.0)]).as_deref(), Some("0:1,1:1"));
         assert_eq!(weights(&[(0, 150.0)]), None);
         assert_eq!(weights(&[(0, 150.0), (1, 0.0)]), None);
     }
