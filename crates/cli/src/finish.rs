@@ -78,6 +78,10 @@ pub(crate) fn finish(
             complain(&refusal.to_string());
             Ok(Exit::Refused)
         }
+        Failure::Mistakes(mistakes) => {
+            mistakes.iter().for_each(|mistake| complain(mistake));
+            Ok(Exit::Usage)
+        }
         Failure::Exit(exit, text) => {
             complain(&text);
             Ok(exit)

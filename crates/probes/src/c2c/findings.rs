@@ -7,6 +7,7 @@ use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::{Finding, Grade, Labels, Observation, Part, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
 
 use super::pairs::{Class, count};
+use super::remark;
 use crate::ladder::{derived, finding, overhead_note, quotient, unless_too_wide, with_purpose};
 use crate::steps::scope_cpus;
 
@@ -27,6 +28,7 @@ const LEAST: usize = 6;
 pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
     let all = scope_cpus(&request.scope, lab.machine).map(|cpus| count(lab.machine, &cpus)).unwrap_or_default();
     let mut findings = relations(observations, &all);
+    remark::on_relations(&mut findings, lab.machine.system.hypervisor.is_some());
     findings.extend(asymmetries(observations));
     findings.extend(homes(observations, lab));
     for (purpose, metric) in [("op", "c2c.op"), ("transfer", "c2c.transfer"), ("contention", "c2c.contention")] {
