@@ -29,7 +29,7 @@ fn kernels() -> Vec<KernelInfo> {
 }
 
 fn request(probe: &str, effort: Effort, seed: u64, params: serde_json::Value) -> Request {
-    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params }
+    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params, part: None }
 }
 
 fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
