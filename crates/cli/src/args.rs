@@ -115,7 +115,9 @@ Examples:
   tiermark plan show numa-latency
   tiermark run numa-latency --dry-run
   tiermark plan show hierarchy --toml > mine.toml; tiermark plan check mine.toml; tiermark run mine.toml
-Options given here hold for every experiment that does not set its own.";
+Options given here hold for every experiment that does not set its own; --max-time is for all of them together, shared out as
+they are expected to take. A part that the machine lacks (another node, say) is refused and the rest runs: exit code 5, with
+--allow-partial 0.";
 
 const C2C_EXAMPLES: &str = "\
 Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
@@ -244,7 +246,9 @@ pub(crate) enum PlanCommand {
         #[arg(long)]
         toml: bool,
     },
-    /// Look for mistakes in a plan file
+    /// List the keys of a plan file, with what they take
+    Keys,
+    /// Look for mistakes in a plan file, and for what this machine lacks
     Check {
         /// A TOML file or a built-in plan
         plan: String,

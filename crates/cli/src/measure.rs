@@ -114,6 +114,15 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
     if let Some(seconds) = place.max_time.filter(|_| job.share_time) {
         plans = self::plans(&shared(&plans, seconds), host.as_ref())?;
     }
+    if job.share_time {
+        for (request, plan) in &mut plans {
+            // The plan names a node that is not here.
+            let named = request.scope.mem_node.is_some();
+            if let (Err(refusal), true) = (plan, named) {
+                *refusal = of_a_plan(refusal.clone(), place);
+            }
+        }
+    }
     if place.dry_run {
         return dry::run(&plans, host.machine(), job.simulation.simulate.as_deref(), job.args);
     }
@@ -169,7 +178,11 @@ fn farthest(cpus: &IdSet, machine: &Machine) -> Result<NodeId, Refusal> {
     let far = machine.nodes.iter().filter(usable);
     let far = far.max_by_key(|n| distances.and_then(|d| d.get(&n.id)).copied().unwrap_or_default());
     far.map(|n| n.id).ok_or_else(|| {
-        Refusal::new("memory of a far node", "this machine has one node with memory", "leave --mem-node out")
+        Refusal::new(
+            "memory of a far node",
+            "this machine has one node with memory",
+            "name a node, or leave --mem-node out",
+        )
     })
 }
 
@@ -183,6 +196,22 @@ fn shared(plans: &[Planned], seconds: f64) -> Vec<Asked> {
         (request, plan.as_ref().err().cloned())
     };
     plans.iter().map(share).collect()
+}
+
+/// A refusal as one of a part of a plan: a cure that is an option only helps whoever gave that option.
+pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
+    let options = [
+        ("--cpus", given.cpus.is_some()),
+        ("--mem-node", given.mem_node.is_some()),
+        ("--page", given.page.is_some()),
+        ("--max-mem", given.max_mem.is_some()),
+    ];
+    let cited = |own: bool| options.iter().any(|(option, given)| *given == own && refusal.cure.contains(option));
+    if !cited(false) || cited(true) {
+        return refusal;
+    }
+    let cure = "this part of the plan does not apply here; --allow-partial accepts that".to_owned();
+    Refusal { cure, ..refusal }
 }
 
 /// A request with its plan, or with why it is refused as a whole.

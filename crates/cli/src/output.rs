@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     BrokenPipe,
     /// What was asked cannot be had here.
     Refused(Refusal),
+    /// Mistakes in what was given, a sentence each.
+    Mistakes(Vec<String>),
     /// One sentence, and the exit code that goes with it.
     Exit(Exit, String),
 }

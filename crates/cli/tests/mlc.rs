@@ -1,5 +1,7 @@
 //! The mlc-compatible layout, read back as parsers of such logs do: by block titles, columns and `name: number`.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
 mod common;
 
 use common::{User, document};

@@ -99,6 +99,11 @@ impl Cell {
         self.seconds += seconds;
     }
 
+    /// What one allocation took so far; `None` before the first.
+    pub(crate) fn seconds_an_allocation(&self) -> Option<f64> {
+        (self.allocations() > 0).then(|| self.seconds / f64::from(self.allocations()))
+    }
+
     /// What of a shot counts.
     pub(crate) fn roll(&self) -> &Roll {
         &self.roll

@@ -15,6 +15,9 @@ const CLEAN_SHARE: f64 = 0.5;
 /// Clock moves beyond this are said. Boost follows what the neighbours do, in steps of 25 to 100 MHz: a few of those, up to 5 %
 /// of a core's clock, are every shared machine's state, and show in the interval of whatever depends on the clock.
 const CLOCK_SPREAD: f64 = 0.05;
+/// A number whose interval reaches this share of it to either side is none: it may as well be half or half as much again, and
+/// what is computed from two of them is off by a factor.
+pub const TOO_WIDE: f64 = 0.5;
 
 /// Judges an observation of a step. `fault` is what broke, if something did.
 ///
@@ -97,10 +100,12 @@ fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     match &seen.interval {
         Some(interval) => {
             let half = (interval.high - interval.low) / 2.0 / value;
-            if half > wanted {
-                let (half, wanted) = told_apart(half, wanted);
-                let text = format!("interval ±{half}, wanted ±{wanted}{}", uneven(seen));
-                verdict.suspect(ReasonCode::Imprecise, text);
+            let (seen_half, wanted_half) = told_apart(half, wanted);
+            let text = || format!("interval ±{seen_half}, wanted ±{wanted_half}{}", uneven(seen));
+            if half >= TOO_WIDE {
+                verdict.invalid(ReasonCode::Imprecise, text());
+            } else if half > wanted {
+                verdict.suspect(ReasonCode::Imprecise, text());
             }
         }
         None => {
@@ -174,8 +179,8 @@ const DRIFT: f64 = 0.03;
 /// Says in every verdict when the first step measured, repeated last, came out different.
 pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) {
     let Some(drift) = drift.filter(|d| d.abs() > DRIFT) else { return };
-    // The same step that was repeated: the first that was measured, whatever its verdict.
-    let Some(first) = observations.iter().find(|o| o.refusal.is_none() && !o.samples.is_empty()) else { return };
+    // The same step that was repeated: the first that has a number.
+    let Some(first) = observations.iter().find(|o| o.value.is_some()) else { return };
     let explained = first.interval.zip(first.value).is_some_and(|(interval, value)| {
         let again = value * (1.0 + drift);
         (interval.low..=interval.high).contains(&again)
@@ -259,6 +264,23 @@ mod tests {
         assert_eq!(grade_after_drift(Some(0.02)), Grade::Trusted);
         assert_eq!(grade_after_drift(Some(-0.08)), Grade::Trusted, "92 is inside the interval: it is scatter");
         assert_eq!(grade_after_drift(Some(0.08)), Grade::Suspect);
+    }
+
+    #[test]
+    fn a_number_half_unknown_is_none() {
+        let verdict = |half: f64| {
+            let mut seen = observed(102.0, 33.0, 171.0);
+            seen.interval = Some(tiermark_model::Interval { low: 102.0 - half, high: 102.0 + half, level: 0.95 });
+            let lab = Lab { machine: &Machine::default(), bench: &Bench::default() };
+            judge(&step(Metric::Latency, Labels::new()), &seen, None, None, lab)
+        };
+        assert_eq!(verdict(0.5).grade, Grade::Trusted);
+        assert_eq!(verdict(50.0).grade, Grade::Suspect);
+        for half in [51.0, 69.0, 728.0] {
+            let verdict = verdict(half);
+            assert_eq!((verdict.grade, verdict.reasons[0].code), (Grade::Invalid, ReasonCode::Imprecise), "{half}");
+            assert!(verdict.reasons[0].text.starts_with("interval ±"), "{verdict:?}");
+        }
     }
 
     #[test]

@@ -46,13 +46,21 @@ pub fn run_experiment(
     let method = probe.about().method;
     sink.event(&Event::ExperimentStarted { request, method, plan: &plan });
     let deadline = host.now() + plan.max_seconds;
-    let (scatter, rng) = (plan.scatter, Rng::new(request.seed));
-    let mut run = Runner { host, sink, cells: Vec::new(), deadline, pending_seconds: 0.0, scatter, rng };
+    let mut run = Runner {
+        host,
+        sink,
+        cells: Vec::new(),
+        deadline,
+        by_the_user: request.scope.max_seconds.is_some(),
+        pending_seconds: 0.0,
+        scatter: plan.scatter,
+        rng: Rng::new(request.seed),
+    };
     let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
     for phase in phases {
         let (now, later): (Vec<&Step>, Vec<&Step>) =
             plan.steps.iter().filter(|s| s.phase >= phase).partition(|s| s.phase == phase);
-        run.pending_seconds = later.iter().map(|step| step.likely_seconds(scatter)).sum();
+        run.pending_seconds = later.iter().map(|step| step.likely_seconds(run.scatter)).sum();
         run.measure(now.into_iter().cloned().collect());
     }
     let mut plan = plan;
@@ -92,6 +100,8 @@ struct Runner<'a> {
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
     deadline: f64,
+    /// Whether the user set that limit, and means it.
+    by_the_user: bool,
     /// Expected of phases that have not begun.
     pending_seconds: f64,
     /// Of fresh allocations, as the plan reckons with it.
@@ -113,8 +123,11 @@ impl Runner<'_> {
     }
 
     /// Measures steps in rounds: one fresh allocation of every unsettled step a round, in a new random order each round,
-    /// so that slow changes of the machine spread over all of them.
+    /// so that slow changes of the machine spread over all of them. Where there is no time for all, the first round keeps the plan's
+    /// order, in which the headlines come first: chance must not decide what is missing.
     fn measure(&mut self, steps: Vec<Step>) {
+        let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
+        let mut headlines_first = expected > self.deadline - self.host.now();
         let first = self.cells.len();
         self.cells.extend(steps.into_iter().map(Cell::new));
         loop {
@@ -122,15 +135,31 @@ impl Runner<'_> {
             if order.is_empty() {
                 return;
             }
-            shuffle(&mut self.rng, &mut order);
+            if !std::mem::take(&mut headlines_first) {
+                shuffle(&mut self.rng, &mut order);
+            }
+            let mut visited = false;
             for index in order {
-                if self.over() {
-                    self.refuse_untouched(first);
-                    return;
+                if !self.over() && self.fits(index) {
+                    self.visit(index);
+                    visited = true;
                 }
-                self.visit(index);
+            }
+            if !visited || self.over() {
+                self.refuse_untouched(first);
+                return;
             }
         }
+    }
+
+    /// Whether one more allocation of a step can be expected to end in time, with the repetition of the first step still to come. The
+    /// very first is made in any case: a run is asked for a number.
+    fn fits(&self, index: usize) -> bool {
+        let again = self.cells.iter().find_map(Cell::seconds_an_allocation).unwrap_or_default();
+        let cell = &self.cells[index];
+        let expected = || cell.step.allocation_seconds() + cell.step.tournament_seconds();
+        let next = cell.seconds_an_allocation().unwrap_or_else(expected);
+        self.host.now() + next + again <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
     }
 
     /// One allocation of one step, with its event.
@@ -160,18 +189,27 @@ impl Runner<'_> {
     }
 
     fn refuse_untouched(&mut self, first: usize) {
-        let why = if self.host.stopped() { "the run was stopped" } else { "the time allowed was used up" };
+        let stopped = self.host.stopped();
         for cell in self.cells[first..].iter_mut().filter(|c| c.allocations() == 0 && c.refusal.is_none()) {
-            cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, "allow more with --max-time"));
+            let (why, cure) = match stopped {
+                true => ("the run was stopped", "let it run to its end"),
+                // The time goes to the numbers first: what is left out only makes a curve less dense.
+                false if cell.step.labels.is_point() => {
+                    ("the time allowed went to the numbers: the curve has a point less", "allow more with --max-time")
+                }
+                false => ("the time allowed was used up", "allow more with --max-time"),
+            };
+            cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, cure));
         }
     }
 
-    /// Measures the first settled step once more, last, and returns the relative change of its median.
+    /// Measures the first step that has a number once more, last, and returns the relative change of its median.
     fn drift(&mut self) -> Option<f64> {
-        if self.host.stopped() {
+        if self.host.stopped() || (self.by_the_user && self.host.now() >= self.deadline) {
             return None;
         }
-        let first = self.cells.iter().find(|c| c.refusal.is_none() && c.median().is_some())?;
+        // What is invalid, as where the shots scatter by half of their median, says nothing of the machine's drift.
+        let first = self.cells.iter().find(|c| c.observe(self.lab()).value.is_some())?;
         let before = first.median()?;
         let mut again = Cell::new(first.step.clone());
         again.winner.clone_from(&first.winner);

@@ -225,6 +225,23 @@ fn noise_gets_more_allocations_and_then_an_honest_verdict() {
 }
 
 #[test]
+fn what_is_known_to_no_better_than_half_is_no_number() {
+    let (experiment, _) = run(&tiny(), machine(), SimOptions { noise: 1.5, ..SimOptions::default() });
+    let wild = |o: &&Observation| codes(o).contains(&ReasonCode::Imprecise) && o.verdict.grade == Grade::Invalid;
+    let wild: Vec<&Observation> = experiment.observations.iter().filter(wild).collect();
+    assert!(!wild.is_empty(), "{:?}", experiment.observations.iter().map(|o| &o.verdict).collect::<Vec<_>>());
+    for observation in wild {
+        assert_eq!((observation.value, observation.interval), (None, None), "{}", observation.step);
+        assert!(!observation.samples.is_empty(), "the evidence stays: {}", observation.step);
+        let told = |f: &&Finding| f.evidence == [observation.step.clone()];
+        assert_eq!(experiment.findings.iter().find(told).unwrap().value, None);
+    }
+    // Drift is that of a number, or is not told.
+    let first = experiment.observations.iter().find(|o| o.value.is_some());
+    assert_eq!(first.is_some(), experiment.drift.is_some());
+}
+
+#[test]
 fn preemption_leaves_the_median_and_costs_the_trust() {
     let quiet = run(&tiny(), machine(), SimOptions::default()).0;
     let busy = run(&tiny(), machine(), SimOptions { preemptions_per_second: 2000.0, ..SimOptions::default() }).0;
@@ -275,6 +292,71 @@ fn stopping_keeps_what_was_measured() {
     assert!(experiment.observations.iter().any(|o| o.value.is_some()));
     assert!(experiment.observations.iter().any(|o| codes(o).contains(&ReasonCode::TooFew) || o.refusal.is_some()));
     assert_eq!(experiment.drift, None);
+}
+
+/// Twelve latencies, the sizes in the order of a plan, and a point of a curve that comes last.
+struct Many;
+
+impl Probe for Many {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+        let chase =
+            |n: u64| step(&format!("{n:02}"), Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP);
+        let mut steps: Vec<Step> = (1..=12).map(chase).collect();
+        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+        steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(13) });
+        Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
+    }
+
+    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+fn in_time(seconds: f64) -> (Experiment, f64) {
+    let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
+    let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
+    let began = host.now();
+    let experiment = run_experiment(&Many, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    (experiment, host.now() - began)
+}
+
+#[test]
+fn with_little_time_the_headlines_come_first_and_the_limit_holds() {
+    for seconds in [0.3, 0.5, 0.9, 2.0] {
+        let (experiment, took) = in_time(seconds);
+        assert!(took <= 1.02 * seconds, "{took} s of {seconds} s");
+        let measured: Vec<&str> =
+            experiment.observations.iter().filter(|o| o.value.is_some()).map(|o| o.step.as_str()).collect();
+        let first: Vec<&str> = experiment.plan.steps.iter().map(|s| s.id.as_str()).take(measured.len()).collect();
+        assert!(!measured.is_empty() && measured == first, "{seconds} s: {measured:?}");
+        assert!(experiment.drift.is_some(), "there is time for the first step again");
+    }
+    let (experiment, took) = in_time(0.001);
+    assert!(
+        experiment.observations[0].value.is_some() && experiment.drift.is_none(),
+        "one number in any case, and no more"
+    );
+    assert!(took < 0.2, "{took}");
+}
+
+#[test]
+fn what_is_left_out_says_why_and_what_to_do() {
+    let refusal = |o: &Observation| o.refusal.clone().unwrap();
+    let (experiment, _) = in_time(0.3);
+    let (number, point) = (refusal(&experiment.observations[11]), refusal(&experiment.observations[12]));
+    assert_eq!(
+        (number.why.as_str(), number.cure.as_str()),
+        ("the time allowed was used up", "allow more with --max-time")
+    );
+    assert!(point.why.contains("the curve has a point less"), "{point}");
+    let stopped = run(&tiny(), machine(), SimOptions { stop_after: Some(0.01), ..SimOptions::default() }).0;
+    let stopped = refusal(stopped.observations.iter().find(|o| o.refusal.is_some()).unwrap());
+    assert_eq!(stopped.why, "the run was stopped");
+    assert!(!stopped.cure.contains("--max-time"), "time was not what it lacked: {stopped}");
 }
 
 #[test]

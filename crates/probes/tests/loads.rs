@@ -86,7 +86,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
     let (mut rising, mut level) = (0, 0);
-    for (seed, seconds) in SEEDS.zip([0.5, 0.7, 0.9, 1.1].into_iter().cycle()) {
+    for (seed, seconds) in SEEDS.zip([0.5, 1.0, 1.5, 2.0].into_iter().cycle()) {
         let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
         request.scope.max_seconds = Some(seconds);
         let experiment = run(&Scale, &machine, &request, ceilings.clone());
@@ -274,10 +274,20 @@ fn the_chaser_has_a_core_of_its_own() {
         let chaser = &step.setup.threads[0];
         assert!(matches!(chaser.role, Role::Chase { chains: 1 }));
         let others = &step.setup.threads[1..];
-        assert_eq!(others.len(), 3, "one on each other core of the node");
         assert!(others.iter().all(|t| core(t.cpu) != core(chaser.cpu) && t.part == "load"));
+        if step.labels.is(Labels::PLACE, "system") {
+            assert_eq!(others.len(), 7, "one on each other core of both nodes");
+            assert!(step.setup.regions.iter().all(|region| region.nodes.is_empty()), "each on its own memory");
+            continue;
+        }
+        assert_eq!(others.len(), 3, "one on each other core of the node");
         assert!(others.iter().all(|t| machine.node_of(t.cpu) == machine.node_of(chaser.cpu)));
     }
+    let system = |purpose: &str| {
+        let of = |s: &&Step| s.labels.is(Labels::PLACE, "system") && s.labels.is(Labels::PURPOSE, purpose);
+        plan.steps.iter().filter(of).count()
+    };
+    assert_eq!((system("load"), system("peak")), (6, 5), "a curve of reads, and what all cores move in five mixes");
     // One core has nobody to load the memory for it.
     let one = Synth { cores_per_node: 1, smt: 2, ..Synth::default() }.machine().unwrap();
     let lab = Lab { machine: &one, bench: tiermark_engine::Host::bench(&bench) };

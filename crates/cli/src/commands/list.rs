@@ -79,7 +79,7 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
     Ok(tiermark_report::probes(&lines, style))
 }
 
-fn available() -> Vec<KernelInfo> {
+pub(super) fn available() -> Vec<KernelInfo> {
     tiermark_kernels::available().map(|spec| spec.kernel_info()).collect()
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Background(args)) => background::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
-        Some(Command::Plan(args)) => plan::run(args),
+        Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),

@@ -1,13 +1,15 @@
 //! `tiermark plan`: lists, shows and checks plans.
 
-use tiermark_model::Exit;
+use tiermark_engine::Lab;
+use tiermark_model::{Bench, Exit, Machine, Refusal};
 
-use crate::args::{PlanArgs, PlanCommand};
-use crate::output::{Failure, print};
-use crate::plans::{self, PlanFile};
+use crate::args::{PlanArgs, PlanCommand, Simulation};
+use crate::output::{Failure, print, tell};
+use crate::plans::{self, PlanFile, Planned};
+use crate::target;
 
 /// Runs the command.
-pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     match &args.command {
         PlanCommand::List => {
             let width = plans::built_in().iter().map(|(name, _)| name.len()).max().unwrap_or_default();
@@ -18,12 +20,48 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         }
         PlanCommand::Show { plan, toml: true } => print(&plans::text(plan)?)?,
         PlanCommand::Show { plan, toml: false } => print(&page(&plans::load(plan)?))?,
-        PlanCommand::Check { plan } => {
-            let plan = plans::load(plan)?;
-            print(&format!("{}: {} experiments, no mistake found", plan.name, plan.experiments.len()))?;
-        }
+        PlanCommand::Keys => print(&plans::keys())?,
+        PlanCommand::Check { plan } => check(plan, simulation)?,
     }
     Ok(Exit::Done)
+}
+
+/// Says that a plan has no mistake, and warns of what would not go as it says. That is no mistake: it may be for another machine.
+fn check(name: &str, simulation: &Simulation) -> Result<(), Failure> {
+    let plan = plans::load(name)?;
+    let built_in = plans::built_in().iter().any(|(known, _)| *known == plan.name);
+    if built_in && name != plan.name {
+        tell(format_args!(
+            "tiermark: warning: its name is that of the built-in plan '{0}': `tiermark run {0}` runs that one, and runs of both are \
+             listed alike",
+            plan.name
+        ));
+    }
+    let machine = match &simulation.simulate {
+        Some(tree) => target::captured_machine(&target::tree(tree)?)?,
+        None => target::this_machine()?,
+    };
+    for experiment in &plan.experiments {
+        for refusal in lacking(experiment, &machine)? {
+            tell(format_args!("tiermark: warning: line {}: not on this machine: {refusal}", experiment.begins));
+        }
+    }
+    let count = plan.experiments.len();
+    print(&format!("{}: {count} experiment{}, no mistake found", plan.name, if count == 1 { "" } else { "s" }))
+}
+
+/// Why a machine cannot do an experiment as a whole.
+fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Failure> {
+    let requests = match super::requests(&experiment.command, machine, 0) {
+        Ok(requests) => requests,
+        Err(Failure::Refused(refusal)) => return Ok(vec![refusal]),
+        Err(failure) => return Err(failure),
+    };
+    // Planning needs the kernels; clock and overheads only matter once something is measured.
+    let bench = Bench { kernels: super::list::available(), ..Bench::default() };
+    let lab = Lab { machine, bench: &bench };
+    let refused = |request| tiermark_probes::find(&experiment.probe)?.plan(request, lab).err();
+    Ok(requests.iter().filter_map(refused).collect())
 }
 
 /// A plan for people: what it asks, and the commands that it stands for.

@@ -24,7 +24,10 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
             let mut asked = match super::requests(&experiment.command, machine, seed) {
                 Ok(requests) => measure::asked(requests),
                 // What this machine lacks takes one experiment and not the plan.
-                Err(Failure::Refused(refusal)) => vec![(nothing(&experiment.probe, seed), Some(refusal))],
+                Err(Failure::Refused(refusal)) => {
+                    let refusal = measure::of_a_plan(refusal, &args.run.place);
+                    vec![(nothing(&experiment.probe, seed), Some(refusal))]
+                }
                 Err(failure) => return Err(failure),
             };
             let part = PlanPart { command: experiment.line.clone(), note: experiment.note.clone() };

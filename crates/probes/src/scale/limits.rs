@@ -5,7 +5,7 @@ use std::fmt;
 use tiermark_model::{Finding, Labels, Machine, Observation, Unit, Verdict, format_gbs, format_ns};
 use tiermark_stats::{Curve, XScale, knee};
 
-use crate::ladder::with_purpose;
+use crate::ladder::{product, unless_too_wide, with_purpose};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
@@ -159,7 +159,8 @@ impl Ramp<'_> {
     }
 
     fn course(&self) -> Course {
-        let Some(efficiency) = self.efficiency() else { return Course::Open };
+        // One core is what all others are held against: it shows nothing of what they share.
+        let Some(efficiency) = self.efficiency().filter(|_| self.reached() > 1) else { return Course::Open };
         // Of a ramp that went to its end, a last core that brings clearly less than its part is enough; what would have come
         // after a cut is not known, so that the level itself must have been seen.
         let early = LEVEL_BY * self.reached() as f64;
@@ -216,7 +217,9 @@ impl Ramp<'_> {
         let lines = rate * ns * 1e-9 / LINE;
         let note =
             format!("one core: {} GB/s x {} ns / 64 bytes, prefetches included", format_gbs(rate), format_ns(ns));
-        Some(self.finding("scale.in_flight", Some(lines), Unit::Count, &[*self.seen.first()?, latency], note))
+        let single = *self.seen.first()?;
+        let found = self.finding("scale.in_flight", Some(lines), Unit::Count, &[single, latency], note);
+        Some(unless_too_wide(found, rate * ns, product(single, latency)))
     }
 
     /// How many threads it takes: the bend of the ramp, or, with few points, the fewest that reach its level.
@@ -289,7 +292,10 @@ impl Ramp<'_> {
         let Some(efficiency) = self.efficiency() else {
             return "no rate of one core to hold the others against".to_owned();
         };
-        let have = format!("{} core(s) have {:.0} % of as many times one", self.reached(), efficiency * 100.0);
+        if self.reached() < 2 {
+            return "one core alone: what limits several was not seen".to_owned();
+        }
+        let have = format!("{} cores have {:.0} % of as many times one", self.reached(), efficiency * 100.0);
         match (limit, self.course()) {
             (None, Course::Rising) => format!("{have}: no ceiling was met so far"),
             (None, Course::Open) => format!("{have}: whether that is a ceiling was not seen"),
@@ -356,6 +362,18 @@ mod tests {
         assert_eq!(ramp("local", &[8.0, 8.1, 8.1]).limit(None), Some(Limit::Memory));
         assert_eq!(ramp("remote", &[6.0, 11.8, 17.6]).limit(Some(&local(40.0))), Some(Limit::Core));
         assert_eq!(ramp("local", &[]).limit(None), None);
+    }
+
+    #[test]
+    fn one_core_claims_nothing_of_what_several_share() {
+        for alone in [ramp("local", &[41.1]), cut("local", &[41.1], 16)] {
+            assert_eq!((alone.limit(None), alone.course()), (None, Course::Open));
+            assert!(alone.knee().is_none());
+            let why = alone.why(None, None);
+            assert!(why.contains("one core alone") && !why.contains("100 %"), "{why}");
+        }
+        let why = ramp("local", &[41.1, 48.6]).why(Some(Limit::Memory), None);
+        assert!(why.starts_with("2 cores have 59 %"), "{why}");
     }
 
     #[test]
