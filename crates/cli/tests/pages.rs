@@ -37,8 +37,8 @@ fn the_page_of_plans_is_what_the_plans_say() {
     let user = User::new();
     let list = user.run(&["plan", "list"]).expect(0).out;
     let mut page = "# Plans\n\nThe built-in plans, as `tiermark plan show NAME` prints them; `--toml` prints the file, to copy and change.\n".to_owned();
-    for name in list.lines().filter_map(|line| line.split_whitespace().next()) {
-        let shown = user.run(&["plan", "show", name]).expect(0).out;
+    for name in list.lines().filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next()) {
+        let shown = user.run(&["plan", "show", name, "--width=110"]).expect(0).out;
         let (title, rest) = shown.split_once("\n\n").unwrap();
         let (about, commands) = rest.trim_end().rsplit_once("\n\n").map_or((rest, ""), |_| {
             let at = rest.find("\n\n# ").or_else(|| rest.find("\n\ntiermark ")).unwrap();
@@ -61,7 +61,8 @@ fn the_page_of_plans_is_what_the_plans_say() {
 fn every_command_and_probe_has_help() {
     let user = User::new();
     let commands = user.run(&["list", "commands"]).expect(0).out;
-    let names: Vec<&str> = commands.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    let names: Vec<&str> =
+        commands.lines().filter(|l| !l.starts_with(' ')).filter_map(|l| l.split_whitespace().next()).collect();
     assert!(names.len() >= 9, "{commands}");
     for name in &names {
         assert!(user.run(&[name, "--help"]).expect(0).out.contains("Usage:"), "{name}");

@@ -217,8 +217,7 @@ impl Reader<'_> {
         };
         if !known.contains(&probe.as_str()) {
             let near = nearest(&probe, &known);
-            let text =
-                format!("probe = \"{probe}\": there is no such probe{near}; `tiermark list probes` shows all");
+            let text = format!("probe = \"{probe}\": there is no such probe{near}; `tiermark list probes` shows all");
             self.wrong(self.line_at(value.span().start), text);
             return None;
         }
@@ -311,7 +310,7 @@ mod tests {
             ("quick = true", "sises = \"2K\"", 7, "sises: ", "did you mean 'sizes'"),
             ("sizes = [\"2K\", 4096]", "sizes = \"1.3\"", 5, "sizes: ", "whole"),
             ("probe = \"latency\"", "probe = \"latencie\"", 4, "probe = ", "did you mean 'latency'"),
-                        ("quick = true", "json = \"-\"", 7, "json: ", "tiermark run PLAN --json"),
+            ("quick = true", "json = \"-\"", 7, "json: ", "tiermark run PLAN --json"),
             ("quick = true", "quick = 1979-05-27", 7, "quick: ", "true or false"),
             ("quick = true", "quick = \"yes\"", 7, "quick: ", "true or false"),
             ("sizes = [\"2K\", 4096]", "sizes = []", 5, "sizes: ", "leave the key out"),
