@@ -6,7 +6,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
+    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
     resolve_cpus,
 };
 use tiermark_probes::survey;
@@ -75,6 +75,18 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
 /// # Errors
 /// A [`Failure`] for whatever ends it before there is a result.
 pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit, Failure> {
+    run_all(job, exports, None)
+}
+
+/// Runs a job that a plan describes.
+///
+/// # Errors
+/// A [`Failure`] for whatever ends it before there is a result.
+pub(crate) fn run_plan<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: PlanPage) -> Result<Exit, Failure> {
+    run_all(job, exports, Some(plan))
+}
+
+fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
     let own = [("json", result.json.as_deref()), ("jsonl", result.jsonl.as_deref())];
     let others = exports.iter().map(|export| (export.option, Some(export.place)));
@@ -118,7 +130,7 @@ pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit
     }
     let crowd = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
     let store = shell::store();
-    let mut run = head(job, host.as_ref(), seed, crowd);
+    let mut run = Run { plan, ..head(job, host.as_ref(), seed, crowd) };
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Place::open).transpose()?;
     let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, export.text));
@@ -258,6 +270,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, crowd: Option<Crowd>) -> Run 
         seconds: 0.0,
         complete: false,
         seed,
+        plan: None,
         simulated: job.simulation.simulate.clone(),
         machine,
         bench: host.bench().clone(),

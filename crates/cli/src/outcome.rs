@@ -94,6 +94,7 @@ mod tests {
             precision: None,
             seed: 1,
             params: serde_json::Value::Null,
+            part: None,
         };
         let plan = Plan { refused: vec![Refusal::new(refused, "why", "cure")], ..Plan::default() };
         Experiment { request, method: 1, plan, observations: Vec::new(), drift: None, findings: vec![finding] }

@@ -83,7 +83,8 @@ fn judge_disturbance(seen: &Observation, verdict: &mut Verdict) {
         );
     }
     if let Some(spread) = seen.core_hz_spread.filter(|s| *s > CLOCK_SPREAD) {
-        verdict.suspect(ReasonCode::Frequency, format!("the core clock moved by {}", percent(spread)));
+        let (moved, limit) = told_apart(spread, CLOCK_SPREAD);
+        verdict.suspect(ReasonCode::Frequency, format!("the core clock moved by {moved}, more than {limit}"));
     }
 }
 
@@ -99,7 +100,8 @@ fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     match &seen.interval {
         Some(interval) => {
             let half = (interval.high - interval.low) / 2.0 / value;
-            let text = || format!("interval ±{}, wanted ±{}{}", percent(half), percent(wanted), uneven(seen));
+            let (seen_half, wanted_half) = told_apart(half, wanted);
+            let text = || format!("interval ±{seen_half}, wanted ±{wanted_half}{}", uneven(seen));
             if half >= TOO_WIDE {
                 verdict.invalid(ReasonCode::Imprecise, text());
             } else if half > wanted {
@@ -154,6 +156,19 @@ fn percent(share: f64) -> String {
     if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
+/// A share and the limit it is beyond, with as many more digits as it takes that they do not read the same.
+fn told_apart(share: f64, limit: f64) -> (String, String) {
+    let mut pair = (percent(share), percent(limit));
+    // Beyond six decimals nobody can tell either.
+    for decimals in 2..=6 {
+        if pair.0 != pair.1 {
+            break;
+        }
+        pair = (format!("{:.decimals$} %", share * 100.0), format!("{:.decimals$} %", limit * 100.0));
+    }
+    pair
+}
+
 fn duration(ns: f64) -> String {
     if ns >= 1e6 { format!("{:.1} ms", ns / 1e6) } else { format!("{:.0} µs", ns / 1e3) }
 }
@@ -183,6 +198,15 @@ pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) 
 mod tests {
     use super::*;
     use tiermark_model::{Bench, Grade, Labels, Metric, PageKind, Setup, StopRule, Unit};
+
+    #[test]
+    fn a_share_and_its_limit_never_read_the_same() {
+        let pair = |share, limit| told_apart(share, limit);
+        assert_eq!(pair(0.0204, 0.02), ("2.04 %".into(), "2.00 %".into()));
+        assert_eq!(pair(0.050004, 0.05), ("5.0004 %".into(), "5.0000 %".into()));
+        assert_eq!(pair(4.58, 0.02), ("458 %".into(), "2.0 %".into()));
+        assert_eq!(pair(0.101, 0.1), ("10.10 %".into(), "10.00 %".into()));
+    }
 
     fn observed(value: f64, min: f64, max: f64) -> Observation {
         Observation {

@@ -146,6 +146,7 @@ fn request() -> Request {
         precision: None,
         seed: 5,
         params: serde_json::Value::Null,
+        part: None,
     }
 }
 

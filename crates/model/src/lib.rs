@@ -30,7 +30,7 @@ pub use kernel::{Isa, KernelId, KernelInfo, Pattern, StoreKind};
 pub use labels::{Label, Labels};
 pub use machine::*;
 pub use observation::*;
-pub use plan::{Effort, Metric, Plan, Request, Scope, Step, StopRule};
+pub use plan::{Effort, Metric, Plan, PlanPage, PlanPart, Request, Scope, Step, StopRule};
 pub use refusal::Refusal;
 pub use run::*;
 pub use selector::resolve_cpus;

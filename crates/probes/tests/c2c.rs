@@ -18,7 +18,7 @@ impl Sink for Deaf {
 
 fn request(effort: Effort, max_seconds: Option<f64>, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds, ..Scope::default() };
-    Request { probe: "c2c".into(), scope, effort, precision: None, seed: 11, params }
+    Request { probe: "c2c".into(), scope, effort, precision: None, seed: 11, params, part: None }
 }
 
 fn host(synth: &Synth) -> SimHost {

@@ -36,7 +36,7 @@ fn kernels() -> Vec<KernelInfo> {
 
 fn request(probe: &str, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 3, params }
+    Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 3, params, part: None }
 }
 
 fn findings(probe: &dyn Probe, params: serde_json::Value, options: SimOptions) -> Vec<Finding> {

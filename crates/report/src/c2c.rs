@@ -24,6 +24,7 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
+    shown.count(&findings.iter().filter(|f| f.metric != "c2c.modes").copied().collect::<Vec<_>>());
     let of = |metric: &str| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
     let pairs = of("c2c.pair");
     let mut out = relations(&of("c2c.relation"), style);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Labels, Machine, Metric, Observation, Unit};
+use tiermark_model::{Labels, Machine, Metric, Observation, Refusal, Unit};
 
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, with_interval};
@@ -248,23 +248,44 @@ fn size_table(
     table.render(style)
 }
 
-/// Observations that no curve, table or finding speaks for.
-pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> String {
-    let told = |o: &Observation| {
-        // A refused step is told among the trouble.
-        o.refusal.is_some()
-            || evidence.contains(o.step.as_str())
-            || is_for(o, o.metric, "curve")
-            || is_for(o, o.metric, "table")
-            // The points of curves of latency over bandwidth.
-            || o.labels.is(Labels::PURPOSE, "load")
-            // Many chases make one shape, which its findings tell.
-            || (is_for(o, o.metric, "shape") && o.value.is_some())
+/// Whether a curve, a table or a finding speaks for an observation.
+fn told(o: &Observation, evidence: &BTreeSet<&str>) -> bool {
+    evidence.contains(o.step.as_str())
+        || is_for(o, o.metric, "curve")
+        || is_for(o, o.metric, "table")
+        // The points of curves of latency over bandwidth.
+        || o.labels.is(Labels::PURPOSE, "load")
+        // Many chases make one shape, which its findings tell.
+        || (is_for(o, o.metric, "shape") && o.value.is_some())
+}
+
+/// Steps without a number: those that were refused, and those that came to nothing and that nothing else speaks for.
+pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str>) -> Vec<Refusal> {
+    let step = |o: &&Observation| match &o.refusal {
+        // A refusal that names nothing but the step's id names it in words.
+        Some(refusal) if refusal.what == o.step => Some(Refusal { what: step_name(o), ..refusal.clone() }),
+        Some(refusal) => Some(refusal.clone()),
+        None if o.value.is_some() || told(o, evidence) => None,
+        None => {
+            let reasons: Vec<&str> = o.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+            Some(Refusal::new(step_name(o), reasons.join("; "), ""))
+        }
     };
+    observations.iter().filter_map(step).collect()
+}
+
+/// A step in words, where its labels have any.
+fn step_name(o: &Observation) -> String {
+    let words = words(&o.labels, &[Labels::CPUS, Labels::PURPOSE, Labels::SPAN]);
+    if words.is_empty() { o.step.clone() } else { words }
+}
+
+/// Observations with a number that no curve, table or finding speaks for.
+pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> String {
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);
     let mut reasons = Reasons::default();
-    for o in observations.iter().filter(|o| !told(o)) {
+    for o in observations.iter().filter(|o| o.value.is_some() && !told(o, evidence)) {
         let name = words(&o.labels, &[Labels::PURPOSE]);
         let name = if name.is_empty() { o.step.clone() } else { name };
         reasons.add(&name, &o.verdict);

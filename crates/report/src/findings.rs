@@ -175,6 +175,7 @@ fn notes(findings: &[&Finding], style: &Style) -> String {
 /// Tail latency: quantiles as columns.
 pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric == "latency.tail" && f.labels.get(Labels::STATISTIC).is_some());
+    shown.count(&findings);
     pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
 }
 
@@ -192,6 +193,7 @@ pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
         }
     }
     groups.retain(|(_, group)| style.verbose || !is_on_ladder(group, shown));
+    groups.iter().for_each(|(_, group)| shown.count(group));
     groups.iter().map(|(name, group)| scaling_table(name, group, style)).collect()
 }
 
@@ -244,6 +246,7 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
 /// Every finding no other view has shown; with `verbose`, every finding, with interval and number of samples.
 pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
     let rest = shown.rest();
+    shown.count(&rest);
     let findings = if style.verbose { shown.findings.clone() } else { rest.clone() };
     if findings.is_empty() {
         return String::new();

@@ -9,6 +9,7 @@ use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_inte
 use crate::reasons::Reasons;
 use crate::style::{Style, grade_ink};
 use crate::table::{Align, Cell, Table};
+use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// The operations that have columns of their own.
@@ -19,11 +20,18 @@ const SPANS: [&str; 2] = ["one", "all"];
 pub(crate) struct Shown<'a> {
     pub(crate) findings: Vec<&'a Finding>,
     pub(crate) done: BTreeSet<usize>,
+    /// The numbers that views show with their marks.
+    pub(crate) numbers: Vec<&'a Finding>,
 }
 
 impl<'a> Shown<'a> {
     pub(crate) fn new(findings: impl Iterator<Item = &'a Finding>) -> Self {
-        Self { findings: findings.collect(), done: BTreeSet::new() }
+        Self { findings: findings.collect(), done: BTreeSet::new(), numbers: Vec::new() }
+    }
+
+    /// Counts what a view shows with its marks; what has no number because there is none to have is passed over.
+    pub(crate) fn count(&mut self, shown: &[&'a Finding]) {
+        self.numbers.extend(shown.iter().filter(|f| is_number(f)));
     }
 
     /// Takes the first finding not yet shown that fits.
@@ -102,6 +110,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, style: 
     let mut notes = Vec::new();
     let mut winners = Vec::new();
     for (name, row) in &rows {
+        shown.count(&row.all().chain(row.others.iter().copied()).collect::<Vec<_>>());
         row.add_reasons(&mut reasons);
         winners.extend(row.winners(name, plain, style));
         notes.extend(row.notes(name, style));

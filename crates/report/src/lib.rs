@@ -18,8 +18,10 @@ mod matrix;
 mod mess;
 mod mlc;
 mod number;
+mod parts;
 mod plan;
 mod plot;
+mod ranges;
 mod reasons;
 mod redact;
 mod run;
@@ -27,6 +29,7 @@ mod selftest;
 mod shapes;
 mod style;
 mod table;
+mod tally;
 mod text;
 
 pub use hmat::hmat;

@@ -19,6 +19,8 @@ fn name(labels: &Labels) -> String {
 /// One row a ramp: latency, lines in flight, knee, ceiling and what it is the ceiling of; then why.
 pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric.starts_with("scale."));
+    // A share stands in a remark, and has the doubts of its ceiling.
+    shown.count(&findings.iter().filter(|f| f.metric != "scale.share").copied().collect::<Vec<_>>());
     let mut rows: Vec<&Labels> = Vec::new();
     for finding in findings.iter().filter(|f| f.labels.get(Labels::OP).is_some()) {
         if rows.iter().all(|known| name(known) != name(&finding.labels)) {

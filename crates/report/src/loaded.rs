@@ -73,6 +73,9 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
 /// The view of a run's curves; empty where it has none.
 pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric.starts_with("loaded."));
+    let in_table =
+        |f: &&&Finding| f.metric == "loaded.at_target" || COLUMNS.iter().any(|(metric, _)| f.metric == *metric);
+    shown.count(&findings.iter().filter(in_table).copied().collect::<Vec<_>>());
     let curves = curves_of(observations);
     if findings.is_empty() && curves.is_empty() {
         return String::new();

@@ -19,6 +19,9 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) ->
     let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
         numbers.iter().copied().partition(|f| f.labels.get(Labels::POLICY).is_some());
     let mut reasons = Reasons::default();
+    let parts = |f: &&&Finding| matches!(f.metric.as_str(), "matrix.far" | "bandwidth.part");
+    shown.count(&numbers);
+    shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
     numbers.iter().for_each(|f| reasons.add(&named(f), &f.verdict));
     let mut out = String::new();
     for (work, group) in by_work(&cells) {

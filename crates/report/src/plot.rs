@@ -2,7 +2,7 @@
 
 use crate::number::short_size;
 use crate::style::{Ink, Style};
-use crate::text::{clean, right, width};
+use crate::text::{clean, right, spoken, width};
 
 /// One curve.
 #[derive(Debug, Clone, Default)]
@@ -98,12 +98,12 @@ fn drawable(points: &[(f64, f64)], log_y: bool) -> Vec<(f64, f64)> {
 
 fn legend(series: &[Series], style: &Style) -> String {
     if series.len() < 2 {
-        return series.first().map_or(String::new(), |s| clean(&s.name));
+        return series.first().map_or(String::new(), |s| spoken(&s.name, style));
     }
     let mut lines = String::new();
     let mut used = AXIS;
     for (i, s) in series.iter().enumerate() {
-        let name = clean(&s.name);
+        let name = spoken(&s.name, style);
         let needed = width(&name) + 5;
         if used + needed > style.columns() && used > AXIS {
             lines.push('\n');

@@ -7,20 +7,17 @@ use crate::number::{graded, measured_size, percent, size, value, with_interval};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
+use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// Beginnings of the names of findings that are told here.
 const TOLD: [&str; 5] = ["geometry.", "tlb.", "mlp.", "granularity.", "background."];
 
-/// Whether a finding of this name is a number of these views.
-pub(crate) fn is_number(metric: &str) -> bool {
-    TOLD.iter().any(|told| metric.starts_with(told))
-}
-
 /// All views of shapes; empty where nothing of them was found.
 pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
     let mut take = |told: &str| shown.take_all(|f| f.metric.starts_with(told));
     let [caches, tlb, flight, grain, beside] = TOLD.map(&mut take);
+    [&caches, &tlb, &flight, &grain, &beside].into_iter().for_each(|told| shown.count(told));
     let views = [
         geometry(&caches, style),
         buffers(&tlb, style),
@@ -91,7 +88,9 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
     let mut notes: Vec<String> = Vec::new();
     for f in findings {
         let name = subject(f);
-        reasons.add(&name, &f.verdict);
+        if is_number(f) {
+            reasons.add(&name, &f.verdict);
+        }
         // Sets follow from ways and lines.
         let told = style.verbose || f.metric != "geometry.sets";
         let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));

@@ -56,7 +56,11 @@ fn runs() {
 #[test]
 fn ascii_means_ascii() {
     let ascii = Style { unicode: false, ..style(80) };
-    for run in [vm_run(), cxl_run(), troubled_run(), table_run(), rates_run()] {
+    let mut told = troubled_run();
+    told.experiments[0].findings[0].verdict.suspect(ReasonCode::Imprecise, "interval ±1.5 %, wanted ±1.0 % → 日本");
+    told.experiments[0].findings[1].note = Some("3 × as far – or more".into());
+    told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
+    for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
         let shown = tiermark_report::run(&run, &ascii) + &tiermark_report::machine(&run.machine, &ascii);
         assert!(shown.is_ascii(), "{:?}", shown.chars().find(|c| !c.is_ascii()));
     }

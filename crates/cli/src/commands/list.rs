@@ -66,6 +66,7 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
                 precision: None,
                 seed: 0,
                 params: serde_json::Value::Null,
+                part: None,
             };
             ProbeLine {
                 id: about.id.into(),

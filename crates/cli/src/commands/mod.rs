@@ -91,5 +91,13 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
 
 /// A request of one probe.
 fn request(probe: &str, place: &PlaceArgs, effort: Effort, scope: &Scope, seed: u64, params: Value) -> Request {
-    Request { probe: probe.to_owned(), scope: scope.clone(), effort, precision: place.precision, seed, params }
+    Request {
+        probe: probe.to_owned(),
+        scope: scope.clone(),
+        effort,
+        precision: place.precision,
+        seed,
+        params,
+        part: None,
+    }
 }

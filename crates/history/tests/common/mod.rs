@@ -279,6 +279,7 @@ pub(crate) fn example_run() -> Run {
         seconds: 12.5,
         complete: true,
         seed: 42,
+        plan: Some(PlanPage { title: "an example".into(), about: "Look for: nothing.".into() }),
         simulated: Some("example".into()),
         machine: machine(),
         bench: bench(),
@@ -296,6 +297,7 @@ pub(crate) fn example_run() -> Run {
                 precision: Some(0.01),
                 seed: 42,
                 params: serde_json::json!({ "sizes": [24576] }),
+                part: Some(PlanPart { command: "latency --quick".into(), note: Some("an example of a note".into()) }),
             },
             method: 1,
             plan: Plan {
