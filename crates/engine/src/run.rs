@@ -52,6 +52,7 @@ pub fn run_experiment(
         cells: Vec::new(),
         deadline,
         by_the_user: request.scope.max_seconds.is_some(),
+        closed: false,
         pending_seconds: 0.0,
         scatter: plan.scatter,
         rng: Rng::new(request.seed),
@@ -102,6 +103,8 @@ struct Runner<'a> {
     deadline: f64,
     /// Whether the user set that limit, and means it.
     by_the_user: bool,
+    /// Whether something was left out for lack of time: what comes in later phases matters less, and is left out too.
+    closed: bool,
     /// Expected of phases that have not begun.
     pending_seconds: f64,
     /// Of fresh allocations, as the plan reckons with it.
@@ -111,7 +114,7 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn over(&self) -> bool {
-        self.host.stopped() || self.host.now() >= self.deadline
+        self.closed || self.host.stopped() || self.host.now() >= self.deadline
     }
 
     fn lab(&self) -> Lab<'_> {
@@ -148,6 +151,7 @@ impl Runner<'_> {
                 }
             }
             if !visited || self.over() {
+                self.closed = true;
                 self.refuse_untouched(first);
                 return;
             }

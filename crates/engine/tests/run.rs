@@ -308,7 +308,7 @@ impl Probe for Many {
         let ladder = |n: u64| Step { labels: Labels::new().text(Labels::PURPOSE, "ladder"), ..chase(n) };
         let mut steps: Vec<Step> = (1..=12).map(ladder).collect();
         let labels = Labels::new().text(Labels::PURPOSE, "curve");
-        steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(13) });
+        steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(1) });
         Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
     }
 
