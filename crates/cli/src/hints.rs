@@ -62,7 +62,8 @@ mod tests {
     use clap::Parser;
 
     fn said(arguments: &[&str]) -> String {
-        let arguments: Vec<OsString> = std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect();
+        let arguments: Vec<OsString> =
+            std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect();
         let mut error = Cli::try_parse_from(&arguments).expect_err("a mistake");
         add(&mut error, &arguments);
         error.render().to_string()

@@ -217,8 +217,7 @@ impl Reader<'_> {
         };
         if !known.contains(&probe.as_str()) {
             let near = nearest(&probe, &known);
-            let text =
-                format!("probe = \"{probe}\": there is no such probe{near}; `tiermark list probes` shows all");
+            let text = format!("probe = \"{probe}\": there is no such probe{near}; `tiermark list probes` shows all");
             self.wrong(self.line_at(value.span().start), text);
             return None;
         }
@@ -264,11 +263,11 @@ mod tests {
     #[test]
     fn every_mistake_is_told_in_the_order_of_the_lines() {
         let text = "titel = \"b\"\n[[experiment]]\nprobe = \"latency\"\nsizes = \"12Q\"\nlayout = \"spiral\"\nquick = \"yes\"\n\
-                    [[experiment]]\nprobe = \"tlb\"\nsizes = \"1M\"\n[[experiment]]\nprobe = \"mpl\"\n";
+                    [[experiment]]\nprobe = \"tlb\"\nsizes = \"1M\"\n[[experiment]]\nprobe = \"matriks\"\n";
         let mistakes = read(text).unwrap_err();
         let lines: Vec<usize> = mistakes.iter().map(|m| m.line).collect();
         assert_eq!(lines, [1, 4, 5, 6, 9, 11, 0, 0], "{mistakes:#?}");
-        assert!(mistakes[0].text.contains("did you mean 'title'") && mistakes[5].text.contains("did you mean 'mlp'"));
+        assert!(mistakes[0].text.contains("did you mean 'title'") && mistakes[5].text.contains("did you mean 'matrix'"));
         assert!(mistakes[1].text.starts_with("sizes: '12Q'"), "{}", mistakes[1]);
     }
 
@@ -311,7 +310,7 @@ mod tests {
             ("quick = true", "sises = \"2K\"", 7, "sises: ", "did you mean 'sizes'"),
             ("sizes = [\"2K\", 4096]", "sizes = \"1.3\"", 5, "sizes: ", "whole"),
             ("probe = \"latency\"", "probe = \"latencie\"", 4, "probe = ", "did you mean 'latency'"),
-                        ("quick = true", "json = \"-\"", 7, "json: ", "tiermark run PLAN --json"),
+            ("quick = true", "json = \"-\"", 7, "json: ", "tiermark run PLAN --json"),
             ("quick = true", "quick = 1979-05-27", 7, "quick: ", "true or false"),
             ("quick = true", "quick = \"yes\"", 7, "quick: ", "true or false"),
             ("sizes = [\"2K\", 4096]", "sizes = []", 5, "sizes: ", "leave the key out"),

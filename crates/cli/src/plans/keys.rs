@@ -189,7 +189,9 @@ fn said(error: &clap::Error) -> String {
 
 /// A page of all keys, for people: of a plan, of every experiment, and of each probe's.
 pub(crate) fn page() -> String {
-    let mut page = "A plan is a TOML file. A text that is a number may be written as one, a list also as a text with commas.\n".to_owned();
+    let mut page =
+        "A plan is a TOML file. A text that is a number may be written as one, a list also as a text with commas.\n"
+            .to_owned();
     page.push_str("\nA plan:\n");
     OF_A_PLAN.iter().for_each(|(name, takes, what)| line(&mut page, name, takes, what));
     page.push_str("\nEvery [[experiment]]:\n");
