@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tiermark_model::{
-    Experiment, KernelId, Machine, Observation, Plan, Refusal, Request, Rival, Role, Step, TOURNAMENT,
+    Experiment, KernelId, Labels, Machine, Observation, Plan, Refusal, Request, Rival, Role, Step, TOURNAMENT,
 };
 use tiermark_stats::Rng;
 
@@ -52,6 +52,7 @@ pub fn run_experiment(
         cells: Vec::new(),
         deadline,
         by_the_user: request.scope.max_seconds.is_some(),
+        closed: false,
         pending_seconds: 0.0,
         scatter: plan.scatter,
         rng: Rng::new(request.seed),
@@ -102,6 +103,8 @@ struct Runner<'a> {
     deadline: f64,
     /// Whether the user set that limit, and means it.
     by_the_user: bool,
+    /// Whether something was left out for lack of time: what comes in later phases matters less, and is left out too.
+    closed: bool,
     /// Expected of phases that have not begun.
     pending_seconds: f64,
     /// Of fresh allocations, as the plan reckons with it.
@@ -111,7 +114,7 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn over(&self) -> bool {
-        self.host.stopped() || self.host.now() >= self.deadline
+        self.closed || self.host.stopped() || self.host.now() >= self.deadline
     }
 
     fn lab(&self) -> Lab<'_> {
@@ -123,8 +126,8 @@ impl Runner<'_> {
     }
 
     /// Measures steps in rounds: one fresh allocation of every unsettled step a round, in a new random order each round,
-    /// so that slow changes of the machine spread over all of them. Where there is no time for all, the first round keeps the plan's
-    /// order, in which the headlines come first: chance must not decide what is missing.
+    /// so that slow changes of the machine spread over all of them. Where there is no time for all, the first round begins with the
+    /// ladder of tiers, in its order: chance must not decide which headline is missing.
     fn measure(&mut self, steps: Vec<Step>) {
         let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
         let mut headlines_first = expected > self.deadline - self.host.now();
@@ -135,8 +138,10 @@ impl Runner<'_> {
             if order.is_empty() {
                 return;
             }
-            if !std::mem::take(&mut headlines_first) {
-                shuffle(&mut self.rng, &mut order);
+            shuffle(&mut self.rng, &mut order);
+            if std::mem::take(&mut headlines_first) {
+                let is_headline = |index: usize| self.cells[index].step.labels.is(Labels::PURPOSE, "ladder");
+                order.sort_by_key(|index| if is_headline(*index) { *index } else { usize::MAX });
             }
             let mut visited = false;
             for index in order {
@@ -146,6 +151,7 @@ impl Runner<'_> {
                 }
             }
             if !visited || self.over() {
+                self.closed = true;
                 self.refuse_untouched(first);
                 return;
             }

@@ -305,9 +305,10 @@ impl Probe for Many {
     fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
         let chase =
             |n: u64| step(&format!("{n:02}"), Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP);
-        let mut steps: Vec<Step> = (1..=12).map(chase).collect();
+        let ladder = |n: u64| Step { labels: Labels::new().text(Labels::PURPOSE, "ladder"), ..chase(n) };
+        let mut steps: Vec<Step> = (1..=12).map(ladder).collect();
         let labels = Labels::new().text(Labels::PURPOSE, "curve");
-        steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(13) });
+        steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(1) });
         Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
     }
 

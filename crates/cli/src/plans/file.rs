@@ -263,11 +263,13 @@ mod tests {
     #[test]
     fn every_mistake_is_told_in_the_order_of_the_lines() {
         let text = "titel = \"b\"\n[[experiment]]\nprobe = \"latency\"\nsizes = \"12Q\"\nlayout = \"spiral\"\nquick = \"yes\"\n\
-                    [[experiment]]\nprobe = \"tlb\"\nsizes = \"1M\"\n[[experiment]]\nprobe = \"mpl\"\n";
+                    [[experiment]]\nprobe = \"tlb\"\nsizes = \"1M\"\n[[experiment]]\nprobe = \"matriks\"\n";
         let mistakes = read(text).unwrap_err();
         let lines: Vec<usize> = mistakes.iter().map(|m| m.line).collect();
         assert_eq!(lines, [1, 4, 5, 6, 9, 11, 0, 0], "{mistakes:#?}");
-        assert!(mistakes[0].text.contains("did you mean 'title'") && mistakes[5].text.contains("did you mean 'mlp'"));
+        assert!(
+            mistakes[0].text.contains("did you mean 'title'") && mistakes[5].text.contains("did you mean 'matrix'")
+        );
         assert!(mistakes[1].text.starts_with("sizes: '12Q'"), "{}", mistakes[1]);
     }
 
