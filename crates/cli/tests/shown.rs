@@ -143,7 +143,7 @@ fn lists_fit_and_say_how_far_runs_can_be_trusted() {
 #[test]
 fn points_of_a_file_of_curves_have_their_numbers() {
     let user = User::new();
-    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv", "--precision=0.00001"];
+    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv", "--sim-noise=0.1"];
     let err = user.run(&loads).expect(0).err;
     assert!(err.contains("--csv a.csv: ") && err.contains("points are not trusted"), "{err}");
     let out = user.run(&["show", "a.csv"]).expect(0).out;
