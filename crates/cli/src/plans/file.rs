@@ -267,7 +267,9 @@ mod tests {
         let mistakes = read(text).unwrap_err();
         let lines: Vec<usize> = mistakes.iter().map(|m| m.line).collect();
         assert_eq!(lines, [1, 4, 5, 6, 9, 11, 0, 0], "{mistakes:#?}");
-        assert!(mistakes[0].text.contains("did you mean 'title'") && mistakes[5].text.contains("did you mean 'matrix'"));
+        assert!(
+            mistakes[0].text.contains("did you mean 'title'") && mistakes[5].text.contains("did you mean 'matrix'")
+        );
         assert!(mistakes[1].text.starts_with("sizes: '12Q'"), "{}", mistakes[1]);
     }
 
