@@ -4,7 +4,7 @@ use tiermark_history::{Saved, Store};
 use tiermark_model::{Exit, Run};
 
 use crate::args::RunArgs;
-use crate::measure::{Render, remark};
+use crate::measure::{Export, remark};
 use crate::outcome::{self, Demands};
 use crate::output::{self, Failure, Place, complain, complain_once, tell};
 use crate::shell;
@@ -15,7 +15,7 @@ pub(crate) struct Sinks<'a> {
     /// The document as JSON.
     pub(crate) document: Option<Place>,
     /// Other texts made of the run.
-    pub(crate) exports: Vec<(Place, Render<'a>)>,
+    pub(crate) exports: Vec<(Place, Export<'a>)>,
     /// Those who listened while it ran.
     pub(crate) listeners: Listeners,
 }
@@ -52,7 +52,12 @@ pub(crate) fn finish(
         lines.and_then(|lines| lines.end(run)),
         sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
     ];
-    unwritten.extend(sinks.exports.into_iter().map(|(place, text)| place.write(&text(run)).err()));
+    for (place, export) in sinks.exports {
+        if let Some(doubts) = (export.doubts)(run).filter(|_| !result.quiet) {
+            tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.option, export.place));
+        }
+        unwritten.push(place.write(&(export.text)(run)).err());
+    }
     if measured && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;
     }

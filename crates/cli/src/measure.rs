@@ -45,6 +45,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// Something to write from a finished run beside its document.
+#[derive(Clone, Copy)]
 pub(crate) struct Export<'a> {
     /// The option that asks for it.
     pub(crate) option: &'static str,
@@ -52,10 +53,12 @@ pub(crate) struct Export<'a> {
     pub(crate) place: &'a str,
     /// Makes it.
     pub(crate) text: Render<'a>,
+    /// What a reader of it should know that its layout cannot say.
+    pub(crate) doubts: fn(&Run) -> Option<String>,
 }
 
 /// Makes a text of a run.
-pub(crate) type Render<'a> = &'a dyn Fn(&Run) -> String;
+type Render<'a> = &'a dyn Fn(&Run) -> String;
 
 /// Seed of simulated runs: they are to be the same each time.
 const SIMULATED_SEED: u64 = 1;
@@ -133,7 +136,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
     let mut run = Run { plan, ..head(job, host.as_ref(), seed, crowd) };
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Place::open).transpose()?;
-    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, export.text));
+    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, *export));
     let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     for (request, plan) in &plans {

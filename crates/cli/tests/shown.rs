@@ -87,7 +87,8 @@ fn latency_and_bandwidth_of_one_place_are_one_ladder() {
 
 #[test]
 fn what_a_plan_cannot_measure_stands_with_its_experiment() {
-    let out = User::new().run(&["run", "numa-latency", "--simulate", GUEST, "--no-save", "--allow-partial"]).expect(0).out;
+    let out =
+        User::new().run(&["run", "numa-latency", "--simulate", GUEST, "--no-save", "--allow-partial"]).expect(0).out;
     let (second, missing) = (out.find("2 of 2: latency").unwrap(), out.find("Not measured").unwrap());
     assert!(second < missing && missing < out.find("numbers trusted").unwrap(), "{out}");
 }

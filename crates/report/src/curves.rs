@@ -122,7 +122,11 @@ fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machi
     let unit = if metric == Metric::Latency { "ns" } else { style.rate_unit() };
     let log_y = metric == Metric::Latency || wide(&series);
     let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks }, style);
-    if drawing.is_empty() { hanging("  ", "no point has a number", crate::style::Ink::Dim, style) } else { drawing }
+    if drawing.is_empty() {
+        hanging("  ", "no point could be measured", crate::style::Ink::Dim, style)
+    } else {
+        drawing
+    }
 }
 
 /// Whether the values are so far apart that a linear axis would flatten the small ones into its lowest row.
@@ -141,7 +145,9 @@ fn reasons(points: &[&Observation], names: &Names) -> Reasons {
     let mut reasons = Reasons::default();
     for o in points {
         let at = o.labels.size().map_or(String::new(), |s| s.to_string());
-        reasons.add(format!("{at} {}", names.name(o)).trim(), &o.verdict);
+        // Heads and captions say where the prefetcher takes part.
+        let name = names.name(o).replace(" prefetch-assisted", "");
+        reasons.add(format!("{at} {name}").trim(), &o.verdict);
     }
     reasons
 }

@@ -91,8 +91,8 @@ pub(crate) fn subject(finding: &Finding) -> String {
     words.join(" ")
 }
 
-/// The ladder with its reasons and kernels; empty when no finding names a tier.
-pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, style: &Style) -> String {
+/// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of one core.
+pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: Option<&str>, style: &Style) -> String {
     let mut rows: Vec<String> = Vec::new();
     for finding in &shown.findings {
         let on_ladder = matches!(finding.metric.as_str(), "tier.size" | "latency" | "bandwidth");
@@ -117,7 +117,8 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, style: 
     }
     let mut out = heading("The ladder", style);
     out.push_str(&table(&rows, style));
-    out.push_str(&key(style));
+    let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
+    out.push_str(&key(only.filter(|_| rates), style));
     out.push_str(&reasons.render(style));
     for note in notes {
         out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
@@ -156,9 +157,13 @@ fn table(rows: &[(String, Row<'_>)], style: &Style) -> String {
     if whole.contains("\n\n") { render(&used[..used.len() - 1]) } else { whole }
 }
 
-fn key(style: &Style) -> String {
+fn key(only: Option<&str>, style: &Style) -> String {
+    let all = only.map_or_else(
+        || "all = all cores".to_owned(),
+        |cpus| format!("all = all cores: not told, one core (cpu {cpus}) is all that was to be used"),
+    );
     let text = format!(
-        "one = one core, all = all cores; {} trusted, {} suspect, {} invalid",
+        "one = one core, {all}; {} trusted, {} suspect, {} invalid",
         style.mark(Grade::Trusted),
         style.mark(Grade::Suspect),
         style.mark(Grade::Invalid)

@@ -37,7 +37,7 @@ pub use json::json;
 pub use lists::{ProbeLine, about, kernels, probes};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
-pub use mess::{MessError, MessPoint, mess, read_mess};
+pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};
 pub use mlc::mlc;
 pub use plan::plan;
 pub use redact::redact;

@@ -123,7 +123,13 @@ fn letter(series: usize) -> char {
 }
 
 fn tick_text(value: f64) -> String {
-    if value >= 1e5 || (value > 0.0 && value < 0.01) { format!("{value:.0e}") } else { format!("{value}") }
+    let text = format!("{value}");
+    // The axis has room for so many signs.
+    if value >= 1e5 || (value != 0.0 && value.abs() < 0.01) || text.len() >= AXIS {
+        format!("{value:.0e}")
+    } else {
+        text
+    }
 }
 
 /// Maps values to dots: two a column, four a row, as in a braille cell.
@@ -151,11 +157,7 @@ impl Scale {
             Abscissa::Size if x1 - x0 < 1e-9 => (x0 - 0.5, x1 + 0.5),
             Abscissa::Size => (x0, x1),
         };
-        let y = if log_y {
-            ((y0 / 1.15).log10(), (y1 * 1.15).log10())
-        } else {
-            (0.0, if y1 > 0.0 { y1 * 1.05 } else { 1.0 })
-        };
+        let y = if log_y { ((y0 / 1.15).log10(), ceiling(y1).log10()) } else { linear(y0, y1, abscissa) };
         (y.1.is_finite() && y.1 > y.0).then_some(Self { columns: columns.max(16), abscissa, log_y, x, y })
     }
 
@@ -180,19 +182,28 @@ impl Scale {
     fn y_ticks(&self) -> Vec<(f64, usize)> {
         let candidates: Vec<f64> = if self.log_y {
             let decades = self.y.0.floor() as i32..=self.y.1.ceil() as i32;
-            // 1, 2, 5 first by decade, so that in a wide range the powers of ten win the rows.
-            [1.0, 2.0, 5.0].iter().flat_map(|m| decades.clone().map(move |d| m * 10f64.powi(d))).collect()
+            // The top first, so that no curve rises above the last number; then 1, 2, 5 by decade, so that in a wide range the
+            // powers of ten win the rows.
+            let round = [1.0, 2.0, 5.0].iter().flat_map(|m| decades.clone().map(move |d| m * 10f64.powi(d)));
+            // Within less than a decade these are too few.
+            let (low, high) = (10f64.powf(self.y.0), 10f64.powf(self.y.1));
+            let (step, count) = steps(low, high);
+            let between = (0..=if high < 10.0 * low { count } else { 0 }).rev();
+            let between = between.map(|n| ((low / step).floor() + n as f64) * step);
+            std::iter::once(high).chain(round).chain(between).collect()
         } else {
-            let step = nice(self.y.1 / 4.0);
-            (0..=5).map(|n| f64::from(n) * step).collect()
+            let (step, count) = steps(self.y.0, self.y.1);
+            (0..=count).rev().map(|n| self.y.1 - (count - n) as f64 * step).collect()
         };
         let mut ticks: Vec<(f64, usize)> = Vec::new();
         for value in candidates {
             let v = if self.log_y { value.log10() } else { value };
             let row = self.dot(1.0, value).1 / 4;
-            if (self.y.0..=self.y.1).contains(&v) && ticks.iter().all(|(_, taken)| taken.abs_diff(row) >= 2) {
-                // 0.30000000000000004 is not a tick anybody wants to read.
-                ticks.push(((value * 1e6).round() / 1e6, row));
+            // The top may come out a rounding error above itself.
+            if (self.y.0 - 1e-9..=self.y.1 * (1.0 + 1e-9) + 1e-9).contains(&v)
+                && ticks.iter().all(|(_, taken)| taken.abs_diff(row) >= 2)
+            {
+                ticks.push((tidy(value), row));
             }
         }
         ticks
@@ -211,7 +222,7 @@ impl Scale {
                 }
                 let at = (self.x_share(value) * (self.columns - 1) as f64).round() as usize;
                 axis[at] = style.glyph("┬", "+");
-                place(&mut labels, at, &tick_text((value * 1e6).round() / 1e6), self.columns);
+                place(&mut labels, at, &tick_text(tidy(value)), self.columns);
             }
             return format!(
                 "{}{corner}{}\n{}{}\n",
@@ -253,6 +264,45 @@ fn place(line: &mut String, at: usize, label: &str, columns: usize) {
         line.push_str(&" ".repeat(at - used));
         line.push_str(label);
     }
+}
+
+/// The lowest round value that no point is above: finer than the ticks between, so that little of the height is lost.
+fn ceiling(value: f64) -> f64 {
+    let decade = 10f64.powf(value.log10().floor());
+    let round = [1.0, 1.2, 1.5, 1.8, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0].iter().map(|m| m * decade);
+    round.into_iter().find(|v| *v >= value * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
+}
+
+/// The ends of a linear axis of values. It begins at zero, where a share of the height is a share of the value, unless a curve of
+/// one quantity over another would be a flat line there.
+fn linear(least: f64, most: f64, abscissa: Abscissa) -> (f64, f64) {
+    if most <= 0.0 {
+        return (0.0, 1.0);
+    }
+    // Less than a tenth is not blown up to the whole height: noise would look like a slope.
+    let spread = (most - least).max(0.1 * most);
+    let low = if abscissa == Abscissa::Linear && spread < 0.5 * most { most - 1.2 * spread } else { 0.0 };
+    let (step, _) = steps(low, most);
+    let low = (low / step + 1e-9).floor() * step;
+    (low, (most / step - 1e-9).ceil() * step)
+}
+
+/// The round step between the ticks of a linear axis that loses least of its height, and how many of them there are.
+fn steps(low: f64, high: f64) -> (f64, usize) {
+    let decade = 10f64.powf((high - low).log10().floor());
+    let round = [0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|m| m * decade);
+    let count = |step: f64| ((high / step - 1e-9).ceil() - (low / step + 1e-9).floor()) as usize;
+    let lost = |step: &f64| count(*step) as f64 * step / (high - low);
+    let fits = round.into_iter().filter(|step| (2..=5).contains(&count(*step)));
+    let best = fits.min_by(|a, b| lost(a).total_cmp(&lost(b))).unwrap_or(decade);
+    (best, count(best))
+}
+
+/// 0.30000000000000004 is not a number anybody wants to read: six digits are.
+fn tidy(value: f64) -> f64 {
+    let scale = 10f64.powi(5 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
+    let rounded = (value * scale).round() / scale;
+    if rounded.is_finite() { rounded } else { value }
 }
 
 /// The next of 1, 2, 5 × 10ⁿ.
@@ -352,6 +402,34 @@ mod tests {
         let series = [Series { name: "read".into(), points }];
         let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[] };
         insta::assert_snapshot!(plot_over(&drawing, "GB/s", &Style { width: 60, ..Style::default() }));
+    }
+
+    #[test]
+    fn the_top_of_every_axis_has_its_number_and_no_room_is_lost() {
+        for (least, most) in [(162.0, 175.0), (0.9, 151.0), (40.0, 43.3), (3.0, 806.0), (0.0, 20.2), (1.33, 85.0)] {
+            for log_y in [true, false] {
+                for abscissa in [Abscissa::Size, Abscissa::Linear] {
+                    let points = vec![vec![(4.0, f64::max(least, 0.5)), (64.0, most)]];
+                    let scale = Scale::new(&points, abscissa, log_y, 60).unwrap();
+                    let ticks = scale.y_ticks();
+                    let (top, row) = *ticks.iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+                    assert!(row == 0 && top >= most && ticks.len() >= 2, "{least} {most} {log_y}: {ticks:?}");
+                    let used = scale.y_share(most);
+                    assert!(used > if log_y { 0.55 } else { 0.7 }, "{least} {most} {log_y}: {used}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_loaded_latency_that_hardly_rises_is_no_flat_line() {
+        let points = vec![vec![(0.0, 162.0), (20.0, 164.0), (40.0, 175.0)]];
+        let scale = Scale::new(&points, Abscissa::Linear, false, 60).unwrap();
+        assert!(scale.dot(0.0, 162.0).1 >= scale.dot(40.0, 175.0).1 + 12, "{:?}", scale.y);
+        // What is within a tenth stays within about half of the height.
+        let noise = vec![vec![(0.0, 100.0), (20.0, 100.5), (40.0, 100.2)]];
+        let scale = Scale::new(&noise, Abscissa::Linear, false, 60).unwrap();
+        assert!(scale.dot(0.0, 100.0).1.abs_diff(scale.dot(20.0, 100.5).1) <= 3, "{:?}", scale.y);
     }
 
     #[test]

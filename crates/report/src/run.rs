@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Grade, Observation, Refusal, Run, Warning};
+use tiermark_model::{Experiment, Finding, Grade, IdSet, Observation, Refusal, Run, Warning};
 
 use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables, unmeasured};
@@ -60,7 +60,8 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     let mut shown = Shown::new(experiments.iter().flat_map(|e| &e.findings));
     told_by_tables(&mut shown, &observations);
     let mut out = matrix(&mut shown, &run.machine, style);
-    out.push_str(&ladder(&mut shown, &plain_rates(&run.bench, &observations), style));
+    let only = only_core(run, experiments);
+    out.push_str(&ladder(&mut shown, &plain_rates(&run.bench, &observations), only.as_deref(), style));
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&shapes(&mut shown, style));
@@ -77,6 +78,16 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     }
     out.push_str(&drift);
     (out, shown.numbers)
+}
+
+/// The cpus of some experiments, where they are of one core of a machine that has more.
+fn only_core(run: &Run, experiments: &[&Experiment]) -> Option<String> {
+    let cpus = experiments.iter().fold(IdSet::new(), |all, e| all.union(&e.plan.cpus()));
+    let cores = |within: &dyn Fn(u32) -> bool| {
+        let within = run.machine.cpus.iter().filter(|cpu| within(cpu.id));
+        within.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
+    };
+    (cores(&|cpu| cpus.contains(cpu)) == 1 && cores(&|_| true) > 1).then(|| cpus.to_string())
 }
 
 /// The steps that findings rest on.

@@ -82,6 +82,16 @@ fn number(finding: &Finding, style: &Style) -> Cell {
     graded(text, &finding.verdict, style)
 }
 
+/// What small accesses get of the lines they touch.
+const USEFUL: &str = "8 B of 64 B";
+
+/// Doubts of findings alone.
+fn doubts(findings: &[&Finding], style: &Style) -> String {
+    let mut reasons = Reasons::default();
+    findings.iter().filter(|f| is_number(f)).for_each(|f| reasons.add(&subject(f), &f.verdict));
+    reasons.render(style)
+}
+
 /// Doubts and remarks of findings, each once.
 fn remarks(findings: &[&Finding], style: &Style) -> String {
     let mut reasons = Reasons::default();
@@ -103,6 +113,20 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
 /// What a finding is about: its tier and what of it.
 fn subject(finding: &Finding) -> String {
     let what = finding.metric.split_once('.').map_or(finding.metric.as_str(), |(_, what)| what);
+    // A number of a table is called by its row and its column.
+    match finding.metric.as_str() {
+        "granularity.rate" => {
+            return [Labels::OP, Labels::PAGE, Labels::LAYOUT].map(|key| label(finding, key)).join(" ");
+        }
+        "granularity.useful" => {
+            return format!("{} {} {USEFUL}", label(finding, Labels::OP), label(finding, Labels::PAGE));
+        }
+        "mlp.access" => {
+            let chains = label(finding, Labels::CHAINS);
+            return format!("{} {chains} chain{}", label(finding, Labels::TIER), if chains == "1" { "" } else { "s" });
+        }
+        _ => {}
+    }
     // Chases of one tier are all on the same pages.
     let page = matches!(finding.metric.split('.').next(), Some("tlb" | "granularity")).then_some(Labels::PAGE);
     let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE].into_iter().chain(page);
@@ -246,10 +270,18 @@ fn granularity(findings: &[&Finding], style: &Style) -> String {
     let rates = of(findings, "granularity.rate");
     let row = |f: &Finding| format!("{} {}", label(f, Labels::OP), label(f, Labels::PAGE));
     let column = |f: &Finding| label(f, Labels::LAYOUT).replacen(" random", "|random", 1);
-    let pivot = Pivot::new(&rates, &row, &column);
+    let shares = of(findings, "granularity.useful");
+    let head =
+        |f: &Finding| if f.metric == "granularity.useful" { USEFUL.replacen(" of", "|of", 1) } else { column(f) };
+    let all: Vec<&Finding> = rates.iter().chain(&shares).copied().collect();
+    let pivot = Pivot::new(&all, &row, &head);
+    let key = format!("{USEFUL} = useful bytes at random, of those in the lines that are fetched for them");
     heading(&format!("Useful {} of one thread, by grain and page", style.rate_unit()), style)
         + &pivot.table("pages", &|f| number(f, style)).render(style)
-        + &remarks(findings, style)
+        + &if shares.is_empty() { String::new() } else { hanging("  ", &key, Ink::Dim, style) }
+        // What the shares come to in bytes stands in the table.
+        + &remarks(if style.verbose { findings } else { &rates }, style)
+        + &if style.verbose { String::new() } else { doubts(&shares, style) }
 }
 
 fn background(findings: &[&Finding], style: &Style) -> String {

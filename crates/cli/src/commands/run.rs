@@ -49,14 +49,19 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
         if !experiments.iter().any(|e| matches!(e.command, Command::Loaded(_))) {
             return Err(lacks("csv", "experiment of loaded latency, whose curves it would hold"));
         }
-        exports.push(Export { option: "csv", place, text: &tiermark_report::mess });
+        exports.push(Export {
+            option: "csv",
+            place,
+            text: &tiermark_report::mess,
+            doubts: tiermark_report::mess_doubts,
+        });
     }
     if let Some(place) = args.hmat.as_deref() {
         let pairs = |command: &Command| matches!(command, Command::Matrix(args) if args.from == Origin::Node);
         if !experiments.iter().any(|e| pairs(&e.command)) {
             return Err(lacks("hmat", "matrix of nodes, whose pairs it would hold"));
         }
-        exports.push(Export { option: "hmat", place, text: &tiermark_report::hmat });
+        exports.push(Export { option: "hmat", place, text: &tiermark_report::hmat, doubts: |_| None });
     }
     Ok(exports)
 }
