@@ -238,7 +238,7 @@ mod tests {
         let fresh = Fresh { available: Some(4 * GIB), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(3 * GIB, "0", PageKind::Thp)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(4 * GIB, "0", PageKind::Thp)]), &fresh);
-        assert!(refusal.why.contains("4294967296 bytes available"), "{refusal}");
+        assert!(refusal.why.contains("4 GiB available"), "{refusal}");
         // 3.75 GiB of data fit; with the order in which their lines are visited they do not.
         let mut ordered = setup(&[(3 * GIB + 768 * MIB, "0", PageKind::Thp)]);
         assert_eq!(admit(&ordered, &two_nodes(), &fresh), Ok(()));
@@ -252,7 +252,7 @@ mod tests {
             Fresh { available: Some(40 * GIB), nodes: BTreeMap::from([(0, 30 * GIB), (1, GIB)]), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(2 * GIB, "0", PageKind::Base)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(2 * GIB, "1", PageKind::Base)]), &fresh);
-        assert!(refusal.why.starts_with("node 1 has 1073741824 bytes free"), "{refusal}");
+        assert!(refusal.why.starts_with("node 1 has 1 GiB free"), "{refusal}");
         let mut halves = setup(&[(3 * GIB, "0-1", PageKind::Base)]);
         assert_eq!(admit(&halves, &two_nodes(), &fresh), Ok(()));
         halves.regions[0].policy = MemPolicy::Interleave;
