@@ -105,7 +105,6 @@ pub(crate) enum Command {
     /// Print shell completions
     Completions(CompletionsArgs),
     /// Write man pages of all commands into a directory
-    #[command(hide = true)]
     Man(ManArgs),
 }
 
@@ -237,7 +236,7 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     /// List the built-in plans
-    List,
+    List(ViewArgs),
     /// Show what a plan asks and the commands it stands for
     Show {
         /// A built-in plan or a TOML file
@@ -245,6 +244,8 @@ pub(crate) enum PlanCommand {
         /// Print the file itself, to copy and change
         #[arg(long)]
         toml: bool,
+        #[command(flatten)]
+        view: View,
     },
     /// List the keys of a plan file, with what they take
     Keys,

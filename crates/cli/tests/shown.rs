@@ -92,3 +92,65 @@ fn what_a_plan_cannot_measure_stands_with_its_experiment() {
     let (second, missing) = (out.find("2 of 2: latency").unwrap(), out.find("Not measured").unwrap());
     assert!(second < missing && missing < out.find("numbers trusted").unwrap(), "{out}");
 }
+
+#[test]
+fn remarks_have_the_unit_of_the_tables() {
+    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--units=iec", "-v"];
+    let out = User::new().run(&loads).expect(0).out;
+    assert!(out.contains("no knee up to") && out.contains("GiB/s") && !out.contains("GB/s"), "{out}");
+    assert!(out.contains("none"), "a knee that is not there is no doubtful number: {out}");
+    let grains = ["granularity", "--quick", "--simulate", GUEST, "--no-save", "--units=iec", "-v", "--ascii"];
+    let out = User::new().run(&grains).expect(0).out;
+    assert!(out.contains("GiB/s of lines") && !out.contains("GB/s") && out.is_ascii(), "{out}");
+}
+
+#[test]
+fn one_node_is_one_table() {
+    let out = User::new().run(&["matrix", "--simulate", GUEST, "--no-save"]).expect(0).out;
+    assert!(out.contains("From node:0 to the memory of node 0") && !out.contains("(rows)"), "{out}");
+    assert_eq!(out.matches(" ±").count(), 7, "six numbers with their intervals, and the key: {out}");
+}
+
+#[test]
+fn empty_columns_say_why() {
+    let out = User::new().run(&["survey", "--quick", "--simulate", GUEST, "--no-save", "--cpus=1"]).expect(0).out;
+    assert!(out.contains("one core (cpu 1) is all"), "{out}");
+    let both = User::new().run(&["survey", "--quick", "--simulate", GUEST, "--no-save"]).expect(0).out;
+    assert!(both.contains("all = all cores;"), "{both}");
+}
+
+#[test]
+fn lists_fit_and_say_how_far_runs_can_be_trusted() {
+    let user = User::new();
+    user.run(&["run", "link-saturation", "--simulate", GUEST]).expect(0);
+    let shown = user.run(&["show", "last"]).expect(0).out;
+    let list = user.run(&["list", "runs"]).expect(0).out;
+    let head = list.lines().next().unwrap();
+    for column in ["run", "what", "took", "trusted", "machine"] {
+        assert!(head.contains(column), "{list}");
+    }
+    let count = list.lines().nth(1).unwrap().split("  ").map(str::trim).find(|cell| cell.contains(" of ")).unwrap();
+    let (trusted, all) = count.split_once(" of ").unwrap();
+    assert!(trusted == all && shown.contains(&format!("all {all} numbers trusted")), "{list}\n{shown}");
+    for arguments in [&["list", "runs"][..], &["plan", "list"], &["list", "commands"], &["plan", "show", "hierarchy"]] {
+        let out = user.run(arguments).expect(0).out;
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    }
+    assert!(user.run(&["list", "commands"]).expect(0).out.contains("\nman "));
+    assert!(user.run(&["--help"]).expect(0).out.contains("\n  man "));
+}
+
+#[test]
+fn points_of_a_file_of_curves_have_their_numbers() {
+    let user = User::new();
+    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv", "--sim-noise=0.1"];
+    let err = user.run(&loads).expect(0).err;
+    assert!(err.contains("--csv a.csv: ") && err.contains("points are not trusted"), "{err}");
+    let out = user.run(&["show", "a.csv"]).expect(0).out;
+    let points = std::fs::read_to_string(user.path("a.csv")).unwrap().lines().count() - 1;
+    assert!(out.contains(&format!("{points} points of 1 curve: ")), "{out}");
+    let rows = out.lines().filter(|line| line.trim_start().starts_with("100 ")).count();
+    assert_eq!(rows, points, "{out}");
+    let trusted = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv"];
+    assert!(!user.run(&trusted).expect(0).err.contains("not trusted"));
+}

@@ -54,6 +54,11 @@ pub fn run(run: &Run, style: &Style) -> String {
     out
 }
 
+/// The numbers that the report of a run shows.
+pub(crate) fn numbers(run: &Run) -> Vec<&Finding> {
+    parts(run).iter().flat_map(|part| body(run, &part.experiments, &Style::default()).1).collect()
+}
+
 /// Ladder, curves, tails, scaling, tables, and everything else that some experiments found, with the numbers that are shown.
 fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (String, Vec<&'a Finding>) {
     let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();

@@ -98,6 +98,67 @@ fn nothing_measured_is_invisible() {
     }
 }
 
+/// Findings of a loaded curve, each with a doubt.
+fn doubted_load() -> Run {
+    let labels = || Labels::new().text(Labels::MIX, "read").text(Labels::PLACE, "local");
+    let metrics = ["unloaded", "knee", "most", "saturated", "peak", "at_target"];
+    let findings = metrics.map(|metric| {
+        let unit = if matches!(metric, "unloaded" | "saturated") { Unit::Ns } else { Unit::BytesPerSecond };
+        let mut found = finding(&format!("loaded.{metric}"), labels().text(Labels::STATISTIC, "155 ns"), unit, 1e11);
+        found.verdict.suspect(ReasonCode::Imprecise, "interval ±9.0 %, wanted ±1.0 %");
+        found.value = found.value.filter(|_| metric != "knee");
+        found
+    });
+    run_of(machines::vm(), "loaded", vec![], findings.into())
+}
+
+#[test]
+fn reasons_call_numbers_as_the_columns_do() {
+    let shown = tiermark_report::run(&doubted_load(), &style(120));
+    let names = ["idle", "most", "full", "all cores", "below 155 ns"].map(|name| format!("read local {name}"));
+    assert!(shown.contains(&format!("suspect: {}: interval", names.join(", "))), "{shown}");
+    // What is not there is neither doubtful nor a number.
+    assert!(shown.contains("none") && !shown.contains("–!"), "{shown}");
+    assert!(shown.contains("0 of 5 numbers trusted, 5 suspect"), "{shown}");
+}
+
+#[test]
+fn steps_that_came_to_nothing_are_not_measured() {
+    let mut run = vm_run();
+    let labels = Labels::new().text(Labels::PURPOSE, "shape").text(Labels::LAYOUT, "scatter:2101312");
+    let mut lost = observation(labels.whole(Labels::SIZE, 64 * MIB), Metric::Latency, 1.0);
+    lost.value = None;
+    lost.verdict.invalid(ReasonCode::PageSize, "asked for thp pages, got base pages");
+    run.experiments[0].observations.push(lost);
+    let shown = tiermark_report::run(&run, &style(120));
+    let (_, missing) = shown.split_once("Not measured").unwrap();
+    let said = "64 MiB one line every 2 MiB, in random order: asked for thp pages, got base pages";
+    assert!(missing.contains(said) && !shown.contains("scatter:"), "{shown}");
+    assert!(!shown.contains("without a conclusion"), "{shown}");
+}
+
+#[test]
+fn deviations_without_an_interval_come_of_the_range() {
+    let labels = Labels::new().text(Labels::PURPOSE, "load").whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
+    let mut point = observation(labels, Metric::Latency, 155.0);
+    (point.interval, point.min, point.max) = (None, Some(154.0), Some(158.0));
+    point.parts =
+        vec![Part { name: "load".into(), unit: Unit::BytesPerSecond, value: Some(1e10), min: None, max: None }];
+    let text = tiermark_report::mess(&run_of(machines::vm(), "loaded", vec![point], vec![]));
+    assert!(text.lines().nth(1).unwrap().ends_with(",155,1,154,158"), "{text}");
+}
+
+#[test]
+fn smt_and_tiers_are_told_in_words() {
+    let mut machine = machines::vm();
+    machine.system.smt_control = Some("notsupported".into());
+    machine.nodes.iter_mut().for_each(|node| node.memory_tier = Some(4));
+    let shown = tiermark_report::machine(&machine, &style(80));
+    assert!(shown.contains("SMT not supported") && !shown.contains("  tier"), "{shown}");
+    let shown = tiermark_report::machine(&machines::cxl(), &style(80));
+    assert!(shown.contains("tier: the kernel's rank"), "{shown}");
+}
+
 #[test]
 fn plans() {
     let plans = [(request("latency"), plan_of(5)), (request("bandwidth"), plan_of(90))];

@@ -2,24 +2,23 @@
 
 use tiermark_engine::Lab;
 use tiermark_model::{Bench, Exit, Machine, Refusal};
+use tiermark_report::Style;
 
 use crate::args::{PlanArgs, PlanCommand, Simulation};
-use crate::output::{Failure, print, tell};
+use crate::output::{Failure, print, style, tell};
 use crate::plans::{self, PlanFile, Planned};
 use crate::target;
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     match &args.command {
-        PlanCommand::List => {
-            let width = plans::built_in().iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-            let line =
-                |(name, _): &(&str, &str)| plans::load(name).map(|plan| format!("{name:width$}  {}", plan.title));
-            let lines = plans::built_in().iter().map(line).collect::<Result<Vec<_>, _>>()?;
-            print(&lines.join("\n"))?;
+        PlanCommand::List(args) => {
+            let row = |(name, _): &(&'static str, &str)| plans::load(name).map(|plan| (*name, plan.title));
+            let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
+            print(&tiermark_report::names(&rows, &style(&args.view)))?;
         }
-        PlanCommand::Show { plan, toml: true } => print(&plans::text(plan)?)?,
-        PlanCommand::Show { plan, toml: false } => print(&page(&plans::load(plan)?))?,
+        PlanCommand::Show { plan, toml: true, .. } => print(&plans::text(plan)?)?,
+        PlanCommand::Show { plan, toml: false, view } => print(&page(&plans::load(plan)?, &style(view)))?,
         PlanCommand::Keys => print(&plans::keys())?,
         PlanCommand::Check { plan } => check(plan, simulation)?,
     }
@@ -65,14 +64,9 @@ fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Fail
 }
 
 /// A plan for people: what it asks, and the commands that it stands for.
-fn page(plan: &PlanFile) -> String {
-    let mut page = format!("{}: {}\n\n{}\n", plan.name, plan.title, plan.about.trim());
-    for experiment in &plan.experiments {
-        page.push('\n');
-        if let Some(note) = &experiment.note {
-            page.push_str(&format!("# {note}\n"));
-        }
-        page.push_str(&format!("tiermark {}\n", experiment.line));
-    }
-    page
+fn page(plan: &PlanFile, style: &Style) -> String {
+    let lines: Vec<String> = plan.experiments.iter().map(|e| format!("tiermark {}", e.line)).collect();
+    let commands = lines.iter().zip(&plan.experiments).map(|(line, e)| (line.as_str(), e.note.as_deref()));
+    let title = format!("{}: {}", plan.name, plan.title);
+    tiermark_report::plan_page(&title, &plan.about, &commands.collect::<Vec<_>>(), style)
 }
