@@ -124,6 +124,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
             }
         }
     }
+    assert!(rising >= 5 && level >= 5, "{rising} and {level} ramps were cut off");
 }
 
 /// What an effort makes of a curve whose knee is known, under a seed of noise.
