@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tiermark_model::{Grade, Labels, Observation, Run, Unit};
+use tiermark_model::{Experiment, Grade, Labels, Observation, Run, Unit};
 
 /// Columns that are written, in order.
 const COLUMNS: [&str; 11] = [
@@ -66,15 +66,21 @@ impl std::error::Error for MessError {}
 /// The curves of a run as such a file; only its head where the run has none.
 pub fn mess(run: &Run) -> String {
     let mut out = format!("{}\n", COLUMNS.join(","));
-    let observations: Vec<&Observation> = run.observations().collect();
+    let is_load = |o: &&Observation| o.labels.is(Labels::PURPOSE, "load");
+    let loads = |e: &&Experiment| e.observations.iter().any(|o| is_load(&o));
+    // Curves of several experiments of a plan may have the same name, and must not become one.
+    let several = run.experiments.iter().filter(loads).count() > 1;
+    let numbered =
+        run.experiments.iter().zip(1..).flat_map(|(e, number)| e.observations.iter().map(move |o| (number, o)));
     let mut rows: Vec<(String, u64, u64, String)> = Vec::new();
-    for seen in observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load")) {
+    for (number, seen) in numbered.filter(|(_, o)| is_load(o)) {
         let (Some(reads), Some(pause)) = (seen.labels.number(Labels::READS), seen.labels.number(Labels::PAUSE)) else {
             continue;
         };
         let Some(part) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond) else { continue };
         let (Some(rate), Some(latency)) = (part.value, seen.value) else { continue };
-        let kind = kind(&seen.labels);
+        let experiment = if several { format!("-{number}") } else { String::new() };
+        let kind = kind(&seen.labels) + &experiment;
         let (low, high) = (part.min.unwrap_or(rate), part.max.unwrap_or(rate));
         let (quickest, slowest) = (seen.min.unwrap_or(latency), seen.max.unwrap_or(latency));
         // Of the rate only the range is kept, and of a latency too where one allocation gives no interval: a range of samples

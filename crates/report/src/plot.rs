@@ -1,8 +1,13 @@
 //! Curves in characters: braille lines (or ASCII letters) over a logarithmic x axis of sizes.
 
+mod canvas;
+mod round;
+
 use crate::number::short_size;
 use crate::style::{Ink, Style};
 use crate::text::{clean, right, spoken, width};
+use canvas::Canvas;
+use round::{ceiling, linear, nice, steps, tidy};
 
 /// One curve.
 #[derive(Debug, Clone, Default)]
@@ -263,114 +268,6 @@ fn place(line: &mut String, at: usize, label: &str, columns: usize) {
     if (used == 0 || at > used) && at + width(label) <= columns + 2 {
         line.push_str(&" ".repeat(at - used));
         line.push_str(label);
-    }
-}
-
-/// The lowest round value that no point is above: finer than the ticks between, so that little of the height is lost.
-fn ceiling(value: f64) -> f64 {
-    let decade = 10f64.powf(value.log10().floor());
-    let round = [1.0, 1.2, 1.5, 1.8, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0].iter().map(|m| m * decade);
-    round.into_iter().find(|v| *v >= value * (1.0 - 1e-9)).unwrap_or(10.0 * decade)
-}
-
-/// The ends of a linear axis of values. It begins at zero, where a share of the height is a share of the value, unless a curve of
-/// one quantity over another would be a flat line there.
-fn linear(least: f64, most: f64, abscissa: Abscissa) -> (f64, f64) {
-    if most <= 0.0 {
-        return (0.0, 1.0);
-    }
-    // Less than a tenth is not blown up to the whole height: noise would look like a slope.
-    let spread = (most - least).max(0.1 * most);
-    let low = if abscissa == Abscissa::Linear && spread < 0.5 * most { most - 1.2 * spread } else { 0.0 };
-    let (step, _) = steps(low, most);
-    let low = (low / step + 1e-9).floor() * step;
-    (low, (most / step - 1e-9).ceil() * step)
-}
-
-/// The round step between the ticks of a linear axis that loses least of its height, and how many of them there are.
-fn steps(low: f64, high: f64) -> (f64, usize) {
-    let decade = 10f64.powf((high - low).log10().floor());
-    let round = [0.2, 0.25, 0.5, 1.0, 2.0, 2.5, 5.0].map(|m| m * decade);
-    let count = |step: f64| ((high / step - 1e-9).ceil() - (low / step + 1e-9).floor()) as usize;
-    let lost = |step: &f64| count(*step) as f64 * step / (high - low);
-    let fits = round.into_iter().filter(|step| (2..=5).contains(&count(*step)));
-    let best = fits.min_by(|a, b| lost(a).total_cmp(&lost(b))).unwrap_or(decade);
-    (best, count(best))
-}
-
-/// 0.30000000000000004 is not a number anybody wants to read: six digits are.
-fn tidy(value: f64) -> f64 {
-    let scale = 10f64.powi(5 - value.abs().max(f64::MIN_POSITIVE).log10().floor() as i32);
-    let rounded = (value * scale).round() / scale;
-    if rounded.is_finite() { rounded } else { value }
-}
-
-/// The next of 1, 2, 5 × 10ⁿ.
-fn nice(step: f64) -> f64 {
-    let decade = 10f64.powf(step.log10().floor());
-    [1.0, 2.0, 5.0].iter().map(|m| m * decade).find(|s| *s >= step).unwrap_or(10.0 * decade)
-}
-
-/// A grid of cells of 2 × 4 dots.
-struct Canvas {
-    columns: usize,
-    unicode: bool,
-    /// Braille dots, the letter that covers them, and the series drawn last.
-    cells: Vec<(u8, Option<char>, usize)>,
-}
-
-impl Canvas {
-    fn new(columns: usize, unicode: bool) -> Self {
-        Self { columns, unicode, cells: vec![(0, None, 0); columns * ROWS] }
-    }
-
-    fn dot(&mut self, (x, y): (usize, usize), series: usize) {
-        // Unicode numbers the dots of a braille cell down the left column, then the right, with the fourth row added later.
-        const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
-        if let Some(cell) = self.cells.get_mut(y / 4 * self.columns + x / 2) {
-            cell.0 |= BITS[x % 2][y % 4];
-            cell.2 = series;
-        }
-    }
-
-    /// A straight line of dots.
-    fn segment(&mut self, from: (usize, usize), to: (usize, usize), series: usize) {
-        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
-        for i in 0..=steps {
-            let share = i as f64 / steps as f64;
-            let between = |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
-            self.dot((between(from.0, to.0), between(from.1, to.1)), series);
-        }
-    }
-
-    /// Writes the letter of a series over its last point, or above or below it where another letter stands.
-    fn letter(&mut self, (x, y): (usize, usize), series: usize) {
-        let (column, row) = (x / 2, y / 4);
-        let free = (0..ROWS)
-            .flat_map(|away| [row.checked_sub(away), Some(row + away)])
-            .flatten()
-            .filter(|r| *r < ROWS)
-            .map(|r| r * self.columns + column)
-            .find(|&at| self.cells[at].1.is_none());
-        if let Some(at) = free {
-            self.cells[at].1 = Some(letter(series));
-            self.cells[at].2 = series;
-        }
-    }
-
-    fn row(&self, row: usize, style: &Style) -> String {
-        let mut out = String::new();
-        for (dots, letter, series) in &self.cells[row * self.columns..(row + 1) * self.columns] {
-            let shown = match letter {
-                Some(letter) => *letter,
-                None if *dots == 0 => ' ',
-                None if self.unicode => char::from_u32(0x2800 + u32::from(*dots)).unwrap_or('*'),
-                None => '*',
-            };
-            let ink = if shown == ' ' { Ink::Plain } else { Ink::Series(*series) };
-            out.push_str(&style.paint(ink, shown.encode_utf8(&mut [0; 4])));
-        }
-        out
     }
 }
 

@@ -144,8 +144,14 @@ fn deviations_without_an_interval_come_of_the_range() {
     (point.interval, point.min, point.max) = (None, Some(154.0), Some(158.0));
     point.parts =
         vec![Part { name: "load".into(), unit: Unit::BytesPerSecond, value: Some(1e10), min: None, max: None }];
-    let text = tiermark_report::mess(&run_of(machines::vm(), "loaded", vec![point], vec![]));
+    let mut run = run_of(machines::vm(), "loaded", vec![point], vec![]);
+    let text = tiermark_report::mess(&run);
     assert!(text.lines().nth(1).unwrap().ends_with(",155,1,154,158"), "{text}");
+    // Two experiments of a plan are two curves.
+    run.experiments.push(run.experiments[0].clone());
+    let text = tiermark_report::mess(&run);
+    let points = tiermark_report::read_mess(&text).unwrap();
+    assert_eq!(points.iter().map(|p| p.kind.as_str()).collect::<Vec<_>>(), ["-1", "-2"], "{text}");
 }
 
 #[test]

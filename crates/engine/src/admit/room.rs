@@ -238,7 +238,7 @@ mod tests {
         let fresh = Fresh { available: Some(4 * GIB), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(3 * GIB, "0", PageKind::Thp)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(4 * GIB, "0", PageKind::Thp)]), &fresh);
-        assert!(refusal.why.contains("4 GiB available"), "{refusal}");
+        assert!(refusal.why.contains("has 4 GiB available"), "{refusal}");
         // 3.75 GiB of data fit; with the order in which their lines are visited they do not.
         let mut ordered = setup(&[(3 * GIB + 768 * MIB, "0", PageKind::Thp)]);
         assert_eq!(admit(&ordered, &two_nodes(), &fresh), Ok(()));
