@@ -102,7 +102,12 @@ impl Cell {
         self.seconds += seconds;
     }
 
-    /// What one allocation took so far, without the tournament; `None` before the first.
+    /// What all allocations took.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// What one of them took so far, without the tournament; `None` before the first.
     pub(crate) fn seconds_an_allocation(&self) -> Option<f64> {
         (self.allocations() > 0).then(|| (self.seconds - self.tournament_seconds) / f64::from(self.allocations()))
     }

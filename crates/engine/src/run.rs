@@ -158,12 +158,22 @@ impl Runner<'_> {
         }
     }
 
+    /// How long steps really take, as a share of what they were expected to.
+    fn pace(&self) -> f64 {
+        let measured = || self.cells.iter().filter(|cell| cell.allocations() > 0);
+        let expected = |cell: &Cell| {
+            f64::from(cell.allocations()) * cell.step.allocation_seconds() + cell.step.tournament_seconds()
+        };
+        let (took, expected) = measured().fold((0.0, 0.0), |(a, b), cell| (a + cell.seconds(), b + expected(cell)));
+        if expected > 0.0 { took / expected } else { 1.0 }
+    }
+
     /// Whether one more allocation of a step can be expected to end in time, with the repetition of the first step still to come. The
     /// very first is made in any case: a run is asked for a number.
     fn fits(&self, index: usize) -> bool {
         let again = self.cells.iter().find_map(Cell::seconds_an_allocation).unwrap_or_default();
         let cell = &self.cells[index];
-        let expected = || cell.step.allocation_seconds() + cell.step.tournament_seconds();
+        let expected = || self.pace() * (cell.step.allocation_seconds() + cell.step.tournament_seconds());
         let next = cell.seconds_an_allocation().unwrap_or_else(expected);
         self.host.now() + next + again <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
     }
