@@ -134,6 +134,47 @@ fn shares_of_the_peak_are_those_of_the_node() {
     assert!(whole.len() == 1 && (whole[0].0 / 400e9 - 1.0).abs() < 1e-9, "one node has it all: {whole:?}");
 }
 
+/// The idle point is no part of the bend, and where it is missing nothing is said of it.
+#[test]
+fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
+    let machine = server(16, 1);
+    let ceilings = Ceilings { node: Some(120e9), knee: 0.8, ..Ceilings::default() };
+    let params = serde_json::json!({ "mixes": ["read"], "target_ns": 50.0 });
+    let request = request("loaded", Effort::Standard, 1, params);
+    let options = SimOptions { seed: 1, noise: 0.0, ceilings, ..SimOptions::default() };
+    let mut host = SimHost::new(machine, kernels(), options);
+    let experiment = run_experiment(&Loaded, &request, &mut host, &mut Deaf).unwrap();
+    let local = |metric: &str, findings: &[Finding]| -> String {
+        let found = findings.iter().find(|f| f.metric == metric && f.labels.is(Labels::PLACE, "local")).unwrap();
+        found.note.clone().unwrap()
+    };
+    let is_load = |o: &&Observation| o.labels.is(Labels::PURPOSE, "load") && o.labels.is(Labels::PLACE, "local");
+    // Without noise each pause less moves more, up to the ceiling.
+    let rate = |o: &Observation| o.parts.iter().find(|p| p.name == "load").unwrap().value.unwrap();
+    let mut rates: Vec<(u64, f64)> = experiment
+        .observations
+        .iter()
+        .filter(is_load)
+        .map(|o| (o.labels.number(Labels::PAUSE).unwrap(), rate(o)))
+        .collect();
+    rates.sort_by_key(|(pause, _)| std::cmp::Reverse(*pause));
+    let mut most = 0.0;
+    let mut rising = 0;
+    for (_, rate) in rates {
+        rising += usize::from(rate > most);
+        most = most.max(rate);
+    }
+    let note = local("loaded.knee", &experiment.findings);
+    assert!(note.contains(&format!("by Kneedle over {rising} points")), "{rising}: {note}");
+    let note = local("loaded.at_target", &experiment.findings);
+    assert!(note.contains("without load"), "{note}");
+    let loaded: Vec<Observation> =
+        experiment.observations.into_iter().filter(|o| !o.labels.is(Labels::PURPOSE, "unloaded")).collect();
+    let lab = Lab { machine: tiermark_engine::Host::machine(&host), bench: tiermark_engine::Host::bench(&host) };
+    let note = local("loaded.at_target", &Loaded.derive(&request, lab, &loaded));
+    assert!(note.contains("under the lightest load") && !note.contains("without load"), "{note}");
+}
+
 /// Time runs out in the middle of ramps: what was not seen is not concluded from.
 #[test]
 fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
