@@ -130,7 +130,7 @@ mod tests {
             let experiment = of_a_run(observation);
             is_missing(&experiment, &experiment.observations[1])
         };
-        let late = "the time allowed was used up";
+        let late = "the time left did not suffice";
         for purpose in ["curve", "load", "scaling"] {
             assert!(!lacks(without_number(purpose, Some(late), ReasonCode::System)), "{purpose}");
         }

@@ -107,7 +107,7 @@ fn little_time_goes_to_the_headlines() {
 fn points_of_a_curve_that_time_left_out_make_no_run_partial() {
     let user = User::new();
     // Enough for the ladder and not for the curves.
-    let ran = user.run(&["latency", "--max-time=3", "--simulate", MACHINE, "--json=run.json"]).expect(0);
+    let ran = user.run(&["latency", "--max-time=0.9", "--simulate", MACHINE, "--json=run.json"]).expect(0);
     let run = document(&user.path("run.json"));
     let left_out = run["experiments"][0]["observations"].as_array().unwrap().iter().filter(|o| o["value"].is_null());
     assert!(left_out.clone().count() > 0 && left_out.clone().all(|o| o["labels"]["purpose"] == "curve"), "{}", ran.out);

@@ -102,7 +102,8 @@ fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
             let half = (interval.high - interval.low) / 2.0 / value;
             let (seen_half, wanted_half) = told_apart(half, wanted);
             let text = || format!("interval ±{seen_half}, wanted ±{wanted_half}{}", uneven(seen));
-            if half >= TOO_WIDE {
+            // Two allocations are too few to say that a number is none: Student's t is 12.7 there, and a tenth between them is enough.
+            if half >= TOO_WIDE && seen.allocations >= step.stop.min_allocations {
                 verdict.invalid(ReasonCode::Imprecise, text());
             } else if half > wanted {
                 verdict.suspect(ReasonCode::Imprecise, text());
@@ -181,11 +182,9 @@ pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) 
     let Some(drift) = drift.filter(|d| d.abs() > DRIFT) else { return };
     // The same step that was repeated: the first that has a number.
     let Some(first) = observations.iter().find(|o| o.value.is_some()) else { return };
-    let explained = first.interval.zip(first.value).is_some_and(|(interval, value)| {
-        let again = value * (1.0 + drift);
-        (interval.low..=interval.high).contains(&again)
-    });
-    if explained {
+    // Without an interval nobody knows how far two allocations are apart anyway.
+    let Some((interval, value)) = first.interval.zip(first.value) else { return };
+    if (interval.low..=interval.high).contains(&(value * (1.0 + drift))) {
         return;
     }
     let text = format!("the machine drifted: the first step, measured again last, moved by {:+.1} %", drift * 100.0);

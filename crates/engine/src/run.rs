@@ -158,12 +158,22 @@ impl Runner<'_> {
         }
     }
 
+    /// How long steps really take, as a share of what they were expected to.
+    fn pace(&self) -> f64 {
+        let measured = || self.cells.iter().filter(|cell| cell.allocations() > 0);
+        let expected = |cell: &Cell| {
+            f64::from(cell.allocations()) * cell.step.allocation_seconds() + cell.step.tournament_seconds()
+        };
+        let (took, expected) = measured().fold((0.0, 0.0), |(a, b), cell| (a + cell.seconds(), b + expected(cell)));
+        if expected > 0.0 { took / expected } else { 1.0 }
+    }
+
     /// Whether one more allocation of a step can be expected to end in time, with the repetition of the first step still to come. The
     /// very first is made in any case: a run is asked for a number.
     fn fits(&self, index: usize) -> bool {
         let again = self.cells.iter().find_map(Cell::seconds_an_allocation).unwrap_or_default();
         let cell = &self.cells[index];
-        let expected = || cell.step.allocation_seconds() + cell.step.tournament_seconds();
+        let expected = || self.pace() * (cell.step.allocation_seconds() + cell.step.tournament_seconds());
         let next = cell.seconds_an_allocation().unwrap_or_else(expected);
         self.host.now() + next + again <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
     }
@@ -203,7 +213,7 @@ impl Runner<'_> {
                 false if cell.step.labels.is_point() => {
                     ("the time allowed went to the numbers: the curve has a point less", "allow more with --max-time")
                 }
-                false => ("the time allowed was used up", "allow more with --max-time"),
+                false => ("the time left did not suffice", "allow more with --max-time"),
             };
             cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, cure));
         }
@@ -268,7 +278,9 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
         let field: Vec<KernelId> = std::iter::once(kernel).chain(rivals).cloned().collect();
         if field.len() > 1 {
             let roll = Roll { parts: Vec::new(), ..cell.roll().clone() };
-            cell.rivals = tournament(rig, &field, &roll, stamp_ns)?;
+            let mut trial = Trial { rig: &mut *rig, roll: &roll, stamp_ns, seconds: 0.0 };
+            cell.rivals = tournament(&mut trial, &field)?;
+            cell.tournament_seconds = trial.seconds;
         }
         cell.winner = Some(winner(&cell.rivals).unwrap_or_else(|| kernel.clone()));
     }
@@ -279,14 +291,14 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
 }
 
 /// Short shots of every kernel in turn, A B C A B C …; then longer ones of the best few.
-fn tournament(rig: &mut dyn Rig, field: &[KernelId], roll: &Roll, stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
+fn tournament(trial: &mut Trial<'_>, field: &[KernelId]) -> Result<Vec<Rival>, Fault> {
     let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
     let rule = TOURNAMENT;
     for _ in 0..rule.heat_rounds {
         let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
-        for (kernel, trial) in field.iter().zip(&mut trials) {
-            if tiermark_stats::median(trial).is_none_or(|m| m >= rule.cut * best) {
-                trial.extend(try_kernel(rig, kernel, rule.heat_shot, roll, stamp_ns)?);
+        for (kernel, rates) in field.iter().zip(&mut trials) {
+            if tiermark_stats::median(rates).is_none_or(|m| m >= rule.cut * best) {
+                rates.extend(trial.of(kernel, rule.heat_shot)?);
             }
         }
     }
@@ -296,22 +308,27 @@ fn tournament(rig: &mut dyn Rig, field: &[KernelId], roll: &Roll, stamp_ns: f64)
     let mut last: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
     for _ in 0..rule.final_rounds {
         for index in &order {
-            last[*index].extend(try_kernel(rig, &field[*index], rule.final_shot, roll, stamp_ns)?);
+            last[*index].extend(trial.of(&field[*index], rule.final_shot)?);
         }
     }
     let value = |index: usize| tiermark_stats::median(&last[index]).or_else(|| tiermark_stats::median(&trials[index]));
     Ok(field.iter().enumerate().map(|(index, kernel)| Rival { kernel: kernel.clone(), value: value(index) }).collect())
 }
 
-fn try_kernel(
-    rig: &mut dyn Rig,
-    kernel: &KernelId,
-    shot: Duration,
-    roll: &Roll,
+/// Short shots of rivals on one rig, and the seconds they took.
+struct Trial<'a> {
+    rig: &'a mut dyn Rig,
+    roll: &'a Roll,
     stamp_ns: f64,
-) -> Result<Option<f64>, Fault> {
-    rig.select(kernel)?;
-    Ok(analyse(&rig.shot(shot)?, roll, stamp_ns).value)
+    seconds: f64,
+}
+
+impl Trial<'_> {
+    fn of(&mut self, kernel: &KernelId, shot: Duration) -> Result<Option<f64>, Fault> {
+        self.rig.select(kernel)?;
+        self.seconds += shot.as_secs_f64();
+        Ok(analyse(&self.rig.shot(shot)?, self.roll, self.stamp_ns).value)
+    }
 }
 
 /// Median rate of a kernel's trials; below all others where none was undisturbed.

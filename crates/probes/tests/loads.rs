@@ -182,7 +182,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
     let (mut rising, mut level) = (0, 0);
-    for (seed, seconds) in SEEDS.zip([0.5, 1.0, 1.5, 2.0].into_iter().cycle()) {
+    for (seed, seconds) in SEEDS.zip([0.7, 0.75, 0.8, 0.85].into_iter().cycle()) {
         let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
         request.scope.max_seconds = Some(seconds);
         let experiment = run(&Scale, &machine, &request, ceilings.clone());

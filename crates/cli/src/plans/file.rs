@@ -294,6 +294,17 @@ mod tests {
     }
 
     #[test]
+    fn each_text_of_a_list_is_an_option_where_options_are_repeated() {
+        let matrix = GOOD.replace("latency", "matrix").replace("layout = \"random\"\n", "");
+        let line =
+            |key: &str| read(&matrix.replace("sizes = [\"2K\", 4096]", key)).unwrap().experiments[0].line.clone();
+        let two = line("interleave = [\"0-1\", \"2-3\"]");
+        assert_eq!(two, "matrix --interleave 0-1 --interleave 2-3 --quick");
+        assert_eq!(line("interleave = [0, 1]"), "matrix --interleave 0,1 --quick");
+        assert_eq!(line("op = [\"read\", \"copy\"]"), "matrix --op read,copy --quick");
+    }
+
+    #[test]
     fn what_belongs_to_the_run_is_an_option_of_it() {
         use clap::CommandFactory;
         let command = crate::args::Cli::command();

@@ -79,7 +79,11 @@ impl Keys {
     /// What to write instead.
     pub(super) fn words(&self, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
         let option = format!("--{name}");
-        let takes_value = self.all().find(|arg| arg.get_long() == Some(name)).is_some_and(takes_value);
+        let arg = self.all().find(|arg| arg.get_long() == Some(name));
+        let takes_value = arg.is_some_and(takes_value);
+        // Such an option takes one thing, and is written again for another: several interleavings, several weightings.
+        let again =
+            arg.is_some_and(|arg| matches!(arg.get_action(), ArgAction::Append) && arg.get_value_delimiter().is_none());
         match value {
             DeValue::Boolean(set) if !takes_value => Ok(if *set { vec![option] } else { Vec::new() }),
             _ if !takes_value => Err("write true or false, without quotes".into()),
@@ -87,10 +91,11 @@ impl Keys {
                 Err("the list is empty: name one at least, or leave the key out".into())
             }
             DeValue::Array(items) => {
+                let texts = items.iter().all(|item| string(item.get_ref()).is_some());
                 let items = items.iter().map(|item| scalar(item.get_ref())).collect::<Option<Vec<String>>>();
                 let items = items.ok_or("write a list of texts in quotes, or of numbers")?;
-                // An item that is a list itself is an option of its own: several interleavings, several weightings.
-                if items.iter().any(|item| item.contains(',')) {
+                // Numbers are one thing together: the nodes of one interleaving.
+                if again && texts {
                     return Ok(items.iter().map(|item| format!("{option}={item}")).collect());
                 }
                 Ok(vec![format!("{option}={}", items.join(","))])
