@@ -65,12 +65,26 @@ impl Group {
 
     /// The text up to its colon, and what follows.
     fn halves(&self) -> (&str, &str) {
-        if self.refused { (&self.text, "") } else { self.text.split_once(": ").unwrap_or((&self.text, "")) }
+        if self.refused { (&self.text, "") } else { split_at_colon(&self.text) }
     }
 
     fn word(&self) -> String {
         if self.refused { "refused".to_owned() } else { self.grade.to_string() }
     }
+}
+
+/// The text up to its first colon outside parentheses, and what follows.
+fn split_at_colon(text: &str) -> (&str, &str) {
+    let mut depth = 0usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 && text[at..].starts_with(": ") => return (&text[..at], &text[at + 2..]),
+            _ => {}
+        }
+    }
+    (text, "")
 }
 
 /// What follows the colon of some texts: said of all, or with how many of the numbers it is said of.
@@ -298,5 +312,19 @@ mod tests {
             allocations differ)
           ! suspect: L1: 2 of 3 allocations measured
         ");
+    }
+
+    #[test]
+    fn a_colon_in_parentheses_begins_no_detail() {
+        let mut reasons = Reasons::default();
+        for (subject, text) in [
+            ("L1", "3.0 % of the pages were elsewhere (node 0 (1 of 2: 12 pages), asked for node 1)"),
+            ("L2", "100 % of the pages were elsewhere (node 0 (2 of 2: 99 pages), asked for node 1): moved away"),
+        ] {
+            let mut verdict = Verdict::trusted();
+            verdict.suspect(ReasonCode::WrongNode, text);
+            reasons.add(subject, &verdict);
+        }
+        insta::assert_snapshot!(reasons.render(&Style { width: 200, ..Style::default() }), @"  ! suspect: L1, L2: 3.0 to 100 % of the pages were elsewhere (node 0 (1 to 2 of 2: 12 to 99 pages), asked for node 1) (1 of 2: moved away)");
     }
 }

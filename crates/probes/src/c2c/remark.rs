@@ -5,16 +5,26 @@ use tiermark_model::{Finding, Labels, PingOp, Relation, format_ns};
 /// What a guest's pairs are, whatever they take.
 const GUEST: &str = "as the hypervisor declares it, which may move the cpus between cores at any time";
 
-/// Round trips by compare-and-swap that pairs of a relation can take, in ns: half of the shortest and one and a half times the longest of
-/// published medians, which are some 15 to 30 ns in one core, 46 (Zen 3) to 120 (large meshes) in one last-level cache, 200
-/// to 250 between such caches of one socket, 216 to 400 between sockets. What lies outside is another relation's.
-fn possible(relation: Relation) -> (f64, f64) {
+/// Medians of round trips by compare-and-swap that were published of a relation, the shortest and the longest, in ns: up to some 30
+/// in one core, 46 (Zen 3) to 120 (large meshes) in one last-level cache, up to 250 in one socket, 216 to 400 between sockets.
+fn published(relation: Relation) -> (f64, f64) {
     match relation {
-        Relation::Smt => (0.0, 45.0),
-        Relation::Cluster | Relation::Llc => (25.0, 180.0),
-        Relation::Die | Relation::Socket => (35.0, 375.0),
-        Relation::Remote => (110.0, f64::INFINITY),
+        // Nothing is nearer.
+        Relation::Smt => (0.0, 30.0),
+        Relation::Cluster | Relation::Llc => (46.0, 120.0),
+        // Not every last-level cache is declared: a pair that shares one that is not, as in a guest or in front of a mesh's memory,
+        // is of one socket by its name, and as quick as the quickest in a declared one.
+        Relation::Die | Relation::Socket => (46.0, 250.0),
+        // Nothing is farther.
+        Relation::Remote => (216.0, f64::INFINITY),
     }
+}
+
+/// Round trips that pairs of a relation can take: half of the shortest and one and a half times the longest of published medians.
+/// What lies outside is another relation's.
+fn possible(relation: Relation) -> (f64, f64) {
+    let (shortest, longest) = published(relation);
+    (0.5 * shortest, 1.5 * longest)
 }
 
 /// Says of what time a relation would be, where it is not that of the declared one.
@@ -54,16 +64,21 @@ mod tests {
         for (relation, ns) in [
             (Relation::Smt, 16.0),
             (Relation::Llc, 46.0),
+            (Relation::Llc, 24.0),
             (Relation::Llc, 128.0),
             (Relation::Socket, 60.0),
+            (Relation::Socket, 24.0),
             (Relation::Socket, 250.0),
             (Relation::Remote, 216.0),
+            (Relation::Remote, 109.0),
             (Relation::Remote, 900.0),
         ] {
             assert_eq!(contradiction(relation, ns), None, "{relation} {ns}");
         }
         let told = |relation, ns| contradiction(relation, ns).unwrap_or_default();
         assert!(told(Relation::Llc, 22.7).contains("nearer than declared, as in one core"));
+        assert!(told(Relation::Socket, 22.7).contains("nearer than declared, as in one core"));
+        assert!(told(Relation::Remote, 107.0).contains("nearer than declared"));
         assert!(told(Relation::Llc, 253.0).contains("farther apart than declared"));
         assert!(told(Relation::Smt, 60.0).contains("farther apart"));
         assert!(told(Relation::Remote, 60.0).contains("as in one last-level cache"));
