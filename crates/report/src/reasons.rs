@@ -325,6 +325,9 @@ mod tests {
             verdict.suspect(ReasonCode::WrongNode, text);
             reasons.add(subject, &verdict);
         }
-        insta::assert_snapshot!(reasons.render(&Style { width: 200, ..Style::default() }), @"  ! suspect: L1, L2: 3.0 to 100 % of the pages were elsewhere (node 0 (1 to 2 of 2: 12 to 99 pages), asked for node 1) (1 of 2: moved away)");
+        insta::assert_snapshot!(reasons.render(&Style { width: 200, ..Style::default() }), @r"
+          ! suspect: L1, L2: 3.0 to 100 % of the pages were elsewhere (node 0 (1 to 2 of 2: 12 to 99 pages), asked for node 1)
+            (1 of 2: moved away)
+        ");
     }
 }
