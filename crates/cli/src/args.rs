@@ -108,7 +108,6 @@ pub(crate) enum Command {
     /// Print shell completions
     Completions(CompletionsArgs),
     /// Write man pages of all commands into a directory
-    #[command(hide = true)]
     Man(ManArgs),
 }
 
@@ -118,7 +117,9 @@ Examples:
   tiermark plan show numa-latency
   tiermark run numa-latency --dry-run
   tiermark plan show hierarchy --toml > mine.toml; tiermark plan check mine.toml; tiermark run mine.toml
-Options given here hold for every experiment that does not set its own.";
+Options given here hold for every experiment that does not set its own; --max-time is for all of them together, shared out as
+they are expected to take. A part that the machine lacks (another node, say) is refused and the rest runs: exit code 5, with
+--allow-partial 0.";
 
 const C2C_EXAMPLES: &str = "\
 Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
@@ -239,7 +240,7 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     /// List the built-in plans
-    List,
+    List(ViewArgs),
     /// Show what a plan asks and the commands it stands for
     Show {
         /// A built-in plan or a TOML file
@@ -247,8 +248,12 @@ pub(crate) enum PlanCommand {
         /// Print the file itself, to copy and change
         #[arg(long)]
         toml: bool,
+        #[command(flatten)]
+        view: View,
     },
-    /// Look for mistakes in a plan file
+    /// List the keys of a plan file, with what they take
+    Keys,
+    /// Look for mistakes in a plan file, and for what this machine lacks
     Check {
         /// A TOML file or a built-in plan
         plan: String,

@@ -1,12 +1,13 @@
 //! What becomes of a finished run: saved, written, printed, and its exit code.
 
-use tiermark_history::Store;
+use tiermark_history::{Saved, Store};
 use tiermark_model::{Exit, Run};
 
 use crate::args::RunArgs;
-use crate::measure::{Render, remark};
+use crate::measure::{Export, remark};
 use crate::outcome::{self, Demands};
 use crate::output::{self, Failure, Place, complain, complain_once, tell};
+use crate::shell;
 use crate::sinks::{JournalSink, Listeners};
 
 /// Where a run goes, all opened before it began.
@@ -14,7 +15,7 @@ pub(crate) struct Sinks<'a> {
     /// The document as JSON.
     pub(crate) document: Option<Place>,
     /// Other texts made of the run.
-    pub(crate) exports: Vec<(Place, Render<'a>)>,
+    pub(crate) exports: Vec<(Place, Export<'a>)>,
     /// Those who listened while it ran.
     pub(crate) listeners: Listeners,
 }
@@ -51,12 +52,21 @@ pub(crate) fn finish(
         lines.and_then(|lines| lines.end(run)),
         sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
     ];
-    unwritten.extend(sinks.exports.into_iter().map(|(place, text)| place.write(&text(run)).err()));
+    for (place, export) in sinks.exports {
+        if let Some(doubts) = (export.doubts)(run).filter(|_| !result.quiet) {
+            tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.option, export.place));
+        }
+        unwritten.push(place.write(&(export.text)(run)).err());
+    }
     if measured && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;
     }
-    if let Some(path) = saved.filter(|_| !result.quiet) {
-        tell(said_of_saving(&path, &run.id, output::style(&args.view).width));
+    if let Some(saved) = saved.filter(|_| !result.quiet) {
+        let again = if saved.by_id { run.id.clone() } else { shell::quoted(&saved.path) };
+        tell(said_of_saving(&saved.path.display().to_string(), &again, output::style(&args.view).width));
+    }
+    if exit == Exit::Partial && !result.quiet {
+        tell(said_of_missing(outcome::missing(run)));
     }
     if exit == Exit::Noisy && !result.quiet {
         let cure = if outcome::imprecise(run) {
@@ -73,6 +83,10 @@ pub(crate) fn finish(
             complain(&refusal.to_string());
             Ok(Exit::Refused)
         }
+        Failure::Mistakes(mistakes) => {
+            mistakes.iter().for_each(|mistake| complain(mistake));
+            Ok(Exit::Usage)
+        }
         Failure::Exit(exit, text) => {
             complain(&text);
             Ok(exit)
@@ -80,20 +94,27 @@ pub(crate) fn finish(
     })
 }
 
-/// Where a run went and how to see it again: two lines where one is too narrow, so that path and command stay whole.
-fn said_of_saving(path: &str, id: &str, width: usize) -> String {
-    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {id}` shows it again."));
+/// Why the exit code is that of a part, and what makes it another.
+fn said_of_missing(missing: usize) -> String {
+    let parts = if missing == 1 { "1 part is" } else { &format!("{missing} parts are") };
+    let code = Exit::Partial.code();
+    format!("tiermark: {parts} missing of what was asked for: exit code {code}; with --allow-partial it is 0")
+}
+
+/// Where a run went and what to give to see it again: two lines where one is too narrow, so that path and command stay whole.
+fn said_of_saving(path: &str, reference: &str, width: usize) -> String {
+    let (saved, again) = (format!("Saved as {path};"), format!("`tiermark show {reference}` shows it again."));
     let gap = if saved.chars().count() + 1 + again.len() <= width { ' ' } else { '\n' };
     format!("{saved}{gap}{again}")
 }
 
 /// Saves a run; the journal goes once the document is safe.
-fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<String>, Exit) {
+fn save(args: &RunArgs, store: &Store, run: &Run, journal: Option<JournalSink>) -> (Option<Saved>, Exit) {
     match store.save(run) {
         Ok(saved) => {
             saved.notice.iter().for_each(|refusal| remark(args, refusal));
             journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
-            (Some(saved.path.display().to_string()), Exit::Done)
+            (Some(saved), Exit::Done)
         }
         Err(error) => {
             let kept = journal.map_or_else(String::new, |JournalSink(journal)| {

@@ -7,6 +7,7 @@ mod busy;
 mod commands;
 mod dry;
 mod finish;
+mod hints;
 mod limit;
 mod measure;
 mod orphans;
@@ -41,7 +42,8 @@ fn main() -> ExitCode {
 fn run() -> Exit {
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(mut error) => {
+            hints::add(&mut error, &std::env::args_os().collect::<Vec<_>>());
             // A closed pipe behind --help is no failure.
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage } else { Exit::Done };
@@ -54,6 +56,10 @@ fn run() -> Exit {
         Err(Failure::Refused(refusal)) => {
             output::complain(&refusal.to_string());
             Exit::Refused
+        }
+        Err(Failure::Mistakes(mistakes)) => {
+            mistakes.iter().for_each(|mistake| output::complain(mistake));
+            Exit::Usage
         }
         Err(Failure::Exit(exit, text)) => {
             output::complain(&text);

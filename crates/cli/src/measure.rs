@@ -6,7 +6,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
+    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
     resolve_cpus,
 };
 use tiermark_probes::survey;
@@ -45,6 +45,7 @@ pub(crate) struct Job<'a> {
 }
 
 /// Something to write from a finished run beside its document.
+#[derive(Clone, Copy)]
 pub(crate) struct Export<'a> {
     /// The option that asks for it.
     pub(crate) option: &'static str,
@@ -52,10 +53,12 @@ pub(crate) struct Export<'a> {
     pub(crate) place: &'a str,
     /// Makes it.
     pub(crate) text: Render<'a>,
+    /// What a reader of it should know that its layout cannot say.
+    pub(crate) doubts: fn(&Run) -> Option<String>,
 }
 
 /// Makes a text of a run.
-pub(crate) type Render<'a> = &'a dyn Fn(&Run) -> String;
+type Render<'a> = &'a dyn Fn(&Run) -> String;
 
 /// Seed of simulated runs: they are to be the same each time.
 const SIMULATED_SEED: u64 = 1;
@@ -75,6 +78,18 @@ pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
 /// # Errors
 /// A [`Failure`] for whatever ends it before there is a result.
 pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit, Failure> {
+    run_all(job, exports, None)
+}
+
+/// Runs a job that a plan describes.
+///
+/// # Errors
+/// A [`Failure`] for whatever ends it before there is a result.
+pub(crate) fn run_plan<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: PlanPage) -> Result<Exit, Failure> {
+    run_all(job, exports, Some(plan))
+}
+
+fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
     let own = [("json", result.json.as_deref()), ("jsonl", result.jsonl.as_deref())];
     let others = exports.iter().map(|export| (export.option, Some(export.place)));
@@ -99,6 +114,15 @@ pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit
     if let Some(seconds) = place.max_time.filter(|_| job.share_time) {
         plans = self::plans(&shared(&plans, seconds), host.as_ref())?;
     }
+    if job.share_time {
+        for (request, plan) in &mut plans {
+            // The plan names a node that is not here.
+            let named = request.scope.mem_node.is_some();
+            if let (Err(refusal), true) = (plan, named) {
+                *refusal = of_a_plan(refusal.clone(), place);
+            }
+        }
+    }
     if place.dry_run {
         return dry::run(&plans, host.machine(), job.simulation.simulate.as_deref(), job.args);
     }
@@ -109,10 +133,10 @@ pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit
     }
     let crowd = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
     let store = shell::store();
-    let mut run = head(job, host.as_ref(), seed, crowd);
+    let mut run = Run { plan, ..head(job, host.as_ref(), seed, crowd) };
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Place::open).transpose()?;
-    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, export.text));
+    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, *export));
     let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     for (request, plan) in &plans {
@@ -154,7 +178,11 @@ fn farthest(cpus: &IdSet, machine: &Machine) -> Result<NodeId, Refusal> {
     let far = machine.nodes.iter().filter(usable);
     let far = far.max_by_key(|n| distances.and_then(|d| d.get(&n.id)).copied().unwrap_or_default());
     far.map(|n| n.id).ok_or_else(|| {
-        Refusal::new("memory of a far node", "this machine has one node with memory", "leave --mem-node out")
+        Refusal::new(
+            "memory of a far node",
+            "this machine has one node with memory",
+            "name a node, or leave --mem-node out",
+        )
     })
 }
 
@@ -168,6 +196,22 @@ fn shared(plans: &[Planned], seconds: f64) -> Vec<Asked> {
         (request, plan.as_ref().err().cloned())
     };
     plans.iter().map(share).collect()
+}
+
+/// A refusal as one of a part of a plan: a cure that is an option only helps whoever gave that option.
+pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
+    let options = [
+        ("--cpus", given.cpus.is_some()),
+        ("--mem-node", given.mem_node.is_some()),
+        ("--page", given.page.is_some()),
+        ("--max-mem", given.max_mem.is_some()),
+    ];
+    let cited = |own: bool| options.iter().any(|(option, given)| *given == own && refusal.cure.contains(option));
+    if !cited(false) || cited(true) {
+        return refusal;
+    }
+    let cure = "this part of the plan does not apply here; --allow-partial accepts that".to_owned();
+    Refusal { cure, ..refusal }
 }
 
 /// A request with its plan, or with why it is refused as a whole.
@@ -229,6 +273,7 @@ fn head(job: &Job<'_>, host: &dyn Host, seed: u64, crowd: Option<Crowd>) -> Run 
         seconds: 0.0,
         complete: false,
         seed,
+        plan: None,
         simulated: job.simulation.simulate.clone(),
         machine,
         bench: host.bench().clone(),

@@ -19,18 +19,21 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
     if !run.observations().any(|o| o.value.is_some()) {
         return Exit::Refused;
     }
-    if !demands.allow_partial && is_partial(run) {
+    if !demands.allow_partial && missing(run) > 0 {
         return Exit::Partial;
     }
     let doubted = run.worst_grade().is_some_and(|grade| grade != Grade::Trusted);
     if demands.strict && doubted { Exit::Noisy } else { Exit::Done }
 }
 
-/// Whether something that was asked for is missing.
-fn is_partial(run: &Run) -> bool {
-    let refused =
-        run.experiments.iter().any(|e| e.plan.refused.iter().any(|r| !is_known_otherwise(r, |tier| is_found(e, tier))));
-    refused || run.observations().any(is_missing)
+/// How much of what was asked for is missing: parts that were refused when they were planned, and steps without a number.
+pub(crate) fn missing(run: &Run) -> usize {
+    let of = |experiment: &Experiment| {
+        let known = |refusal: &&Refusal| is_known_otherwise(refusal, |tier| is_found(experiment, tier));
+        let refused = experiment.plan.refused.iter().filter(|refusal| !known(refusal)).count();
+        refused + experiment.observations.iter().filter(|o| is_missing(experiment, o)).count()
+    };
+    run.experiments.iter().map(of).sum()
 }
 
 /// Whether the experiment has a number of a tier.
@@ -47,11 +50,19 @@ pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool
     is_cache && found(tier)
 }
 
-/// Whether a step that a number rests on has no value. Points of a curve only draw its shape: where time ran out before
-/// the last of them, the curve is less dense, and that is all.
-fn is_missing(observation: &Observation) -> bool {
-    let is_point = ["curve", "load"].iter().any(|purpose| observation.labels.is(Labels::PURPOSE, purpose));
-    observation.value.is_none() && !is_point
+/// Whether a step that a number rests on has no value. Shapes are drawn last and give way when time runs out: without the last points
+/// of a curve or a scaling it is less dense, and that is all. What was measured and scatters too much to be a number is not
+/// missing but noise, which is a failure with `--strict` only.
+fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
+    let scaling = experiment.request.probe == "bandwidth" && observation.labels.is(Labels::PURPOSE, "scaling");
+    observation.value.is_none() && !observation.labels.is_point() && !scaling && !is_noise(observation)
+}
+
+/// Whether a step has no number for no other reason than that its shots scatter too much.
+fn is_noise(observation: &Observation) -> bool {
+    let has = |code: ReasonCode| observation.verdict.reasons.iter().any(|reason| reason.code == code);
+    let broken = [ReasonCode::System, ReasonCode::WrongNode, ReasonCode::Implausible, ReasonCode::Quantised];
+    observation.refusal.is_none() && has(ReasonCode::Imprecise) && !broken.into_iter().any(has)
 }
 
 /// Whether any finding missed its precision: what a longer run would cure.
@@ -62,7 +73,7 @@ pub(crate) fn imprecise(run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Effort, Finding, Plan, Request, Scope, Unit, Verdict};
+    use tiermark_model::{Disturbance, Effort, Finding, Plan, Request, Scope, Unit, Verdict};
 
     fn experiment(tier: &str, value: Option<f64>, refused: &str) -> Experiment {
         let finding = Finding {
@@ -83,6 +94,7 @@ mod tests {
             precision: None,
             seed: 1,
             params: serde_json::Value::Null,
+            part: None,
         };
         let plan = Plan { refused: vec![Refusal::new(refused, "why", "cure")], ..Plan::default() };
         Experiment { request, method: 1, plan, observations: Vec::new(), drift: None, findings: vec![finding] }
@@ -91,6 +103,43 @@ mod tests {
     fn forgiven(tier: &str, value: Option<f64>, refused: &str) -> bool {
         let experiment = experiment(tier, value, refused);
         is_known_otherwise(&experiment.plan.refused[0], |tier| is_found(&experiment, tier))
+    }
+
+    /// The observation of a step without a value, of this purpose and with this reason.
+    fn without_number(purpose: &str, refusal: Option<&str>, code: ReasonCode) -> Observation {
+        let mut verdict = Verdict::trusted();
+        verdict.invalid(code, "why");
+        let json = serde_json::json!({
+            "step": "a", "labels": { "purpose": purpose }, "metric": "bandwidth", "unit": "bytes_per_second", "samples": [],
+            "allocations": 3, "disturbance": Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0,
+            "verdict": verdict, "refusal": refusal.map(|why| Refusal::new("a", why, "")),
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn shapes_and_noise_are_not_missing() {
+        let of_a_run = |observation: Observation| {
+            let mut experiment = experiment("L1", Some(1e9), "");
+            experiment.plan.refused.clear();
+            let measured = Observation { value: Some(1e9), ..without_number("ladder", None, ReasonCode::Drift) };
+            experiment.observations = vec![measured, observation];
+            experiment
+        };
+        let lacks = |observation: Observation| {
+            let experiment = of_a_run(observation);
+            is_missing(&experiment, &experiment.observations[1])
+        };
+        let late = "the time left did not suffice";
+        for purpose in ["curve", "load", "scaling"] {
+            assert!(!lacks(without_number(purpose, Some(late), ReasonCode::System)), "{purpose}");
+        }
+        assert!(lacks(without_number("ladder", Some(late), ReasonCode::System)), "a number is missing");
+        assert!(!lacks(without_number("ladder", None, ReasonCode::Imprecise)), "measured, and too noisy");
+        assert!(lacks(without_number("ladder", None, ReasonCode::Disturbed)), "nothing undisturbed was seen");
+        let mut ramp = of_a_run(without_number("scaling", Some(late), ReasonCode::System));
+        ramp.request.probe = "scale".into();
+        assert!(is_missing(&ramp, &ramp.observations[1]), "a ramp's counts are what scale is asked for");
     }
 
     #[test]

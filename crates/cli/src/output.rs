@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     BrokenPipe,
     /// What was asked cannot be had here.
     Refused(Refusal),
+    /// Mistakes in what was given, a sentence each.
+    Mistakes(Vec<String>),
     /// One sentence, and the exit code that goes with it.
     Exit(Exit, String),
 }
@@ -117,15 +119,32 @@ pub(crate) fn complain(text: &str) {
     tell(format_args!("tiermark: error: {text}"));
 }
 
-/// Tells refusals as errors, each once.
+/// Tells refusals as errors, each once, and those for the same reason together.
 pub(crate) fn complain_once<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) {
-    let mut said: Vec<&Refusal> = Vec::new();
+    together(refusals).iter().for_each(|refusal| complain(&refusal.to_string()));
+}
+
+/// Refusals with the same reason and cure as one, which names a few of them and counts the rest.
+fn together<'a>(refusals: impl IntoIterator<Item = &'a Refusal>) -> Vec<Refusal> {
+    const NAMED: usize = 3;
+    let mut groups: Vec<(&Refusal, Vec<&str>)> = Vec::new();
     for refusal in refusals {
-        if !said.contains(&refusal) {
-            said.push(refusal);
-            complain(&refusal.to_string());
+        match groups.iter_mut().find(|(first, _)| (&first.why, &first.cure) == (&refusal.why, &refusal.cure)) {
+            Some((_, whats)) if whats.contains(&refusal.what.as_str()) => {}
+            Some((_, whats)) => whats.push(&refusal.what),
+            None => groups.push((refusal, vec![&refusal.what])),
         }
     }
+    let one = |(first, whats): (&Refusal, Vec<&str>)| {
+        // One more takes no more room than to say so.
+        let named = if whats.len() <= NAMED + 1 { whats.len() } else { NAMED };
+        let mut what = whats[..named].join(", ");
+        if whats.len() > named {
+            what.push_str(&format!(" and {} more", whats.len() - named));
+        }
+        Refusal { what, ..first.clone() }
+    };
+    groups.into_iter().map(one).collect()
 }
 
 /// A run in the layout asked for.
@@ -174,4 +193,23 @@ fn locale_is_utf8() -> bool {
         let l = l.to_ascii_lowercase();
         l.contains("utf-8") || l.contains("utf8")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_reason_is_told_once() {
+        let refused = |what: String, why: &str| Refusal::new(what, why, "ask for less");
+        let many: Vec<Refusal> = (1..=19).map(|n| refused(format!("{n} KiB"), "no memory")).collect();
+        let other = [refused("node 1".into(), "it has none"), refused("1 KiB".into(), "no memory")];
+        let told: Vec<String> = together(many.iter().chain(&other)).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            ["1 KiB, 2 KiB, 3 KiB and 16 more: no memory (ask for less)", "node 1: it has none (ask for less)"]
+        );
+        let few: Vec<String> = together(&many[..4]).iter().map(ToString::to_string).collect();
+        assert_eq!(few, ["1 KiB, 2 KiB, 3 KiB, 4 KiB: no memory (ask for less)"]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::env;
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use tiermark_history::{Places, Store};
@@ -17,6 +17,13 @@ pub(crate) fn store() -> Store {
         current: env::current_dir().ok(),
         temporary: Some(env::temp_dir()),
     })
+}
+
+/// A path as one word of a command line.
+pub(crate) fn quoted(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// A random number that differs between processes: the standard library keys its hashes with the system's randomness.

@@ -43,7 +43,7 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["show", "nope"], 2, &["nope", "no run"]),
     (&["show", "/nonexistent/x.json"], 2, &["/nonexistent/x.json", "check the path"]),
     (&["show", "last"], 2, &["no last run", "tiermark survey"]),
-    (&["show", "/etc/passwd"], 1, &["/etc/passwd", "line 1"]),
+    (&["show", "/etc/passwd"], 2, &["/etc/passwd", "line 1"]),
     (&["machine", "--root", "/nonexistent"], 2, &["/nonexistent", "sys"]),
     (&["machine", "--root", "/etc/passwd"], 2, &["/etc/passwd", "not a tar archive"]),
     (&["latency", "--json=/nonexistent/x.json", "--sizes=32K", "--quick"], 2, &["/nonexistent/x.json", "choose"]),

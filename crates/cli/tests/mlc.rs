@@ -1,5 +1,7 @@
 //! The mlc-compatible layout, read back as parsers of such logs do: by block titles, columns and `name: number`.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
 mod common;
 
 use common::{User, document};
@@ -38,11 +40,19 @@ fn a_part_of_the_system_is_not_told_as_the_whole() {
     // Who names the cpus asks about those.
     let asked = told(&["loaded", "--quick", "--cpus=0-3"]);
     assert!(asked.contains("Measuring Loaded Latencies for the system") && !asked.contains("left out"), "{asked}");
+    let only = "Peak bandwidths and loaded latencies are of cpus 0-3 only, as asked";
+    let before = asked.lines().take_while(|line| !line.starts_with("Measuring"));
+    assert_eq!(before.filter(|line| *line == only).count(), 1, "{asked}");
+    let all = told(&["loaded", "--quick", "--cpus=0-7"]);
+    assert!(all.contains("for the system") && !all.contains("only, as asked"), "{all}");
     let remote = told(&["loaded", "--quick", "--cpus=0-3", "--mem-node=1"]);
     assert!(!remote.contains("Measuring") && remote.contains("left out"), "{remote}");
     // Streams of all cores will do for peaks, those alone that move as much on the channels.
     let streams = told(&["bandwidth", "--op", "read,copy/avx2,triad/avx2"]);
     assert!(streams.contains("ALL Reads") && streams.contains("2:1 Reads-Writes"), "{streams}");
+    let streams_of = told(&["bandwidth", "--op", "read", "--cpus=0-3"]);
+    assert!(streams_of.contains("\nPeak bandwidths are of cpus 0-3 only, as asked\n"), "{streams_of}");
+    assert!(!streams.contains("only, as asked"), "{streams}");
     assert!(!streams.contains("Stream-triad") && !streams.contains("1:1 Reads"), "{streams}");
 }
 

@@ -1,5 +1,7 @@
 //! Plans run as a whole: what their commands would write, and options that hold for all experiments.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
 mod common;
 
 use common::User;

@@ -159,7 +159,7 @@ fn curves_are_written_and_read_back() {
         assert!((fields[2] * 1e9 / rate - 1.0).abs() < 1e-9, "{row}");
     }
     let shown = user.run(&["show", "curve.csv"]).expect(0).out;
-    assert!(shown.contains(&format!("{points} points of 1 curves")), "{shown}");
+    assert!(shown.contains(&format!("{points} points of 1 curve:")), "{shown}");
     let printed =
         user.run(&["loaded", "--quick", "--simulate", SERVER, "--sim-memory=60", "--csv=-", "-q"]).expect(0).out;
     assert_eq!(printed, text, "the same curve on standard output, and nothing else");

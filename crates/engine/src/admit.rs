@@ -191,7 +191,7 @@ mod tests {
             (setup(9, GIB, "", PageKind::Thp), "no such cpu"),
             (setup(0, GIB, "2", PageKind::Thp), "no such node"),
             (setup(0, GIB, "1", PageKind::Thp), "no memory"),
-            (setup(0, 5 * GIB, "", PageKind::Thp), "node 0 has 4294967296 bytes free (4 GiB)"),
+            (setup(0, 5 * GIB, "", PageKind::Thp), "node 0 has 4 GiB free, of which"),
             (setup(0, u64::MAX, "", PageKind::Thp), "maps"),
             (setup(0, 0, "", PageKind::Thp), "nothing"),
             (setup(0, GIB, "", PageKind::Huge(1 << 30)), "0 are free"),

@@ -51,6 +51,8 @@ pub(crate) struct Cell {
     pub(crate) fault: Option<String>,
     started: Option<f64>,
     seconds: f64,
+    /// Of these, how many went into the tournament between rivals, which is held once.
+    pub(crate) tournament_seconds: f64,
 }
 
 impl Cell {
@@ -77,6 +79,7 @@ impl Cell {
             fault: None,
             started: None,
             seconds: 0.0,
+            tournament_seconds: 0.0,
         }
     }
 
@@ -97,6 +100,16 @@ impl Cell {
 
     pub(crate) fn end_allocation(&mut self, seconds: f64) {
         self.seconds += seconds;
+    }
+
+    /// What all allocations took.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// What one of them took so far, without the tournament; `None` before the first.
+    pub(crate) fn seconds_an_allocation(&self) -> Option<f64> {
+        (self.allocations() > 0).then(|| (self.seconds - self.tournament_seconds) / f64::from(self.allocations()))
     }
 
     /// What of a shot counts.

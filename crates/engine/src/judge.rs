@@ -15,6 +15,9 @@ const CLEAN_SHARE: f64 = 0.5;
 /// Clock moves beyond this are said. Boost follows what the neighbours do, in steps of 25 to 100 MHz: a few of those, up to 5 %
 /// of a core's clock, are every shared machine's state, and show in the interval of whatever depends on the clock.
 const CLOCK_SPREAD: f64 = 0.05;
+/// A number whose interval reaches this share of it to either side is none: it may as well be half or half as much again, and
+/// what is computed from two of them is off by a factor.
+pub const TOO_WIDE: f64 = 0.5;
 
 /// Judges an observation of a step. `fault` is what broke, if something did.
 ///
@@ -82,7 +85,8 @@ fn judge_disturbance(step: &Step, seen: &Observation, verdict: &mut Verdict) {
         );
     }
     if let Some(spread) = seen.core_hz_spread.filter(|s| *s > CLOCK_SPREAD) {
-        verdict.suspect(ReasonCode::Frequency, format!("the core clock moved by {}", percent(spread)));
+        let (moved, limit) = told_apart(spread, CLOCK_SPREAD);
+        verdict.suspect(ReasonCode::Frequency, format!("the core clock moved by {moved}, more than {limit}"));
     }
 }
 
@@ -98,9 +102,13 @@ fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     match &seen.interval {
         Some(interval) => {
             let half = (interval.high - interval.low) / 2.0 / value;
-            if half > wanted {
-                let text = format!("interval ±{}, wanted ±{}{}", percent(half), percent(wanted), uneven(seen));
-                verdict.suspect(ReasonCode::Imprecise, text);
+            let (seen_half, wanted_half) = told_apart(half, wanted);
+            let text = || format!("interval ±{seen_half}, wanted ±{wanted_half}{}", uneven(seen));
+            // Two allocations are too few to say that a number is none: Student's t is 12.7 there, and a tenth between them is enough.
+            if half >= TOO_WIDE && seen.allocations >= step.stop.min_allocations {
+                verdict.invalid(ReasonCode::Imprecise, text());
+            } else if half > wanted {
+                verdict.suspect(ReasonCode::Imprecise, text());
             }
         }
         None => {
@@ -151,6 +159,19 @@ fn percent(share: f64) -> String {
     if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
+/// A share and the limit it is beyond, with as many more digits as it takes that they do not read the same.
+fn told_apart(share: f64, limit: f64) -> (String, String) {
+    let mut pair = (percent(share), percent(limit));
+    // Beyond six decimals nobody can tell either.
+    for decimals in 2..=6 {
+        if pair.0 != pair.1 {
+            break;
+        }
+        pair = (format!("{:.decimals$} %", share * 100.0), format!("{:.decimals$} %", limit * 100.0));
+    }
+    pair
+}
+
 fn duration(ns: f64) -> String {
     if ns >= 1e6 { format!("{:.1} ms", ns / 1e6) } else { format!("{:.0} µs", ns / 1e3) }
 }
@@ -161,13 +182,11 @@ const DRIFT: f64 = 0.03;
 /// Says in every verdict when the first step measured, repeated last, came out different.
 pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) {
     let Some(drift) = drift.filter(|d| d.abs() > DRIFT) else { return };
-    // The same step that was repeated: the first that was measured, whatever its verdict.
-    let Some(first) = observations.iter().find(|o| o.refusal.is_none() && !o.samples.is_empty()) else { return };
-    let explained = first.interval.zip(first.value).is_some_and(|(interval, value)| {
-        let again = value * (1.0 + drift);
-        (interval.low..=interval.high).contains(&again)
-    });
-    if explained {
+    // The same step that was repeated: the first that has a number.
+    let Some(first) = observations.iter().find(|o| o.value.is_some()) else { return };
+    // Without an interval nobody knows how far two allocations are apart anyway.
+    let Some((interval, value)) = first.interval.zip(first.value) else { return };
+    if (interval.low..=interval.high).contains(&(value * (1.0 + drift))) {
         return;
     }
     let text = format!("the machine drifted: the first step, measured again last, moved by {:+.1} %", drift * 100.0);
@@ -180,6 +199,15 @@ pub(crate) fn judge_drift(observations: &mut [Observation], drift: Option<f64>) 
 mod tests {
     use super::*;
     use tiermark_model::{Bench, Grade, Labels, Metric, PageKind, Setup, StopRule, Unit};
+
+    #[test]
+    fn a_share_and_its_limit_never_read_the_same() {
+        let pair = |share, limit| told_apart(share, limit);
+        assert_eq!(pair(0.0204, 0.02), ("2.04 %".into(), "2.00 %".into()));
+        assert_eq!(pair(0.050004, 0.05), ("5.0004 %".into(), "5.0000 %".into()));
+        assert_eq!(pair(4.58, 0.02), ("458 %".into(), "2.0 %".into()));
+        assert_eq!(pair(0.101, 0.1), ("10.10 %".into(), "10.00 %".into()));
+    }
 
     fn observed(value: f64, min: f64, max: f64) -> Observation {
         Observation {
@@ -237,6 +265,23 @@ mod tests {
         assert_eq!(grade_after_drift(Some(0.02)), Grade::Trusted);
         assert_eq!(grade_after_drift(Some(-0.08)), Grade::Trusted, "92 is inside the interval: it is scatter");
         assert_eq!(grade_after_drift(Some(0.08)), Grade::Suspect);
+    }
+
+    #[test]
+    fn a_number_half_unknown_is_none() {
+        let verdict = |half: f64| {
+            let mut seen = observed(102.0, 33.0, 171.0);
+            seen.interval = Some(tiermark_model::Interval { low: 102.0 - half, high: 102.0 + half, level: 0.95 });
+            let lab = Lab { machine: &Machine::default(), bench: &Bench::default() };
+            judge(&step(Metric::Latency, Labels::new()), &seen, None, None, lab)
+        };
+        assert_eq!(verdict(0.5).grade, Grade::Trusted);
+        assert_eq!(verdict(50.0).grade, Grade::Suspect);
+        for half in [51.0, 69.0, 728.0] {
+            let verdict = verdict(half);
+            assert_eq!((verdict.grade, verdict.reasons[0].code), (Grade::Invalid, ReasonCode::Imprecise), "{half}");
+            assert!(verdict.reasons[0].text.starts_with("interval ±"), "{verdict:?}");
+        }
     }
 
     #[test]

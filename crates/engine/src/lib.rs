@@ -17,6 +17,7 @@ pub mod sim;
 pub use admit::{admit, nearest_memory_node, region_nodes};
 pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
+pub use judge::TOO_WIDE;
 pub use probe::{About, Lab, Probe};
 pub use run::{conclude, run_experiment, scatter};
 pub use sim::{Ceilings, SimCache, SimCore, SimHost, SimOptions};

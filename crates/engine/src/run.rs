@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tiermark_model::{
-    Experiment, KernelId, Machine, Observation, Plan, Refusal, Request, Rival, Role, Step, TOURNAMENT,
+    Experiment, KernelId, Labels, Machine, Observation, Plan, Refusal, Request, Rival, Role, Step, TOURNAMENT,
 };
 use tiermark_stats::Rng;
 
@@ -46,13 +46,22 @@ pub fn run_experiment(
     let method = probe.about().method;
     sink.event(&Event::ExperimentStarted { request, method, plan: &plan });
     let deadline = host.now() + plan.max_seconds;
-    let (scatter, rng) = (plan.scatter, Rng::new(request.seed));
-    let mut run = Runner { host, sink, cells: Vec::new(), deadline, pending_seconds: 0.0, scatter, rng };
+    let mut run = Runner {
+        host,
+        sink,
+        cells: Vec::new(),
+        deadline,
+        by_the_user: request.scope.max_seconds.is_some(),
+        closed: false,
+        pending_seconds: 0.0,
+        scatter: plan.scatter,
+        rng: Rng::new(request.seed),
+    };
     let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
     for phase in phases {
         let (now, later): (Vec<&Step>, Vec<&Step>) =
             plan.steps.iter().filter(|s| s.phase >= phase).partition(|s| s.phase == phase);
-        run.pending_seconds = later.iter().map(|step| step.likely_seconds(scatter)).sum();
+        run.pending_seconds = later.iter().map(|step| step.likely_seconds(run.scatter)).sum();
         run.measure(now.into_iter().cloned().collect());
     }
     let mut plan = plan;
@@ -92,6 +101,10 @@ struct Runner<'a> {
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
     deadline: f64,
+    /// Whether the user set that limit, and means it.
+    by_the_user: bool,
+    /// Whether something was left out for lack of time: what comes in later phases matters less, and is left out too.
+    closed: bool,
     /// Expected of phases that have not begun.
     pending_seconds: f64,
     /// Of fresh allocations, as the plan reckons with it.
@@ -101,7 +114,7 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn over(&self) -> bool {
-        self.host.stopped() || self.host.now() >= self.deadline
+        self.closed || self.host.stopped() || self.host.now() >= self.deadline
     }
 
     fn lab(&self) -> Lab<'_> {
@@ -113,8 +126,11 @@ impl Runner<'_> {
     }
 
     /// Measures steps in rounds: one fresh allocation of every unsettled step a round, in a new random order each round,
-    /// so that slow changes of the machine spread over all of them.
+    /// so that slow changes of the machine spread over all of them. Where there is no time for all, the first round begins with the
+    /// ladder of tiers, in its order: chance must not decide which headline is missing.
     fn measure(&mut self, steps: Vec<Step>) {
+        let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
+        let mut headlines_first = expected > self.deadline - self.host.now();
         let first = self.cells.len();
         self.cells.extend(steps.into_iter().map(Cell::new));
         loop {
@@ -123,14 +139,43 @@ impl Runner<'_> {
                 return;
             }
             shuffle(&mut self.rng, &mut order);
+            if std::mem::take(&mut headlines_first) {
+                let is_headline = |index: usize| self.cells[index].step.labels.is(Labels::PURPOSE, "ladder");
+                order.sort_by_key(|index| if is_headline(*index) { *index } else { usize::MAX });
+            }
+            let mut visited = false;
             for index in order {
-                if self.over() {
-                    self.refuse_untouched(first);
-                    return;
+                if !self.over() && self.fits(index) {
+                    self.visit(index);
+                    visited = true;
                 }
-                self.visit(index);
+            }
+            if !visited || self.over() {
+                self.closed = true;
+                self.refuse_untouched(first);
+                return;
             }
         }
+    }
+
+    /// How long steps really take, as a share of what they were expected to.
+    fn pace(&self) -> f64 {
+        let measured = || self.cells.iter().filter(|cell| cell.allocations() > 0);
+        let expected = |cell: &Cell| {
+            f64::from(cell.allocations()) * cell.step.allocation_seconds() + cell.step.tournament_seconds()
+        };
+        let (took, expected) = measured().fold((0.0, 0.0), |(a, b), cell| (a + cell.seconds(), b + expected(cell)));
+        if expected > 0.0 { took / expected } else { 1.0 }
+    }
+
+    /// Whether one more allocation of a step can be expected to end in time, with the repetition of the first step still to come. The
+    /// very first is made in any case: a run is asked for a number.
+    fn fits(&self, index: usize) -> bool {
+        let again = self.cells.iter().find_map(Cell::seconds_an_allocation).unwrap_or_default();
+        let cell = &self.cells[index];
+        let expected = || self.pace() * (cell.step.allocation_seconds() + cell.step.tournament_seconds());
+        let next = cell.seconds_an_allocation().unwrap_or_else(expected);
+        self.host.now() + next + again <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
     }
 
     /// One allocation of one step, with its event.
@@ -160,18 +205,27 @@ impl Runner<'_> {
     }
 
     fn refuse_untouched(&mut self, first: usize) {
-        let why = if self.host.stopped() { "the run was stopped" } else { "the time allowed was used up" };
+        let stopped = self.host.stopped();
         for cell in self.cells[first..].iter_mut().filter(|c| c.allocations() == 0 && c.refusal.is_none()) {
-            cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, "allow more with --max-time"));
+            let (why, cure) = match stopped {
+                true => ("the run was stopped", "let it run to its end"),
+                // The time goes to the numbers first: what is left out only makes a curve less dense.
+                false if cell.step.labels.is_point() => {
+                    ("the time allowed went to the numbers: the curve has a point less", "allow more with --max-time")
+                }
+                false => ("the time left did not suffice", "allow more with --max-time"),
+            };
+            cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, cure));
         }
     }
 
-    /// Measures the first settled step once more, last, and returns the relative change of its median.
+    /// Measures the first step that has a number once more, last, and returns the relative change of its median.
     fn drift(&mut self) -> Option<f64> {
-        if self.host.stopped() {
+        if self.host.stopped() || (self.by_the_user && self.host.now() >= self.deadline) {
             return None;
         }
-        let first = self.cells.iter().find(|c| c.refusal.is_none() && c.median().is_some())?;
+        // What is invalid, as where the shots scatter by half of their median, says nothing of the machine's drift.
+        let first = self.cells.iter().find(|c| c.observe(self.lab()).value.is_some())?;
         let before = first.median()?;
         let mut again = Cell::new(first.step.clone());
         again.winner.clone_from(&first.winner);
@@ -224,7 +278,9 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
         let field: Vec<KernelId> = std::iter::once(kernel).chain(rivals).cloned().collect();
         if field.len() > 1 {
             let roll = Roll { parts: Vec::new(), ..cell.roll().clone() };
-            cell.rivals = tournament(rig, &field, &roll, stamp_ns)?;
+            let mut trial = Trial { rig: &mut *rig, roll: &roll, stamp_ns, seconds: 0.0 };
+            cell.rivals = tournament(&mut trial, &field)?;
+            cell.tournament_seconds = trial.seconds;
         }
         cell.winner = Some(winner(&cell.rivals).unwrap_or_else(|| kernel.clone()));
     }
@@ -235,14 +291,14 @@ fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64)
 }
 
 /// Short shots of every kernel in turn, A B C A B C …; then longer ones of the best few.
-fn tournament(rig: &mut dyn Rig, field: &[KernelId], roll: &Roll, stamp_ns: f64) -> Result<Vec<Rival>, Fault> {
+fn tournament(trial: &mut Trial<'_>, field: &[KernelId]) -> Result<Vec<Rival>, Fault> {
     let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
     let rule = TOURNAMENT;
     for _ in 0..rule.heat_rounds {
         let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
-        for (kernel, trial) in field.iter().zip(&mut trials) {
-            if tiermark_stats::median(trial).is_none_or(|m| m >= rule.cut * best) {
-                trial.extend(try_kernel(rig, kernel, rule.heat_shot, roll, stamp_ns)?);
+        for (kernel, rates) in field.iter().zip(&mut trials) {
+            if tiermark_stats::median(rates).is_none_or(|m| m >= rule.cut * best) {
+                rates.extend(trial.of(kernel, rule.heat_shot)?);
             }
         }
     }
@@ -252,22 +308,27 @@ fn tournament(rig: &mut dyn Rig, field: &[KernelId], roll: &Roll, stamp_ns: f64)
     let mut last: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
     for _ in 0..rule.final_rounds {
         for index in &order {
-            last[*index].extend(try_kernel(rig, &field[*index], rule.final_shot, roll, stamp_ns)?);
+            last[*index].extend(trial.of(&field[*index], rule.final_shot)?);
         }
     }
     let value = |index: usize| tiermark_stats::median(&last[index]).or_else(|| tiermark_stats::median(&trials[index]));
     Ok(field.iter().enumerate().map(|(index, kernel)| Rival { kernel: kernel.clone(), value: value(index) }).collect())
 }
 
-fn try_kernel(
-    rig: &mut dyn Rig,
-    kernel: &KernelId,
-    shot: Duration,
-    roll: &Roll,
+/// Short shots of rivals on one rig, and the seconds they took.
+struct Trial<'a> {
+    rig: &'a mut dyn Rig,
+    roll: &'a Roll,
     stamp_ns: f64,
-) -> Result<Option<f64>, Fault> {
-    rig.select(kernel)?;
-    Ok(analyse(&rig.shot(shot)?, roll, stamp_ns).value)
+    seconds: f64,
+}
+
+impl Trial<'_> {
+    fn of(&mut self, kernel: &KernelId, shot: Duration) -> Result<Option<f64>, Fault> {
+        self.rig.select(kernel)?;
+        self.seconds += shot.as_secs_f64();
+        Ok(analyse(&self.rig.shot(shot)?, self.roll, self.stamp_ns).value)
+    }
 }
 
 /// Median rate of a kernel's trials; below all others where none was undisturbed.

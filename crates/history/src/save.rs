@@ -16,6 +16,8 @@ use crate::store::Store;
 pub struct Saved {
     /// Where it is.
     pub path: PathBuf,
+    /// Whether the store finds it by its id; elsewhere it is shown by its path.
+    pub by_id: bool,
     /// What did not go as planned, when it is not in the store or will not read back: to be shown once.
     pub notice: Option<Refusal>,
 }
@@ -67,7 +69,8 @@ impl Store {
             match write_whole(&directory, &name, |file| file.write_all(&bytes).and_then(|()| file.write_all(b"\n"))) {
                 Ok(path) => {
                     let notice = attempts.first().map(|first: &Attempt| elsewhere(first, &path));
-                    return Ok(Saved { notice: notice.or_else(|| unreadable(&bytes, &path)), path });
+                    let by_id = self.directory() == Some(directory.as_path());
+                    return Ok(Saved { notice: notice.or_else(|| unreadable(&bytes, &path)), by_id, path });
                 }
                 Err(why) => attempts.push(Attempt { directory, why }),
             }

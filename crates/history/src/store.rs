@@ -52,7 +52,7 @@ pub enum LoadError {
     #[error(transparent)]
     Document(#[from] DocumentError),
     /// No run of that name.
-    #[error("no run '{reference}': it is neither a file nor an id in {}; {}", .directory.display(), newest(.known))]
+    #[error("no run '{reference}': it is neither a file nor an id in {}; {}", place(.directory), newest(.known))]
     NotFound {
         /// What was asked for.
         reference: String,
@@ -62,7 +62,7 @@ pub enum LoadError {
         known: Vec<String>,
     },
     /// The store is empty or absent.
-    #[error("there is no last run: no run is saved in {}; run `tiermark survey` first, or give a file", .directory.display())]
+    #[error("there is no last run: no run is saved in {}; run `tiermark survey` first, or give a file", place(.directory))]
     Empty {
         /// The store.
         directory: PathBuf,
@@ -75,6 +75,14 @@ pub enum LoadError {
         /// The ids that begin so.
         matches: Vec<String>,
     },
+}
+
+/// The directory of runs, or why there is none.
+fn place(directory: &Path) -> String {
+    match directory.as_os_str().is_empty() {
+        true => "any directory of runs (none of TIERMARK_HOME, XDG_DATA_HOME and HOME is set)".to_owned(),
+        false => directory.display().to_string(),
+    }
 }
 
 fn newest(ids: &[String]) -> String {

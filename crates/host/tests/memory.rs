@@ -116,7 +116,7 @@ fn more_than_there_is_is_refused_with_numbers() {
     let cpu = first_cpu(host.machine());
     let total = host.machine().system.memory_bytes.unwrap();
     let refusal = refused(&mut host, &chase(cpu, region(total + (3 << 30), PageKind::Thp, CHAIN), 1));
-    assert!(refusal.why.contains("bytes") && !refusal.cure.is_empty(), "{refusal}");
+    assert!(refusal.why.contains("GiB available") && !refusal.cure.is_empty(), "{refusal}");
 }
 
 #[test]

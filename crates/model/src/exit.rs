@@ -13,7 +13,7 @@ pub enum Exit {
     Regression,
     /// Nothing asked for can be measured here.
     Refused,
-    /// Some steps were refused or failed; the rest is in the report.
+    /// Some numbers asked for are missing; the rest is in the report. Curves with fewer points for lack of time are whole.
     Partial,
     /// The target precision was not reached (`--strict` only).
     Noisy,
@@ -64,7 +64,9 @@ impl Exit {
             Self::Usage => "bad usage",
             Self::Regression => "a regression or an outlier beyond the threshold",
             Self::Refused => "nothing asked for can be measured here",
-            Self::Partial => "partial: some steps were refused, the rest is in the report",
+            Self::Partial => {
+                "partial: numbers asked for are missing (points of curves do not count), the rest is in the report"
+            }
             Self::Noisy => "the target precision was not reached (with --strict)",
             Self::Fleet => "some hosts failed or were unreachable",
             Self::Interrupted => "interrupted (SIGINT), after writing what was measured",

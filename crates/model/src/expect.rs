@@ -70,7 +70,7 @@ fn student(samples: u32) -> f64 {
 
 impl Step {
     /// Seconds of one allocation: preparing fresh memory, and shots on it.
-    fn allocation_seconds(&self) -> f64 {
+    pub fn allocation_seconds(&self) -> f64 {
         let bytes_per_second = |page| if page == PageKind::Base { PREPARE_BASE } else { PREPARE_HUGE };
         let regions = self.setup.regions.iter();
         let prepare: f64 = regions.map(|region| region.bytes.0 as f64 / bytes_per_second(region.page)).sum();
@@ -80,7 +80,7 @@ impl Step {
     }
 
     /// Seconds that its rival kernels take to be held against each other.
-    fn tournament_seconds(&self) -> f64 {
+    pub fn tournament_seconds(&self) -> f64 {
         match self.setup.threads.first().map(|thread| &thread.role) {
             Some(Role::Stream { rivals, .. }) if !rivals.is_empty() => TOURNAMENT.seconds(1 + rivals.len()),
             _ => 0.0,

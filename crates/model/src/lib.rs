@@ -32,7 +32,7 @@ pub use labels::{Label, Labels};
 pub use machine::*;
 pub use observation::*;
 pub use os::{OsCall, OsGroup, PrimitiveId, PrimitiveInfo, Sweep};
-pub use plan::{Effort, Metric, Plan, Request, Scope, Step, StopRule};
+pub use plan::{Effort, Metric, Plan, PlanPage, PlanPart, Request, Scope, Step, StopRule};
 pub use refusal::Refusal;
 pub use run::*;
 pub use selector::resolve_cpus;

@@ -37,7 +37,10 @@ fn is_even(nodes: &[&Node], dimms: &[Dimm], whole: f64) -> bool {
     let same = |dimm: &&Dimm| dimm.bytes == first.bytes && dimm.kind == first.kind && speed(dimm) == speed(first);
     let Some(channel) = speed(first).map(|transfers| transfers * CHANNEL_BYTES) else { return false };
     let channels = (whole / channel).round().max(1.0) as usize;
-    least >= ALIKE * most && modules.iter().all(same) && modules.len() % channels == 0 && channels % nodes.len() == 0
+    least >= ALIKE * most
+        && modules.iter().all(same)
+        && modules.len().is_multiple_of(channels)
+        && channels.is_multiple_of(nodes.len())
 }
 
 #[cfg(test)]

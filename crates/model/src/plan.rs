@@ -24,6 +24,27 @@ pub struct Request {
     pub seed: u64,
     /// The probe's own parameters; each probe documents them.
     pub params: serde_json::Value,
+    /// The experiment of a plan that asks it; `None` for a command by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PlanPart>,
+}
+
+/// An experiment of a plan, as the plan words it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanPart {
+    /// The command it stands for (`latency --cpus 1`).
+    pub command: String,
+    /// What it is there for.
+    pub note: Option<String>,
+}
+
+/// What a plan says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanPage {
+    /// One line.
+    pub title: String,
+    /// Paragraphs for people: what is asked, and what to look for.
+    pub about: String,
 }
 
 /// Where a probe may run and what it may use.

@@ -7,7 +7,7 @@ use crate::kernel::KernelInfo;
 use crate::machine::Machine;
 use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
-use crate::plan::{Plan, Request};
+use crate::plan::{Plan, PlanPage, Request};
 use crate::verdict::Grade;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -34,13 +34,16 @@ pub struct Run {
     pub complete: bool,
     /// Seed of every random choice.
     pub seed: u64,
+    /// The plan whose experiments these are; `None` for a command by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanPage>,
     /// Name of the simulated machine; `None` on a real one.
     pub simulated: Option<String>,
     /// The machine.
     pub machine: Machine,
     /// What the measuring itself stands on.
     pub bench: Bench,
-    /// One experiment a probe.
+    /// The experiments, in the order in which they were done.
     pub experiments: Vec<Experiment>,
     /// What a reader should know, with cures.
     pub warnings: Vec<Warning>,
@@ -103,7 +106,7 @@ pub struct Overheads {
     pub core_hz: Option<f64>,
 }
 
-/// One probe's part of a run.
+/// One question to a probe, and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// What was asked.

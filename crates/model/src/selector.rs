@@ -55,7 +55,13 @@ fn part_cpus(part: &str, machine: &Machine) -> Result<IdSet, String> {
     let Some((kind, ids)) = part.split_once(':').filter(|(kind, _)| kind.chars().all(char::is_alphabetic)) else {
         let set: IdSet = part.parse().map_err(|e: crate::idset::ListError| e.to_string())?;
         let absent = set.difference(&machine.online());
-        return if absent.is_empty() { Ok(set) } else { Err(format!("cpu {absent} is not online on this machine")) };
+        let are = if absent.len() == 1 { "cpu" } else { "cpus" };
+        let is = if absent.len() == 1 { "is" } else { "are" };
+        return if absent.is_empty() {
+            Ok(set)
+        } else {
+            Err(format!("{are} {absent} {is} not online on this machine"))
+        };
     };
     let id: u32 = ids.parse().map_err(|_| format!("'{ids}' is not an id"))?;
     let of = |name: fn(&crate::machine::Cpu) -> Option<u32>| -> IdSet {

@@ -1,6 +1,7 @@
 //! From observations to findings: what both probes do alike.
 
-use tiermark_model::{Finding, Grade, Labels, Metric, Observation, Unit};
+use tiermark_engine::TOO_WIDE;
+use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Observation, ReasonCode, Unit};
 
 /// The finding an observation stands for by itself.
 pub(crate) fn finding(observation: &Observation, note: Option<String>) -> Finding {
@@ -34,6 +35,31 @@ pub(crate) fn derived(observation: &Observation, metric: &str, labels: Labels, v
         evidence: vec![observation.step.clone()],
         note: None,
     }
+}
+
+/// What the intervals of two numbers allow their quotient to be, at the widest: no assumption about how they hang together.
+pub(crate) fn quotient(of: &Observation, to: &Observation) -> Option<Interval> {
+    let (of, to) = (of.interval?, to.interval?);
+    (to.low > 0.0).then(|| Interval { low: of.low / to.high, high: of.high / to.low, level: of.level.min(to.level) })
+}
+
+/// The same of their product.
+pub(crate) fn product(one: &Observation, other: &Observation) -> Option<Interval> {
+    let (one, other) = (one.interval?, other.interval?);
+    Some(Interval { low: one.low * other.low, high: one.high * other.high, level: one.level.min(other.level) })
+}
+
+/// Takes the number of a finding that was computed from others, where their intervals leave it half unknown, as one that was measured
+/// would be. `computed` is what the intervals are of, `range` how far they allow it to lie.
+pub(crate) fn unless_too_wide(found: Finding, computed: f64, range: Option<Interval>) -> Finding {
+    let half = range.map_or(0.0, |range| (range.high - range.low) / 2.0 / computed);
+    if half < TOO_WIDE {
+        return found;
+    }
+    let mut found = Finding { value: None, interval: None, ..found };
+    let text = format!("interval ±{:.0} %, as computed from numbers with intervals of their own", half * 100.0);
+    found.verdict.invalid(ReasonCode::Imprecise, text);
+    found
 }
 
 /// Observations with this purpose, in order.

@@ -7,7 +7,7 @@ use tiermark_model::{
 };
 
 use crate::chasing::{Chase, Chaser, resting_on};
-use crate::ladder::{derived, with_purpose};
+use crate::ladder::{derived, quotient, unless_too_wide, with_purpose};
 use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus};
 use crate::tiers::{ladder, quiet_cpu};
 
@@ -129,7 +129,13 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
         .filter(|o| o.labels.is(Labels::TIER, tier))
         .filter_map(|o| Some((o.labels.number(Labels::CHAINS)?, o.value?, o)))
         .collect();
-    let (_, latency, single) = of_tier.iter().find(|(chains, ..)| *chains == 1)?;
+    let Some((_, latency, single)) = of_tier.iter().find(|(chains, ..)| *chains == 1) else {
+        // Without the latency of one chain there is nothing to divide.
+        let alone = |o: &&Observation| o.labels.is(Labels::TIER, tier) && o.labels.number(Labels::CHAINS) == Some(1);
+        let missing = with_purpose(observations, "mlp").find(alone)?;
+        let labels = Labels::new().text(Labels::TIER, tier);
+        return Some(resting_on(&[missing], "mlp.in_flight", labels, None, Unit::Count));
+    };
     let (_, best, fastest) = of_tier.iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
     let most = of_tier.iter().map(|(chains, ..)| *chains).max()?;
@@ -138,12 +144,13 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     if still_falls {
         labels = labels.text(Labels::STATISTIC, "at least");
     }
-    let mut found = resting_on(&[single, reached, fastest], "mlp.in_flight", labels, Some(latency / best), Unit::Count);
+    let flying = latency / best;
+    let mut found = resting_on(&[single, reached, fastest], "mlp.in_flight", labels, Some(flying), Unit::Count);
     let times = format!("{} ns alone, {} ns an access", format_ns(*latency), format_ns(*ns));
     found.note = Some(if still_falls {
         format!("{times} with {chains} chains, and still falling: at least")
     } else {
         format!("{times} from {chains} chains on")
     });
-    Some(found)
+    Some(unless_too_wide(found, flying, quotient(single, fastest)))
 }

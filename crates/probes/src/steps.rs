@@ -123,7 +123,8 @@ pub(crate) fn denser_seconds(effort: Effort, steps: &[Step]) -> f64 {
 }
 
 /// Most seconds a plan may take where the user set none: what the effort allows, or, on machines whose footprints are so large
-/// that it would not do, half as much again as the plan is expected to take.
+/// that it would not do, half as much again as the plan takes where the fewest allocations suffice: where they scatter more, it is numbers
+/// that become less precise, and not the run longer.
 pub(crate) fn max_seconds(request: &Request, effort_seconds: f64, steps: &[Step]) -> f64 {
     const SLACK: f64 = 1.5;
     let expected: f64 = steps.iter().map(Step::expected_seconds).sum();

@@ -12,6 +12,7 @@ pub fn requests(effort: Effort, scope: &Scope, precision: Option<f64>, seed: u64
             precision,
             seed,
             params: serde_json::Value::Null,
+            part: None,
         })
         .to_vec()
 }

@@ -18,7 +18,7 @@ impl Sink for Deaf {
 
 fn request(effort: Effort, max_seconds: Option<f64>, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds, ..Scope::default() };
-    Request { probe: "c2c".into(), scope, effort, precision: None, seed: 11, params }
+    Request { probe: "c2c".into(), scope, effort, precision: None, seed: 11, params, part: None }
 }
 
 fn host(synth: &Synth) -> SimHost {
@@ -68,6 +68,24 @@ fn relations_of_a_server_come_out_as_they_are() {
         assert!(asymmetry.abs() < 0.03, "{relation}: {asymmetry}");
     }
     assert!(experiment.findings.iter().all(|f| f.verdict.grade == Grade::Trusted));
+}
+
+#[test]
+fn a_guests_relations_are_its_hypervisors_word() {
+    let medians = |machine: Machine| -> Vec<Option<String>> {
+        let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
+        let request = request(Effort::Quick, None, serde_json::Value::Null);
+        let findings = run_experiment(&C2c, &request, &mut host, &mut Deaf).unwrap().findings;
+        let median = |f: &&Finding| f.metric == "c2c.relation" && f.labels.is(Labels::STATISTIC, "median");
+        findings.iter().filter(median).map(|f| f.note.clone()).collect()
+    };
+    let machine = server().machine().unwrap();
+    assert!(medians(machine.clone()).iter().all(Option::is_none), "what is as declared needs no word");
+    let mut guest = machine;
+    guest.system.hypervisor = Some("KVM".into());
+    let notes: Vec<String> = medians(guest).into_iter().flatten().collect();
+    assert_eq!(notes.len(), 1, "said once: {notes:?}");
+    assert!(notes[0].contains("hypervisor declares") && notes[0].contains("may move"), "{notes:?}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn kernels() -> Vec<KernelInfo> {
 }
 
 fn request(probe: &str, effort: Effort, seed: u64, params: serde_json::Value) -> Request {
-    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params }
+    Request { probe: probe.into(), scope: Scope::default(), effort, precision: None, seed, params, part: None }
 }
 
 fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilings) -> Experiment {
@@ -79,6 +79,102 @@ fn a_local_ramp_ends_at_its_memory_and_the_knee_is_where_the_cores_fill_it() {
     assert!((22.0..31.0).contains(&lines), "{lines}");
 }
 
+/// Memory a little below what all cores ask for: the sum is still nine tenths of as many times one, and yet the last core met the end.
+#[test]
+fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
+    let one = Synth { node_bytes: 32 << 30, ..Synth::default() };
+    let machine = Synth { cores_per_node: 8, cores_per_llc: 8, smt: 1, ..one.clone() }.machine().unwrap();
+    for seed in SEEDS {
+        let ceilings = Ceilings { node: Some(147e9), ..Ceilings::default() };
+        let experiment =
+            run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
+        let note = ceiling.note.as_ref().unwrap();
+        assert!(ceiling.labels.is(Labels::LIMIT, "memory") && note.contains("the last one adds"), "{ceiling:#?}");
+        assert!((ceiling.value.unwrap() / 147e9 - 1.0).abs() < 0.02, "{ceiling:#?}");
+        assert_eq!(found(&experiment, "scale.knee", &[("place", "local")]).value, Some(8.0));
+    }
+    // Three cores ask for 60.6 GB/s: only that their siblings, who would bring a tenth more, bring nothing speaks of an end.
+    let machine = Synth { cores_per_node: 3, cores_per_llc: 3, smt: 2, ..one }.machine().unwrap();
+    for (memory, limit) in [(60e9, None), (245e9, Some("core"))] {
+        let ceilings = Ceilings { node: Some(memory), ..Ceilings::default() };
+        let experiment =
+            run(&Scale, &machine, &request("scale", Effort::Standard, 1, serde_json::Value::Null), ceilings);
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
+        let note = ceiling.note.as_ref().unwrap();
+        assert_eq!(ceiling.labels.get(Labels::LIMIT), limit, "{ceiling:#?}");
+        assert_eq!(note.contains("met no ceiling"), limit.is_some(), "{note}");
+    }
+}
+
+/// What a node can give is known only where modules lie evenly: a share of a peak that is not its own would say nothing.
+#[test]
+fn shares_of_the_peak_are_those_of_the_node() {
+    let mut machine = server(8, 1);
+    let module = Dimm { populated: true, bytes: Some(8 << 30), configured_transfers: Some(6.25e9), ..Dimm::default() };
+    machine.dimms = vec![module; 8];
+    machine.theoretical_peak = Some(TheoreticalPeak { bytes_per_second: 400e9, how: "8 channels".into() });
+    let shares = |machine: &Machine| -> Vec<(f64, String)> {
+        let request = request("scale", Effort::Quick, 1, serde_json::Value::Null);
+        let experiment = run(&Scale, machine, &request, Ceilings::default());
+        let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
+        let of_peak = |f: &&Finding| f.metric == "scale.share" && f.labels.is(Labels::STATISTIC, "of theoretical peak");
+        let local = |f: &&Finding| f.labels.is(Labels::PLACE, "local");
+        let shares = experiment.findings.iter().filter(of_peak).filter(local);
+        shares.map(|f| (ceiling / f.value.unwrap(), f.note.clone().unwrap())).collect()
+    };
+    let even = shares(&machine);
+    assert!(even.len() == 1 && (even[0].0 / 200e9 - 1.0).abs() < 1e-9, "{even:?}");
+    assert!(even[0].1.contains("an equal part for each of 2 nodes"), "{even:?}");
+    machine.dimms[0].bytes = Some(16 << 30);
+    assert_eq!(shares(&machine), []);
+    let mut alone = Synth { node_bytes: 32 << 30, ..Synth::default() }.machine().unwrap();
+    (alone.dimms, alone.theoretical_peak) = (machine.dimms, machine.theoretical_peak);
+    let whole = shares(&alone);
+    assert!(whole.len() == 1 && (whole[0].0 / 400e9 - 1.0).abs() < 1e-9, "one node has it all: {whole:?}");
+}
+
+/// The idle point is no part of the bend, and where it is missing nothing is said of it.
+#[test]
+fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
+    let machine = server(16, 1);
+    let ceilings = Ceilings { node: Some(120e9), knee: 0.8, ..Ceilings::default() };
+    let params = serde_json::json!({ "mixes": ["read"], "target_ns": 50.0 });
+    let request = request("loaded", Effort::Standard, 1, params);
+    let options = SimOptions { seed: 1, noise: 0.0, ceilings, ..SimOptions::default() };
+    let mut host = SimHost::new(machine, kernels(), options);
+    let experiment = run_experiment(&Loaded, &request, &mut host, &mut Deaf).unwrap();
+    let local = |metric: &str, findings: &[Finding]| -> String {
+        let found = findings.iter().find(|f| f.metric == metric && f.labels.is(Labels::PLACE, "local")).unwrap();
+        found.note.clone().unwrap()
+    };
+    let is_load = |o: &&Observation| o.labels.is(Labels::PURPOSE, "load") && o.labels.is(Labels::PLACE, "local");
+    // Without noise each pause less moves more, up to the ceiling.
+    let rate = |o: &Observation| o.parts.iter().find(|p| p.name == "load").unwrap().value.unwrap();
+    let mut rates: Vec<(u64, f64)> = experiment
+        .observations
+        .iter()
+        .filter(is_load)
+        .map(|o| (o.labels.number(Labels::PAUSE).unwrap(), rate(o)))
+        .collect();
+    rates.sort_by_key(|(pause, _)| std::cmp::Reverse(*pause));
+    let mut most = 0.0;
+    let mut rising = 0;
+    for (_, rate) in rates {
+        rising += usize::from(rate > most);
+        most = most.max(rate);
+    }
+    let note = local("loaded.knee", &experiment.findings);
+    assert!(note.contains(&format!("by Kneedle over {rising} points")), "{rising}: {note}");
+    let note = local("loaded.at_target", &experiment.findings);
+    assert!(note.contains("without load"), "{note}");
+    let loaded: Vec<Observation> =
+        experiment.observations.into_iter().filter(|o| !o.labels.is(Labels::PURPOSE, "unloaded")).collect();
+    let lab = Lab { machine: tiermark_engine::Host::machine(&host), bench: tiermark_engine::Host::bench(&host) };
+    let note = local("loaded.at_target", &Loaded.derive(&request, lab, &loaded));
+    assert!(note.contains("under the lightest load") && !note.contains("without load"), "{note}");
+}
+
 /// Time runs out in the middle of ramps: what was not seen is not concluded from.
 #[test]
 fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
@@ -86,7 +182,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
     let (mut rising, mut level) = (0, 0);
-    for (seed, seconds) in SEEDS.zip([0.5, 0.7, 0.9, 1.1].into_iter().cycle()) {
+    for (seed, seconds) in SEEDS.zip([0.7, 0.75, 0.8, 0.85].into_iter().cycle()) {
         let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
         request.scope.max_seconds = Some(seconds);
         let experiment = run(&Scale, &machine, &request, ceilings.clone());
@@ -274,10 +370,20 @@ fn the_chaser_has_a_core_of_its_own() {
         let chaser = &step.setup.threads[0];
         assert!(matches!(chaser.role, Role::Chase { chains: 1 }));
         let others = &step.setup.threads[1..];
-        assert_eq!(others.len(), 3, "one on each other core of the node");
         assert!(others.iter().all(|t| core(t.cpu) != core(chaser.cpu) && t.part == "load"));
+        if step.labels.is(Labels::PLACE, "system") {
+            assert_eq!(others.len(), 7, "one on each other core of both nodes");
+            assert!(step.setup.regions.iter().all(|region| region.nodes.is_empty()), "each on its own memory");
+            continue;
+        }
+        assert_eq!(others.len(), 3, "one on each other core of the node");
         assert!(others.iter().all(|t| machine.node_of(t.cpu) == machine.node_of(chaser.cpu)));
     }
+    let system = |purpose: &str| {
+        let of = |s: &&Step| s.labels.is(Labels::PLACE, "system") && s.labels.is(Labels::PURPOSE, purpose);
+        plan.steps.iter().filter(of).count()
+    };
+    assert_eq!((system("load"), system("peak")), (6, 5), "a curve of reads, and what all cores move in five mixes");
     // One core has nobody to load the memory for it.
     let one = Synth { cores_per_node: 1, smt: 2, ..Synth::default() }.machine().unwrap();
     let lab = Lab { machine: &one, bench: tiermark_engine::Host::bench(&bench) };

@@ -18,7 +18,7 @@ fn kernels() -> Vec<KernelInfo> {
 }
 
 fn request(effort: Effort, params: Value) -> Request {
-    Request { probe: "matrix".into(), scope: Scope::default(), effort, precision: None, seed: 1, params }
+    Request { probe: "matrix".into(), scope: Scope::default(), effort, precision: None, seed: 1, params, part: None }
 }
 
 fn plan_of(machine: &Machine, request: &Request) -> Result<Plan, Refusal> {

@@ -2,9 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Event, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Event, Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
-use tiermark_model::{Effort, Finding, KIB, KernelInfo, Label, Labels, MIB, Machine, Request, Scope};
+use tiermark_model::{
+    Effort, Finding, Grade, Interval, KIB, KernelInfo, Label, Labels, MIB, Machine, Observation, ReasonCode, Request,
+    Scope,
+};
 use tiermark_probes::{background, geometry, granularity, mlp, tlb};
 
 struct Quiet;
@@ -33,7 +36,7 @@ fn kernels() -> Vec<KernelInfo> {
 
 fn request(probe: &str, params: serde_json::Value) -> Request {
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 3, params }
+    Request { probe: probe.into(), scope, effort: Effort::Quick, precision: None, seed: 3, params, part: None }
 }
 
 fn findings(probe: &dyn Probe, params: serde_json::Value, options: SimOptions) -> Vec<Finding> {
@@ -180,6 +183,54 @@ fn misses_in_flight_are_those_of_the_core() {
     }
 }
 
+/// Derives findings again after the observations of a run were changed.
+fn derived_again(probe: &dyn Probe, change: impl Fn(&mut Observation)) -> Vec<Finding> {
+    let mut host = SimHost::new(machine(), kernels(), noisy(1, SimCore::default()));
+    let request = request(probe.about().id, serde_json::Value::Null);
+    let mut seen = run_experiment(probe, &request, &mut host, &mut Quiet).unwrap().observations;
+    seen.iter_mut().for_each(change);
+    probe.derive(&request, Lab { machine: host.machine(), bench: host.bench() }, &seen)
+}
+
+/// Gives an observation an interval of this half-width, as a share.
+fn widen(observation: &mut Observation, half: f64) {
+    let value = observation.value.unwrap();
+    observation.interval = Some(Interval { low: value * (1.0 - half), high: value * (1.0 + half), level: 0.95 });
+}
+
+#[test]
+fn no_ratio_is_made_of_numbers_half_unknown() {
+    // Each with an interval that leaves it a number, and both together with hardly any idea of their ratio.
+    let wide = |o: &mut Observation| widen(o, 0.4);
+    for (probe, metric) in [
+        (&mlp::Mlp as &dyn Probe, "mlp.in_flight"),
+        (&granularity::Granularity, "granularity.useful"),
+        (&background::Background, "background.cost"),
+    ] {
+        let found: Vec<Finding> = derived_again(probe, wide).into_iter().filter(|f| f.metric == metric).collect();
+        assert!(!found.is_empty(), "{metric}");
+        for f in &found {
+            assert_eq!((f.value, f.verdict.grade), (None, Grade::Invalid), "{f:?}");
+            assert!(f.verdict.reasons.iter().any(|r| r.code == ReasonCode::Imprecise), "{f:?}");
+        }
+        let narrow = derived_again(probe, |o| widen(o, 0.1));
+        assert!(narrow.iter().filter(|f| f.metric == metric).all(|f| f.value.is_some()), "{metric}");
+    }
+}
+
+#[test]
+fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
+    let found = derived_again(&mlp::Mlp, |o| {
+        if o.labels.number(Labels::CHAINS) == Some(1) && o.labels.is(Labels::TIER, "L3") {
+            o.value = None;
+            o.verdict.invalid(ReasonCode::Imprecise, "interval ±69 %, wanted ±2.0 %");
+        }
+    });
+    let missing = find(&found, "mlp.in_flight", "L3");
+    assert_eq!((missing.value, missing.verdict.grade), (None, Grade::Invalid), "{missing:?}");
+    assert!(find(&found, "mlp.in_flight", "L2").value.is_some());
+}
+
 #[test]
 fn eight_bytes_of_a_line_are_an_eighth_of_it() {
     let found = findings(&granularity::Granularity, serde_json::Value::Null, noisy(1, SimCore::default()));
@@ -212,10 +263,7 @@ fn a_neighbour_is_measured_beside() {
 fn what_cannot_be_asked_is_refused() {
     let alone = Synth { cores_per_node: 1, cores_per_llc: 1, smt: 1, ..Synth::default() }.machine().unwrap();
     let host = SimHost::new(alone, kernels(), SimOptions::default());
-    let lab = |host: &SimHost| -> (Machine, tiermark_model::Bench) {
-        use tiermark_engine::Host;
-        (host.machine().clone(), host.bench().clone())
-    };
+    let lab = |host: &SimHost| -> (Machine, tiermark_model::Bench) { (host.machine().clone(), host.bench().clone()) };
     let (machine, bench) = lab(&host);
     let lab = Lab { machine: &machine, bench: &bench };
     let refused = background::Background.plan(&request("background", serde_json::Value::Null), lab).unwrap_err();
@@ -232,7 +280,7 @@ fn what_cannot_be_asked_is_refused() {
 fn plans_of_the_largest_machine_are_small() {
     let machine = Synth::largest().machine().unwrap();
     let host = SimHost::new(machine.clone(), kernels(), SimOptions::default());
-    let bench = tiermark_engine::Host::bench(&host).clone();
+    let bench = host.bench().clone();
     let lab = Lab { machine: &machine, bench: &bench };
     for probe in
         [&geometry::Geometry as &dyn Probe, &tlb::Tlb, &mlp::Mlp, &granularity::Granularity, &background::Background]

@@ -24,6 +24,7 @@ pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
+    shown.count(&findings.iter().filter(|f| f.metric != "c2c.modes").copied().collect::<Vec<_>>());
     let of = |metric: &str| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
     let pairs = of("c2c.pair");
     let mut out = relations(&of("c2c.relation"), style);
@@ -53,8 +54,19 @@ fn subject(finding: &Finding) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend(class(finding));
     words.extend(pair_name(finding).filter(|_| finding.metric != "c2c.relation"));
-    words.extend(labels.number(Labels::THREADS).map(|n| format!("{n} on a line")));
-    words.extend(labels.get(Labels::OP).or_else(|| labels.get(Labels::STATE)).map(str::to_owned));
+    let cpus = |n: u64| format!("{n} cpu{} on one line:", if n == 1 { "" } else { "s" });
+    words.extend(labels.number(Labels::THREADS).map(cpus));
+    // The rest as the columns are called.
+    let column = match finding.metric.as_str() {
+        "c2c.contention" => Some("an addition".to_owned()),
+        "c2c.line" => Some("additions a µs".to_owned()),
+        "c2c.fairness" => Some("slowest over fastest".to_owned()),
+        "c2c.asymmetry" => Some("reverse".to_owned()),
+        "c2c.transfer" => labels.get(Labels::STATE).map(|state| format!("a {state} line")),
+        _ => labels.get(Labels::OP).map(str::to_owned),
+    };
+    words.extend(column);
+    words.extend(labels.get(Labels::STATISTIC).map(str::to_owned));
     words.extend(labels.get(Labels::HOME).map(|home| format!("home {home}")));
     words.join(" ")
 }

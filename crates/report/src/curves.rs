@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Labels, Machine, Metric, Observation, Unit};
+use tiermark_model::{Labels, Machine, Metric, Observation, Refusal, Unit};
 
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, with_interval};
@@ -122,7 +122,11 @@ fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machi
     let unit = if metric == Metric::Latency { "ns" } else { style.rate_unit() };
     let log_y = metric == Metric::Latency || wide(&series);
     let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks }, style);
-    if drawing.is_empty() { hanging("  ", "no point has a number", crate::style::Ink::Dim, style) } else { drawing }
+    if drawing.is_empty() {
+        hanging("  ", "no point could be measured", crate::style::Ink::Dim, style)
+    } else {
+        drawing
+    }
 }
 
 /// Whether the values are so far apart that a linear axis would flatten the small ones into its lowest row.
@@ -141,7 +145,9 @@ fn reasons(points: &[&Observation], names: &Names) -> Reasons {
     let mut reasons = Reasons::default();
     for o in points {
         let at = o.labels.size().map_or(String::new(), |s| s.to_string());
-        reasons.add(format!("{at} {}", names.name(o)).trim(), &o.verdict);
+        // Heads and captions say where the prefetcher takes part.
+        let name = names.name(o).replace(" prefetch-assisted", "");
+        reasons.add(format!("{at} {name}").trim(), &o.verdict);
     }
     reasons
 }
@@ -248,23 +254,44 @@ fn size_table(
     table.render(style)
 }
 
-/// Observations that no curve, table or finding speaks for.
-pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> String {
-    let told = |o: &Observation| {
-        // A refused step is told among the trouble.
-        o.refusal.is_some()
-            || evidence.contains(o.step.as_str())
-            || is_for(o, o.metric, "curve")
-            || is_for(o, o.metric, "table")
-            // The points of curves of latency over bandwidth.
-            || o.labels.is(Labels::PURPOSE, "load")
-            // Many chases make one shape, which its findings tell.
-            || (is_for(o, o.metric, "shape") && o.value.is_some())
+/// Whether a curve, a table or a finding speaks for an observation.
+fn told(o: &Observation, evidence: &BTreeSet<&str>) -> bool {
+    evidence.contains(o.step.as_str())
+        || is_for(o, o.metric, "curve")
+        || is_for(o, o.metric, "table")
+        // The points of curves of latency over bandwidth.
+        || o.labels.is(Labels::PURPOSE, "load")
+        // Many chases make one shape, which its findings tell.
+        || (is_for(o, o.metric, "shape") && o.value.is_some())
+}
+
+/// Steps without a number: those that were refused, and those that came to nothing and that nothing else speaks for.
+pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str>) -> Vec<Refusal> {
+    let step = |o: &&Observation| match &o.refusal {
+        // A refusal that names nothing but the step's id names it in words.
+        Some(refusal) if refusal.what == o.step => Some(Refusal { what: step_name(o), ..refusal.clone() }),
+        Some(refusal) => Some(refusal.clone()),
+        None if o.value.is_some() || told(o, evidence) => None,
+        None => {
+            let reasons: Vec<&str> = o.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+            Some(Refusal::new(step_name(o), reasons.join("; "), ""))
+        }
     };
+    observations.iter().filter_map(step).collect()
+}
+
+/// A step in words, where its labels have any.
+fn step_name(o: &Observation) -> String {
+    let words = words(&o.labels, &[Labels::CPUS, Labels::PURPOSE, Labels::SPAN]);
+    if words.is_empty() { o.step.clone() } else { words }
+}
+
+/// Observations with a number that no curve, table or finding speaks for.
+pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, style: &Style) -> String {
     let mut table = Table::new().column("measured", Align::Left).column("value ", Align::Right);
     table = table.column("unit", Align::Left).column("n", Align::Right).column("disturbed", Align::Right);
     let mut reasons = Reasons::default();
-    for o in observations.iter().filter(|o| !told(o)) {
+    for o in observations.iter().filter(|o| o.value.is_some() && !told(o, evidence)) {
         let name = words(&o.labels, &[Labels::PURPOSE]);
         let name = if name.is_empty() { o.step.clone() } else { name };
         reasons.add(&name, &o.verdict);

@@ -58,6 +58,8 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
         (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
+        // Layouts that a search for a shape makes up are told by what they are.
+        (Labels::LAYOUT, Label::Text(text)) if labels.is(Labels::PURPOSE, "shape") => made_up(text),
         (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
         (Labels::REMOTE, _) => format!("{} % remote", label_text(key, label)),
         (Labels::FROM, Label::Whole(_)) => format!("cpu {}", label_text(key, label)),
@@ -71,6 +73,16 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         _ => label_text(key, label),
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+/// `scatter:2101312` and its like in words.
+fn made_up(layout: &str) -> String {
+    let bytes = |kind: &str| layout.strip_prefix(kind).and_then(|n| n.parse().ok()).map(tiermark_model::Bytes);
+    match (bytes("scatter:"), bytes("pair:")) {
+        (Some(step), _) => format!("one line every {step}, in random order"),
+        (_, Some(block)) => format!("pairs of lines {block} apart"),
+        _ => layout.to_owned(),
+    }
 }
 
 /// A table of findings with one label as columns and the rest as rows. Reasons and remarks come with `verbose`: quantiles have
@@ -175,6 +187,7 @@ fn notes(findings: &[&Finding], style: &Style) -> String {
 /// Tail latency: quantiles as columns.
 pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric == "latency.tail" && f.labels.get(Labels::STATISTIC).is_some());
+    shown.count(&findings);
     pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
 }
 
@@ -192,6 +205,7 @@ pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
         }
     }
     groups.retain(|(_, group)| style.verbose || !is_on_ladder(group, shown));
+    groups.iter().for_each(|(_, group)| shown.count(group));
     groups.iter().map(|(name, group)| scaling_table(name, group, style)).collect()
 }
 
@@ -244,6 +258,7 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
 /// Every finding no other view has shown; with `verbose`, every finding, with interval and number of samples.
 pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
     let rest = shown.rest();
+    shown.count(&rest);
     let findings = if style.verbose { shown.findings.clone() } else { rest.clone() };
     if findings.is_empty() {
         return String::new();

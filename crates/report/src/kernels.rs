@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Finding, KernelId, Labels, Run};
+use tiermark_model::{Bench, Finding, KernelId, Labels, Observation};
 
 use crate::number::{graded, rate};
 use crate::style::{Ink, Style};
@@ -27,10 +27,10 @@ pub(crate) struct Winner {
 }
 
 /// Steps whose number is clearly ahead of what the fastest plain kernel did in their tournament, with that rate.
-pub(crate) fn plain_rates(run: &Run) -> BTreeMap<&str, f64> {
-    let is_plain = |id: &KernelId| run.bench.kernels.iter().any(|k| k.id == *id && k.plain);
+pub(crate) fn plain_rates<'a>(bench: &Bench, observations: &[&'a Observation]) -> BTreeMap<&'a str, f64> {
+    let is_plain = |id: &KernelId| bench.kernels.iter().any(|k| k.id == *id && k.plain);
     let mut rates = BTreeMap::new();
-    for o in run.observations() {
+    for o in observations {
         let (Some(value), Some(op)) = (o.value, o.labels.get(Labels::OP)) else { continue };
         // `write of zeros` is a job of kernels that write.
         let job = op.split(' ').next().unwrap_or(op);

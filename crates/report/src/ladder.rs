@@ -9,6 +9,7 @@ use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_inte
 use crate::reasons::Reasons;
 use crate::style::{Style, grade_ink};
 use crate::table::{Align, Cell, Table};
+use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// The operations that have columns of their own.
@@ -19,11 +20,18 @@ const SPANS: [&str; 2] = ["one", "all"];
 pub(crate) struct Shown<'a> {
     pub(crate) findings: Vec<&'a Finding>,
     pub(crate) done: BTreeSet<usize>,
+    /// The numbers that views show with their marks.
+    pub(crate) numbers: Vec<&'a Finding>,
 }
 
 impl<'a> Shown<'a> {
     pub(crate) fn new(findings: impl Iterator<Item = &'a Finding>) -> Self {
-        Self { findings: findings.collect(), done: BTreeSet::new() }
+        Self { findings: findings.collect(), done: BTreeSet::new(), numbers: Vec::new() }
+    }
+
+    /// Counts what a view shows with its marks; what has no number because there is none to have is passed over.
+    pub(crate) fn count(&mut self, shown: &[&'a Finding]) {
+        self.numbers.extend(shown.iter().filter(|f| is_number(f)));
     }
 
     /// Takes the first finding not yet shown that fits.
@@ -83,8 +91,8 @@ pub(crate) fn subject(finding: &Finding) -> String {
     words.join(" ")
 }
 
-/// The ladder with its reasons and kernels; empty when no finding names a tier.
-pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, style: &Style) -> String {
+/// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of one core.
+pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: Option<&str>, style: &Style) -> String {
     let mut rows: Vec<String> = Vec::new();
     for finding in &shown.findings {
         let on_ladder = matches!(finding.metric.as_str(), "tier.size" | "latency" | "bandwidth");
@@ -102,13 +110,15 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, style: 
     let mut notes = Vec::new();
     let mut winners = Vec::new();
     for (name, row) in &rows {
+        shown.count(&row.all().chain(row.others.iter().copied()).collect::<Vec<_>>());
         row.add_reasons(&mut reasons);
         winners.extend(row.winners(name, plain, style));
         notes.extend(row.notes(name, style));
     }
     let mut out = heading("The ladder", style);
     out.push_str(&table(&rows, style));
-    out.push_str(&key(style));
+    let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
+    out.push_str(&key(only.filter(|_| rates), style));
     out.push_str(&reasons.render(style));
     for note in notes {
         out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
@@ -147,9 +157,13 @@ fn table(rows: &[(String, Row<'_>)], style: &Style) -> String {
     if whole.contains("\n\n") { render(&used[..used.len() - 1]) } else { whole }
 }
 
-fn key(style: &Style) -> String {
+fn key(only: Option<&str>, style: &Style) -> String {
+    let all = only.map_or_else(
+        || "all = all cores".to_owned(),
+        |cpus| format!("all = all cores: not told, one core (cpu {cpus}) is all that was to be used"),
+    );
     let text = format!(
-        "one = one core, all = all cores; {} trusted, {} suspect, {} invalid",
+        "one = one core, {all}; {} trusted, {} suspect, {} invalid",
         style.mark(Grade::Trusted),
         style.mark(Grade::Suspect),
         style.mark(Grade::Invalid)

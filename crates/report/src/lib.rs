@@ -19,8 +19,10 @@ mod mess;
 mod mlc;
 mod number;
 mod os;
+mod parts;
 mod plan;
 mod plot;
+mod ranges;
 mod reasons;
 mod redact;
 mod run;
@@ -28,14 +30,17 @@ mod selftest;
 mod shapes;
 mod style;
 mod table;
+mod tally;
 mod text;
 
 pub use hmat::hmat;
 pub use json::json;
-pub use lists::{ProbeLine, about, kernels, primitives, probes};
+pub use lists::{
+    ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitives, probes, runs,
+};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
-pub use mess::{MessError, MessPoint, mess, read_mess};
+pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};
 pub use mlc::mlc;
 pub use plan::plan;
 pub use redact::redact;

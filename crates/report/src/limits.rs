@@ -7,6 +7,7 @@ use crate::number::{graded, percent, value, with_interval};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
+use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// What names a ramp.
@@ -16,9 +17,21 @@ fn name(labels: &Labels) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
+/// What the column of a finding is called; a share has a remark.
+fn column_name(finding: &Finding) -> String {
+    match finding.metric.as_str() {
+        "scale.latency" => "idle".to_owned(),
+        "scale.in_flight" => "lines in flight".to_owned(),
+        "scale.share" => format!("share {}", finding.labels.get(Labels::STATISTIC).unwrap_or_default()),
+        metric => metric.trim_start_matches("scale.").to_owned(),
+    }
+}
+
 /// One row a ramp: latency, lines in flight, knee, ceiling and what it is the ceiling of; then why.
 pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric.starts_with("scale."));
+    // A share stands in a remark, and has the doubts of its ceiling.
+    shown.count(&findings.iter().filter(|f| f.metric != "scale.share").copied().collect::<Vec<_>>());
     let mut rows: Vec<&Labels> = Vec::new();
     for finding in findings.iter().filter(|f| f.labels.get(Labels::OP).is_some()) {
         if rows.iter().all(|known| name(known) != name(&finding.labels)) {
@@ -64,7 +77,9 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
             Cell::new(ceiling.and_then(|f| f.labels.get(Labels::LIMIT)).unwrap_or_default()),
         ]);
         for finding in findings.iter().filter(|f| here(f)) {
-            reasons.add(&format!("{row} {}", finding.metric.trim_start_matches("scale.")), &finding.verdict);
+            if is_number(finding) {
+                reasons.add(&format!("{row} {}", column_name(finding)), &finding.verdict);
+            }
         }
         if let Some(note) = ceiling.and_then(|f| f.note.as_ref()) {
             remarks.push_str(&hanging("  ", &format!("{row}: {note}"), Ink::Plain, style));

@@ -1,11 +1,12 @@
 //! Lists of kernels and probes, and pages of text about a probe.
 
-use tiermark_model::{KernelInfo, OsGroup, Pattern, PrimitiveInfo, Refusal, StoreKind};
+use tiermark_model::{Grade, KernelInfo, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind};
 
-use crate::run::trouble;
+use crate::number::seconds;
+use crate::run::{numbers, trouble};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading};
+use crate::text::{hanging, heading, left, width};
 
 /// A probe in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +78,107 @@ pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> String {
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|p| p.refusal.as_ref()).collect();
     out.trim_start_matches('\n').to_owned() + &trouble("Not available here", &refused, style)
+}
+
+/// A saved run in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunLine {
+    /// Its id.
+    pub id: String,
+    /// What was run; what is wrong with the document where it cannot be read.
+    pub what: Result<RunSummary, String>,
+}
+
+/// A run in a few words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSummary {
+    title: String,
+    seconds: f64,
+    trusted: usize,
+    numbers: usize,
+    machine: String,
+}
+
+impl RunSummary {
+    /// The summary of a run.
+    pub fn of(run: &Run) -> Self {
+        let numbers = numbers(run);
+        let name = run.machine.cpu_model.name.as_deref().unwrap_or("unknown processor");
+        let simulated = if run.simulated.is_some() { ", simulated" } else { "" };
+        let incomplete = if run.complete { "" } else { ", incomplete" };
+        Self {
+            title: run.title.clone(),
+            seconds: run.seconds,
+            trusted: numbers.iter().filter(|f| f.verdict.grade == Grade::Trusted).count(),
+            numbers: numbers.len(),
+            machine: format!("{name}{simulated}{incomplete}"),
+        }
+    }
+}
+
+/// Renders saved runs, one line each.
+pub fn runs(lines: &[RunLine], style: &Style) -> String {
+    // Ids are copied: what is flush right is never broken.
+    let mut table = Table::new().indent(0).column("run", Align::Right).column("what", Align::Left);
+    table = table.column("took", Align::Right).column("trusted", Align::Right).column("machine", Align::Left);
+    for line in lines {
+        let id = Cell::inked(&line.id, Ink::Head);
+        table.row(match &line.what {
+            Ok(run) => vec![
+                id,
+                Cell::new(&run.title),
+                Cell::new(seconds(run.seconds)),
+                Cell::new(format!("{} of {}", run.trusted, run.numbers)),
+                Cell::new(&run.machine),
+            ],
+            Err(why) => vec![id, Cell::default(), Cell::default(), Cell::default(), Cell::inked(why, Ink::Bad)],
+        });
+    }
+    table.render(style)
+}
+
+/// Renders names, each with a line of text.
+pub fn names(rows: &[(&str, String)], style: &Style) -> String {
+    let mut table = Table::new().indent(0).column("", Align::Right).column("", Align::Left);
+    let widest = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    for (name, text) in rows {
+        table.row(vec![Cell::inked(left(name, widest), Ink::Head), Cell::new(text)]);
+    }
+    table.render(style)
+}
+
+/// Renders the page of a plan: its title, what it says of itself, and the commands it stands for with their notes.
+pub fn plan_page(title: &str, about: &str, commands: &[(&str, Option<&str>)], style: &Style) -> String {
+    let mut out = heading(title, style).trim_start_matches('\n').to_owned();
+    for paragraph in about.split("\n\n").map(str::trim).filter(|p| !p.is_empty()) {
+        out.push_str(&format!("\n{}", hanging("", paragraph, Ink::Plain, style)));
+    }
+    for (command, note) in commands {
+        out.push('\n');
+        out.push_str(
+            &note.map_or_else(String::new, |note| hanging("# ", note, Ink::Dim, style).replace("\n  ", "\n# ")),
+        );
+        out.push_str(&shell_lines(command, style));
+    }
+    out
+}
+
+/// A command on as many lines as it takes, to be copied as it stands.
+fn shell_lines(command: &str, style: &Style) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut options = command.split(" --");
+    let mut line = options.next().unwrap_or_default().to_owned();
+    for option in options {
+        // Two columns are for what continues the line.
+        if width(&line) + width(option) + 5 > style.columns() {
+            lines.push(std::mem::take(&mut line) + " \\");
+            line = format!("    --{option}");
+        } else {
+            line.push_str(&format!(" --{option}"));
+        }
+    }
+    lines.push(line);
+    lines.join("\n") + "\n"
 }
 
 /// Renders a page of text: a title, paragraphs (apart by empty lines), then titled sections.

@@ -1,14 +1,16 @@
 //! Latency over bandwidth: curves as plots, what they come to as a table, and their points.
 
-use tiermark_model::{Finding, Labels, Observation, Unit};
+use tiermark_model::{Finding, Grade, Labels, Observation, Unit, Verdict};
 
 use crate::ladder::Shown;
+use crate::machine::many;
 use crate::mess::MessPoint;
 use crate::number::{graded, nanoseconds, percent, rate, value, with_interval};
 use crate::plot::{Plot, Series, plot_over};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
+use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// More curves than this in one plot cannot be told apart.
@@ -21,6 +23,18 @@ const COLUMNS: [(&str, &str); 5] = [
     ("loaded.saturated", "full|ns "),
     ("loaded.peak", "all|cores "),
 ];
+
+/// What the column of a finding is called.
+fn column_name(finding: &Finding) -> String {
+    let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
+    match finding.metric.as_str() {
+        "loaded.unloaded" => "idle".to_owned(),
+        "loaded.saturated" => "full".to_owned(),
+        "loaded.peak" => "all cores".to_owned(),
+        "loaded.at_target" => format!("below {target}"),
+        metric => metric.trim_start_matches("loaded.").to_owned(),
+    }
+}
 
 /// A curve: its name and its points in order of rising pressure.
 struct LoadedCurve<'a> {
@@ -73,6 +87,9 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
 /// The view of a run's curves; empty where it has none.
 pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric.starts_with("loaded."));
+    let in_table =
+        |f: &&&Finding| f.metric == "loaded.at_target" || COLUMNS.iter().any(|(metric, _)| f.metric == *metric);
+    shown.count(&findings.iter().filter(in_table).copied().collect::<Vec<_>>());
     let curves = curves_of(observations);
     if findings.is_empty() && curves.is_empty() {
         return String::new();
@@ -143,7 +160,10 @@ fn table(findings: &[&Finding], style: &Style) -> String {
             of(metric).map_or_else(Cell::default, |f| {
                 // That of a knee is no confidence interval, but where the next points are: its remark says so.
                 let interval = f.interval.filter(|_| metric != "loaded.knee");
-                graded(f.value.map(|v| with_interval(v, interval, f.unit, style)), &f.verdict, style)
+                let none = (metric == "loaded.knee" && f.verdict.grade != Grade::Invalid).then(|| "none".to_owned());
+                let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
+                let verdict = if is_number(f) { f.verdict.clone() } else { Verdict::trusted() };
+                graded(shown.or(none), &verdict, style)
             })
         };
         let mut cells = vec![Cell::new(row)];
@@ -151,7 +171,9 @@ fn table(findings: &[&Finding], style: &Style) -> String {
         cells.extend(target.map(|_| cell("loaded.at_target")));
         table.row(cells);
         for finding in findings.iter().filter(|f| name(&f.labels) == *row) {
-            reasons.add(&format!("{row} {}", finding.metric.trim_start_matches("loaded.")), &finding.verdict);
+            if is_number(finding) {
+                reasons.add(&format!("{row} {}", column_name(finding)), &finding.verdict);
+            }
             notes.extend(said(row, finding, style));
         }
     }
@@ -177,7 +199,7 @@ fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
             let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             Some(format!("{row}: below {target}: {note}"))
         }
-        metric if style.verbose => Some(format!("{row} {}: {note}", metric.trim_start_matches("loaded."))),
+        _ if style.verbose => Some(format!("{row} {}: {note}", column_name(finding))),
         _ => None,
     }
 }
@@ -225,15 +247,20 @@ pub fn curves(title: &str, points: &[MessPoint], style: &Style) -> String {
         ]);
     }
     let mut out = heading(title, style) + &drawn(&series, style) + "\n";
-    if style.verbose {
+    /// More points than these are a page of their own.
+    const LISTED: usize = 60;
+    if style.verbose || points.len() <= LISTED {
         out.push_str(&table.render(style));
+    } else {
+        out.push_str(&hanging("  ", "--verbose lists the points", Ink::Dim, style));
     }
+    out.push('\n');
     let least = points.iter().map(|p| p.latency_ns).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|p| p.bandwidth).fold(0.0, f64::max);
     let text = format!(
-        "{} points of {} curves: latency from {} ns, bandwidth up to {} {}",
-        points.len(),
-        series.len(),
+        "{} of {}: latency from {} ns, bandwidth up to {} {}",
+        many(points.len(), "point"),
+        many(series.len(), "curve"),
         nanoseconds(least),
         rate(most, style),
         style.rate_unit()

@@ -7,6 +7,8 @@ mod topology;
 
 use tiermark_model::{Bytes, Machine};
 
+pub(crate) use topology::many;
+
 use crate::run::trouble;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, items, labelled};

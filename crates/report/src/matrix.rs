@@ -19,10 +19,16 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) ->
     let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
         numbers.iter().copied().partition(|f| f.labels.get(Labels::POLICY).is_some());
     let mut reasons = Reasons::default();
+    let parts = |f: &&&Finding| matches!(f.metric.as_str(), "matrix.far" | "bandwidth.part");
+    shown.count(&numbers);
+    shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
     numbers.iter().for_each(|f| reasons.add(&named(f), &f.verdict));
     let mut out = String::new();
-    for (work, group) in by_work(&cells) {
-        out.push_str(&square(&work, &group, machine, style));
+    let works = by_work(&cells);
+    if is_one_pair(&cells) && works.len() > 1 {
+        out.push_str(&one_pair(&works, style));
+    } else {
+        works.iter().for_each(|(work, group)| out.push_str(&square(work, group, machine, style)));
     }
     out.push_str(&far(&of_metric(&all, "matrix.far"), style));
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
@@ -94,6 +100,36 @@ fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     seen
+}
+
+/// Whether all cells are of the same cpus and the same memory: a machine of one node.
+fn is_one_pair(cells: &[&Finding]) -> bool {
+    distinct(cells.iter().map(|f| (label(f, Labels::FROM), node(f)))).len() == 1
+}
+
+/// All that was done to one node's memory from one group of cpus: a matrix each would be a single cell.
+fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> String {
+    let Some(first) = works.first().and_then(|(_, group)| group.first()) else { return String::new() };
+    let mut table = Table::new().column("what", Align::Left).column("", Align::Right).column("", Align::Left);
+    let kernels = works.iter().flat_map(|(_, group)| group).any(|f| f.labels.get(Labels::KERNEL).is_some());
+    if kernels {
+        table = table.column("kernel", Align::Left);
+    }
+    for ((op, span), group) in works {
+        for f in group {
+            let what = match f.unit {
+                Unit::Ns => "idle latency".to_owned(),
+                _ => format!("{op}, {}", span_words(span)),
+            };
+            let mut row = vec![Cell::new(what)];
+            row.push(graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style));
+            row.push(Cell::inked(unit_name(f.unit, style), Ink::Dim));
+            row.push(Cell::inked(f.labels.get(Labels::KERNEL).unwrap_or_default(), Ink::Dim));
+            table.row(row);
+        }
+    }
+    let to = node(first).map_or_else(String::new, |node| format!(" to the memory of node {node}"));
+    heading(&format!("From {}{to}", label(first, Labels::FROM)), style) + &table.render(style)
 }
 
 /// One matrix: rows are cpus, columns are memory.

@@ -2,11 +2,11 @@
 //! bandwidth in GB/s and latency in ns, as its published measurements have it; its later tools read the same columns.
 //!
 //! What the columns hold here: the share of useful bytes read, the pause in ns, medians as means, and for latency half of a 95 %
-//! interval over 1.96 as deviation. The point without load has no pause, and so no row.
+//! interval over 1.96 as deviation, or a quarter of the range where there is no interval. The point without load has no pause, and so no row.
 
 use std::fmt;
 
-use tiermark_model::{Labels, Observation, Run, Unit};
+use tiermark_model::{Experiment, Grade, Labels, Observation, Run, Unit};
 
 /// Columns that are written, in order.
 const COLUMNS: [&str; 11] = [
@@ -66,27 +66,36 @@ impl std::error::Error for MessError {}
 /// The curves of a run as such a file; only its head where the run has none.
 pub fn mess(run: &Run) -> String {
     let mut out = format!("{}\n", COLUMNS.join(","));
-    let observations: Vec<&Observation> = run.observations().collect();
+    let is_load = |o: &&Observation| o.labels.is(Labels::PURPOSE, "load");
+    let loads = |e: &&Experiment| e.observations.iter().any(|o| is_load(&o));
+    // Curves of several experiments of a plan may have the same name, and must not become one.
+    let several = run.experiments.iter().filter(loads).count() > 1;
+    let numbered =
+        run.experiments.iter().zip(1..).flat_map(|(e, number)| e.observations.iter().map(move |o| (number, o)));
     let mut rows: Vec<(String, u64, u64, String)> = Vec::new();
-    for seen in observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load")) {
+    for (number, seen) in numbered.filter(|(_, o)| is_load(o)) {
         let (Some(reads), Some(pause)) = (seen.labels.number(Labels::READS), seen.labels.number(Labels::PAUSE)) else {
             continue;
         };
         let Some(part) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond) else { continue };
         let (Some(rate), Some(latency)) = (part.value, seen.value) else { continue };
-        let kind = kind(&seen.labels);
-        let half = seen.interval.map_or(0.0, |i| (i.high - i.low) / 2.0 / DEVIATIONS);
+        let experiment = if several { format!("-{number}") } else { String::new() };
+        let kind = kind(&seen.labels) + &experiment;
         let (low, high) = (part.min.unwrap_or(rate), part.max.unwrap_or(rate));
+        let (quickest, slowest) = (seen.min.unwrap_or(latency), seen.max.unwrap_or(latency));
+        // Of the rate only the range is kept, and of a latency too where one allocation gives no interval: a range of samples
+        // over four is their deviation, roughly (Tippett 1925).
+        let spread = |low: f64, high: f64| (high - low) / 4.0;
+        let interval = seen.interval.map(|i| (i.high - i.low) / 2.0 / DEVIATIONS);
         let numbers = [
             rate / 1e9,
-            // Of the rate only the range is kept: a range of samples over four is their deviation, roughly (Tippett 1925).
-            (high - low) / 4.0 / 1e9,
+            spread(low, high) / 1e9,
             low / 1e9,
             high / 1e9,
             latency,
-            half,
-            seen.min.unwrap_or(latency),
-            seen.max.unwrap_or(latency),
+            interval.unwrap_or_else(|| spread(quickest, slowest)),
+            quickest,
+            slowest,
         ];
         let numbers: Vec<String> = numbers.iter().map(|n| format!("{n}")).collect();
         rows.push((kind.clone(), 100 - reads.min(100), pause, format!("{kind},{reads},{pause},{}", numbers.join(","))));
@@ -94,6 +103,16 @@ pub fn mess(run: &Run) -> String {
     rows.sort();
     rows.iter().for_each(|(_, _, _, row)| out.push_str(&format!("{row}\n")));
     out
+}
+
+/// How many of the points of such a file are not trusted, in words: its layout has no column for that. `None` where all are.
+pub fn mess_doubts(run: &Run) -> Option<String> {
+    let points: Vec<&Observation> =
+        run.observations().filter(|o| o.labels.is(Labels::PURPOSE, "load") && o.value.is_some()).collect();
+    let doubted = points.iter().filter(|o| o.verdict.grade != Grade::Trusted).count();
+    let are = if doubted == 1 { "is" } else { "are" };
+    (doubted > 0)
+        .then(|| format!("{doubted} of its {} points {are} not trusted, which this layout cannot say", points.len()))
 }
 
 /// What the first column says: the mix and the place, without what would end a field.

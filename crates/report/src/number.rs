@@ -137,8 +137,10 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
 
 /// A number with the mark of its grade behind it, where that is not trusted; one column is kept free for the mark.
 pub(crate) fn graded(text: Option<String>, verdict: &Verdict, style: &Style) -> Cell {
+    // What was looked for and is not there has no mark: it would read as a doubtful nothing.
+    let grade = if text.is_none() && verdict.grade == Grade::Suspect { Grade::Trusted } else { verdict.grade };
     let text = text.unwrap_or_else(|| style.absent().to_owned());
-    match verdict.grade {
+    match grade {
         Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),
         grade => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
     }

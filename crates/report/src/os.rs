@@ -14,7 +14,7 @@ use crate::text::{hanging, heading};
 const KNEE: &str = "os.knee";
 
 /// Whether a finding of this name is a number of this view.
-pub(crate) fn is_number(metric: &str) -> bool {
+fn is_number(metric: &str) -> bool {
     metric.starts_with("os.")
 }
 

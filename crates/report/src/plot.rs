@@ -1,8 +1,13 @@
 //! Curves in characters: braille lines (or ASCII letters) over a logarithmic x axis of sizes.
 
+mod canvas;
+mod round;
+
 use crate::number::short_size;
 use crate::style::{Ink, Style};
-use crate::text::{clean, right, width};
+use crate::text::{clean, right, spoken, width};
+use canvas::Canvas;
+use round::{ceiling, linear, nice, steps, tidy};
 
 /// One curve.
 #[derive(Debug, Clone, Default)]
@@ -98,12 +103,12 @@ fn drawable(points: &[(f64, f64)], log_y: bool) -> Vec<(f64, f64)> {
 
 fn legend(series: &[Series], style: &Style) -> String {
     if series.len() < 2 {
-        return series.first().map_or(String::new(), |s| clean(&s.name));
+        return series.first().map_or(String::new(), |s| spoken(&s.name, style));
     }
     let mut lines = String::new();
     let mut used = AXIS;
     for (i, s) in series.iter().enumerate() {
-        let name = clean(&s.name);
+        let name = spoken(&s.name, style);
         let needed = width(&name) + 5;
         if used + needed > style.columns() && used > AXIS {
             lines.push('\n');
@@ -123,7 +128,13 @@ fn letter(series: usize) -> char {
 }
 
 fn tick_text(value: f64) -> String {
-    if value >= 1e5 || (value > 0.0 && value < 0.01) { format!("{value:.0e}") } else { format!("{value}") }
+    let text = format!("{value}");
+    // The axis has room for so many signs.
+    if value >= 1e5 || (value != 0.0 && value.abs() < 0.01) || text.len() >= AXIS {
+        format!("{value:.0e}")
+    } else {
+        text
+    }
 }
 
 /// Maps values to dots: two a column, four a row, as in a braille cell.
@@ -151,11 +162,7 @@ impl Scale {
             Abscissa::Size if x1 - x0 < 1e-9 => (x0 - 0.5, x1 + 0.5),
             Abscissa::Size => (x0, x1),
         };
-        let y = if log_y {
-            ((y0 / 1.15).log10(), (y1 * 1.15).log10())
-        } else {
-            (0.0, if y1 > 0.0 { y1 * 1.05 } else { 1.0 })
-        };
+        let y = if log_y { ((y0 / 1.15).log10(), ceiling(y1).log10()) } else { linear(y0, y1, abscissa) };
         (y.1.is_finite() && y.1 > y.0).then_some(Self { columns: columns.max(16), abscissa, log_y, x, y })
     }
 
@@ -180,19 +187,28 @@ impl Scale {
     fn y_ticks(&self) -> Vec<(f64, usize)> {
         let candidates: Vec<f64> = if self.log_y {
             let decades = self.y.0.floor() as i32..=self.y.1.ceil() as i32;
-            // 1, 2, 5 first by decade, so that in a wide range the powers of ten win the rows.
-            [1.0, 2.0, 5.0].iter().flat_map(|m| decades.clone().map(move |d| m * 10f64.powi(d))).collect()
+            // The top first, so that no curve rises above the last number; then 1, 2, 5 by decade, so that in a wide range the
+            // powers of ten win the rows.
+            let round = [1.0, 2.0, 5.0].iter().flat_map(|m| decades.clone().map(move |d| m * 10f64.powi(d)));
+            // Within less than a decade these are too few.
+            let (low, high) = (10f64.powf(self.y.0), 10f64.powf(self.y.1));
+            let (step, count) = steps(low, high);
+            let between = (0..=if high < 10.0 * low { count } else { 0 }).rev();
+            let between = between.map(|n| ((low / step).floor() + n as f64) * step);
+            std::iter::once(high).chain(round).chain(between).collect()
         } else {
-            let step = nice(self.y.1 / 4.0);
-            (0..=5).map(|n| f64::from(n) * step).collect()
+            let (step, count) = steps(self.y.0, self.y.1);
+            (0..=count).rev().map(|n| self.y.1 - (count - n) as f64 * step).collect()
         };
         let mut ticks: Vec<(f64, usize)> = Vec::new();
         for value in candidates {
             let v = if self.log_y { value.log10() } else { value };
             let row = self.dot(1.0, value).1 / 4;
-            if (self.y.0..=self.y.1).contains(&v) && ticks.iter().all(|(_, taken)| taken.abs_diff(row) >= 2) {
-                // 0.30000000000000004 is not a tick anybody wants to read.
-                ticks.push(((value * 1e6).round() / 1e6, row));
+            // The top may come out a rounding error above itself.
+            if (self.y.0 - 1e-9..=self.y.1 * (1.0 + 1e-9) + 1e-9).contains(&v)
+                && ticks.iter().all(|(_, taken)| taken.abs_diff(row) >= 2)
+            {
+                ticks.push((tidy(value), row));
             }
         }
         ticks
@@ -211,7 +227,7 @@ impl Scale {
                 }
                 let at = (self.x_share(value) * (self.columns - 1) as f64).round() as usize;
                 axis[at] = style.glyph("┬", "+");
-                place(&mut labels, at, &tick_text((value * 1e6).round() / 1e6), self.columns);
+                place(&mut labels, at, &tick_text(tidy(value)), self.columns);
             }
             return format!(
                 "{}{corner}{}\n{}{}\n",
@@ -255,75 +271,6 @@ fn place(line: &mut String, at: usize, label: &str, columns: usize) {
     }
 }
 
-/// The next of 1, 2, 5 × 10ⁿ.
-fn nice(step: f64) -> f64 {
-    let decade = 10f64.powf(step.log10().floor());
-    [1.0, 2.0, 5.0].iter().map(|m| m * decade).find(|s| *s >= step).unwrap_or(10.0 * decade)
-}
-
-/// A grid of cells of 2 × 4 dots.
-struct Canvas {
-    columns: usize,
-    unicode: bool,
-    /// Braille dots, the letter that covers them, and the series drawn last.
-    cells: Vec<(u8, Option<char>, usize)>,
-}
-
-impl Canvas {
-    fn new(columns: usize, unicode: bool) -> Self {
-        Self { columns, unicode, cells: vec![(0, None, 0); columns * ROWS] }
-    }
-
-    fn dot(&mut self, (x, y): (usize, usize), series: usize) {
-        // Unicode numbers the dots of a braille cell down the left column, then the right, with the fourth row added later.
-        const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
-        if let Some(cell) = self.cells.get_mut(y / 4 * self.columns + x / 2) {
-            cell.0 |= BITS[x % 2][y % 4];
-            cell.2 = series;
-        }
-    }
-
-    /// A straight line of dots.
-    fn segment(&mut self, from: (usize, usize), to: (usize, usize), series: usize) {
-        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
-        for i in 0..=steps {
-            let share = i as f64 / steps as f64;
-            let between = |a: usize, b: usize| (a as f64 + (b as f64 - a as f64) * share).round() as usize;
-            self.dot((between(from.0, to.0), between(from.1, to.1)), series);
-        }
-    }
-
-    /// Writes the letter of a series over its last point, or above or below it where another letter stands.
-    fn letter(&mut self, (x, y): (usize, usize), series: usize) {
-        let (column, row) = (x / 2, y / 4);
-        let free = (0..ROWS)
-            .flat_map(|away| [row.checked_sub(away), Some(row + away)])
-            .flatten()
-            .filter(|r| *r < ROWS)
-            .map(|r| r * self.columns + column)
-            .find(|&at| self.cells[at].1.is_none());
-        if let Some(at) = free {
-            self.cells[at].1 = Some(letter(series));
-            self.cells[at].2 = series;
-        }
-    }
-
-    fn row(&self, row: usize, style: &Style) -> String {
-        let mut out = String::new();
-        for (dots, letter, series) in &self.cells[row * self.columns..(row + 1) * self.columns] {
-            let shown = match letter {
-                Some(letter) => *letter,
-                None if *dots == 0 => ' ',
-                None if self.unicode => char::from_u32(0x2800 + u32::from(*dots)).unwrap_or('*'),
-                None => '*',
-            };
-            let ink = if shown == ' ' { Ink::Plain } else { Ink::Series(*series) };
-            out.push_str(&style.paint(ink, shown.encode_utf8(&mut [0; 4])));
-        }
-        out
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -352,6 +299,34 @@ mod tests {
         let series = [Series { name: "read".into(), points }];
         let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[] };
         insta::assert_snapshot!(plot_over(&drawing, "GB/s", &Style { width: 60, ..Style::default() }));
+    }
+
+    #[test]
+    fn the_top_of_every_axis_has_its_number_and_no_room_is_lost() {
+        for (least, most) in [(162.0, 175.0), (0.9, 151.0), (40.0, 43.3), (3.0, 806.0), (0.0, 20.2), (1.33, 85.0)] {
+            for log_y in [true, false] {
+                for abscissa in [Abscissa::Size, Abscissa::Linear] {
+                    let points = vec![vec![(4.0, f64::max(least, 0.5)), (64.0, most)]];
+                    let scale = Scale::new(&points, abscissa, log_y, 60).unwrap();
+                    let ticks = scale.y_ticks();
+                    let (top, row) = *ticks.iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+                    assert!(row == 0 && top >= most && ticks.len() >= 2, "{least} {most} {log_y}: {ticks:?}");
+                    let used = scale.y_share(most);
+                    assert!(used > if log_y { 0.55 } else { 0.7 }, "{least} {most} {log_y}: {used}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_loaded_latency_that_hardly_rises_is_no_flat_line() {
+        let points = vec![vec![(0.0, 162.0), (20.0, 164.0), (40.0, 175.0)]];
+        let scale = Scale::new(&points, Abscissa::Linear, false, 60).unwrap();
+        assert!(scale.dot(0.0, 162.0).1 >= scale.dot(40.0, 175.0).1 + 12, "{:?}", scale.y);
+        // What is within a tenth stays within about half of the height.
+        let noise = vec![vec![(0.0, 100.0), (20.0, 100.5), (40.0, 100.2)]];
+        let scale = Scale::new(&noise, Abscissa::Linear, false, 60).unwrap();
+        assert!(scale.dot(0.0, 100.0).1.abs_diff(scale.dot(20.0, 100.5).1) <= 3, "{:?}", scale.y);
     }
 
     #[test]

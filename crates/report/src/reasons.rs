@@ -1,9 +1,10 @@
 //! Reasons for doubt, each said once with the numbers it touches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tiermark_model::{Grade, ReasonCode, Verdict};
 
+use crate::ranges::{pattern, spanned};
 use crate::style::{Style, grade_ink};
 use crate::text::bullet;
 
@@ -21,14 +22,10 @@ struct Group {
     code: Option<ReasonCode>,
     text: String,
     subjects: Vec<String>,
-    /// How many texts of the same kind, with other numbers in them, were merged into this one.
-    alike: usize,
 }
 
 /// More subjects than this are counted, not listed.
 const LISTED: usize = 6;
-/// More texts of one kind than this become one: they differ in their numbers only.
-const TEXTS_A_KIND: usize = 1;
 
 /// A kind of doubt in one or two words.
 fn kind_name(code: ReasonCode) -> &'static str {
@@ -58,12 +55,17 @@ pub(crate) fn is_refused(verdict: &Verdict) -> bool {
     verdict.grade == Grade::Invalid && verdict.reasons.iter().any(|r| r.text.starts_with(REFUSED))
 }
 
-/// What makes reasons alike: their code, and for refusals also their words.
+/// What makes reasons alike: their code and their words; what follows a colon is told apart, except of refusals.
 type Kind = (Grade, bool, Option<ReasonCode>, String);
 
 impl Group {
     fn kind(&self) -> Kind {
-        (self.grade, self.refused, self.code, if self.refused { without_numbers(&self.text) } else { String::new() })
+        (self.grade, self.refused, self.code, pattern(self.halves().0))
+    }
+
+    /// The text up to its colon, and what follows.
+    fn halves(&self) -> (&str, &str) {
+        if self.refused { (&self.text, "") } else { split_at_colon(&self.text) }
     }
 
     fn word(&self) -> String {
@@ -71,13 +73,42 @@ impl Group {
     }
 }
 
-/// The words of a text without numbers, their units, and paths, which have numbers in them.
-fn without_numbers(text: &str) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let is_number = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || word.contains('/');
-    let bare = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric() && c != '/').to_owned();
-    let words = text.split(' ').map(bare).filter(|w| !is_number(w) && !UNITS.contains(&w.as_str()));
-    words.collect::<Vec<_>>().join(" ")
+/// The text up to its first colon outside parentheses, and what follows.
+fn split_at_colon(text: &str) -> (&str, &str) {
+    let mut depth = 0usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 && text[at..].starts_with(": ") => return (&text[..at], &text[at + 2..]),
+            _ => {}
+        }
+    }
+    (text, "")
+}
+
+/// What follows the colon of some texts: said of all, or with how many of the numbers it is said of.
+fn details(groups: &[Group], numbers: usize) -> String {
+    let mut kinds: Vec<(String, Vec<&str>, BTreeSet<&str>)> = Vec::new();
+    for group in groups {
+        let (_, detail) = group.halves();
+        let subjects = group.subjects.iter().map(String::as_str);
+        match kinds.iter_mut().find(|(known, ..)| *known == pattern(detail)) {
+            Some((_, texts, of)) => {
+                texts.push(detail);
+                of.extend(subjects);
+            }
+            None => kinds.push((pattern(detail), vec![detail], subjects.collect())),
+        }
+    }
+    if let [(_, texts, _)] = kinds.as_slice() {
+        let detail = spanned(texts);
+        return if detail.is_empty() { detail } else { format!(": {detail}") };
+    }
+    kinds.retain(|(kind, ..)| !kind.is_empty());
+    let part =
+        |(_, texts, of): &(String, Vec<&str>, BTreeSet<&str>)| format!("{} of {numbers}: {}", of.len(), spanned(texts));
+    format!(" ({})", kinds.iter().map(part).collect::<Vec<_>>().join("; "))
 }
 
 /// A refusal without the id of its step: the subject names it in words.
@@ -112,34 +143,33 @@ impl Reasons {
             Some(group) => group.subjects.push(subject.to_owned()),
             None => {
                 let (text, subjects) = (text.to_owned(), vec![subject.to_owned()]);
-                self.groups.push(Group { grade, refused, code, text, subjects, alike: 0 });
+                self.groups.push(Group { grade, refused, code, text, subjects });
             }
         }
     }
 
-    /// Makes one group of those of the same kind, where they are many.
+    /// Makes one group of those of the same kind, with the range that each number has.
     fn merge(&mut self) {
-        let mut texts: BTreeMap<Kind, usize> = BTreeMap::new();
-        for group in &self.groups {
-            *texts.entry(group.kind()).or_default() += 1;
-        }
-        let mut merged: Vec<Group> = Vec::new();
+        let mut kinds: Vec<(Kind, Vec<Group>)> = Vec::new();
         for group in std::mem::take(&mut self.groups) {
-            let few = texts.get(&group.kind()).is_none_or(|n| *n <= TEXTS_A_KIND);
-            let alike = merged.iter_mut().find(|g| g.kind() == group.kind());
-            match alike.filter(|_| !few) {
-                Some(first) => {
-                    first.alike += 1;
-                    for subject in group.subjects {
-                        if !first.subjects.contains(&subject) {
-                            first.subjects.push(subject);
-                        }
-                    }
-                }
-                None => merged.push(group),
+            let kind = group.kind();
+            match kinds.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, alike)) => alike.push(group),
+                None => kinds.push((kind, vec![group])),
             }
         }
-        self.groups = merged;
+        for (_, alike) in kinds {
+            let mut subjects: Vec<String> = Vec::new();
+            for subject in alike.iter().flat_map(|group| &group.subjects) {
+                if !subjects.contains(subject) {
+                    subjects.push(subject.clone());
+                }
+            }
+            let heads: Vec<&str> = alike.iter().map(|group| group.halves().0).collect();
+            let text = spanned(&heads) + &details(&alike, subjects.len());
+            let Group { grade, refused, code, .. } = alike[0];
+            self.groups.push(Group { grade, refused, code, text, subjects });
+        }
     }
 
     /// The worst first, what was refused last among what has no number.
@@ -176,8 +206,7 @@ impl Reasons {
             if group.subjects.len() > listed {
                 subjects.push_str(&format!(" and {} more", group.subjects.len() - listed));
             }
-            let alike = if group.alike > 0 { format!(" (and {} alike)", group.alike) } else { String::new() };
-            let text = format!("{}: {subjects}: {}{alike}", group.word(), group.text);
+            let text = format!("{}: {subjects}: {}", group.word(), group.text);
             out.push_str(&bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style));
         }
         out
@@ -242,8 +271,7 @@ mod tests {
         }
         let shown = reasons.render(&Style { width: 100, ..Style::default() });
         insta::assert_snapshot!(shown, @r"
-          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 huge pages of 1 GiB: 0 are free: no pool (use --page thp) (and 1
-            alike)
+          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 to 2 huge pages of 1 GiB: 0 are free: no pool (use --page thp)
           ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
           ✘ refused: L1 latency, L2 latency: the time was used up (allow more)
         ");
@@ -260,7 +288,46 @@ mod tests {
         let shown = reasons.render(&Style::default());
         insta::assert_snapshot!(shown, @r"
           ! suspect: number 10, number 11, number 12, number 13, number 14, number 15
-            and 4 more: 10 % of the windows were disturbed (and 9 alike)
+            and 4 more: 10 to 19 % of the windows were disturbed
+        ");
+    }
+
+    #[test]
+    fn the_worst_of_many_is_told_and_what_only_some_have_is_counted() {
+        let mut reasons = Reasons::default();
+        for (subject, text) in [
+            ("L1", "interval ±2.2 %, wanted ±2.0 %"),
+            ("L2", "interval ±458 %, wanted ±2.0 %: fresh allocations differ"),
+            ("L3", "interval ±31 %, wanted ±2.0 %: fresh allocations differ"),
+        ] {
+            let mut verdict = Verdict::trusted();
+            verdict.suspect(ReasonCode::Imprecise, text);
+            reasons.add(subject, &verdict);
+        }
+        let mut few = Verdict::trusted();
+        few.suspect(ReasonCode::TooFew, "2 of 3 allocations measured");
+        reasons.add("L1", &few);
+        insta::assert_snapshot!(reasons.render(&Style::default()), @r"
+          ! suspect: L1, L2, L3: interval ±2.2 to ±458 %, wanted ±2.0 % (2 of 3: fresh
+            allocations differ)
+          ! suspect: L1: 2 of 3 allocations measured
+        ");
+    }
+
+    #[test]
+    fn a_colon_in_parentheses_begins_no_detail() {
+        let mut reasons = Reasons::default();
+        for (subject, text) in [
+            ("L1", "3.0 % of the pages were elsewhere (node 0 (1 of 2: 12 pages), asked for node 1)"),
+            ("L2", "100 % of the pages were elsewhere (node 0 (2 of 2: 99 pages), asked for node 1): moved away"),
+        ] {
+            let mut verdict = Verdict::trusted();
+            verdict.suspect(ReasonCode::WrongNode, text);
+            reasons.add(subject, &verdict);
+        }
+        insta::assert_snapshot!(reasons.render(&Style { width: 200, ..Style::default() }), @r"
+          ! suspect: L1, L2: 3.0 to 100 % of the pages were elsewhere (node 0 (1 to 2 of 2: 12 to 99 pages), asked for node 1)
+            (1 of 2: moved away)
         ");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Grade, Labels, Observation, Refusal, Run, Warning};
+use tiermark_model::{Experiment, Finding, Grade, IdSet, Observation, Refusal, Run, Warning};
 
 use crate::c2c::c2c;
-use crate::curves::{curves, orphans, tables};
-use crate::findings::{others, scaling, tails, words};
+use crate::curves::{curves, orphans, tables, unmeasured};
+use crate::findings::{others, scaling, tails};
 use crate::header::{footer, header};
 use crate::kernels::plain_rates;
 use crate::ladder::{Shown, ladder, subject};
@@ -14,20 +14,60 @@ use crate::limits::limits;
 use crate::loaded::loaded;
 use crate::matrix::matrix;
 use crate::number::percent;
-use crate::os::{is_number as is_os, os};
-use crate::reasons::{Reasons, is_refused};
-use crate::shapes::{is_number as is_shape, shapes};
+use crate::os::os;
+use crate::parts::{page, parts};
+use crate::reasons::Reasons;
+use crate::shapes::shapes;
 use crate::style::{Ink, Style, grade_ink};
-use crate::text::{bullet, glued, hanging, heading};
+use crate::tally::summary;
+use crate::text::{bullet, hanging, heading};
 
-/// Renders a run: header, ladder, curves, tails, scaling, tables, everything else that was found, and all trouble with its cure.
+/// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure.
 pub fn run(run: &Run, style: &Style) -> String {
-    let observations: Vec<&Observation> = run.observations().collect();
-    let mut shown = Shown::new(run.findings());
-    told_by_tables(&mut shown, &observations);
     let mut out = header(run, style);
-    out.push_str(&matrix(&mut shown, &run.machine, style));
-    out.push_str(&ladder(&mut shown, &plain_rates(run), style));
+    out.push_str(&run.plan.as_ref().map_or_else(String::new, |plan| page(plan, style)));
+    let mut numbers = Vec::new();
+    let parts = parts(run);
+    for (at, part) in parts.iter().enumerate() {
+        out.push_str(&part.head(at + 1, parts.len(), style));
+        let (text, shown) = body(run, &part.experiments, style);
+        out.push_str(&text);
+        numbers.extend(shown);
+        // What is missing stands with the part it is missing from, unless there is but one.
+        if parts.len() > 1 {
+            out.push_str(&refusals(&part.experiments, style));
+        }
+    }
+    if parts.len() > 1 {
+        out.push_str(&format!("\n{}\n", style.paint(Ink::Dim, &style.glyph("━", "=").repeat(style.columns()))));
+    }
+    let summary = summary(&numbers, &out, style);
+    // The rule is the empty line.
+    out.push_str(if parts.len() > 1 { summary.trim_start_matches('\n') } else { &summary });
+    if let [only] = parts.as_slice() {
+        out.push_str(&refusals(&only.experiments, style));
+    }
+    out.push_str(&warnings(&run.warnings, style));
+    if style.verbose {
+        out.push_str(&rules(&run.experiments, style));
+    }
+    out.push_str(&footer(run, style));
+    out
+}
+
+/// The numbers that the report of a run shows.
+pub(crate) fn numbers(run: &Run) -> Vec<&Finding> {
+    parts(run).iter().flat_map(|part| body(run, &part.experiments, &Style::default()).1).collect()
+}
+
+/// Ladder, curves, tails, scaling, tables, and everything else that some experiments found, with the numbers that are shown.
+fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (String, Vec<&'a Finding>) {
+    let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
+    let mut shown = Shown::new(experiments.iter().flat_map(|e| &e.findings));
+    told_by_tables(&mut shown, &observations);
+    let mut out = matrix(&mut shown, &run.machine, style);
+    let only = only_core(run, experiments);
+    out.push_str(&ladder(&mut shown, &plain_rates(&run.bench, &observations), only.as_deref(), style));
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&shapes(&mut shown, style));
@@ -37,22 +77,29 @@ pub fn run(run: &Run, style: &Style) -> String {
     out.push_str(&scaling(&mut shown, style));
     out.push_str(&limits(&mut shown, style));
     out.push_str(&tables(&observations, style));
-    let drift = drift(run, &mut shown, style);
+    let drift = drift(experiments, &mut shown, style);
     out.push_str(&others(&mut shown, style));
-    let evidence: BTreeSet<&str> = run.findings().flat_map(|f| &f.evidence).map(String::as_str).collect();
-    out.push_str(&orphans(&observations, &evidence, style));
-    if run.findings().next().is_none() && observations.is_empty() {
+    out.push_str(&orphans(&observations, &evidence(experiments), style));
+    if experiments.iter().all(|e| e.findings.is_empty()) && observations.is_empty() {
         out.push_str(&format!("\n{}", hanging("", "Nothing was measured.", Ink::Plain, style)));
     }
     out.push_str(&drift);
-    out.push_str(&summary(run, has_intervals(&out, style), style));
-    out.push_str(&refusals(run, style));
-    out.push_str(&warnings(&run.warnings, style));
-    if style.verbose {
-        out.push_str(&rules(&run.experiments, style));
-    }
-    out.push_str(&footer(run, style));
-    out
+    (out, shown.numbers)
+}
+
+/// The cpus of some experiments, where they are of one core of a machine that has more.
+fn only_core(run: &Run, experiments: &[&Experiment]) -> Option<String> {
+    let cpus = experiments.iter().fold(IdSet::new(), |all, e| all.union(&e.plan.cpus()));
+    let cores = |within: &dyn Fn(u32) -> bool| {
+        let within = run.machine.cpus.iter().filter(|cpu| within(cpu.id));
+        within.map(|cpu| (cpu.socket, cpu.core)).collect::<BTreeSet<_>>().len()
+    };
+    (cores(&|cpu| cpus.contains(cpu)) == 1 && cores(&|_| true) > 1).then(|| cpus.to_string())
+}
+
+/// The steps that findings rest on.
+fn evidence<'a>(experiments: &[&'a Experiment]) -> BTreeSet<&'a str> {
+    experiments.iter().flat_map(|e| &e.findings).flat_map(|f| &f.evidence).map(String::as_str).collect()
 }
 
 /// A finding that only repeats a cell of a table is told by the table.
@@ -67,11 +114,12 @@ fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
             && f.labels.get("tier").is_none()
             && matches!(f.evidence.as_slice(), [step] if cells.contains(step.as_str()))
     };
-    shown.take_all(repeats);
+    let told = shown.take_all(repeats);
+    shown.count(&told);
 }
 
 /// What the first step said when it was measured again last.
-fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
+fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> String {
     let mut out = String::new();
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, percent(value));
     let line = |drift: &str| format!("Drift: first step measured again last, {drift}");
@@ -84,7 +132,7 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
         out.push_str(&format!("{} {mark}\n", hanging("", &text, Ink::Plain, style).trim_end()));
     }
     if findings.is_empty() {
-        let drifts = run.experiments.iter().filter_map(|e| Some((e.request.probe.as_str(), e.drift?)));
+        let drifts = experiments.iter().filter_map(|e| Some((e.request.probe.as_str(), e.drift?)));
         let drifts: Vec<String> = match drifts.collect::<Vec<_>>().as_slice() {
             [(_, only)] => vec![signed(*only)],
             several => several.iter().map(|(probe, drift)| format!("{probe} {}", signed(*drift))).collect(),
@@ -97,70 +145,13 @@ fn drift(run: &Run, shown: &mut Shown<'_>, style: &Style) -> String {
     if out.is_empty() { out } else { format!("\n{out}") }
 }
 
-/// How far the numbers of the ladder and the tables can be trusted, in one line; tails and scalings have the verdicts of these.
-fn summary(run: &Run, intervals: bool, style: &Style) -> String {
-    let is_number = |f: &&Finding| {
-        matches!(f.metric.as_str(), "tier.size" | "latency" | "bandwidth" | "scale.ceiling")
-            || is_shape(&f.metric)
-            || is_os(&f.metric)
-            || f.metric.starts_with("loaded.") && f.value.is_some()
-            || matches!(f.metric.as_str(), "c2c.pair" | "c2c.op" | "c2c.transfer" | "c2c.contention")
-    };
-    let numbers: Vec<&Finding> = run.findings().filter(is_number).collect();
-    if numbers.is_empty() {
-        return String::new();
-    }
-    let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !is_refused(&f.verdict)).count();
-    let refused = numbers.iter().filter(|f| is_refused(&f.verdict)).count();
-    let trusted = count(Grade::Trusted);
-    let mut text = match (numbers.len(), trusted) {
-        (1, 1) => "the only number is trusted".to_owned(),
-        (all, trusted) if all == trusted => format!("all {all} numbers trusted"),
-        (1, _) => "0 of 1 number trusted".to_owned(),
-        (all, trusted) => format!("{trusted} of {all} numbers trusted"),
-    };
-    for grade in [Grade::Suspect, Grade::Invalid] {
-        if count(grade) > 0 {
-            text.push_str(&format!(", {} {grade} ({})", count(grade), style.mark(grade)));
-        }
-    }
-    if refused > 0 {
-        text.push_str(&format!(", {refused} refused"));
-    }
-    if trusted < numbers.len() {
-        text.push_str("; unmarked = trusted");
-    }
-    // Bounds of a shape are certain; what stands behind a sign is not.
-    let uncertain = numbers.iter().filter_map(|f| f.interval).find(|i| i.level < 1.0);
-    if let Some(interval) = uncertain.filter(|_| intervals) {
-        let key = format!("{} is a {} interval", style.glyph("±", "+-"), percent(interval.level));
-        text.push_str(&format!("; {}", glued(&key)));
-    }
-    format!("\n{}", hanging("", &text, Ink::Plain, style))
-}
-
-/// Whether a text shows an interval: narrow tables leave them out. Axes in ASCII have the same sign, but no digit behind it.
-fn has_intervals(text: &str, style: &Style) -> bool {
-    let sign = style.glyph("±", "+-");
-    text.split(sign).skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '<'))
-}
-
-/// Refused steps and plans, each once, with what would help.
-fn refusals(run: &Run, style: &Style) -> String {
-    let mut all: Vec<&Refusal> = run.experiments.iter().flat_map(|e| &e.plan.refused).collect();
-    let steps: Vec<Refusal> = run.observations().filter_map(refused_step).collect();
+/// Refused steps and plans, each once, with what would help, and steps that came to nothing.
+fn refusals(experiments: &[&Experiment], style: &Style) -> String {
+    let mut all: Vec<&Refusal> = experiments.iter().flat_map(|e| &e.plan.refused).collect();
+    let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
+    let steps = unmeasured(&observations, &evidence(experiments));
     all.extend(&steps);
     trouble("Not measured", &all, style)
-}
-
-/// The refusal of a step; one that names nothing but the step's id names it in words.
-fn refused_step(observation: &Observation) -> Option<Refusal> {
-    let mut refusal = observation.refusal.clone()?;
-    let words = words(&observation.labels, &[Labels::CPUS, Labels::PURPOSE, Labels::SPAN]);
-    if refusal.what == observation.step && !words.is_empty() {
-        refusal.what = words;
-    }
-    Some(refusal)
 }
 
 /// A list of refusals, those with the same reason and cure together; empty when there is none.

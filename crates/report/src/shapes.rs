@@ -7,20 +7,17 @@ use crate::number::{graded, measured_size, percent, size, value, with_interval};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
+use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// Beginnings of the names of findings that are told here.
 const TOLD: [&str; 5] = ["geometry.", "tlb.", "mlp.", "granularity.", "background."];
 
-/// Whether a finding of this name is a number of these views.
-pub(crate) fn is_number(metric: &str) -> bool {
-    TOLD.iter().any(|told| metric.starts_with(told))
-}
-
 /// All views of shapes; empty where nothing of them was found.
 pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
     let mut take = |told: &str| shown.take_all(|f| f.metric.starts_with(told));
     let [caches, tlb, flight, grain, beside] = TOLD.map(&mut take);
+    [&caches, &tlb, &flight, &grain, &beside].into_iter().for_each(|told| shown.count(told));
     let views = [
         geometry(&caches, style),
         buffers(&tlb, style),
@@ -89,13 +86,25 @@ fn number(finding: &Finding, style: &Style) -> Cell {
     graded(text, &finding.verdict, style)
 }
 
+/// What small accesses get of the lines they touch.
+const USEFUL: &str = "8 B of 64 B";
+
+/// Doubts of findings alone.
+fn doubts(findings: &[&Finding], style: &Style) -> String {
+    let mut reasons = Reasons::default();
+    findings.iter().filter(|f| is_number(f)).for_each(|f| reasons.add(&subject(f), &f.verdict));
+    reasons.render(style)
+}
+
 /// Doubts and remarks of findings, each once.
 fn remarks(findings: &[&Finding], style: &Style) -> String {
     let mut reasons = Reasons::default();
     let mut notes: Vec<String> = Vec::new();
     for f in findings {
         let name = subject(f);
-        reasons.add(&name, &f.verdict);
+        if is_number(f) {
+            reasons.add(&name, &f.verdict);
+        }
         // Sets follow from ways and lines.
         let told = style.verbose || f.metric != "geometry.sets";
         let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));
@@ -108,6 +117,20 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
 /// What a finding is about: its tier and what of it.
 fn subject(finding: &Finding) -> String {
     let what = finding.metric.split_once('.').map_or(finding.metric.as_str(), |(_, what)| what);
+    // A number of a table is called by its row and its column.
+    match finding.metric.as_str() {
+        "granularity.rate" => {
+            return [Labels::OP, Labels::PAGE, Labels::LAYOUT].map(|key| label(finding, key)).join(" ");
+        }
+        "granularity.useful" => {
+            return format!("{} {} {USEFUL}", label(finding, Labels::OP), label(finding, Labels::PAGE));
+        }
+        "mlp.access" => {
+            let chains = label(finding, Labels::CHAINS);
+            return format!("{} {chains} chain{}", label(finding, Labels::TIER), if chains == "1" { "" } else { "s" });
+        }
+        _ => {}
+    }
     // Chases of one tier are all on the same pages.
     let page = matches!(finding.metric.split('.').next(), Some("tlb" | "granularity")).then_some(Labels::PAGE);
     let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE].into_iter().chain(page);
@@ -251,10 +274,18 @@ fn granularity(findings: &[&Finding], style: &Style) -> String {
     let rates = of(findings, "granularity.rate");
     let row = |f: &Finding| format!("{} {}", label(f, Labels::OP), label(f, Labels::PAGE));
     let column = |f: &Finding| label(f, Labels::LAYOUT).replacen(" random", "|random", 1);
-    let pivot = Pivot::new(&rates, &row, &column);
+    let shares = of(findings, "granularity.useful");
+    let head =
+        |f: &Finding| if f.metric == "granularity.useful" { USEFUL.replacen(" of", "|of", 1) } else { column(f) };
+    let all: Vec<&Finding> = rates.iter().chain(&shares).copied().collect();
+    let pivot = Pivot::new(&all, &row, &head);
+    let key = format!("{USEFUL} = useful bytes at random, of those in the lines that are fetched for them");
     heading(&format!("Useful {} of one thread, by grain and page", style.rate_unit()), style)
         + &pivot.table("pages", &|f| number(f, style)).render(style)
-        + &remarks(findings, style)
+        + &if shares.is_empty() { String::new() } else { hanging("  ", &key, Ink::Dim, style) }
+        // What the shares come to in bytes stands in the table.
+        + &remarks(if style.verbose { findings } else { &rates }, style)
+        + &if style.verbose { String::new() } else { doubts(&shares, style) }
 }
 
 fn background(findings: &[&Finding], style: &Style) -> String {

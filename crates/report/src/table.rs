@@ -1,7 +1,7 @@
 //! Tables that always fit: flexible columns wrap, and what still does not fit goes to a second block below.
 
 use crate::style::{Ink, Style};
-use crate::text::{clean, left, right, width, wrap_hard};
+use crate::text::{clean, left, right, spoken, width, wrap_hard};
 
 /// On which side a column is flush.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +80,18 @@ impl Table {
 
     /// The table as lines.
     pub(crate) fn render(&self, style: &Style) -> String {
+        if !style.unicode || style.units_iec {
+            let said = |text: &String| spoken(text, style);
+            let column = |c: &Column| Column { head: c.head.iter().map(said).collect(), align: c.align };
+            let cell = |c: &Cell| Cell { text: said(&c.text), ink: c.ink };
+            let columns = self.columns.iter().map(column).collect();
+            let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+            return Self { columns, rows, indent: self.indent, gap: self.gap }.lines(style);
+        }
+        self.lines(style)
+    }
+
+    fn lines(&self, style: &Style) -> String {
         let budget = style.columns().saturating_sub(self.indent).max(NARROWEST);
         let mut widths: Vec<usize> = (0..self.columns.len()).map(|c| self.natural(c)).collect();
         self.shrink(&mut widths, budget);

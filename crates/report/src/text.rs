@@ -1,5 +1,6 @@
 //! Text in columns: cleaning, width, wrapping, bullets, sections.
 
+use tiermark_model::{GIB, format_gbs};
 use unicode_width::UnicodeWidthStr;
 
 use crate::style::{Ink, Style};
@@ -14,6 +15,71 @@ pub(crate) fn clean(text: &str) -> String {
             c => c,
         })
         .collect()
+}
+
+/// A text of a document as this style writes it: clean, its rates in the style's unit, and in ASCII where that is asked for.
+pub(crate) fn spoken(text: &str, style: &Style) -> String {
+    let text = clean(text);
+    let text = if style.units_iec { iec_rates(&text) } else { text };
+    if style.unicode { text } else { ascii(&text) }
+}
+
+/// Documents speak of GB/s, whatever the reader's unit is.
+fn iec_rates(text: &str) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    for at in 1..words.len() {
+        let Some(tail) = words[at].strip_prefix("GB/s").filter(|tail| !tail.contains(char::is_alphanumeric)) else {
+            continue;
+        };
+        let Some(number) = iec_number(&words[at - 1]) else { continue };
+        words[at] = format!("GiB/s{tail}");
+        words[at - 1] = number;
+        // The first of two numbers stands without the unit: `from 40 to 50 GB/s`.
+        if at >= 3
+            && matches!(words[at - 2].as_str(), "to" | "and" | "or")
+            && let Some(first) = iec_number(&words[at - 3])
+        {
+            words[at - 3] = first;
+        }
+    }
+    words.join(" ")
+}
+
+/// A number of GB/s, with what stands around it, as one of GiB/s.
+fn iec_number(word: &str) -> Option<String> {
+    let start = word.find(|c: char| c.is_ascii_digit())?;
+    let end = word.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let (lead, tail) = (&word[..start], &word[end..]);
+    let plain = !lead.contains(char::is_alphabetic) && !tail.contains(char::is_alphabetic);
+    let gbs: f64 = word[start..end].parse().ok().filter(|_| plain)?;
+    Some(format!("{lead}{}{tail}", format_gbs(gbs * 1e18 / GIB as f64)))
+}
+
+/// The text without anything beyond ASCII: signs as people type them, the rest as question marks. The space that does not break
+/// stays, since it is one only until lines are broken.
+fn ascii(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            GLUE => out.push(c),
+            c if c.is_ascii() => out.push(c),
+            '±' => out.push_str("+-"),
+            '×' => out.push('x'),
+            '→' => out.push_str("->"),
+            '–' | '—' | '−' => out.push('-'),
+            '≥' => out.push_str(">="),
+            '≤' => out.push_str("<="),
+            '…' => out.push_str("..."),
+            'µ' | 'μ' => out.push('u'),
+            '·' => out.push(','),
+            '✔' => out.push('+'),
+            '✘' => out.push('x'),
+            '‘' | '’' => out.push('\''),
+            '“' | '”' => out.push('"'),
+            _ => out.push('?'),
+        }
+    }
+    out
 }
 
 /// Columns a text without escape sequences takes.
@@ -94,7 +160,7 @@ pub(crate) fn items(items: &[String], style: &Style) -> String {
 pub(crate) fn hanging(prefix: &str, text: &str, ink: Ink, style: &Style) -> String {
     let indent = width(prefix);
     let mut out = String::new();
-    for (i, line) in wrap(&clean(text), style.columns().saturating_sub(indent).max(20)).iter().enumerate() {
+    for (i, line) in wrap(&spoken(text, style), style.columns().saturating_sub(indent).max(20)).iter().enumerate() {
         let lead = if i == 0 { prefix.to_owned() } else { " ".repeat(indent) };
         out.push_str(style.paint(ink, format!("{lead}{line}").trim_end()).as_str());
         out.push('\n');
@@ -115,7 +181,7 @@ pub(crate) fn labelled(label: &str, text: &str, style: &Style) -> String {
 /// A heading behind an empty line.
 pub(crate) fn heading(text: &str, style: &Style) -> String {
     let mut out = String::from("\n");
-    for line in wrap(&clean(text), style.columns()) {
+    for line in wrap(&spoken(text, style), style.columns()) {
         out.push_str(&style.paint(Ink::Head, &line));
         out.push('\n');
     }
@@ -125,7 +191,7 @@ pub(crate) fn heading(text: &str, style: &Style) -> String {
 /// A bullet with what and why, and below it the cure.
 pub(crate) fn bullet(mark: &str, ink: Ink, text: &str, cure: Option<&str>, style: &Style) -> String {
     let mut out = String::new();
-    for (i, line) in wrap(&clean(text), style.columns().saturating_sub(4)).iter().enumerate() {
+    for (i, line) in wrap(&spoken(text, style), style.columns().saturating_sub(4)).iter().enumerate() {
         let lead = if i == 0 { format!("  {} ", style.paint(ink, mark)) } else { "    ".to_owned() };
         out.push_str(format!("{lead}{line}").trim_end());
         out.push('\n');
@@ -141,6 +207,22 @@ pub(crate) fn bullet(mark: &str, ink: Ink, text: &str, cure: Option<&str>, style
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn documents_are_told_in_the_units_and_signs_of_the_style() {
+        let iec = Style { units_iec: true, ..Style::default() };
+        for (text, said) in [
+            ("no knee up to 40.8 GB/s: from 147 ns", "no knee up to 38.0 GiB/s: from 147 ns"),
+            ("falls from 21.5 to 10.74 GB/s.", "falls from 20.0 to 10.0 GiB/s."),
+            ("the next at 1.07 and 107.4 GB/s, (2.15 GB/s)", "the next at 1.00 and 100.0 GiB/s, (2.00 GiB/s)"),
+            ("2 ns for each GB/s of DDR5-4800", "2 ns for each GB/s of DDR5-4800"),
+        ] {
+            assert_eq!(spoken(text, &iec), said);
+            assert_eq!(spoken(text, &Style::default()), text);
+        }
+        let plain = Style { unicode: false, ..Style::default() };
+        assert_eq!(spoken("interval ±1.5 %, 3 × 2 → a, … 日", &plain), "interval +-1.5 %, 3 x 2 -> a, ... ?");
+    }
 
     #[test]
     fn wraps_at_spaces_and_keeps_paths_whole() {

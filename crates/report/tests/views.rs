@@ -56,7 +56,11 @@ fn runs() {
 #[test]
 fn ascii_means_ascii() {
     let ascii = Style { unicode: false, ..style(80) };
-    for run in [vm_run(), cxl_run(), troubled_run(), table_run(), rates_run()] {
+    let mut told = troubled_run();
+    told.experiments[0].findings[0].verdict.suspect(ReasonCode::Imprecise, "interval ±1.5 %, wanted ±1.0 % → 日本");
+    told.experiments[0].findings[1].note = Some("3 × as far – or more".into());
+    told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
+    for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
         let shown = tiermark_report::run(&run, &ascii) + &tiermark_report::machine(&run.machine, &ascii);
         assert!(shown.is_ascii(), "{:?}", shown.chars().find(|c| !c.is_ascii()));
     }
@@ -92,6 +96,73 @@ fn nothing_measured_is_invisible() {
     for said in ["tide", "7411", "full", "8522", "triad", "page-random"] {
         assert!(shown.contains(said), "{said} is missing:\n{shown}");
     }
+}
+
+/// Findings of a loaded curve, each with a doubt.
+fn doubted_load() -> Run {
+    let labels = || Labels::new().text(Labels::MIX, "read").text(Labels::PLACE, "local");
+    let metrics = ["unloaded", "knee", "most", "saturated", "peak", "at_target"];
+    let findings = metrics.map(|metric| {
+        let unit = if matches!(metric, "unloaded" | "saturated") { Unit::Ns } else { Unit::BytesPerSecond };
+        let mut found = finding(&format!("loaded.{metric}"), labels().text(Labels::STATISTIC, "155 ns"), unit, 1e11);
+        found.verdict.suspect(ReasonCode::Imprecise, "interval ±9.0 %, wanted ±1.0 %");
+        found.value = found.value.filter(|_| metric != "knee");
+        found
+    });
+    run_of(machines::vm(), "loaded", vec![], findings.into())
+}
+
+#[test]
+fn reasons_call_numbers_as_the_columns_do() {
+    let shown = tiermark_report::run(&doubted_load(), &style(120));
+    let names = ["idle", "most", "full", "all cores", "below 155 ns"].map(|name| format!("read local {name}"));
+    assert!(shown.contains(&format!("suspect: {}: interval", names.join(", "))), "{shown}");
+    // What is not there is neither doubtful nor a number.
+    assert!(shown.contains("none") && !shown.contains("–!"), "{shown}");
+    assert!(shown.contains("0 of 5 numbers trusted, 5 suspect"), "{shown}");
+}
+
+#[test]
+fn steps_that_came_to_nothing_are_not_measured() {
+    let mut run = vm_run();
+    let labels = Labels::new().text(Labels::PURPOSE, "shape").text(Labels::LAYOUT, "scatter:2101312");
+    let mut lost = observation(labels.whole(Labels::SIZE, 64 * MIB), Metric::Latency, 1.0);
+    lost.value = None;
+    lost.verdict.invalid(ReasonCode::PageSize, "asked for thp pages, got base pages");
+    run.experiments[0].observations.push(lost);
+    let shown = tiermark_report::run(&run, &style(120));
+    let (_, missing) = shown.split_once("Not measured").unwrap();
+    let said = "64 MiB one line every 2 MiB, in random order: asked for thp pages, got base pages";
+    assert!(missing.contains(said) && !shown.contains("scatter:"), "{shown}");
+    assert!(!shown.contains("without a conclusion"), "{shown}");
+}
+
+#[test]
+fn deviations_without_an_interval_come_of_the_range() {
+    let labels = Labels::new().text(Labels::PURPOSE, "load").whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
+    let mut point = observation(labels, Metric::Latency, 155.0);
+    (point.interval, point.min, point.max) = (None, Some(154.0), Some(158.0));
+    point.parts =
+        vec![Part { name: "load".into(), unit: Unit::BytesPerSecond, value: Some(1e10), min: None, max: None }];
+    let mut run = run_of(machines::vm(), "loaded", vec![point], vec![]);
+    let text = tiermark_report::mess(&run);
+    assert!(text.lines().nth(1).unwrap().ends_with(",155,1,154,158"), "{text}");
+    // Two experiments of a plan are two curves.
+    run.experiments.push(run.experiments[0].clone());
+    let text = tiermark_report::mess(&run);
+    let points = tiermark_report::read_mess(&text).unwrap();
+    assert_eq!(points.iter().map(|p| p.kind.as_str()).collect::<Vec<_>>(), ["-1", "-2"], "{text}");
+}
+
+#[test]
+fn smt_and_tiers_are_told_in_words() {
+    let mut machine = machines::vm();
+    machine.system.smt_control = Some("notsupported".into());
+    machine.nodes.iter_mut().for_each(|node| node.memory_tier = Some(4));
+    let shown = tiermark_report::machine(&machine, &style(80));
+    assert!(shown.contains("SMT not supported") && !shown.contains("  tier"), "{shown}");
+    let shown = tiermark_report::machine(&machines::cxl(), &style(80));
+    assert!(shown.contains("tier: the kernel's rank"), "{shown}");
 }
 
 #[test]
@@ -154,8 +225,8 @@ fn every_run_says_how_many_numbers_are_trusted() {
         let shown = tiermark_report::run(run, &style(120));
         shown.lines().find(|l| l.contains("95 % interval")).unwrap_or_default().to_owned()
     };
-    assert_eq!(line(&vm_run()), "all 32 numbers trusted; ± is a 95 % interval");
-    let troubled = "14 of 32 numbers trusted, 16 suspect (!), 2 invalid (✘); unmarked = trusted; ± is a 95 % interval";
+    assert_eq!(line(&vm_run()), "all 37 numbers trusted; ± is a 95 % interval");
+    let troubled = "20 of 38 numbers trusted, 16 suspect (!), 2 invalid (✘); unmarked = trusted; ± is a 95 % interval";
     assert_eq!(line(&troubled_run()), troubled);
     assert_eq!(line(&rates_run()), "12 of 16 numbers trusted, 4 refused; unmarked = trusted; ± is a 95 % interval");
     let mut one = table_run();

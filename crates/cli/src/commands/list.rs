@@ -2,9 +2,9 @@
 
 use clap::CommandFactory;
 use tiermark_engine::Lab;
-use tiermark_history::Store;
+use tiermark_history::{Entry, Store};
 use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, Refusal, Request, Scope};
-use tiermark_report::{ProbeLine, Style};
+use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 
 use crate::args::{Cli, ListArgs, Listing, Simulation};
 use crate::output::{Failure, print, style};
@@ -14,37 +14,32 @@ use crate::{orphans, shell, target};
 pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let style = style(&args.view);
     let text = match args.what {
-        Listing::Runs => runs(&shell::store())?,
+        Listing::Runs => runs(&shell::store(), &style)?,
         Listing::Probes => probes(simulation, &style)?,
         Listing::Kernels => kernels(&style),
         Listing::Primitives => primitives(simulation, &style)?,
-        Listing::Commands => commands(),
+        Listing::Commands => commands(&style),
     };
     print(&text).map(|()| Exit::Done)
 }
 
 /// One line a run, newest first.
-fn runs(store: &Store) -> Result<String, Failure> {
+fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     orphans::adopt(store, false);
     let entries = store.list()?;
     let place = store.directory().map_or_else(|| "no directory".to_owned(), |d| d.display().to_string());
     if entries.is_empty() {
         return Ok(format!("No run is saved in {place}; `tiermark survey` makes one."));
     }
-    let mut text = String::new();
-    for entry in entries.iter().rev() {
-        let what = match store.load(&entry.path.display().to_string()) {
-            Ok(run) => {
-                let name = run.machine.cpu_model.name.as_deref().unwrap_or("unknown processor");
-                let simulated = if run.simulated.is_some() { ", simulated" } else { "" };
-                let incomplete = if run.complete { "" } else { ", incomplete" };
-                format!("{:<10} {:>6.1} s  {name}{simulated}{incomplete}", run.title, run.seconds)
-            }
-            Err(error) => error.to_string(),
-        };
-        text.push_str(&format!("{}  {what}\n", entry.id));
-    }
-    Ok(format!("{text}In {place}; `tiermark show ID` shows one."))
+    let line = |entry: &Entry| RunLine {
+        id: entry.id.clone(),
+        what: store
+            .load(&entry.path.display().to_string())
+            .map(|run| RunSummary::of(&run))
+            .map_err(|error| error.to_string()),
+    };
+    let lines: Vec<RunLine> = entries.iter().rev().map(line).collect();
+    Ok(format!("{}In {place}; `tiermark show RUN` shows one.", tiermark_report::runs(&lines, style)))
 }
 
 /// Every probe, and whether it can be asked here.
@@ -65,6 +60,7 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
                 precision: None,
                 seed: 0,
                 params: serde_json::Value::Null,
+                part: None,
             };
             ProbeLine {
                 id: about.id.into(),
@@ -92,7 +88,7 @@ fn primitives(simulation: &Simulation, style: &Style) -> Result<String, Failure>
     Ok(tiermark_report::primitives(&all, style))
 }
 
-fn available() -> Vec<KernelInfo> {
+pub(super) fn available() -> Vec<KernelInfo> {
     tiermark_kernels::available().map(|spec| spec.kernel_info()).collect()
 }
 
@@ -130,10 +126,10 @@ fn unavailable(isa: Isa) -> Refusal {
     )
 }
 
-fn commands() -> String {
+fn commands(style: &Style) -> String {
     let command = Cli::command();
     let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
-    shown
-        .map(|c| format!("{:<12} {}\n", c.get_name(), c.get_about().map(ToString::to_string).unwrap_or_default()))
-        .collect()
+    let about = |c: &clap::Command| c.get_about().map(ToString::to_string).unwrap_or_default();
+    let rows: Vec<(&str, String)> = shown.map(|c| (c.get_name(), about(c))).collect();
+    tiermark_report::names(&rows, style)
 }

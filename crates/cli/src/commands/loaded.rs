@@ -11,7 +11,12 @@ use crate::output::Failure;
 pub(crate) fn run(args: &LoadedArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
     let job = Job { title: "loaded", args: &args.run, simulation, requests: &requests, share_time: false };
-    let export = args.csv.as_deref().map(|place| Export { option: "csv", place, text: &tiermark_report::mess });
+    let export = args.csv.as_deref().map(|place| Export {
+        option: "csv",
+        place,
+        text: &tiermark_report::mess,
+        doubts: tiermark_report::mess_doubts,
+    });
     measure::run_with(&job, export.as_slice())
 }
 

@@ -14,7 +14,12 @@ pub(crate) fn run(args: &MatrixArgs, simulation: &Simulation) -> Result<Exit, Fa
     }
     let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
     let job = Job { title: "matrix", args: &args.run, simulation, requests: &requests, share_time: false };
-    let export = args.hmat.as_deref().map(|place| Export { option: "hmat", place, text: &tiermark_report::hmat });
+    let export = args.hmat.as_deref().map(|place| Export {
+        option: "hmat",
+        place,
+        text: &tiermark_report::hmat,
+        doubts: |_| None,
+    });
     measure::run_with(&job, export.as_slice())
 }
 

@@ -57,7 +57,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Os(args)) => os::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
-        Some(Command::Plan(args)) => plan::run(args),
+        Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
@@ -94,5 +94,13 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
 
 /// A request of one probe.
 fn request(probe: &str, place: &PlaceArgs, effort: Effort, scope: &Scope, seed: u64, params: Value) -> Request {
-    Request { probe: probe.to_owned(), scope: scope.clone(), effort, precision: place.precision, seed, params }
+    Request {
+        probe: probe.to_owned(),
+        scope: scope.clone(),
+        effort,
+        precision: place.precision,
+        seed,
+        params,
+        part: None,
+    }
 }

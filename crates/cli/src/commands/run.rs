@@ -1,7 +1,7 @@
 //! `tiermark run`: a plan, from its first experiment to its last.
 
 use serde_json::Value;
-use tiermark_model::{Effort, Exit, Machine, Request, Scope};
+use tiermark_model::{Effort, Exit, Machine, PlanPage, PlanPart, Request, Scope};
 use tiermark_probes::matrix::Origin;
 
 use crate::args::{Command, PlaceArgs, PlanRunArgs, Simulation};
@@ -21,17 +21,24 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
     let requests = |machine: &Machine, seed: u64| -> Result<Vec<Asked>, Failure> {
         let mut all = Vec::new();
         for experiment in &plan.experiments {
-            match super::requests(&experiment.command, machine, seed) {
-                Ok(requests) => all.extend(measure::asked(requests)),
+            let mut asked = match super::requests(&experiment.command, machine, seed) {
+                Ok(requests) => measure::asked(requests),
                 // What this machine lacks takes one experiment and not the plan.
-                Err(Failure::Refused(refusal)) => all.push((nothing(&experiment.probe, seed), Some(refusal))),
+                Err(Failure::Refused(refusal)) => {
+                    let refusal = measure::of_a_plan(refusal, &args.run.place);
+                    vec![(nothing(&experiment.probe, seed), Some(refusal))]
+                }
                 Err(failure) => return Err(failure),
-            }
+            };
+            let part = PlanPart { command: experiment.line.clone(), note: experiment.note.clone() };
+            asked.iter_mut().for_each(|(request, _)| request.part = Some(part.clone()));
+            all.extend(asked);
         }
         Ok(all)
     };
     let job = Job { title: &plan.name, args: &args.run, simulation, requests: &requests, share_time: true };
-    measure::run_with(&job, &exports)
+    let page = PlanPage { title: plan.title.clone(), about: plan.about.trim().to_owned() };
+    measure::run_plan(&job, &exports, page)
 }
 
 /// What is written beside the document, of experiments that the plan has.
@@ -42,14 +49,19 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
         if !experiments.iter().any(|e| matches!(e.command, Command::Loaded(_))) {
             return Err(lacks("csv", "experiment of loaded latency, whose curves it would hold"));
         }
-        exports.push(Export { option: "csv", place, text: &tiermark_report::mess });
+        exports.push(Export {
+            option: "csv",
+            place,
+            text: &tiermark_report::mess,
+            doubts: tiermark_report::mess_doubts,
+        });
     }
     if let Some(place) = args.hmat.as_deref() {
         let pairs = |command: &Command| matches!(command, Command::Matrix(args) if args.from == Origin::Node);
         if !experiments.iter().any(|e| pairs(&e.command)) {
             return Err(lacks("hmat", "matrix of nodes, whose pairs it would hold"));
         }
-        exports.push(Export { option: "hmat", place, text: &tiermark_report::hmat });
+        exports.push(Export { option: "hmat", place, text: &tiermark_report::hmat, doubts: |_| None });
     }
     Ok(exports)
 }
@@ -66,5 +78,13 @@ fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
 /// The request that an experiment would have made.
 fn nothing(probe: &str, seed: u64) -> Request {
     let scope = Scope::default();
-    Request { probe: probe.to_owned(), scope, effort: Effort::Standard, precision: None, seed, params: Value::Null }
+    Request {
+        probe: probe.to_owned(),
+        scope,
+        effort: Effort::Standard,
+        precision: None,
+        seed,
+        params: Value::Null,
+        part: None,
+    }
 }

@@ -1,8 +1,8 @@
 //! `tiermark show`: a saved run again.
 
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 
-use tiermark_history::{DocumentError, LoadError, MAX_DOCUMENT_BYTES, parse};
+use tiermark_history::{MAX_DOCUMENT_BYTES, parse};
 use tiermark_model::{Exit, Run};
 
 use crate::args::ShowArgs;
@@ -47,12 +47,6 @@ fn from_stdin() -> Result<Run, Failure> {
 fn from_store(reference: &str) -> Result<Run, Failure> {
     let store = shell::store();
     orphans::adopt(&store, false);
-    store.load(reference).map_err(|error| match error {
-        // No such file and no such run are the same mistake.
-        LoadError::Document(DocumentError::Io { ref why, .. }) if why.kind() == ErrorKind::NotFound => {
-            Failure::usage(error)
-        }
-        LoadError::Document(e) => Failure::tool(e),
-        other => Failure::usage(other),
-    })
+    // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
+    store.load(reference).map_err(Failure::usage)
 }

@@ -1,12 +1,12 @@
 //! Plans: experiments composed in a file. A built-in plan is one file in `plans/` and one row here.
 
 mod file;
+mod keys;
 
 use std::path::Path;
 
 pub(crate) use file::{PlanFile, Planned};
-
-use tiermark_model::Exit;
+pub(crate) use keys::page as keys;
 
 use crate::output::Failure;
 
@@ -54,19 +54,24 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
 /// Loads a built-in plan or a file.
 ///
 /// # Errors
-/// A [`Failure`] of usage that names file, line and key.
+/// A [`Failure`] of usage that names file, line and key of every mistake.
 pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
-    file::read(&text(name)?).map_err(|mistake| Failure::Exit(Exit::Usage, format!("plan {name}, {mistake}")))
+    let said = |mistake: file::Mistake| match mistake.line {
+        0 => format!("plan {name}: {mistake}"),
+        _ => format!("plan {name}, {mistake}"),
+    };
+    file::read(&text(name)?).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(said).collect()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Exit;
 
     #[test]
     fn every_built_in_plan_is_one() {
         for (name, text) in BUILT_IN {
-            let plan = file::read(text).unwrap_or_else(|mistake| panic!("{name}: {mistake}"));
+            let plan = file::read(text).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:?}"));
             assert_eq!(plan.name, name);
             assert!(!plan.title.is_empty() && plan.about.len() > 100, "{name} explains itself");
         }

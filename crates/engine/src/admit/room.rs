@@ -105,11 +105,11 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
     }
     if let Some(available) = fresh.available {
         let cure = "free memory on the machine, or ask for less: --sizes, --max-mem";
-        fits(total, available, "the machine", "bytes available (MemAvailable)", cure)?;
+        fits(total, available, "the machine", "available (MemAvailable)", cure)?;
     }
     if let Some((left, path)) = &fresh.group {
         let cure = "raise memory.max of the group (docker run --memory), or ask for less: --sizes, --max-mem";
-        fits(total, *left, &format!("the control group {path}"), "bytes below its memory limit", cure)?;
+        fits(total, *left, &format!("the control group {path}"), "below its memory limit", cure)?;
     }
     // What is available on a machine with one node is available on that node, with caches that only the machine counts.
     if fresh.available.is_some() && machine.nodes.len() == 1 {
@@ -119,7 +119,7 @@ fn admit_memory(total: u64, needs: &[&Need], machine: &Machine, fresh: &Fresh) -
         // Without a node's own figure the machine's say it all.
         if let Some(free) = fresh.nodes.get(&node) {
             let cure = "ask for less (--sizes, --max-mem), or for memory of another node (--mem-node)";
-            fits(bytes, *free, &format!("node {node}"), "bytes free", cure)?;
+            fits(bytes, *free, &format!("node {node}"), "free", cure)?;
         }
     }
     Ok(())
@@ -144,7 +144,7 @@ fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &str) -> Result<(),
     if wanted.saturating_add(kept) <= free {
         return Ok(());
     }
-    let why = format!("{place} has {free} {of} ({}), of which {} stay free", Bytes(free), Bytes(kept));
+    let why = format!("{place} has {} {of}, of which {} stay free", Bytes(free), Bytes(kept));
     Err(Refusal::new(format!("{} of memory", Bytes(wanted)), why, cure))
 }
 
@@ -167,9 +167,14 @@ fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// `1 huge page of 2 MiB`.
+fn huge_pages(pages: u64, page: u64) -> String {
+    format!("{pages} huge page{} of {}", if pages == 1 { "" } else { "s" }, Bytes(page))
+}
+
 fn no_pool(page: u64, pages: u64) -> Refusal {
     Refusal::new(
-        format!("{pages} huge pages of {}", Bytes(page)),
+        huge_pages(pages, page),
         "0 are free: the kernel has no pool of this size",
         "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --page thp",
     )
@@ -188,7 +193,7 @@ fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(
     let late = if page == GIB { boot } else { String::new() };
     let file = format!("{tree}/hugepages/hugepages-{}kB/nr_hugepages", page / KIB);
     Err(Refusal::new(
-        format!("{pages} huge pages of {}", Bytes(page)),
+        huge_pages(pages, page),
         format!("{free} are free on {place}"),
         format!("reserve them as root: echo {pages} > {file}; or use --page thp{late}"),
     ))
@@ -233,7 +238,7 @@ mod tests {
         let fresh = Fresh { available: Some(4 * GIB), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(3 * GIB, "0", PageKind::Thp)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(4 * GIB, "0", PageKind::Thp)]), &fresh);
-        assert!(refusal.why.contains("4294967296 bytes available"), "{refusal}");
+        assert!(refusal.why.contains("has 4 GiB available"), "{refusal}");
         // 3.75 GiB of data fit; with the order in which their lines are visited they do not.
         let mut ordered = setup(&[(3 * GIB + 768 * MIB, "0", PageKind::Thp)]);
         assert_eq!(admit(&ordered, &two_nodes(), &fresh), Ok(()));
@@ -247,7 +252,7 @@ mod tests {
             Fresh { available: Some(40 * GIB), nodes: BTreeMap::from([(0, 30 * GIB), (1, GIB)]), ..Fresh::default() };
         assert_eq!(admit(&setup(&[(2 * GIB, "0", PageKind::Base)]), &two_nodes(), &fresh), Ok(()));
         let refusal = refused(&setup(&[(2 * GIB, "1", PageKind::Base)]), &fresh);
-        assert!(refusal.why.starts_with("node 1 has 1073741824 bytes free"), "{refusal}");
+        assert!(refusal.why.starts_with("node 1 has 1 GiB free"), "{refusal}");
         let mut halves = setup(&[(3 * GIB, "0-1", PageKind::Base)]);
         assert_eq!(admit(&halves, &two_nodes(), &fresh), Ok(()));
         halves.regions[0].policy = MemPolicy::Interleave;

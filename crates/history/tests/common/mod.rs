@@ -158,6 +158,7 @@ fn bench() -> Bench {
             how: "against CLOCK_MONOTONIC_RAW over 50 ms".into(),
         },
         overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },
+        primitives: Vec::new(),
     }
 }
 
@@ -279,6 +280,7 @@ pub(crate) fn example_run() -> Run {
         seconds: 12.5,
         complete: true,
         seed: 42,
+        plan: Some(PlanPage { title: "an example".into(), about: "Look for: nothing.".into() }),
         simulated: Some("example".into()),
         machine: machine(),
         bench: bench(),
@@ -296,6 +298,7 @@ pub(crate) fn example_run() -> Run {
                 precision: Some(0.01),
                 seed: 42,
                 params: serde_json::json!({ "sizes": [24576] }),
+                part: Some(PlanPart { command: "latency --quick".into(), note: Some("an example of a note".into()) }),
             },
             method: 1,
             plan: Plan {

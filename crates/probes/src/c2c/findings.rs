@@ -7,7 +7,8 @@ use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::{Finding, Grade, Labels, Observation, Part, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
 
 use super::pairs::{Class, count};
-use crate::ladder::{derived, finding, overhead_note, with_purpose};
+use super::remark;
+use crate::ladder::{derived, finding, overhead_note, quotient, unless_too_wide, with_purpose};
 use crate::steps::scope_cpus;
 
 /// Pairs of one relation that are not trusted, as a share, beyond which their median is not either: it stands on those in the middle, and a
@@ -27,6 +28,7 @@ const LEAST: usize = 6;
 pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
     let all = scope_cpus(&request.scope, lab.machine).map(|cpus| count(lab.machine, &cpus)).unwrap_or_default();
     let mut findings = relations(observations, &all);
+    remark::on_relations(&mut findings, lab.machine.system.hypervisor.is_some());
     findings.extend(asymmetries(observations));
     findings.extend(homes(observations, lab));
     for (purpose, metric) in [("op", "c2c.op"), ("transfer", "c2c.transfer"), ("contention", "c2c.contention")] {
@@ -190,7 +192,7 @@ fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
         found.verdict = found.verdict.and(&forward.verdict);
         found.value = found.value.filter(|_| found.verdict.grade != Grade::Invalid);
         found.evidence.push(forward.step.clone());
-        Some(found)
+        Some(unless_too_wide(found, 1.0 + ratio, quotient(reverse, forward)))
     };
     with_purpose(observations, "reverse").filter_map(of).collect()
 }

@@ -3,6 +3,7 @@
 mod findings;
 mod pairs;
 mod planner;
+mod remark;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};

@@ -104,6 +104,8 @@ struct LevelView<'a> {
     name: &'a str,
     level: &'a Level,
     declared: Option<&'a Cache>,
+    /// Whether a hypervisor declares it.
+    guest: bool,
     /// The points between which the level ends.
     edge: Vec<&'a Observation>,
 }
@@ -121,7 +123,8 @@ impl<'a> LevelView<'a> {
         // The low bound may lie a tenth below the last point on the level.
         let last = seen.curve.iter().map(|(x, _)| *x).rfind(|x| level.size.high.is_some_and(|high| *x < high));
         let edge = last.and_then(at).into_iter().chain(level.size.high.and_then(at)).collect();
-        Self { seen, name, level, declared, edge }
+        let guest = machine.system.hypervisor.is_some();
+        Self { seen, name, level, declared, guest, edge }
     }
 
     fn labels(&self) -> Labels {
@@ -160,8 +163,7 @@ impl<'a> LevelView<'a> {
             let agrees =
                 if exact.is_some() { bytes == value } else { near(bytes) || near((bytes as f64 * random) as u64) };
             if !agrees {
-                let cause = "a hypervisor that hides, a cache allocation limit, or others who use it too";
-                notes.push(format!("{} declared: {cause}", Bytes(bytes)));
+                notes.push(format!("{} declared: {}", Bytes(bytes), cause(value, bytes, self.guest)));
             }
         }
         found.note = (!notes.is_empty()).then(|| notes.join("; "));
@@ -183,7 +185,11 @@ impl<'a> LevelView<'a> {
         if let Some(ways) = self.declared.and_then(|c| c.ways) {
             found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
             if u64::from(ways) != solved.ways.value {
-                found.note = Some(format!("{ways} declared: cache allocation may limit ways"));
+                let cause = match u64::from(ways) > solved.ways.value {
+                    true => "cache allocation may limit ways",
+                    false => "what declares them does not know this cache",
+                };
+                found.note = Some(format!("{ways} declared: {cause}"));
             }
         }
         let mut out = vec![found];
@@ -231,6 +237,20 @@ impl<'a> LevelView<'a> {
     }
 }
 
+/// What can make a size differ from the declared one, in this direction: limits and neighbours only ever take away.
+fn cause(measured: u64, declared: u64, guest: bool) -> &'static str {
+    match (measured < declared, guest) {
+        (true, true) => {
+            "a hypervisor that declares more than this guest may use, a cache allocation limit, or others who use it too"
+        }
+        (true, false) => "a cache allocation limit, or others who use it too",
+        (false, true) => {
+            "a hypervisor that declares another cache than there is, or a level behind it nearly as fast, which hides its end"
+        }
+        (false, false) => "the system's tables are wrong, or a level behind it is nearly as fast, which hides its end",
+    }
+}
+
 /// Declared levels that do not show.
 fn missing(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
     let Some(cpu) = seen.cpu else { return Vec::new() };
@@ -271,4 +291,19 @@ fn climb(seen: &Seen<'_>) -> String {
         }
     }
     format!("no plateau of its own; ns by footprint: {}", steps.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cause;
+
+    #[test]
+    fn causes_fit_the_direction() {
+        for guest in [false, true] {
+            let (smaller, larger) = (cause(1 << 20, 2 << 20, guest), cause(5 << 20, 1 << 20, guest));
+            assert!(smaller.contains("allocation limit") && smaller.contains("others who use it"), "{smaller}");
+            assert!(!larger.contains("limit") && !larger.contains("others"), "nothing that takes away: {larger}");
+            assert_eq!([smaller, larger].map(|text| text.contains("hypervisor")), [guest; 2]);
+        }
+    }
 }

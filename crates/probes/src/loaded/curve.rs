@@ -107,7 +107,8 @@ impl Reading<'_> {
         let note = format!(
             "at {} ns, by Kneedle over {} points, the next at {} and {} GB/s",
             format_ns(knee.latency),
-            rising.len(),
+            // Without the idle one, as Kneedle had them.
+            rising.iter().filter(|p| p.pause.is_some()).count(),
             format_gbs(beside[0].rate),
             format_gbs(beside[beside.len() - 1].rate)
         );
@@ -136,7 +137,11 @@ impl Reading<'_> {
         let (first, last) = (*points.first()?, *points.last()?);
         let labels = |f: Finding| Finding { labels: f.labels.text(Labels::STATISTIC, format!("{target} ns")), ..f };
         if first.latency > target {
-            let note = format!("already {} ns without load", format_ns(first.latency));
+            let ns = format_ns(first.latency);
+            let note = match first.pause {
+                None => format!("already {ns} ns without load"),
+                Some(_) => format!("already {ns} ns under the lightest load, {} GB/s", format_gbs(first.rate)),
+            };
             let found = self.finding("loaded.at_target", None, Unit::BytesPerSecond, &[first]);
             return Some(labels(Finding { note: Some(note), ..found }));
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Bytes, Finding, Grade, IdSet, Interval, Labels, Machine, NodeId, Observation, ReasonCode, Unit, Verdict, format_gbs,
+    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, ReasonCode, Unit, Verdict, format_gbs,
 };
 
 use super::groups::Group;
-use crate::ladder::{derived, finding, overhead_note};
+use crate::ladder::{derived, finding, overhead_note, quotient, unless_too_wide};
 
 /// The observations, with a doubt on those whose footprint the caches can hold: then it is not the node that answers.
 pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<Observation> {
@@ -47,14 +47,8 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
 /// Two observations as a ratio: as doubtful as the worse of both.
 pub(super) fn ratio(metric: &str, labels: Labels, of: &Observation, to: &Observation) -> Option<Finding> {
     let value = of.value? / to.value?;
-    let level = |a: &Interval, b: &Interval| a.level.min(b.level);
-    // The widest that both intervals allow: no assumption about how they hang together.
-    let interval = of.interval.zip(to.interval).filter(|(_, to)| to.low > 0.0).map(|(of, to)| Interval {
-        low: of.low / to.high,
-        high: of.high / to.low,
-        level: level(&of, &to),
-    });
-    Some(Finding {
+    let interval = quotient(of, to);
+    let found = Finding {
         metric: metric.to_owned(),
         labels,
         value: Some(value),
@@ -64,7 +58,8 @@ pub(super) fn ratio(metric: &str, labels: Labels, of: &Observation, to: &Observa
         verdict: worse(&of.verdict, &to.verdict),
         evidence: vec![of.step.clone(), to.step.clone()],
         note: None,
-    })
+    };
+    Some(unless_too_wide(found, value, interval))
 }
 
 /// The doubts of both.

@@ -1,6 +1,7 @@
 //! `scale`: how the bandwidth of one node's memory grows with threads, and what ends the growth.
 
 mod limits;
+mod ramp;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
@@ -38,8 +39,9 @@ static ABOUT: About = About {
     text: "Threads are added one by one, each on a core and a buffer of its own: first the cores beside the memory (then their SMT \
 siblings), then, in a ramp of its own, those of another socket reading the same node's memory, and those of the home node on \
 memory without cpus. A random chase from the same cores gives the latency. From these follow: the lines that one core keeps in \
-flight (Little's law: rate times latency over 64 bytes), the knee of each ramp, and what ended it. A ramp that still rises in proportion \
-at its last core was limited by the cores' own misses in flight; one that is cut off before its last core claims only the level it \
+flight (Little's law: rate times latency over 64 bytes), the knee of each ramp, and what ended it. A ramp that rises in proportion, and \
+still does at its last cores, was limited by the cores' own misses in flight, unless their siblings add nothing to it: that, or a \
+ceiling just there, cannot be told apart; one that is cut off before its last core claims only the level it \
 has shown, or the most it had; one that levels off locally met the memory (its share of the \
 theoretical peak is given where that is known); a remote ramp that levels off clearly below the local one met the link, and that \
 level is the link's one-way ceiling.",
@@ -78,7 +80,7 @@ impl Probe for Scale {
             with_purpose(observations, "unloaded")
                 .map(|o| Finding { metric: "scale.latency".into(), ..finding(o, None) }),
         );
-        let planned: Vec<limits::Planned> = planner.ramps().iter().map(|place| planner.planned(place)).collect();
+        let planned: Vec<ramp::Planned> = planner.ramps().iter().map(|place| planner.planned(place)).collect();
         for op in planner.ops() {
             findings.extend(limits::findings(&op, lab.machine, &planned, observations));
         }
@@ -206,9 +208,9 @@ impl<'a> Planner<'a> {
     }
 
     /// How far the ramp of a place is to go.
-    fn planned(&self, place: &Place) -> limits::Planned {
+    fn planned(&self, place: &Place) -> ramp::Planned {
         let cores = self.lab.machine.one_per_core(&place.cpus).len();
-        limits::Planned { place: place.distance.to_string(), node: place.node.map(u64::from), cores }
+        ramp::Planned { place: place.distance.to_string(), node: place.node.map(u64::from), cores }
     }
 
     fn stop(&self) -> StopRule {

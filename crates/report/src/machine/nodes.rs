@@ -49,9 +49,22 @@ fn pools(machine: &Machine) -> BTreeSet<u64> {
     machine.nodes.iter().flat_map(|n| &n.huge_pages).filter(|p| p.total > 0).map(|p| p.page_bytes).collect()
 }
 
+/// Whether the kernel tells nodes of faster from nodes of slower memory: one tier for all says nothing.
+fn has_tiers(machine: &Machine) -> bool {
+    machine.nodes.iter().map(|n| n.memory_tier).collect::<BTreeSet<_>>().len() > 1
+}
+
+/// What the column of tiers says.
+fn tiers_key(machine: &Machine, style: &Style) -> String {
+    if !has_tiers(machine) {
+        return String::new();
+    }
+    labelled("", "tier: the kernel's rank of a node's memory, the lower the faster", style)
+}
+
 /// One row a node, with the distances as a matrix at its right.
 fn list(machine: &Machine, style: &Style) -> String {
-    let tiers = machine.nodes.iter().any(|n| n.memory_tier.is_some());
+    let tiers = has_tiers(machine);
     let pools = pools(machine);
     let matrix = machine.nodes.len() > 1 && machine.nodes.iter().any(|n| !n.distances.is_empty());
     let mut table = Table::new().column("node", Align::Right).column("cpus", Align::Left);
@@ -83,7 +96,7 @@ fn list(machine: &Machine, style: &Style) -> String {
         }
         table.row(row);
     }
-    let mut out = table.render(style);
+    let mut out = table.render(style) + &tiers_key(machine, style);
     if pools.is_empty() && machine.nodes.iter().any(|n| !n.huge_pages.is_empty()) {
         out.push_str(&labelled("", "no huge pages are reserved", style));
     }
@@ -102,23 +115,29 @@ fn summary(machine: &Machine, style: &Style) -> String {
         }
     }
     let mut table = Table::new().column("nodes", Align::Left).column("each|cpus", Align::Right);
-    table = table.column("each|memory", Align::Right).column("all|free", Align::Right).column("tier", Align::Right);
+    table = table.column("each|memory", Align::Right).column("all|free", Align::Right);
+    if has_tiers(machine) {
+        table = table.column("tier", Align::Right);
+    }
     for (node, ids) in &kinds {
         let mut free = machine.nodes.iter().filter(|n| ids.contains(n.id)).map(|n| n.free_bytes);
         let free = free.try_fold(0u64, |sum, free| Some(sum.saturating_add(free?)));
-        table.row(vec![
+        let mut row = vec![
             Cell::new(format!("{} ({})", short_list(ids), ids.len())),
             Cell::new(node.cpus.len().to_string()),
             Cell::new(bytes(node.memory_bytes, style)),
             Cell::new(bytes(free, style)),
-            Cell::new(node.memory_tier.map_or_else(|| style.absent().to_owned(), |t| t.to_string())),
-        ]);
+        ];
+        if has_tiers(machine) {
+            row.push(Cell::new(node.memory_tier.map_or_else(|| style.absent().to_owned(), |t| t.to_string())));
+        }
+        table.row(row);
     }
     let mut distances: BTreeMap<u32, usize> = BTreeMap::new();
     for distance in machine.nodes.iter().flat_map(|n| n.distances.values()) {
         *distances.entry(*distance).or_default() += 1;
     }
-    let mut out = table.render(style);
+    let mut out = table.render(style) + &tiers_key(machine, style);
     if !distances.is_empty() {
         let parts: Vec<String> = distances.iter().take(12).map(|(d, n)| format!("{d} ({n} pairs)")).collect();
         out.push_str(&labelled("distances", &parts.join(", "), style));

@@ -22,7 +22,7 @@ pub(super) fn settings(machine: &Machine, style: &Style) -> String {
     add("swap", Some(swap(system)));
     add("zswap", system.zswap.map(on_off));
     add("governor", system.governor.clone());
-    add("SMT", system.smt_control.clone());
+    add("SMT", system.smt_control.as_deref().map(smt));
     add("clocksource", system.clocksource.clone());
     add("load", system.load1.map(|l| format!("{l:.2}")));
     add("perf_event_paranoid", system.perf_event_paranoid.map(|p| p.to_string()));
@@ -36,6 +36,17 @@ pub(super) fn settings(machine: &Machine, style: &Style) -> String {
 
 fn word(n: u32, words: &[&str]) -> String {
     words.get(n as usize).map_or_else(|| n.to_string(), |w| (*w).to_owned())
+}
+
+/// The kernel's word for the state of SMT as people say it.
+fn smt(control: &str) -> String {
+    match control {
+        "forceoff" => "off for good",
+        "notsupported" => "not supported",
+        "notimplemented" => "not known to this kernel",
+        other => other,
+    }
+    .to_owned()
 }
 
 fn on_off(on: bool) -> String {

@@ -22,7 +22,7 @@ pub(super) fn short_list(set: &IdSet) -> String {
 }
 
 /// `1 core`, `2 cores`.
-pub(super) fn many(n: usize, one: &str) -> String {
+pub(crate) fn many(n: usize, one: &str) -> String {
     format!("{n} {one}{}", if n == 1 { "" } else { "s" })
 }
 

@@ -30,21 +30,33 @@ const PEAKS: [Peak; 5] = [
     Peak { title: "Stream-triad like", mix: "triad.nt", op: "triad.nt", counted: 1.0 },
 ];
 
+/// An observation of all cores, with the cpus that its experiment was asked about, if any were named.
+#[derive(Clone, Copy)]
+struct Whole<'a> {
+    asked: Option<&'a IdSet>,
+    seen: &'a Observation,
+}
+
 /// The observations of all cores.
-fn of_system(run: &Run) -> Vec<&Observation> {
-    let of = |e: &'_ Experiment| e.request.scope.cpus.clone();
-    let each = run.experiments.iter().flat_map(|e| e.observations.iter().map(move |o| (of(e), o)));
-    each.filter(|(asked, o)| is_of_system(o, asked.as_ref(), &run.machine)).map(|(_, o)| o).collect()
+fn of_system<'a>(run: &'a Run) -> Vec<Whole<'a>> {
+    let whole = |e: &'a Experiment| {
+        let asked = e.request.scope.cpus.as_ref();
+        e.observations.iter().map(move |seen| Whole { asked, seen }).collect::<Vec<_>>()
+    };
+    let each = run.experiments.iter().flat_map(whole);
+    each.filter(|whole| is_of_system(whole.seen, whole.asked, &run.machine)).collect()
+}
+
+/// The cores of some cpus.
+fn cores(cpus: &IdSet, machine: &Machine) -> BTreeSet<u32> {
+    cpus.iter().filter_map(|cpu| machine.cpu(cpu)).map(|cpu| cpu.core).collect()
 }
 
 /// Whether every core that the run was about took part, each on its own memory.
 fn is_of_system(seen: &Observation, asked: Option<&IdSet>, machine: &Machine) -> bool {
-    let cores = |cpus: &IdSet| -> BTreeSet<u32> {
-        cpus.iter().filter_map(|cpu| machine.cpu(cpu)).map(|cpu| cpu.core).collect()
-    };
     let Some(used) = used(seen) else { return false };
     let own = |node: u64| used.iter().all(|cpu| machine.node_of(cpu).map(u64::from) == Some(node));
-    cores(asked.unwrap_or(&machine.allowed_cpus)).is_subset(&cores(&used))
+    cores(asked.unwrap_or(&machine.allowed_cpus), machine).is_subset(&cores(&used, machine))
         && seen.labels.number(Labels::NODE).is_none_or(own)
 }
 
@@ -60,18 +72,19 @@ fn is_point(seen: &Observation) -> bool {
     seen.labels.is(Labels::PURPOSE, "load") && seen.labels.is(Labels::MIX, "read")
 }
 
-/// Lines for people before the first block: how bytes are counted, and what is left out.
+/// Lines for people before the first block: how bytes are counted, whose the numbers are, and what is left out.
 pub(super) fn remarks(run: &Run) -> Vec<String> {
     let all = of_system(run);
     let mut out = Vec::new();
-    if all.iter().any(|o| is_peak(o) || is_point(o)) {
+    if all.iter().any(|whole| is_peak(whole.seen) || is_point(whole.seen)) {
         out.push(
             "A store counts as a read and a write of its line; the inject delay is the pause after each piece, in ns"
                 .into(),
         );
     }
+    out.extend(of_a_part(run, &all));
     for (what, kind) in [("Peak bandwidths", is_peak as fn(&Observation) -> bool), ("Loaded latencies", is_point)] {
-        let part = run.observations().find(|o| kind(o)).filter(|_| !all.iter().any(|o| kind(o)));
+        let part = run.observations().find(|o| kind(o)).filter(|_| !all.iter().any(|whole| kind(whole.seen)));
         let cpus = part.and_then(|o| o.labels.get(Labels::CPUS));
         out.extend(cpus.map(|cpus| {
             format!("{what} are left out: they are those of cpus {cpus} and not of the whole system; --format text shows them")
@@ -80,41 +93,74 @@ pub(super) fn remarks(run: &Run) -> Vec<String> {
     out
 }
 
-/// All cores on their own memory, by reads and writes on the channels; where loads were not run, by the plain streams that are alike.
+/// Says of numbers that stand below "for the system" of which cpus they are, where the run was told to use no others.
+fn of_a_part(run: &Run, all: &[Whole<'_>]) -> Vec<String> {
+    let machine = &run.machine;
+    let parts = |told: Vec<Whole<'_>>| -> BTreeSet<String> {
+        let asked = told.into_iter().filter_map(|whole| whole.asked);
+        let part = asked.filter(|asked| !cores(&machine.allowed_cpus, machine).is_subset(&cores(asked, machine)));
+        part.map(ToString::to_string).collect()
+    };
+    let peaks = parts(PEAKS.iter().filter_map(|peak| peak_of(peak, all)).map(|(whole, _)| whole).collect());
+    let loads = parts(points(run, all).into_iter().map(|point| point.whole).collect());
+    let only = |what: &str, cpus: &String| format!("{what} are of cpus {cpus} only, as asked");
+    let both = peaks.intersection(&loads).map(|cpus| only("Peak bandwidths and loaded latencies", cpus));
+    let peak = peaks.difference(&loads).map(|cpus| only("Peak bandwidths", cpus));
+    let load = loads.difference(&peaks).map(|cpus| only("Loaded latencies", cpus));
+    both.chain(peak).chain(load).collect()
+}
+
+/// What a line of the peak block shows, in bytes a second as it counts them: from loads, or where none were run, from the plain
+/// streams that are alike.
+fn peak_of<'a>(peak: &Peak, all: &[Whole<'a>]) -> Option<(Whole<'a>, f64)> {
+    let loads = all.iter().filter(|w| is_peak(w.seen) && w.seen.labels.is(Labels::MIX, peak.mix));
+    let streams = all.iter().filter(|w| {
+        let labels = &w.seen.labels;
+        // By the kernel, since the winner of a job may store past the caches.
+        let kernel = labels.get(Labels::KERNEL).map(|id| KernelId(id.to_owned()));
+        labels.is(Labels::TIER, "DRAM")
+            && labels.is(Labels::PURPOSE, "ladder")
+            && labels.get(Labels::DATA).is_none()
+            && kernel.is_some_and(|kernel| kernel.op() == peak.op)
+    });
+    loads.chain(streams).find_map(|whole| Some((*whole, whole.seen.value? * peak.counted)))
+}
+
+/// All cores on their own memory, by reads and writes on the channels.
 pub(super) fn peaks(run: &Run) -> Option<String> {
     let all = of_system(run);
-    let value = |peak: &Peak| {
-        let loads = all.iter().filter(|o| is_peak(o) && o.labels.is(Labels::MIX, peak.mix));
-        let streams = all.iter().filter(|o| {
-            // By the kernel, since the winner of a job may store past the caches.
-            let kernel = o.labels.get(Labels::KERNEL).map(|id| KernelId(id.to_owned()));
-            o.labels.is(Labels::TIER, "DRAM")
-                && o.labels.is(Labels::PURPOSE, "ladder")
-                && o.labels.get(Labels::DATA).is_none()
-                && kernel.is_some_and(|kernel| kernel.op() == peak.op)
-        });
-        loads.chain(streams).find_map(|o| o.value).map(|useful| useful * peak.counted)
-    };
-    let line = |peak: &Peak| value(peak).map(|value| format!("{}:\t{:.1}\n", peak.title, value / 1e6));
+    let line = |peak: &Peak| peak_of(peak, &all).map(|(_, rate)| format!("{}:\t{:.1}\n", peak.title, rate / 1e6));
     let lines: String = PEAKS.iter().filter_map(line).collect();
     let head = "Measuring Peak Injection Memory Bandwidths for the system\n";
     (!lines.is_empty())
         .then(|| format!("{head}{UNIT}{THREADS}Using traffic with the following read-write ratios\n{lines}"))
 }
 
-/// Latency over bandwidth under reads of all cores, the chaser's own lines among them.
-pub(super) fn loaded(run: &Run) -> Option<String> {
-    let point = |o: &&Observation| {
-        let rate = o.parts.iter().find(|part| part.name == "load")?.value?;
-        let ns = o.value?;
-        Some((o.labels.number(Labels::PAUSE)?, ns, rate + line_bytes(&run.machine) / ns * 1e9))
+/// A line of the loaded block.
+struct Point<'a> {
+    whole: Whole<'a>,
+    pause: u64,
+    ns: f64,
+    rate: f64,
+}
+
+/// Latency over bandwidth under reads of all cores, the chaser's own lines among them; of each pause the first.
+fn points<'a>(run: &Run, all: &[Whole<'a>]) -> Vec<Point<'a>> {
+    let point = |whole: &Whole<'a>| {
+        let rate = whole.seen.parts.iter().find(|part| part.name == "load")?.value?;
+        let (pause, ns) = (whole.seen.labels.number(Labels::PAUSE)?, whole.seen.value?);
+        Some(Point { whole: *whole, pause, ns, rate: rate + line_bytes(&run.machine) / ns * 1e9 })
     };
-    let mut points: Vec<(u64, f64, f64)> =
-        of_system(run).into_iter().filter(|o| is_point(o)).filter_map(|o| point(&o)).collect();
-    points.sort_by_key(|(pause, _, _)| *pause);
-    points.dedup_by_key(|(pause, _, _)| *pause);
-    let line = |(pause, ns, rate): &(u64, f64, f64)| format!(" {pause:05}\t{ns:.2}\t{:>9.1}\n", rate / 1e6);
-    let lines: String = points.iter().map(line).collect();
+    let mut points: Vec<Point<'_>> = all.iter().filter(|whole| is_point(whole.seen)).filter_map(point).collect();
+    points.sort_by_key(|point| point.pause);
+    points.dedup_by_key(|point| point.pause);
+    points
+}
+
+/// The block of loaded latencies.
+pub(super) fn loaded(run: &Run) -> Option<String> {
+    let line = |point: &Point<'_>| format!(" {:05}\t{:.2}\t{:>9.1}\n", point.pause, point.ns, point.rate / 1e6);
+    let lines: String = points(run, &of_system(run)).iter().map(line).collect();
     let head = "Measuring Loaded Latencies for the system\n";
     let columns = "Inject\tLatency\tBandwidth\nDelay\t(ns)\tMB/sec\n==========================\n";
     (!lines.is_empty()).then(|| format!("{head}{THREADS}Using Read-only traffic type\n{columns}{lines}"))

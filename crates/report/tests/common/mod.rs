@@ -62,6 +62,7 @@ pub(crate) fn request(probe: &str) -> Request {
         precision: None,
         seed: 42,
         params: serde_json::json!({}),
+        part: None,
     }
 }
 
@@ -82,6 +83,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         seconds: 48.2,
         complete: true,
         seed: 42,
+        plan: None,
         simulated: None,
         machine,
         bench: Bench {

@@ -1,0 +1,90 @@
+//! What people write who know other tools, and how it is written here: tips under clap's own errors.
+
+use std::ffi::OsString;
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, CommandFactory};
+use tiermark_model::parse_size;
+
+use crate::args::Cli;
+
+/// Adds to an error of the command line what was probably meant.
+pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
+    let arguments: Vec<&str> = arguments.iter().filter_map(|a| a.to_str()).collect();
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let (argument, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
+    let tip = match (error.kind(), argument, value) {
+        (ErrorKind::UnknownArgument, Some(argument), _) => stray(&argument, &arguments),
+        (ErrorKind::InvalidValue, Some(argument), Some(value)) if argument.starts_with("--format") => {
+            other_format(&value)
+        }
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
+    }
+}
+
+/// A layout of the report that is an option of its own.
+fn other_format(value: &str) -> Option<String> {
+    let of_its_own = ["json", "jsonl", "csv"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
+    Some(match of_its_own {
+        "csv" => "curves of latency over bandwidth are written by `tiermark loaded --csv FILE`".to_owned(),
+        name => format!("the document has options of its own: --{name} for standard output, --{name}=FILE for a file"),
+    })
+}
+
+/// A word that no command takes.
+fn stray(word: &str, arguments: &[&str]) -> Option<String> {
+    if word.starts_with('-') {
+        return None;
+    }
+    let at = arguments.iter().position(|argument| *argument == word)?;
+    let before = *arguments.get(at.checked_sub(1)?)?;
+    let cli = Cli::command();
+    let command = arguments.iter().find_map(|name| cli.find_subcommand(name))?;
+    let option = |name: &str| command.get_arguments().find(|arg| arg.get_long() == Some(name));
+    let takes_with_equals = |arg: &Arg| arg.is_require_equals_set() && arg.get_action().takes_values();
+    if let Some(name) = before.strip_prefix("--").filter(|name| option(name).is_some_and(takes_with_equals)) {
+        return Some(format!("the file follows an equals sign: --{name}={word}"));
+    }
+    let sizes = word.split(',').all(|size| parse_size(size).is_ok());
+    (sizes && option("sizes").is_some()).then(|| format!("sizes have an option: --sizes {word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn said(arguments: &[&str]) -> String {
+        let arguments: Vec<OsString> =
+            std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect();
+        let mut error = Cli::try_parse_from(&arguments).expect_err("a mistake");
+        add(&mut error, &arguments);
+        error.render().to_string()
+    }
+
+    #[test]
+    fn what_was_meant_is_shown() {
+        for (arguments, tip) in [
+            (&["latency", "--format", "json"][..], "--json=FILE for a file"),
+            (&["show", "--format=csv"], "tiermark loaded --csv FILE"),
+            (&["latency", "--json", "out.json"], "--json=out.json"),
+            (&["survey", "--quick", "--jsonl", "events"], "--jsonl=events"),
+            (&["latency", "64M"], "--sizes 64M"),
+            (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
+        ] {
+            let said = said(arguments);
+            assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
+        }
+        for arguments in [&["latency", "out.json"][..], &["survey", "64M"], &["latency", "--frob"], &["frob"]] {
+            let said = said(arguments);
+            assert!(!said.contains("--sizes") && !said.contains("equals sign"), "{arguments:?}: {said}");
+        }
+    }
+}

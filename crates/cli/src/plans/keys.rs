@@ -1,0 +1,240 @@
+//! The keys of a plan file: those of the plan, and of each probe's experiments the long options of its command.
+
+use std::error::Error as _;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Command as Definition, CommandFactory, Parser};
+use toml::de::{DeInteger, DeValue};
+
+use crate::args::{Cli, Command};
+
+/// Options that belong to the whole run and not to one of its experiments.
+pub(super) const OF_THE_RUN: [&str; 20] = [
+    "csv",
+    "format",
+    "json",
+    "jsonl",
+    "hmat",
+    "no-save",
+    "quiet",
+    "no-progress",
+    "color",
+    "width",
+    "ascii",
+    "units",
+    "verbose",
+    "dry-run",
+    "strict",
+    "allow-partial",
+    "force",
+    "nice",
+    "seed",
+    "simulate",
+];
+
+/// Keys of a plan, what they take and what they are for.
+pub(super) const OF_A_PLAN: [(&str, &str, &str); 4] = [
+    ("name", "text, required", "What its runs are listed by"),
+    ("title", "text, required", "What it is, in one line"),
+    ("about", "text", "A page for people: what is asked, and what to look for"),
+    ("experiment", "table, one or more", "Written [[experiment]]; they run in the order of the file"),
+];
+/// The probe of an experiment, and a remark on it: its keys that are no options.
+pub(super) const PROBE: &str = "probe";
+pub(super) const NOTE: &str = "note";
+
+/// Ids of all probes.
+pub(super) fn probes() -> Vec<&'static str> {
+    tiermark_probes::all().iter().map(|p| p.about().id).collect()
+}
+
+/// The options of a probe's command that may be keys of its experiments.
+pub(super) struct Keys {
+    command: Definition,
+}
+
+impl Keys {
+    /// Those of a probe.
+    pub(super) fn of(probe: &str) -> Self {
+        let command = Cli::command().find_subcommand(probe).cloned().unwrap_or_default();
+        Self { command }
+    }
+
+    /// All of them.
+    fn all(&self) -> impl Iterator<Item = &Arg> {
+        let is_key = |arg: &&Arg| {
+            !arg.is_hide_set() && arg.get_long().is_some_and(|name| name != "help" && !OF_THE_RUN.contains(&name))
+        };
+        self.command.get_arguments().filter(is_key)
+    }
+
+    /// Their names.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.all().filter_map(Arg::get_long).collect()
+    }
+
+    /// The words of a key's option with a value; none for a flag that is false.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub(super) fn words(&self, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
+        let option = format!("--{name}");
+        let arg = self.all().find(|arg| arg.get_long() == Some(name));
+        let takes_value = arg.is_some_and(takes_value);
+        // Such an option takes one thing, and is written again for another: several interleavings, several weightings.
+        let again =
+            arg.is_some_and(|arg| matches!(arg.get_action(), ArgAction::Append) && arg.get_value_delimiter().is_none());
+        match value {
+            DeValue::Boolean(set) if !takes_value => Ok(if *set { vec![option] } else { Vec::new() }),
+            _ if !takes_value => Err("write true or false, without quotes".into()),
+            DeValue::Array(items) if items.is_empty() => {
+                Err("the list is empty: name one at least, or leave the key out".into())
+            }
+            DeValue::Array(items) => {
+                let texts = items.iter().all(|item| string(item.get_ref()).is_some());
+                let items = items.iter().map(|item| scalar(item.get_ref())).collect::<Option<Vec<String>>>();
+                let items = items.ok_or("write a list of texts in quotes, or of numbers")?;
+                // Numbers are one thing together: the nodes of one interleaving.
+                if again && texts {
+                    return Ok(items.iter().map(|item| format!("{option}={item}")).collect());
+                }
+                Ok(vec![format!("{option}={}", items.join(","))])
+            }
+            other => {
+                let value = scalar(other).ok_or("write a text in quotes, a number, or a list of them")?;
+                Ok(vec![format!("{option}={value}")])
+            }
+        }
+    }
+}
+
+fn takes_value(arg: &Arg) -> bool {
+    arg.get_action().takes_values()
+}
+
+fn scalar(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::Float(number) => Some(number.as_str().to_owned()),
+        DeValue::Integer(number) => Some(decimal(number)?.to_string()),
+        other => string(other),
+    }
+}
+
+fn decimal(number: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(number.as_str(), number.radix()).ok()
+}
+
+/// The text of a value that is one.
+pub(super) fn string(value: &DeValue<'_>) -> Option<String> {
+    if let DeValue::String(text) = value { Some(text.to_string()) } else { None }
+}
+
+/// Why some words are no command.
+#[derive(Debug)]
+pub(super) struct NoCommand {
+    /// The key that is to blame, where one is.
+    pub(super) key: Option<String>,
+    /// The reason.
+    pub(super) why: String,
+}
+
+/// The command of some words.
+///
+/// # Errors
+/// Why it is none.
+pub(super) fn parse(words: &[String]) -> Result<Command, NoCommand> {
+    let name = Cli::command().get_name().to_owned();
+    let parsed = Cli::try_parse_from(std::iter::once(&name).chain(words));
+    let cli = parsed.map_err(|error| NoCommand { key: blamed(&error), why: said(&error) })?;
+    cli.command.ok_or_else(|| NoCommand { key: None, why: "it names no command".to_owned() })
+}
+
+/// The key that an error of the command line is about.
+fn blamed(error: &clap::Error) -> Option<String> {
+    context(error, ContextKind::InvalidArg).map(|arg| bare(&arg))
+}
+
+/// The name of an option as errors write it: `--pages <LIST>`.
+fn bare(option: &str) -> String {
+    option.trim_start_matches('-').split([' ', '=']).next().unwrap_or_default().to_owned()
+}
+
+fn context(error: &clap::Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(one) => Some(one.clone()),
+        ContextValue::Strings(many) => Some(many.join(", ")),
+        _ => None,
+    }
+}
+
+/// An error of the command line as one of a key's value.
+fn said(error: &clap::Error) -> String {
+    let value = context(error, ContextKind::InvalidValue).unwrap_or_default();
+    match error.kind() {
+        ErrorKind::ValueValidation => {
+            let why = error.source().map_or_else(|| "not understood".to_owned(), ToString::to_string);
+            // Some reasons quote the value themselves.
+            if why.contains(&format!("'{value}'")) { why } else { format!("'{value}': {why}") }
+        }
+        ErrorKind::InvalidValue if value.is_empty() => "the value is empty".to_owned(),
+        ErrorKind::InvalidValue => match context(error, ContextKind::ValidValue) {
+            Some(valid) => format!("'{value}' is none of {valid}"),
+            None => format!("'{value}' is not possible"),
+        },
+        ErrorKind::ArgumentConflict => match context(error, ContextKind::PriorArg) {
+            Some(other) => format!("it cannot stand beside {}", bare(&other)),
+            None => "it cannot stand beside another key".to_owned(),
+        },
+        _ => {
+            let rendered = error.render().to_string();
+            rendered.lines().next().unwrap_or_default().trim_start_matches("error: ").replace("'--", "'")
+        }
+    }
+}
+
+/// A page of all keys, for people: of a plan, of every experiment, and of each probe's.
+pub(crate) fn page() -> String {
+    let mut page =
+        "A plan is a TOML file. A text that is a number may be written as one, a list also as a text with commas.\n"
+            .to_owned();
+    page.push_str("\nA plan:\n");
+    OF_A_PLAN.iter().for_each(|(name, takes, what)| line(&mut page, name, takes, what));
+    page.push_str("\nEvery [[experiment]]:\n");
+    line(&mut page, PROBE, "text, required", &format!("What is measured: {}", probes().join(", ")));
+    line(&mut page, NOTE, "text", "A remark, for people");
+    let all: Vec<(&str, Keys)> = probes().into_iter().map(|probe| (probe, Keys::of(probe))).collect();
+    let is_common = |name: &str| all.iter().all(|(_, keys)| keys.names().contains(&name));
+    let lines = |page: &mut String, keys: &Keys, common: bool| {
+        for arg in keys.all() {
+            let name = arg.get_long().unwrap_or_default();
+            if is_common(name) == common {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                line(page, name, kind(arg), &help);
+            }
+        }
+    };
+    if let Some((_, first)) = all.first() {
+        lines(&mut page, first, true);
+    }
+    for (probe, keys) in &all {
+        if keys.names().iter().any(|name| !is_common(name)) {
+            page.push_str(&format!("\nExperiments of {probe} also:\n"));
+            lines(&mut page, keys, false);
+        }
+    }
+    page
+}
+
+/// What a key takes.
+fn kind(arg: &Arg) -> &'static str {
+    match arg.get_action() {
+        action if !action.takes_values() => "true or false",
+        ArgAction::Append => "list",
+        _ if arg.get_value_delimiter().is_some() => "list",
+        _ => "text",
+    }
+}
+
+fn line(page: &mut String, name: &str, takes: &str, what: &str) {
+    page.push_str(&format!("  {name:<20} {takes:<18}  {what}\n"));
+}

@@ -1,0 +1,156 @@
+//! What reports show: plans part by part, the reader's units and signs, counts that fit the tables.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use common::{User, stable};
+
+/// A small guest: one socket, two cores.
+const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
+
+/// A plan whose experiments differ in what is no column of any table.
+const TWICE: &str = r#"
+name = "twice"
+title = "the same, twice"
+about = """
+Nothing is like the original.
+
+Look for: two rows.
+"""
+
+[[experiment]]
+probe = "latency"
+note = "from the first cpu"
+cpus = "0"
+sizes = ["32K", "64M"]
+quick = true
+
+[[experiment]]
+probe = "latency"
+note = "from the second"
+cpus = "1"
+sizes = ["32K", "64M"]
+quick = true
+
+[[experiment]]
+probe = "c2c"
+quick = true
+
+[[experiment]]
+probe = "c2c"
+quick = true
+page = "base"
+"#;
+
+/// The report of a plan of one's own.
+fn planned(plan: &str, more: &[&str]) -> (User, String) {
+    let user = User::new();
+    std::fs::write(user.path("plan.toml"), plan).unwrap();
+    let out = user.run(&[&["run", "plan.toml", "--simulate", GUEST], more].concat()).expect(0).out;
+    (user, stable(&out))
+}
+
+#[test]
+fn experiments_of_one_probe_are_told_apart() {
+    let (user, out) = planned(TWICE, &["--ascii"]);
+    insta::assert_snapshot!("plan_twice", out);
+    let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("'{what}' is missing:\n{out}"));
+    let places = [
+        at("the same, twice"),
+        at("Look for: two rows."),
+        at("1 of 4: latency --cpus 0"),
+        at("from the first cpu"),
+        at("2 of 4: latency --cpus 1"),
+        at("from the second"),
+        at("3 of 4: c2c"),
+        at("4 of 4: c2c --page base"),
+        at("numbers trusted"),
+    ];
+    assert!(places.is_sorted(), "{out}");
+    assert!(!out.contains("the original"), "the whole page is for --verbose");
+    assert_eq!(out.matches("64 MiB").count(), 2, "{out}");
+    // Each part's drift stands with it.
+    assert_eq!(out.matches("Drift: first step measured again last, ").count(), 4, "{out}");
+    let again = user.run(&["show", "last", "--ascii"]).expect(0).out;
+    assert_eq!(stable(&again), out);
+    let whole = user.run(&["show", "last", "-v"]).expect(0).out;
+    assert!(whole.contains("Nothing is like the original."), "{whole}");
+}
+
+#[test]
+fn latency_and_bandwidth_of_one_place_are_one_ladder() {
+    let out = User::new().run(&["run", "quick", "--simulate", GUEST, "--no-save"]).expect(0).out;
+    assert_eq!(out.matches("The ladder").count(), 1, "{out}");
+    assert!(!out.contains("1 of "), "{out}");
+}
+
+#[test]
+fn what_a_plan_cannot_measure_stands_with_its_experiment() {
+    let out =
+        User::new().run(&["run", "numa-latency", "--simulate", GUEST, "--no-save", "--allow-partial"]).expect(0).out;
+    let (second, missing) = (out.find("2 of 2: latency").unwrap(), out.find("Not measured").unwrap());
+    assert!(second < missing && missing < out.find("numbers trusted").unwrap(), "{out}");
+}
+
+#[test]
+fn remarks_have_the_unit_of_the_tables() {
+    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--units=iec", "-v"];
+    let out = User::new().run(&loads).expect(0).out;
+    assert!(out.contains("no knee up to") && out.contains("GiB/s") && !out.contains("GB/s"), "{out}");
+    assert!(out.contains("none"), "a knee that is not there is no doubtful number: {out}");
+    let grains = ["granularity", "--quick", "--simulate", GUEST, "--no-save", "--units=iec", "-v", "--ascii"];
+    let out = User::new().run(&grains).expect(0).out;
+    assert!(out.contains("GiB/s of lines") && !out.contains("GB/s") && out.is_ascii(), "{out}");
+}
+
+#[test]
+fn one_node_is_one_table() {
+    let out = User::new().run(&["matrix", "--simulate", GUEST, "--no-save"]).expect(0).out;
+    assert!(out.contains("From node:0 to the memory of node 0") && !out.contains("(rows)"), "{out}");
+    assert_eq!(out.matches(" ±").count(), 7, "six numbers with their intervals, and the key: {out}");
+}
+
+#[test]
+fn empty_columns_say_why() {
+    let out = User::new().run(&["survey", "--quick", "--simulate", GUEST, "--no-save", "--cpus=1"]).expect(0).out;
+    assert!(out.contains("one core (cpu 1) is all"), "{out}");
+    let both = User::new().run(&["survey", "--quick", "--simulate", GUEST, "--no-save"]).expect(0).out;
+    assert!(both.contains("all = all cores;"), "{both}");
+}
+
+#[test]
+fn lists_fit_and_say_how_far_runs_can_be_trusted() {
+    let user = User::new();
+    user.run(&["run", "link-saturation", "--simulate", GUEST]).expect(0);
+    let shown = user.run(&["show", "last"]).expect(0).out;
+    let list = user.run(&["list", "runs"]).expect(0).out;
+    let head = list.lines().next().unwrap();
+    for column in ["run", "what", "took", "trusted", "machine"] {
+        assert!(head.contains(column), "{list}");
+    }
+    let count = list.lines().nth(1).unwrap().split("  ").map(str::trim).find(|cell| cell.contains(" of ")).unwrap();
+    let (trusted, all) = count.split_once(" of ").unwrap();
+    assert!(trusted == all && shown.contains(&format!("all {all} numbers trusted")), "{list}\n{shown}");
+    for arguments in [&["list", "runs"][..], &["plan", "list"], &["list", "commands"], &["plan", "show", "hierarchy"]] {
+        let out = user.run(arguments).expect(0).out;
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    }
+    assert!(user.run(&["list", "commands"]).expect(0).out.contains("\nman "));
+    assert!(user.run(&["--help"]).expect(0).out.contains("\n  man "));
+}
+
+#[test]
+fn points_of_a_file_of_curves_have_their_numbers() {
+    let user = User::new();
+    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv", "--sim-noise=0.1"];
+    let err = user.run(&loads).expect(0).err;
+    assert!(err.contains("--csv a.csv: ") && err.contains("points are not trusted"), "{err}");
+    let out = user.run(&["show", "a.csv"]).expect(0).out;
+    let points = std::fs::read_to_string(user.path("a.csv")).unwrap().lines().count() - 1;
+    assert!(out.contains(&format!("{points} points of 1 curve: ")), "{out}");
+    let rows = out.lines().filter(|line| line.trim_start().starts_with("100 ")).count();
+    assert_eq!(rows, points, "{out}");
+    let trusted = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv"];
+    assert!(!user.run(&trusted).expect(0).err.contains("not trusted"));
+}

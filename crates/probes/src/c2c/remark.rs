@@ -1,0 +1,86 @@
+//! Whether pairs take as long as what they are declared to share lets them.
+
+use tiermark_model::{Finding, Labels, PingOp, Relation, format_ns};
+
+/// What a guest's pairs are, whatever they take.
+const GUEST: &str = "as the hypervisor declares it, which may move the cpus between cores at any time";
+
+/// Medians of round trips by compare-and-swap that were published of a relation, the shortest and the longest, in ns: up to some 30
+/// in one core, 46 (Zen 3) to 120 (large meshes) in one last-level cache, up to 250 in one socket, 216 to 400 between sockets.
+fn published(relation: Relation) -> (f64, f64) {
+    match relation {
+        // Nothing is nearer.
+        Relation::Smt => (0.0, 30.0),
+        Relation::Cluster | Relation::Llc => (46.0, 120.0),
+        // Not every last-level cache is declared: a pair that shares one that is not, as in a guest or in front of a mesh's memory,
+        // is of one socket by its name, and as quick as the quickest in a declared one.
+        Relation::Die | Relation::Socket => (46.0, 250.0),
+        // Nothing is farther.
+        Relation::Remote => (216.0, f64::INFINITY),
+    }
+}
+
+/// Round trips that pairs of a relation can take: half of the shortest and one and a half times the longest of published medians.
+/// What lies outside is another relation's.
+fn possible(relation: Relation) -> (f64, f64) {
+    let (shortest, longest) = published(relation);
+    (0.5 * shortest, 1.5 * longest)
+}
+
+/// Says of what time a relation would be, where it is not that of the declared one.
+fn contradiction(relation: Relation, ns: f64) -> Option<String> {
+    let (least, most) = possible(relation);
+    let told = format_ns(ns);
+    if ns > most {
+        return Some(format!("{told} ns is too long for that: these cpus are farther apart than declared"));
+    }
+    (ns < least).then(|| {
+        let nearer = if ns < possible(Relation::Llc).0 { "as in one core" } else { "as in one last-level cache" };
+        format!("{told} ns is too short for that: these cpus are nearer than declared, {nearer}")
+    })
+}
+
+/// Adds to the medians of relations what speaks against them, and in a guest whose word they are.
+pub(super) fn on_relations(findings: &mut [Finding], guest: bool) {
+    let is_median = |f: &&mut Finding| f.labels.is(Labels::STATISTIC, "median");
+    let mut whose = guest;
+    for found in findings.iter_mut().filter(is_median) {
+        let cas = found.labels.is(Labels::OP, &PingOp::Cas.to_string());
+        let relation = found.labels.get(Labels::RELATION).and_then(|relation| relation.parse().ok());
+        let against = relation.zip(found.value).filter(|_| cas).and_then(|(relation, ns)| contradiction(relation, ns));
+        // Once is enough of what holds for all.
+        let guest = (std::mem::take(&mut whose) || (guest && against.is_some())).then(|| GUEST.to_owned());
+        let notes: Vec<String> = [found.note.take(), against, guest].into_iter().flatten().collect();
+        found.note = (!notes.is_empty()).then(|| notes.join("; "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_far_outside_is_told() {
+        for (relation, ns) in [
+            (Relation::Smt, 16.0),
+            (Relation::Llc, 46.0),
+            (Relation::Llc, 24.0),
+            (Relation::Llc, 128.0),
+            (Relation::Socket, 60.0),
+            (Relation::Socket, 24.0),
+            (Relation::Socket, 250.0),
+            (Relation::Remote, 216.0),
+            (Relation::Remote, 109.0),
+            (Relation::Remote, 900.0),
+        ] {
+            assert_eq!(contradiction(relation, ns), None, "{relation} {ns}");
+        }
+        let told = |relation, ns| contradiction(relation, ns).unwrap_or_default();
+        assert!(told(Relation::Llc, 22.7).contains("nearer than declared, as in one core"));
+        assert!(told(Relation::Socket, 22.7).contains("nearer than declared, as in one core"));
+        assert!(told(Relation::Remote, 107.0).contains("nearer than declared"));
+        assert!(told(Relation::Llc, 253.0).contains("farther apart than declared"));
+        assert!(told(Relation::Smt, 60.0).contains("farther apart"));
+        assert!(told(Relation::Remote, 60.0).contains("as in one last-level cache"));
+    }
+}

@@ -1,0 +1,288 @@
+//! A ramp of threads: how far it went, what it showed until then, and what ended it. Pure.
+
+use std::fmt;
+
+use tiermark_model::{Labels, Observation};
+
+use crate::ladder::with_purpose;
+
+/// A ramp whose cores have nine tenths of as many times what one has, and whose last ones still add four fifths of that, is not
+/// limited by what cores share. Of two cores both say the same; of many, the sum hardly shows that the last ones met an end.
+pub(super) const IN_PROPORTION: f64 = 0.9;
+const STILL_ADDS: f64 = 0.8;
+/// What the last cores add is told from the nearest count that leaves an eighth of them out: of fewer, noise of the sum, a percent or
+/// so, would be a good part of what they add.
+const END: f64 = 0.875;
+/// Counts whose rate is this near to the most are on the level part: noise of a point and a little more.
+const LEVEL: f64 = 0.97;
+/// A remote level this far below the local one is the way's and not the memory's.
+const BELOW_LOCAL: f64 = 0.93;
+/// A ramp that was cut off has shown its level if this share of the threads had it already.
+const LEVEL_BY: f64 = 0.75;
+
+/// What keeps a rate from rising.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// The misses that the cores in use keep in flight.
+    Core,
+    /// The node's memory: channels, controllers, and the way to them inside the socket.
+    Memory,
+    /// The way between two nodes.
+    Link,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Core => "core",
+            Self::Memory => "memory",
+            Self::Link => "link",
+        })
+    }
+}
+
+/// A ramp as it was planned.
+#[derive(Debug, Clone)]
+pub(super) struct Planned {
+    pub(super) place: String,
+    pub(super) node: Option<u64>,
+    /// Cores at its end.
+    pub(super) cores: usize,
+}
+
+/// How far a ramp went, and what it showed until then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    /// The last core still brought its part.
+    Rising,
+    /// It levelled off.
+    Level,
+    /// It was cut off before it told one from the other.
+    Open,
+}
+
+/// A ramp: rates by threads, cores only, and the observations behind them.
+#[derive(Debug, Clone)]
+pub(super) struct Ramp<'a> {
+    pub(super) place: &'a str,
+    pub(super) node: Option<u64>,
+    /// Threads, bytes a second; all counts.
+    pub(super) points: Vec<(f64, f64)>,
+    /// Of those, how many have no sibling beside them.
+    pub(super) cores: usize,
+    /// Cores at its end, had it been measured whole.
+    pub(super) planned: usize,
+    pub(super) seen: Vec<&'a Observation>,
+    pub(super) latency: Option<&'a Observation>,
+}
+
+/// Ramps in order of appearance.
+pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observation]) -> Vec<Ramp<'a>> {
+    let mut ramps: Vec<Ramp<'a>> = Vec::new();
+    for seen in with_purpose(observations, "scaling").filter(|o| o.labels.is(Labels::OP, op)) {
+        let (Some(place), Some(threads), Some(rate)) =
+            (seen.labels.get(Labels::PLACE), seen.labels.number(Labels::THREADS), seen.value)
+        else {
+            continue;
+        };
+        let node = seen.labels.number(Labels::NODE);
+        let known = ramps.iter().position(|r| r.place == place && r.node == node);
+        let index = known.unwrap_or_else(|| {
+            let here = |o: &&Observation| o.labels.is(Labels::PLACE, place) && o.labels.number(Labels::NODE) == node;
+            let latency = with_purpose(observations, "unloaded").find(here).filter(|o| o.value.is_some());
+            let cores = planned.iter().find(|p| p.place == place && p.node == node).map_or(0, |p| p.cores);
+            ramps.push(Ramp { place, node, points: Vec::new(), cores: 0, planned: cores, seen: Vec::new(), latency });
+            ramps.len() - 1
+        });
+        ramps[index].points.push((threads as f64, rate));
+        ramps[index].seen.push(seen);
+    }
+    for ramp in &mut ramps {
+        let mut order: Vec<usize> = (0..ramp.points.len()).collect();
+        order.sort_by(|a, b| ramp.points[*a].0.total_cmp(&ramp.points[*b].0));
+        ramp.points = order.iter().map(|i| ramp.points[*i]).collect();
+        ramp.seen = order.iter().map(|i| ramp.seen[*i]).collect();
+        ramp.cores = ramp.seen.iter().filter(|o| o.labels.is(Labels::SPAN, "cores")).count();
+    }
+    ramps
+}
+
+impl Ramp<'_> {
+    pub(super) fn most(&self) -> f64 {
+        self.points.iter().map(|p| p.1).fold(0.0, f64::max)
+    }
+
+    /// Points on the level part.
+    pub(super) fn on_level(&self) -> impl Iterator<Item = usize> {
+        let most = self.most();
+        (0..self.points.len()).filter(move |i| self.points[*i].1 >= LEVEL * most)
+    }
+
+    /// The rate of the level part: the median of its points, which the luck of one of them does not move.
+    pub(super) fn level(&self) -> f64 {
+        tiermark_stats::median(&self.on_level().map(|i| self.points[i].1).collect::<Vec<_>>()).unwrap_or_default()
+    }
+
+    pub(super) fn single(&self) -> Option<f64> {
+        self.points.first().filter(|(threads, _)| *threads == 1.0).map(|p| p.1)
+    }
+
+    /// The most cores that were measured.
+    pub(super) fn reached(&self) -> usize {
+        self.cores.checked_sub(1).map_or(0, |last| self.points[last].0 as usize)
+    }
+
+    /// Says how far it went, where that is not to its end.
+    pub(super) fn cut_off(&self) -> Option<String> {
+        let reached = self.reached();
+        (reached < self.planned).then(|| format!("cut off at {reached} of {} cores", self.planned))
+    }
+
+    /// The rate of all cores as a share of as many times one core's: 1 is growth in proportion.
+    pub(super) fn efficiency(&self) -> Option<f64> {
+        let (threads, rate) = *self.points.get(self.cores.checked_sub(1)?)?;
+        Some(rate / (threads * self.single()?))
+    }
+
+    /// What the last cores still add, each, as a share of what one core has: the slope of the ramp's end.
+    pub(super) fn last_adds(&self) -> Option<f64> {
+        let (threads, rate) = *self.points.get(self.cores.checked_sub(1)?)?;
+        let cores = &self.points[..self.cores];
+        let (before, less) = *cores.iter().rev().find(|(count, _)| *count <= END * threads)?;
+        Some((rate - less) / (threads - before) / self.single()?)
+    }
+
+    /// Whether siblings of the cores took part, and brought nothing.
+    pub(super) fn siblings_add_nothing(&self) -> bool {
+        let last = self.cores.checked_sub(1);
+        self.points.len() > self.cores && last.is_some_and(|last| self.on_level().any(|i| i == last))
+    }
+
+    pub(super) fn course(&self) -> Course {
+        // One core is what all others are held against: it shows nothing of what they share.
+        let shown = self.efficiency().zip(self.last_adds()).filter(|_| self.reached() > 1);
+        let Some((efficiency, last)) = shown else { return Course::Open };
+        // Of a ramp that went to its end, a last core that brings clearly less than its part is enough; what would have come
+        // after a cut is not known, so that the level itself must have been seen.
+        let early = LEVEL_BY * self.reached() as f64;
+        let level = self.cut_off().is_none() || self.on_level().any(|i| i < self.cores && self.points[i].0 <= early);
+        match () {
+            () if efficiency >= IN_PROPORTION && last >= STILL_ADDS => Course::Rising,
+            () if level => Course::Level,
+            () => Course::Open,
+        }
+    }
+
+    /// What ended it; `None` where that was not seen.
+    pub(super) fn limit(&self, local: Option<&Ramp<'_>>) -> Option<Limit> {
+        match (self.course(), self.place) {
+            (Course::Open, _) => None,
+            // Misses in flight are the core's and so its siblings' too: that these add nothing speaks for them, and for a ceiling
+            // that the cores just reach.
+            (Course::Rising, _) => (self.cut_off().is_none() && !self.siblings_add_nothing()).then_some(Limit::Core),
+            (Course::Level, "remote") => match local {
+                // Not all of what the memory gives its own cores may have been seen, but it gives that.
+                Some(local) if self.level() < BELOW_LOCAL * local.level() => Some(Limit::Link),
+                Some(local) if local.course() != Course::Open && local.cut_off().is_none() => Some(Limit::Memory),
+                _ => None,
+            },
+            (Course::Level, _) => Some(Limit::Memory),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ramp(place: &'static str, rates: &[f64]) -> Ramp<'static> {
+        let points: Vec<(f64, f64)> = rates.iter().enumerate().map(|(i, r)| ((i + 1) as f64, r * 1e9)).collect();
+        let planned = points.len();
+        Ramp { place, node: Some(0), cores: points.len(), planned, points, seen: Vec::new(), latency: None }
+    }
+
+    fn cut(place: &'static str, rates: &[f64], planned: usize) -> Ramp<'static> {
+        Ramp { planned, ..ramp(place, rates) }
+    }
+
+    fn local(level: f64) -> Ramp<'static> {
+        ramp("local", &[level, level])
+    }
+
+    /// E0: two sockets of four cores, one channel a socket; readers on the other socket meet the link at the second.
+    #[test]
+    fn the_published_ramp_is_limited_by_its_link() {
+        let remote = ramp("remote", &[6.6, 8.3, 8.3]);
+        assert_eq!(remote.limit(Some(&local(10.4))), Some(Limit::Link));
+        assert!((remote.level() - 8.3e9).abs() < 1e6);
+        assert_eq!(remote.limit(Some(&local(8.4))), Some(Limit::Memory), "as much as the memory gives its own cores");
+        assert_eq!(remote.limit(None), None, "nothing tells the memory from the link");
+        assert_eq!(ramp("local", &[8.0, 8.1, 8.1]).limit(None), Some(Limit::Memory));
+        assert_eq!(ramp("remote", &[6.0, 11.8, 17.6]).limit(Some(&local(40.0))), Some(Limit::Core));
+        assert_eq!(ramp("local", &[]).limit(None), None);
+    }
+
+    /// Eight cores of 20.2 GB/s on 147 GB/s have nine tenths of as many times one: only the eighth tells that this was the end.
+    #[test]
+    fn what_the_last_core_adds_counts_and_not_the_sum_alone() {
+        let rates = [20.2, 40.4, 60.6, 80.7, 101.0, 121.1, 141.7, 146.9];
+        let whole = ramp("local", &rates);
+        assert!(whole.efficiency().unwrap() > 0.9 && (whole.last_adds().unwrap() - 0.257).abs() < 0.001);
+        assert_eq!((whole.course(), whole.limit(None)), (Course::Level, Some(Limit::Memory)));
+        let why = whole.why(Some(Limit::Memory), None);
+        assert!(why.starts_with("8 cores have 91 % of as many times one, but the last one adds 26 % of one"), "{why}");
+        // One point tells no level where more was to come.
+        assert_eq!((cut("local", &rates, 16).course(), cut("local", &rates, 16).limit(None)), (Course::Open, None));
+        assert_eq!(ramp("local", &rates[..7]).limit(None), Some(Limit::Core));
+        // A percent less of so many cores is noise, not what the last one adds.
+        let mut many: Vec<f64> = (1..=64).map(|n| 10.0 * f64::from(n)).collect();
+        many[63] *= 0.99;
+        assert_eq!(ramp("local", &many).limit(None), Some(Limit::Core));
+    }
+
+    #[test]
+    fn siblings_that_add_nothing_leave_it_open() {
+        let with = |rates: &[f64]| Ramp { cores: 3, planned: 3, ..ramp("local", rates) };
+        let flat = with(&[20.2, 40.4, 59.9, 59.9, 59.8, 59.9]);
+        assert_eq!((flat.course(), flat.limit(None)), (Course::Rising, None));
+        let why = flat.why(None, None);
+        assert!(why.contains("siblings add nothing") && !why.contains("no ceiling"), "{why}");
+        assert_eq!(with(&[20.2, 40.4, 60.6, 62.6, 64.7, 66.7]).limit(None), Some(Limit::Core));
+    }
+
+    #[test]
+    fn one_core_claims_nothing_of_what_several_share() {
+        for alone in [ramp("local", &[41.1]), cut("local", &[41.1], 16)] {
+            assert_eq!((alone.limit(None), alone.course()), (None, Course::Open));
+            assert!(alone.knee().is_none());
+            let why = alone.why(None, None);
+            assert!(why.contains("one core alone") && !why.contains("100 %"), "{why}");
+        }
+        let why = ramp("local", &[41.1, 48.6]).why(Some(Limit::Memory), None);
+        assert!(why.starts_with("2 cores have 59 %"), "{why}");
+    }
+
+    #[test]
+    fn what_lies_beyond_a_cut_is_not_claimed() {
+        let rising = cut("local", &[10.0, 20.0, 29.8], 16);
+        assert_eq!((rising.limit(None), rising.course()), (None, Course::Rising));
+        assert_eq!(rising.cut_off().as_deref(), Some("cut off at 3 of 16 cores"));
+        // Less than in proportion, and no level yet: a whole ramp would be taken for one.
+        let bent = [10.0, 19.0, 26.0, 32.0];
+        assert_eq!(
+            (cut("local", &bent, 16).limit(None), ramp("local", &bent).limit(None)),
+            (None, Some(Limit::Memory))
+        );
+        assert!(cut("local", &bent, 16).knee().is_none());
+        // A level is a level, and the link's where local cores had more, however far they came.
+        let remote = [10.0, 19.0, 20.0, 20.1, 19.9];
+        assert_eq!(cut("local", &remote, 16).limit(None), Some(Limit::Memory));
+        let remote = cut("remote", &remote, 16);
+        assert_eq!(remote.limit(Some(&rising)), Some(Limit::Link));
+        assert_eq!(remote.limit(Some(&cut("local", &[10.0, 20.0], 16))), None, "local cores may yet have more");
+        // Without the rate of one core nothing is known of any other.
+        let mut late = cut("local", &[10.0, 20.0, 20.0, 20.0], 4);
+        (late.points, late.cores) = (late.points[1..].to_vec(), 3);
+        assert_eq!((late.limit(None), late.cut_off()), (None, None));
+    }
+}

@@ -1,0 +1,94 @@
+//! The parts of a run: each experiment of a plan is told by itself, in the plan's order, so that two of one probe never share a table.
+
+use std::collections::BTreeSet;
+
+use tiermark_model::{Experiment, PlanPage, Request, Run};
+
+use crate::style::{Ink, Style};
+use crate::text::hanging;
+
+/// Experiments that are told together.
+pub(crate) struct Part<'a> {
+    /// What was asked, as one would type it.
+    title: String,
+    /// What it is there for.
+    note: Option<&'a str>,
+    pub(crate) experiments: Vec<&'a Experiment>,
+}
+
+/// The parts of a run, in the order in which they were done. A command by itself is one part, whatever it asked of how many probes.
+pub(crate) fn parts(run: &Run) -> Vec<Part<'_>> {
+    let probes: BTreeSet<&str> = run.experiments.iter().map(|e| e.request.probe.as_str()).collect();
+    let composed = run.plan.is_some() || run.experiments.iter().any(|e| e.request.part.is_some());
+    // Plans of versions that did not write down what they were: one command never asks a probe twice.
+    if !composed && probes.len() == run.experiments.len() {
+        return vec![Part { title: run.title.clone(), note: None, experiments: run.experiments.iter().collect() }];
+    }
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    for experiment in &run.experiments {
+        let part = experiment.request.part.as_ref();
+        let note = part.and_then(|p| p.note.as_deref());
+        let title = part.map_or_else(|| asked(&experiment.request), |p| p.command.clone());
+        match parts.last_mut() {
+            Some(last) if note.is_none() && last.note.is_none() && one_ladder(&last.experiments, experiment) => {
+                last.title = format!("{} and {title}", last.title);
+                last.experiments.push(experiment);
+            }
+            _ => parts.push(Part { title, note, experiments: vec![experiment] }),
+        }
+    }
+    parts
+}
+
+/// A request as one would type it, where nobody wrote that down.
+fn asked(request: &Request) -> String {
+    let scope = &request.scope;
+    let words = [
+        Some(request.probe.clone()),
+        scope.cpus.as_ref().map(|cpus| format!("--cpus {cpus}")),
+        scope.mem_node.map(|node| format!("--mem-node {node}")),
+        scope.page.as_ref().map(|page| format!("--page {page}")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether an experiment adds the columns that the ladder of the one before it lacks: latency and bandwidth of the same tiers at
+/// the same place.
+fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
+    let [first] = before else { return false };
+    let mut probes = [first.request.probe.as_str(), next.request.probe.as_str()];
+    probes.sort_unstable();
+    let place = |e: &Experiment| {
+        let scope = &e.request.scope;
+        (scope.cpus.clone(), scope.mem_node, scope.page)
+    };
+    let tiers = |e: &Experiment| {
+        let numbers = e.findings.iter().filter(|f| matches!(f.metric.as_str(), "latency" | "bandwidth"));
+        let mut tiers = numbers.map(|f| f.labels.get(tiermark_model::Labels::TIER)).peekable();
+        tiers.peek().is_some() && tiers.all(|tier| tier.is_some())
+    };
+    probes == ["bandwidth", "latency"] && place(first) == place(next) && tiers(first) && tiers(next)
+}
+
+impl Part<'_> {
+    /// A rule across the page, the part's place among all, and what it is there for. An only part has the head of the run for its own.
+    pub(crate) fn head(&self, at: usize, of: usize, style: &Style) -> String {
+        let note = self.note.map_or_else(String::new, |note| hanging("", note, Ink::Plain, style));
+        if of < 2 {
+            return if note.is_empty() { note } else { format!("\n{note}") };
+        }
+        let rule = style.paint(Ink::Dim, &style.glyph("━", "=").repeat(style.columns()));
+        let title = hanging(&format!("{at} of {of}: "), &self.title, Ink::Head, style);
+        format!("\n{rule}\n{title}{note}")
+    }
+}
+
+/// What a plan says of itself above its parts: the title and what to look for; all of it with `verbose`.
+pub(crate) fn page(plan: &PlanPage, style: &Style) -> String {
+    let mut out = format!("\n{}", hanging("", &plan.title, Ink::Head, style));
+    let paragraphs = plan.about.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
+    for paragraph in paragraphs.filter(|p| style.verbose || p.starts_with("Look for")) {
+        out.push_str(&hanging("  ", paragraph, Ink::Plain, style));
+    }
+    out
+}

@@ -1,0 +1,71 @@
+//! How many of the numbers that a report shows can be trusted.
+
+use tiermark_model::{Finding, Grade};
+
+use crate::number::percent;
+use crate::reasons::is_refused;
+use crate::style::{Ink, Style};
+use crate::text::{glued, hanging};
+
+/// Whether a finding is a number, or is missing one: what was looked for and is not there is neither.
+pub(crate) fn is_number(finding: &Finding) -> bool {
+    finding.value.is_some() || finding.verdict.grade == Grade::Invalid
+}
+
+/// How far the numbers of a report can be trusted, in one line; empty where it has none. `text` is the report so far.
+pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String {
+    if numbers.is_empty() {
+        return String::new();
+    }
+    let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !is_refused(&f.verdict)).count();
+    let refused = numbers.iter().filter(|f| is_refused(&f.verdict)).count();
+    let trusted = count(Grade::Trusted);
+    let mut line = match (numbers.len(), trusted) {
+        (1, 1) => "the only number is trusted".to_owned(),
+        (all, trusted) if all == trusted => format!("all {all} numbers trusted"),
+        (1, _) => "0 of 1 number trusted".to_owned(),
+        (all, trusted) => format!("{trusted} of {all} numbers trusted"),
+    };
+    for grade in [Grade::Suspect, Grade::Invalid] {
+        if count(grade) > 0 {
+            line.push_str(&format!(", {} {grade} ({})", count(grade), style.mark(grade)));
+        }
+    }
+    if refused > 0 {
+        line.push_str(&format!(", {refused} refused"));
+    }
+    if trusted < numbers.len() {
+        line.push_str("; unmarked = trusted");
+    }
+    // Bounds of a shape are certain; what stands behind a sign is not.
+    let uncertain = numbers.iter().filter_map(|f| f.interval).find(|i| i.level < 1.0);
+    if let Some(interval) = uncertain.filter(|_| has_intervals(text, style)) {
+        let key = format!("{} is a {} interval", style.glyph("±", "+-"), percent(interval.level));
+        line.push_str(&format!("; {}", glued(&key)));
+    }
+    format!("\n{}", hanging("", &line, Ink::Plain, style))
+}
+
+/// Whether a text shows a number with its interval: narrow tables leave them out, and reasons speak of intervals of their own.
+fn has_intervals(text: &str, style: &Style) -> bool {
+    let sign = style.glyph("±", "+-");
+    let pieces: Vec<&str> = text.split(sign).collect();
+    pieces.windows(2).any(|pair| {
+        let before = pair[0].strip_suffix(' ').and_then(|rest| rest.chars().last());
+        before.is_some_and(|c| c.is_ascii_digit()) && pair[1].starts_with(|c: char| c.is_ascii_digit() || c == '<')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_of_reasons_are_none_of_the_table() {
+        let style = Style::default();
+        assert!(has_intervals("L1  148 ±2!", &style) && has_intervals("0.33 ±<0.001", &style));
+        assert!(!has_intervals("suspect: one-way: interval ±3.5 % to ±9 %, wanted ±3.0 %", &style));
+        assert!(!has_intervals("widest interval ±31 %", &style));
+        assert!(has_intervals("148 +-2", &Style { unicode: false, ..style }));
+    }
+}
