@@ -20,7 +20,7 @@ pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
-pub(crate) use shapes::{MlpArgs, PagesArgs, ShapeArgs};
+pub(crate) use shapes::{How, MlpArgs, PagesArgs, ShapeArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -198,12 +198,8 @@ pub(crate) struct C2cArgs {
     /// Pairs of each relation to measure, or all [default: as many as there is time for]
     #[arg(long, value_name = "PAIRS", value_parser = parse::sample)]
     pub(crate) sample: Option<Sample>,
-    /// Few repetitions
-    #[arg(long, conflicts_with = "full")]
-    pub(crate) quick: bool,
-    /// Many repetitions
-    #[arg(long)]
-    pub(crate) full: bool,
+    #[command(flatten)]
+    pub(crate) how: How,
     #[command(flatten)]
     pub(crate) run: RunArgs,
 }

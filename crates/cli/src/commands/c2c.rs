@@ -3,7 +3,7 @@
 use tiermark_model::{Exit, Machine, Request};
 use tiermark_probes::c2c::C2cParams;
 
-use crate::args::{C2cArgs, Simulation, effort};
+use crate::args::{C2cArgs, Simulation};
 use crate::measure::{self, Job};
 use crate::output::Failure;
 
@@ -17,7 +17,7 @@ pub(crate) fn run(args: &C2cArgs, simulation: &Simulation) -> Result<Exit, Failu
 pub(crate) fn requests(args: &C2cArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = C2cParams { ops: args.op.clone(), sample: args.sample };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
-    let effort = effort(args.quick, args.full);
+    let effort = args.how.effort();
     let scope = measure::scope(&args.run.place, machine)?;
     Ok(vec![super::request("c2c", &args.run.place, effort, &scope, seed, params)])
 }
