@@ -60,6 +60,9 @@ pub(crate) fn finish(
     }
     if measured && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;
+        if !result.quiet {
+            output::tell_doubts(run, result.format);
+        }
     }
     if let Some(saved) = saved.filter(|_| !result.quiet) {
         let again = if saved.by_id { run.id.clone() } else { shell::quoted(&saved.path) };

@@ -155,6 +155,14 @@ pub(crate) fn report(run: &Run, format: Format, view: &View) -> String {
     }
 }
 
+/// Says on standard error what the layout asked for cannot say of a run.
+pub(crate) fn tell_doubts(run: &Run, format: Format) {
+    let doubts = if format == Format::Mlc { tiermark_report::mlc_doubts(run) } else { None };
+    if let Some(doubts) = doubts {
+        tell(format_args!("tiermark: warning: the mlc-compatible layout: {doubts}"));
+    }
+}
+
 /// How views are rendered on standard output.
 pub(crate) fn style(view: &View) -> Style {
     let is_terminal = io::stdout().is_terminal();

@@ -57,6 +57,19 @@ fn a_part_of_the_system_is_not_told_as_the_whole() {
 }
 
 #[test]
+fn what_the_layout_cannot_say_is_said_beside_it() {
+    let user = User::new();
+    let told = |words: &[&str]| user.run(words).expect(0).err;
+    let server = ["--simulate", "synth:sockets=1,cores=4,mem=16G", "--format", "mlc", "--no-save"];
+    let tlb = told(&[&["tlb", "--quick"][..], &server].concat());
+    assert!(tlb.contains("mlc-compatible layout: it holds") && tlb.contains("nothing of these was measured"), "{tlb}");
+    let noisy = told(&[&["matrix", "--quick", "--op", "latency", "--sim-noise=0.1"][..], &server].concat());
+    assert!(noisy.contains("numbers are not trusted, which it cannot say"), "{noisy}");
+    let clean = told(&[&["matrix", "--quick", "--op", "latency", "--sim-noise=0"][..], &server].concat());
+    assert!(!clean.contains("mlc-compatible"), "{clean}");
+}
+
+#[test]
 fn a_simulated_server_is_told_in_the_layout_that_parsers_know() {
     let user = User::new();
     let server = "synth:sockets=2,cores=4,mem=16G";

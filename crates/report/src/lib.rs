@@ -38,7 +38,7 @@ pub use lists::{ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
 pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};
-pub use mlc::mlc;
+pub use mlc::{mlc, mlc_doubts};
 pub use plan::plan;
 pub use redact::redact;
 pub use run::{run, trouble};

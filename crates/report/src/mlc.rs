@@ -10,8 +10,9 @@ mod system;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use tiermark_model::{Labels, Observation, Run};
+use tiermark_model::{Grade, Labels, Observation, Run};
 
+use crate::run::numbers;
 use crate::text::clean;
 
 /// Said of every block of rates.
@@ -29,9 +30,26 @@ pub fn mlc(run: &Run) -> String {
     out.push_str(&format!("Command line parameters: {}\n", clean(&run.command[run.command.len().min(1)..].join(" "))));
     // Parsers count the lines of a block: remarks stand before the first.
     system::remarks(run).iter().for_each(|remark| out.push_str(&format!("{remark}\n")));
-    let blocks = [idle(&seen), system::peaks(run), rates(&seen), system::loaded(run), transfers(&seen, run)];
-    blocks.iter().flatten().for_each(|block| out.push_str(&format!("\n{block}")));
+    blocks(run, &seen).iter().flatten().for_each(|block| out.push_str(&format!("\n{block}")));
     out
+}
+
+fn blocks(run: &Run, seen: &[&Observation]) -> [Option<String>; 5] {
+    [idle(seen), system::peaks(run), rates(seen), system::loaded(run), transfers(seen, run)]
+}
+
+/// What the layout cannot say of a run, in words: that it holds nothing of it, or how many of its numbers are not trusted. `None` where
+/// all are.
+pub fn mlc_doubts(run: &Run) -> Option<String> {
+    let seen: Vec<&Observation> = run.observations().collect();
+    if blocks(run, &seen).iter().all(Option::is_none) {
+        let holds = "matrices of nodes, bandwidths and loaded latencies of all cores, and transfers between cores";
+        return Some(format!("it holds {holds}, and nothing of these was measured"));
+    }
+    let numbers = numbers(run);
+    let doubted = numbers.iter().filter(|f| f.verdict.grade != Grade::Trusted).count();
+    (doubted > 0)
+        .then(|| format!("{doubted} of the run's {} numbers are not trusted, which it cannot say", numbers.len()))
 }
 
 /// A number with one decimal, or a dash.

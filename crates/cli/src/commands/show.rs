@@ -6,7 +6,7 @@ use tiermark_history::{MAX_DOCUMENT_BYTES, parse};
 use tiermark_model::{Exit, Run};
 
 use crate::args::ShowArgs;
-use crate::output::{Failure, print, report, style};
+use crate::output::{Failure, print, report, style, tell_doubts};
 use crate::{orphans, shell};
 
 /// Runs the command.
@@ -19,8 +19,12 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.redact {
         run = tiermark_report::redact(&run);
     }
-    let text = if args.json { tiermark_report::json(&run) } else { report(&run, args.format, &args.view) };
-    print(&text).map(|()| Exit::Done)
+    if args.json {
+        return print(&tiermark_report::json(&run)).map(|()| Exit::Done);
+    }
+    print(&report(&run, args.format, &args.view))?;
+    tell_doubts(&run, args.format);
+    Ok(Exit::Done)
 }
 
 /// Curves of latency over bandwidth from a file, whoever measured them.
