@@ -1,0 +1,137 @@
+//! What a run does with the time it is given.
+
+use super::*;
+
+/// Twelve latencies, the sizes in the order of a plan, and a point of a curve that comes last.
+struct Many;
+
+impl Probe for Many {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+        let chase =
+            |n: u64| step(&format!("{n:02}"), Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP);
+        let ladder = |n: u64| Step { labels: Labels::new().text(Labels::PURPOSE, "ladder"), ..chase(n) };
+        let mut steps: Vec<Step> = (1..=12).map(ladder).collect();
+        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+        steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(1) });
+        Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
+    }
+
+    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+fn in_time(seconds: f64) -> (Experiment, f64) {
+    let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
+    let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
+    let began = host.now();
+    let experiment = run_experiment(&Many, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    (experiment, host.now() - began)
+}
+
+#[test]
+fn with_little_time_the_headlines_come_first_and_the_limit_holds() {
+    for seconds in [0.3, 0.5, 0.9, 2.0] {
+        let (experiment, took) = in_time(seconds);
+        assert!(took <= 1.02 * seconds, "{took} s of {seconds} s");
+        let measured: Vec<&str> =
+            experiment.observations.iter().filter(|o| o.value.is_some()).map(|o| o.step.as_str()).collect();
+        let first: Vec<&str> = experiment.plan.steps.iter().map(|s| s.id.as_str()).take(measured.len()).collect();
+        assert!(!measured.is_empty() && measured == first, "{seconds} s: {measured:?}");
+        assert!(experiment.drift.is_some(), "there is time for the first step again");
+    }
+    let (experiment, took) = in_time(0.001);
+    assert!(
+        experiment.observations[0].value.is_some() && experiment.drift.is_none(),
+        "one number in any case, and no more"
+    );
+    assert!(took < 0.2, "{took}");
+}
+
+/// One bandwidth with as many rivals as there are, then a second.
+struct Rivals;
+
+impl Probe for Rivals {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+        let role = || {
+            let mut all: Vec<KernelId> = kernels().into_iter().filter(|k| k.id.op() == "read").map(|k| k.id).collect();
+            let kernel = all.remove(0);
+            Role::Stream { kernel, rivals: all }
+        };
+        let steps = ["a", "b"].map(|id| step(id, Metric::Bandwidth, 64 * MIB, PageKind::Thp, role(), STOP)).to_vec();
+        Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
+    }
+
+    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn the_time_of_a_tournament_is_not_kept_back_for_the_repetition_at_the_end() {
+    let go = |seconds: f64| {
+        let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
+        let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
+        let request = Request { scope, ..request() };
+        let experiment = run_experiment(&Rivals, &request, &mut host, &mut Log::default()).unwrap();
+        (experiment, host.now())
+    };
+    let (whole, took) = go(60.0);
+    let step = &whole.plan.steps[0];
+    assert!(step.tournament_seconds() > 0.05, "{}", step.tournament_seconds());
+    // Time for both tournaments and for a few allocations more, but not for a third tournament.
+    let enough = 2.0 * (step.tournament_seconds() + 2.0 * step.allocation_seconds());
+    assert!(enough < took);
+    let (cut, _) = go(enough);
+    assert!(cut.observations.iter().all(|o| o.value.is_some()), "{:#?}", cut.observations[1].refusal);
+}
+
+#[test]
+fn two_allocations_neither_destroy_a_number_nor_say_that_the_machine_drifted() {
+    let mut doubted = 0;
+    for seed in 0..20 {
+        for seconds in [0.3, 0.7, 1.1] {
+            let noisy = SimOptions { seed, noise: 0.08, ..SimOptions::default() };
+            let mut host = SimHost::new(machine(), kernels(), noisy);
+            let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
+            let request = Request { scope, ..request() };
+            let experiment = run_experiment(&Many, &request, &mut host, &mut Log::default()).unwrap();
+            for seen in experiment.observations.iter().filter(|o| o.refusal.is_none()) {
+                if (1..STOP.min_allocations).contains(&seen.allocations) {
+                    doubted += 1;
+                    assert!(seen.value.is_some(), "seed {seed}: {:?}", seen.verdict);
+                    assert_eq!(seen.verdict.grade, Grade::Suspect);
+                }
+            }
+            let first = experiment.observations.iter().find(|o| o.value.is_some()).unwrap();
+            if first.interval.is_none() {
+                assert!(!codes(first).contains(&ReasonCode::Drift), "seed {seed}: {:?}", first.verdict);
+            }
+        }
+    }
+    assert!(doubted >= 20, "{doubted}");
+}
+
+#[test]
+fn what_is_left_out_says_why_and_what_to_do() {
+    let refusal = |o: &Observation| o.refusal.clone().unwrap();
+    let (experiment, _) = in_time(0.3);
+    let (number, point) = (refusal(&experiment.observations[11]), refusal(&experiment.observations[12]));
+    assert_eq!(
+        (number.why.as_str(), number.cure.as_str()),
+        ("the time left did not suffice", "allow more with --max-time")
+    );
+    assert!(point.why.contains("the curve has a point less"), "{point}");
+    let stopped = run(&tiny(), machine(), SimOptions { stop_after: Some(0.01), ..SimOptions::default() }).0;
+    let stopped = refusal(stopped.observations.iter().find(|o| o.refusal.is_some()).unwrap());
+    assert_eq!(stopped.why, "the run was stopped");
+    assert!(!stopped.cure.contains("--max-time"), "time was not what it lacked: {stopped}");
+}
