@@ -10,7 +10,7 @@ mod common;
 
 use checks::{
     BASE, Expected, Left, SMALL, assert_matrix, assert_nodes, assert_proven, assert_share, guest, label, observations,
-    pages,
+    pages, shots,
 };
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ fn two_nodes_and_every_policy() {
              run over tiermark latency --quick --force --no-save --sizes 64M --page 2M --mem-node 1
              mkdir /sys/fs/cgroup/huge; echo 4194304 > /sys/fs/cgroup/huge/hugetlb.2MB.max
              (echo 0 > /sys/fs/cgroup/huge/cgroup.procs
-              run within tiermark latency --quick --force --no-save -q --sizes 4M --page 2M --mem-node 1
+              run within tiermark latency --quick --force --no-save -q --sizes 4M --page 2M --mem-node 1 --json=within.json
               run limited tiermark latency --quick --force --no-save --sizes 8M --page 2M --mem-node 1)"
         ),
     );
@@ -77,14 +77,14 @@ fn two_nodes_and_every_policy() {
     assert_pool(&left);
 }
 
-/// A plan ran to its end: every experiment has numbers, and every number of memory is of pages that were proven.
+/// A plan ran to its end: every experiment measured something, and every number of memory is of pages that were proven.
 fn assert_plan(run: &Value) {
     assert_eq!(run["complete"].as_bool(), Some(true));
     for experiment in run["experiments"].as_array().unwrap() {
         let seen = experiment["observations"].as_array().unwrap();
-        let numbers: Vec<&Value> = seen.iter().filter(|o| o["value"].is_number()).collect();
-        assert!(!numbers.is_empty(), "{}: {}", experiment["request"]["probe"], experiment["plan"]["refused"]);
-        numbers.into_iter().for_each(assert_proven);
+        let measured: Vec<&Value> = seen.iter().filter(|o| shots(o)).collect();
+        assert!(!measured.is_empty(), "{}: {}", experiment["request"]["probe"], experiment["plan"]["refused"]);
+        measured.into_iter().filter(|o| o["value"].is_number()).for_each(assert_proven);
         // The far half of a comparison is of the far node.
         if experiment["request"]["scope"]["mem_node"].as_u64() == Some(1) {
             seen.iter().filter(|o| o["value"].is_number()).for_each(|o| assert!(pages(o).keys().eq(&[1]), "{o}"));
@@ -146,7 +146,14 @@ fn assert_pool(left: &Left) {
         }
     }
     assert_eq!(observations(&run).len(), 8);
-    assert_eq!((left.code("pool"), left.code("over"), left.code("within"), left.code("limited")), (5, 4, 0, 4));
+    assert_eq!((left.code("pool"), left.code("over"), left.code("limited")), (5, 4, 4));
+    // Its one number may be too unsure to be shown on a busy host; its pages were there.
+    let within = left.json("within.json");
+    assert_eq!(within["experiments"][0]["plan"]["refused"].as_array().unwrap().len(), 0);
+    for observation in observations(&within) {
+        assert!(observation["refusal"].is_null() && shots(observation), "{observation}");
+        assert_proven(observation);
+    }
     let said = left.text("over.txt");
     assert!(said.contains("8 are free on node 1") && said.contains("nr_hugepages"), "{said}");
     let said = left.text("limited.txt");

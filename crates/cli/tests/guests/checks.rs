@@ -79,6 +79,11 @@ pub(crate) fn pages(observation: &Value) -> BTreeMap<u64, u64> {
     by_node.iter().map(|(node, pages)| (node.parse().unwrap(), pages.as_u64().unwrap())).collect()
 }
 
+/// Whether shots of it counted, even if what they come to is known too badly to be shown.
+pub(crate) fn shots(observation: &Value) -> bool {
+    observation["samples"].as_array().is_some_and(|samples| !samples.is_empty())
+}
+
 pub(crate) fn label<'a>(observation: &'a Value, key: &str) -> &'a str {
     observation["labels"][key].as_str().unwrap_or_default()
 }
@@ -106,7 +111,6 @@ pub(crate) fn assert_matrix(run: &Value, op: &str, rows: &[&str], columns: &[u64
     assert_eq!(cells.count(), rows.len() * columns.len(), "cells of {op}");
     // Of several threads at once on a busy host, every window may be disturbed; and what an emulator's chase comes to may be known too badly
     // to be shown. Shots that counted there are.
-    let shots = |o: &Value| o["samples"].as_array().is_some_and(|samples| !samples.is_empty());
     let measured = observations(run).into_iter().filter(|o| label(o, "op") == "latency" && shots(o)).count();
     assert!(op != "latency" || measured > 0, "not one shot counted");
 }
