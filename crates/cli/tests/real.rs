@@ -211,3 +211,12 @@ fn a_killed_run_is_recovered_from_its_journal() {
         assert_eq!(user.run(&["show", "last"]).expect(0).err, "");
     }
 }
+
+#[test]
+fn a_process_that_is_started_only_to_end_does_nothing_else() {
+    let user = User::new();
+    let ran = user.run(&["__end-at-once"]).expect(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+    // Only alone: a user's mistake is still told of.
+    user.run(&["__end-at-once", "--quick"]).expect(2);
+}

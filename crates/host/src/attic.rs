@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tiermark_model::PageKind;
 
 use crate::region::Region;
+use crate::sys::Advice;
 
 /// Regions kept, oldest first.
 #[derive(Debug, Default)]
@@ -25,6 +26,10 @@ impl Attic {
 
     /// Takes regions over; the oldest go when there are too many. Reserved huge pages are too scarce to be kept.
     pub(crate) fn keep(&mut self, regions: Vec<Arc<Region>>) {
+        for region in &regions {
+            // A fork copies the tables of all memory: what is kept here would be measured as if it belonged to the step that forks.
+            let _ = region.mapping.advise(Advice::DontFork);
+        }
         self.kept.extend(regions.into_iter().filter(|region| !matches!(region.page, PageKind::Huge(_))));
         while self.bytes() > self.most {
             self.kept.pop_front();
@@ -38,5 +43,37 @@ impl Attic {
 
     fn bytes(&self) -> usize {
         self.kept.iter().map(|region| region.mapping.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Bytes, IdSet, Layout, Machine, MemPolicy, RegionSetup};
+
+    use crate::region::Order;
+
+    #[test]
+    fn what_is_kept_is_no_part_of_children() {
+        let setup = RegionSetup {
+            bytes: Bytes(1 << 20),
+            policy: MemPolicy::Bind,
+            nodes: IdSet::new(),
+            page: PageKind::Base,
+            layout: Layout::Data,
+        };
+        let order = Order { setup: &setup, target: IdSet::new(), streams: 1, note: None };
+        let region = Arc::new(Region::map(&order, &Machine::default()).unwrap());
+        let start = format!("{:x}-", region.mapping.address());
+        let inherited = || {
+            let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let of = maps.split("VmFlags:").zip(maps.split("VmFlags:").skip(1));
+            let flags = of.filter(|(before, _)| before.lines().any(|line| line.starts_with(&start)));
+            !flags.map(|(_, after)| after.lines().next().unwrap_or_default()).any(|flags| flags.contains(" dc"))
+        };
+        assert!(inherited());
+        let mut attic = Attic::new(1 << 30);
+        attic.keep(vec![region]);
+        assert!(!inherited());
     }
 }

@@ -69,6 +69,7 @@ impl LinuxHost {
             kernels: tiermark_kernels::available().map(|spec| spec.kernel_info()).collect(),
             clock: clock_info,
             overheads: overheads::measure(&machine, &clock),
+            primitives: crate::os::present_primitives(&machine),
         };
         let room = Room::new(options.root);
         // An eighth of what is free: never what another program will need next.

@@ -94,6 +94,15 @@ impl Labels {
     /// The state of lines before they were fetched: `clean`, `dirty`.
     pub const STATE: &'static str = "state";
 
+    /// Group of a primitive of the operating system.
+    pub const GROUP: &'static str = "group";
+    /// Resident memory of the process, bytes.
+    pub const RESIDENT: &'static str = "resident";
+    /// Bytes a channel holds.
+    pub const CAPACITY: &'static str = "capacity";
+    /// Bytes each side works on between two operations.
+    pub const WORKING_SET: &'static str = "working set";
+
     /// Pairs of cpus behind a number.
     pub const PAIRS: &'static str = "pairs";
     /// How many there are of which some were measured.

@@ -143,6 +143,7 @@ fn work(steps: &[&Step]) -> String {
             Role::Ping { op } => format!("ping, {op}"),
             Role::Echo { .. } | Role::Keep { .. } => continue,
             Role::Contend => "additions to one word".to_owned(),
+            Role::Os(call) => call.primitive.to_string(),
             Role::Take => "fetching lines".to_owned(),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),

@@ -83,6 +83,26 @@ fn bandwidth_counts_only_windows_in_which_every_thread_runs() {
 }
 
 #[test]
+fn waits_for_the_other_side_are_part_of_a_channels_rate() {
+    // Nine blocks of 64 KiB at 16 GB/s out of what the channel holds, and one that waits for the other side to be woken.
+    let blocks: Vec<f64> = (0..600).map(|i| if i % 10 == 9 { 60_000.0 } else { 4_096.0 }).collect();
+    let roll = Roll { metric: Metric::Bandwidth, threads: vec![Work::Transfers], parts: Vec::new() };
+    let all = 10.0 * 65_536.0 / (9.0 * 4_096.0 + 60_000.0) * 1e9;
+    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &blocks)]), &roll, 0.0);
+    assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
+    assert!((result.value.unwrap() / all - 1.0).abs() < 0.02, "{result:?} {all}");
+    // A time slice that another had is none of it.
+    let mut disturbed = blocks;
+    disturbed[300] = 4_000_000.0;
+    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &disturbed)]), &roll, 0.0);
+    assert!(result.disturbance.clean_windows < result.disturbance.windows);
+    assert!((result.value.unwrap() / all - 1.0).abs() < 0.05, "{result:?} {all}");
+    // What stamps cost is taken out.
+    let stamped = super::analyse(&shot(vec![thread(0.0, 65_536.0, &[4_196.0; 600])]), &roll, 100.0);
+    assert!((stamped.value.unwrap() / 16e9 - 1.0).abs() < 1e-9, "{stamped:?}");
+}
+
+#[test]
 fn a_time_slice_does_not_hide_in_long_blocks() {
     // String instructions run in blocks of 1.5 ms; one slice of 2 ms inside a block is less than three of them.
     let mut blocks = vec![1_500_000.0; 40];

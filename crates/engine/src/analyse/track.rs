@@ -62,10 +62,10 @@ impl<'a> Track<'a> {
 }
 
 /// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for the next one:
-/// that wait is what is measured. Only what is as long as a time slice besides is a gap of theirs.
+/// that wait is what is measured, as it is where the kernel wakes another. Only what is as long as a time slice besides is a gap of theirs.
 fn gap_limit(median_block: f64, work: Work) -> f64 {
     let (times, slice) = (GAP_FACTOR * median_block, median_block + GAP_NS);
-    if work == Work::Turns { times.max(slice) } else { times.min(slice) }
+    if matches!(work, Work::Turns | Work::Calls | Work::Transfers) { times.max(slice) } else { times.min(slice) }
 }
 
 /// How long each block of a thread took, ns.

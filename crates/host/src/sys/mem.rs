@@ -24,6 +24,8 @@ pub(crate) enum Advice {
     NoHugePage,
     /// Keep the same-page merger away from it.
     Unmergeable,
+    /// Leave it out of the memory of children.
+    DontFork,
 }
 
 /// What the memory of a mapping is good for at the moment: who may touch it follows from that.
@@ -107,6 +109,7 @@ impl Mapping {
             Advice::HugePage => libc::MADV_HUGEPAGE,
             Advice::NoHugePage => libc::MADV_NOHUGEPAGE,
             Advice::Unmergeable => libc::MADV_UNMERGEABLE,
+            Advice::DontFork => libc::MADV_DONTFORK,
         };
         // SAFETY: the range is this mapping; none of these advices changes contents.
         check(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) })).map(drop)

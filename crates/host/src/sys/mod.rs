@@ -7,6 +7,7 @@
 mod calls;
 mod ident;
 mod mem;
+pub(crate) mod os;
 mod sched;
 #[cfg(test)]
 mod seccomp;

@@ -1,0 +1,104 @@
+//! Faults that a thread of the process answers: userfaultfd.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use tiermark_model::{MIB, Machine, Refusal};
+
+use super::super::{Body, Order, unavailable};
+use super::touch::{Fault, Ground, Renew, Touches};
+use super::{Made, base_page, memory_refused, words};
+use crate::sys;
+use crate::sys::os::{Area, Shows, Tell, Userfault};
+
+/// Bytes whose pages are brought before they are taken away again.
+const ROUND: usize = 4 * MIB as usize;
+/// A thread that is told nothing for so long gives up.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The thread that answers; it ends when this is dropped.
+struct Answerer {
+    answered: Arc<AtomicU64>,
+    stop: Option<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Answerer {
+    fn new(faults: Userfault, cpu: Option<u32>) -> Result<Self, String> {
+        let (ended, stop) = pipe_with(PipeFlags::CLOEXEC).map_err(words("pipe"))?;
+        let answered = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&answered);
+        let answer = move || {
+            if cpu.is_some_and(|cpu| sys::pin(cpu).is_err()) {
+                return;
+            }
+            // Whatever goes wrong: with its end the file is closed, and who waits in a fault goes on with a page of zeros.
+            while let Ok(Some(address)) = faults.wait(&ended, LIMIT) {
+                counted.fetch_add(1, Relaxed);
+                if faults.fill(address).is_err() {
+                    return;
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("tiermark-faults".into()).stack_size(64 << 10).spawn(answer);
+        let thread = thread.map_err(|error| format!("a thread to answer faults: {error}"))?;
+        Ok(Self { answered, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Answerer {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Faults that are answered, and counted on both sides.
+struct Answered {
+    touches: Box<dyn Body>,
+    answerer: Answerer,
+}
+
+impl Body for Answered {
+    fn major_faults(&self) -> u64 {
+        self.touches.major_faults()
+    }
+
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        let before = self.answerer.answered.load(Relaxed);
+        let idle = self.touches.run(times)?;
+        match self.answerer.answered.load(Relaxed) - before {
+            n if n == times => Ok(idle),
+            n => Err(format!("{times} faults were answered {n} times")),
+        }
+    }
+}
+
+const CURE: &str = "sysctl vm.unprivileged_userfaultfd=1 (or Linux 5.11), and a seccomp profile with userfaultfd";
+
+fn refused(why: &str) -> Refusal {
+    unavailable("userfaultfd", why, CURE)
+}
+
+/// Why faults cannot be answered.
+pub(super) fn no_userfaultfd(_: &Machine) -> Option<Refusal> {
+    Userfault::open().err().map(|error| refused(&error.to_string()))
+}
+
+/// The fault, the message, the answer.
+pub(super) fn round_trip(order: &Order<'_>) -> Made {
+    let mut area = Area::map(Shows::Private, ROUND).map_err(memory_refused(order))?;
+    let _ = area.tell(Tell::BasePages);
+    let faults = Userfault::over(&mut area, base_page()).map_err(|error| refused(&error.to_string()))?;
+    let answerer = Answerer::new(faults, order.call.others.first().copied()).map_err(|why| refused(&why))?;
+    let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(words("madvise")));
+    let ground = Ground { fault: Fault::Either, ..Ground::written(area, base_page()) };
+    let touches = Touches::start(ground, renew, order, CURE)?;
+    Ok(Box::new(Answered { touches, answerer }))
+}

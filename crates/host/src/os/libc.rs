@@ -1,0 +1,175 @@
+//! What the C library adds: its own functions on memory, whichever library this binary uses.
+
+use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
+
+use super::{Body, Order, Primitive, Repeat};
+use crate::sys::os::{library, malloc_free, memcpy, memset};
+
+/// What a body's making returns.
+type Made = Result<Box<dyn Body>, Refusal>;
+
+/// Distance of the places in a page at which source and target begin: loads that follow stores with the same low 12 address bits are
+/// held back.
+const SKEW: usize = 22 * 64;
+/// A line of any cache.
+const LINE: usize = 64;
+/// The page in which addresses may alias.
+const PAGE: usize = 4096;
+
+const fn row(
+    id: &'static str,
+    metric: Metric,
+    text: &'static str,
+    sweeps: fn(&Machine) -> Vec<Sweep>,
+    make: fn(&Order<'_>) -> Made,
+) -> Primitive {
+    Primitive { id, group: OsGroup::Libc, metric, text, sweeps, refuse: |_| None, make }
+}
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[
+    row(
+        "memcpy",
+        Metric::Bandwidth,
+        "the same bytes again and again, from caches as far as they fit, both sides at lines of a cache; each byte counts once. What the C \
+library chooses for this processor and size: streaming stores for large ones, or none",
+        sizes,
+        copying,
+    ),
+    row("memset", Metric::Bandwidth, "the same bytes again and again", sizes, setting),
+    row(
+        "malloc+free",
+        Metric::Latency,
+        "of so many bytes that nobody touches, freed at once: the same block comes back each time. Large ones are mappings of their own \
+in glibc, until the first has been freed (its threshold follows)",
+        |_| vec![Sweep::Bytes(vec![64, 4 * KIB, MIB, 64 * MIB])],
+        allocating,
+    ),
+];
+
+fn sizes(_: &Machine) -> Vec<Sweep> {
+    vec![Sweep::Bytes(vec![4 * KIB, 64, 256 * KIB, 32 * MIB])]
+}
+
+/// The library whose functions these are, as the text of each says.
+pub(super) fn measured_library() -> String {
+    format!(" (here: {})", library())
+}
+
+fn bytes(order: &Order<'_>) -> usize {
+    order.call.bytes.unwrap_or(4 * KIB) as usize
+}
+
+/// Memory of which two parts are taken that begin at lines, and apart by the skew within a page.
+struct Sides {
+    all: Vec<u8>,
+    first: usize,
+    second: usize,
+    bytes: usize,
+}
+
+impl Sides {
+    fn new(bytes: usize) -> Self {
+        // Written, so that every page is there: pages of zeros that are only read would all be one.
+        let all = vec![0x5au8; 2 * bytes + LINE + PAGE + SKEW];
+        let first = all.as_ptr().addr().next_multiple_of(LINE) - all.as_ptr().addr();
+        let end = (first + bytes).next_multiple_of(LINE);
+        let apart = (end - first) % PAGE;
+        let second = end + (PAGE + SKEW - apart) % PAGE;
+        Self { all, first, second, bytes }
+    }
+
+    /// What is copied, and where to.
+    fn both(&mut self) -> (&[u8], &mut [u8]) {
+        let (low, high) = self.all.split_at_mut(self.second);
+        (&low[self.first..self.first + self.bytes], &mut high[..self.bytes])
+    }
+}
+
+fn copying(order: &Order<'_>) -> Made {
+    let mut sides = Sides::new(bytes(order));
+    Ok(Box::new(Repeat(move || {
+        let (from, to) = sides.both();
+        memcpy(to, from);
+        Ok(())
+    })))
+}
+
+fn setting(order: &Order<'_>) -> Made {
+    let mut memory = Sides::new(bytes(order));
+    Ok(Box::new(Repeat(move || {
+        memset(memory.both().1, 0xa5);
+        Ok(())
+    })))
+}
+
+fn allocating(order: &Order<'_>) -> Made {
+    let bytes = bytes(order);
+    let none = move || format!("malloc of {bytes} bytes: no memory");
+    Ok(Box::new(Repeat(move || if malloc_free(bytes) { Ok(()) } else { Err(none()) })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::os::own::{gives_back, in_own_process};
+    use tiermark_model::{CpuModel, OsCall, System};
+
+    #[test]
+    fn sides_begin_at_lines_do_not_overlap_and_do_not_alias() {
+        for bytes in [1, 63, 64, 1_000, 4096, 5_000, 1 << 20] {
+            let mut sides = Sides::new(bytes);
+            let (from, to) = sides.both();
+            let (from, to) = (from.as_ptr_range(), to.as_ptr_range());
+            assert_eq!((from.start.addr() % LINE, to.start.addr() % LINE), (0, 0), "{bytes}");
+            assert!(from.end <= to.start);
+            assert_eq!((to.start.addr() - from.start.addr()) % PAGE, SKEW, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn the_library_copies_and_sets_every_byte_and_no_other() {
+        let mut sides = Sides::new(1_000);
+        let first = sides.first;
+        for (index, byte) in sides.all[first..first + 1_000].iter_mut().enumerate() {
+            *byte = (index % 251) as u8;
+        }
+        let (from, to) = sides.both();
+        memcpy(to, from);
+        assert_eq!(from, to);
+        memset(&mut to[1..999], 7);
+        assert_eq!((to[0], to[999]), (from[0], from[999]));
+        assert!(to[1..999].iter().all(|byte| *byte == 7));
+        assert!(malloc_free(1 << 20));
+        assert!(!malloc_free(usize::MAX / 2), "more than there are addresses");
+    }
+
+    #[test]
+    fn the_library_is_named_with_its_version() {
+        let text = measured_library();
+        if cfg!(target_env = "gnu") {
+            let version = text.trim_end_matches(')').rsplit(' ').next().unwrap_or_default();
+            assert!(text.contains("glibc") && version.starts_with("2."), "{text}");
+        } else {
+            assert!(text.contains("musl"), "{text}");
+        }
+    }
+
+    #[test]
+    fn bodies_run_and_give_their_memory_back() {
+        if !in_own_process("os::libc::tests::bodies_run_and_give_their_memory_back") {
+            return;
+        }
+        let (clock, _) = Clock::choose(&CpuModel::default(), &System::default());
+        for primitive in PRIMITIVES {
+            for bytes in [64, 32 * MIB] {
+                let call = OsCall { bytes: Some(bytes), ..OsCall::new(primitive.id.into()) };
+                let order = Order { call: &call, cpu: 0, clock: &clock };
+                gives_back(primitive.id, || {
+                    (primitive.make)(&order).unwrap().run(3).unwrap();
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+use super::*;
+use crate::os::holdings::{alone, body, leaves_nothing};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{Uid, set_thread_res_uid};
+use tiermark_model::OsCall;
+
+fn call(id: &str) -> OsCall {
+    OsCall { bytes: Some(MIB), ..OsCall::new(id.into()) }
+}
+
+/// The rows that this system can have.
+fn rows() -> impl Iterator<Item = &'static Primitive> {
+    PRIMITIVES.iter().filter(|row| (row.refuse)(&Machine::default()).is_none())
+}
+
+#[test]
+fn every_row_does_its_work() {
+    for row in rows() {
+        let mut body = body(&call(row.id)).unwrap_or_else(|refusal| panic!("{}: {refusal}", row.id));
+        for times in [1, 3] {
+            body.run(times).unwrap_or_else(|why| panic!("{}: {why}", row.id));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left() {
+    if !alone("os::processes::tests::nothing_is_left") {
+        return;
+    }
+    leaves_nothing(|| {
+        rows().for_each(|row| {
+            body(&call(row.id)).unwrap().run(2).unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_child_that_fails_is_no_measurement() {
+    let refusal = children("test", || Child::fork(|| 3)).err().unwrap();
+    assert!(refusal.why.contains("ended with 3"), "{refusal}");
+    let refusal = children("test", || Child::fork(|| 127)).err().unwrap();
+    assert!(refusal.why.contains("/proc"), "{refusal}");
+}
+
+#[test]
+fn a_child_that_hangs_is_killed_and_told_of() {
+    let mut made = 0;
+    let make = move || {
+        made += 1;
+        let hangs = made == 3;
+        Child::fork(move || {
+            if hangs {
+                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
+            }
+            0
+        })
+    };
+    let mut body = Children::new("test", make, Some(Duration::from_millis(50))).unwrap();
+    body.run(1).unwrap();
+    assert!(body.run(1).unwrap_err().contains("killed"));
+    // The others go on.
+    body.run(2).unwrap();
+}
+
+#[test]
+fn only_a_child_of_ours_is_killed() {
+    // The parent, the first process, one that does not exist: none of them is a child.
+    kill(rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get()));
+    kill(0);
+    kill(i32::MAX);
+    let child = Child::fork(|| {
+        let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
+        0
+    });
+    let child = child.unwrap();
+    kill(child.pid().as_raw_nonzero().get());
+    assert!(child.wait().unwrap_err().to_string().contains("killed"));
+}
+
+#[test]
+fn a_full_limit_on_processes_is_a_refusal_with_its_cure() {
+    if !alone("os::processes::tests::a_full_limit_on_processes_is_a_refusal_with_its_cure") {
+        return;
+    }
+    // Another user, whom the limit binds, and a limit that is reached. What the library and the kernel need first is made before.
+    let _ = body(&call("thread create+join")).unwrap();
+    let nobody = Uid::from_raw(65_534);
+    if rustix::process::getuid().is_root() {
+        set_thread_res_uid(nobody, nobody, nobody).unwrap();
+    }
+    setrlimit(Resource::Nproc, Rlimit { current: Some(0), maximum: Some(0) }).unwrap();
+    for row in rows().filter(|row| !row.id.contains("context")) {
+        let refusal = body(&call(row.id)).err().unwrap_or_else(|| panic!("{} was allowed", row.id));
+        assert!(refusal.cure.contains("ulimit -u") && refusal.cure.contains("pids.max"), "{}: {refusal}", row.id);
+    }
+    // Switching contexts needs none.
+    body(&call("own context switch")).unwrap().run(1).unwrap();
+}
+
+#[test]
+fn what_the_kernel_says_chooses_the_cure() {
+    let cure = |error: rustix::io::Errno| no_more("x", &error.into()).cure;
+    assert!(cure(rustix::io::Errno::AGAIN).contains("pids.max"));
+    assert!(cure(rustix::io::Errno::NOMEM).contains("overcommit"));
+    assert!(cure(rustix::io::Errno::NOSYS).contains("seccomp"));
+    assert_eq!(cure(rustix::io::Errno::PERM), cure(rustix::io::Errno::NOSYS));
+}
+
+#[test]
+fn what_is_written_before_a_fork_does_not_count() {
+    let clock = crate::os::holdings::clock();
+    let call = OsCall { bytes: Some(16 * MIB), ..call("fork+exit written") };
+    let mut body = body(&call).unwrap();
+    let start = clock.now();
+    let idle = body.run(2).unwrap();
+    let whole = clock.now() - start;
+    // 8,192 faults that break the sharing, and the forks beside them.
+    assert!(idle > clock.ticks(100_000.0) && idle < whole, "{idle} of {whole}");
+}

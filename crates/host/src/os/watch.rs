@@ -1,0 +1,121 @@
+//! A watch over a child that the caller waits for: where nothing moves for long, the child is killed, and the caller's wait ends with it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+/// How long nothing may move: far beyond any operation, far below a user's patience.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A thread that looks from time to time whether its caller gets on.
+#[derive(Debug)]
+pub(super) struct Watch {
+    moved: Arc<AtomicU64>,
+    done: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Watches over a child that has not been waited for yet. It is killed by a file that stands for it, so that no other process ever is.
+    ///
+    /// # Errors
+    /// In words, when the kernel has no such files (before Linux 5.3), or no thread can be started.
+    pub(super) fn over(child: Pid) -> Result<Self, String> {
+        Self::over_for(child, LIMIT)
+    }
+
+    fn over_for(child: Pid, limit: Duration) -> Result<Self, String> {
+        let child =
+            rustix::process::pidfd_open(child, PidfdFlags::empty()).map_err(|error| format!("pidfd_open: {error}"))?;
+        let kill = move || {
+            let _ = rustix::process::pidfd_send_signal(&child, Signal::KILL);
+        };
+        Self::start(limit, |_| true, kill).map_err(|error| format!("a thread to watch a child: {error}"))
+    }
+
+    /// Watches over waits that are told of by [`Watch::waits`]: `end` has to end one that takes too long.
+    ///
+    /// # Errors
+    /// Those of starting a thread.
+    pub(super) fn over_waits(limit: Option<Duration>, end: impl Fn() + Send + 'static) -> io::Result<Self> {
+        Self::start(limit.unwrap_or(LIMIT), |moved| moved % 2 == 1, end)
+    }
+
+    fn start(limit: Duration, waits: fn(u64) -> bool, end: impl Fn() + Send + 'static) -> io::Result<Self> {
+        let moved = Arc::new(AtomicU64::new(0));
+        let (done, news) = channel::<()>();
+        let seen = Arc::clone(&moved);
+        let look = move || {
+            let mut last = seen.load(Relaxed);
+            while news.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                let now = seen.load(Relaxed);
+                if now == last && waits(now) {
+                    end();
+                }
+                last = now;
+            }
+        };
+        let thread = std::thread::Builder::new().name("tiermark-watch".into()).stack_size(64 << 10).spawn(look)?;
+        Ok(Self { moved, done: Some(done), thread: Some(thread) })
+    }
+
+    /// Something got on.
+    pub(super) fn moved(&self) {
+        self.moved.fetch_add(1, Relaxed);
+    }
+
+    /// Does something that waits.
+    pub(super) fn waits<R>(&self, wait: impl FnOnce() -> R) -> R {
+        self.moved();
+        let result = wait();
+        self.moved();
+        result
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.done.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::os::Child;
+
+    #[test]
+    fn a_child_that_hangs_is_killed_by_its_own_number() {
+        let mut child = Child::fork(|| {
+            loop {
+                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 });
+            }
+        })
+        .unwrap();
+        let watch = Watch::over_for(child.pid(), Duration::from_millis(20)).unwrap();
+        assert!(child.ended_within(Duration::from_secs(20)), "it was not killed");
+        drop(watch);
+    }
+
+    #[test]
+    fn a_child_that_gets_on_is_left_alone() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        let child = Child::fork(|| i32::from(rustix::io::read(&read, &mut [0u8; 1]) != Ok(1))).unwrap();
+        let watch = Watch::over_for(child.pid(), Duration::from_millis(200)).unwrap();
+        for _ in 0..10 {
+            watch.moved();
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        rustix::io::write(&write, &[1]).unwrap();
+        drop(watch);
+        assert_eq!(child.wait().unwrap(), 0);
+    }
+}

@@ -1,0 +1,61 @@
+//! The C library's own functions on memory, called where they are: never inlined, never replaced by the compiler.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+
+type Copy = unsafe extern "C" fn(*mut c_void, *const c_void, usize) -> *mut c_void;
+type Set = unsafe extern "C" fn(*mut c_void, i32, usize) -> *mut c_void;
+type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
+type Free = unsafe extern "C" fn(*mut c_void);
+
+/// memcpy.
+#[inline]
+pub(crate) fn memcpy(to: &mut [u8], from: &[u8]) {
+    assert!(to.len() == from.len(), "memcpy of {} bytes to {}", from.len(), to.len());
+    let copy: Copy = black_box(libc::memcpy);
+    // SAFETY: both have that length, and a mutable slice overlaps no other.
+    unsafe { copy(to.as_mut_ptr().cast(), from.as_ptr().cast(), to.len()) };
+}
+
+/// memset.
+#[inline]
+pub(crate) fn memset(to: &mut [u8], byte: u8) {
+    let set: Set = black_box(libc::memset);
+    // SAFETY: it has that length.
+    unsafe { set(to.as_mut_ptr().cast(), byte.into(), to.len()) };
+}
+
+/// malloc, and free at once. Whether there was memory.
+#[inline]
+pub(crate) fn malloc_free(bytes: usize) -> bool {
+    let (malloc, free): (Malloc, Free) = (black_box(libc::malloc), black_box(libc::free));
+    // SAFETY: takes a number only.
+    let got = black_box(unsafe { malloc(bytes) });
+    // SAFETY: what malloc gave, once; free takes null as well.
+    unsafe { free(got) };
+    !got.is_null()
+}
+
+/// The C library's name and version.
+#[cfg(target_env = "gnu")]
+pub(crate) fn library() -> String {
+    // SAFETY: returns a constant text with a zero at its end.
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+    format!("glibc {}", version.to_string_lossy())
+}
+
+/// The C library's name; it cannot be asked for its version.
+#[cfg(target_env = "musl")]
+pub(crate) fn library() -> String {
+    if cfg!(target_feature = "crt-static") {
+        "musl, which is linked into this binary: the system's own C library is another".to_owned()
+    } else {
+        "musl".to_owned()
+    }
+}
+
+/// A C library that is not known.
+#[cfg(not(any(target_env = "gnu", target_env = "musl")))]
+pub(crate) fn library() -> String {
+    "a C library that does not give its name".to_owned()
+}

@@ -1,0 +1,182 @@
+//! `os`: what the operating system adds: calls, processes, switches, channels, faults and mappings.
+
+mod knee;
+mod points;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
+    PrimitiveInfo, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+};
+
+use crate::ladder::derived;
+use crate::steps::{check_node, max_seconds, once, scope_cpus};
+use crate::tiers::{memory_cap, quiet_cpu};
+use points::Point;
+
+/// A region for calls that need no memory: a page.
+const NO_MEMORY: u64 = 4096;
+/// Wanted half-width of the interval: the kernel's paths vary more than memory does.
+const PRECISION: f64 = 0.03;
+/// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
+const COARSE: f64 = 0.05;
+
+/// What can be asked of the os probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OsParams {
+    /// Groups (`syscalls`) and primitives (`getppid`); none means all.
+    pub only: Vec<String>,
+}
+
+/// The probe.
+pub struct Os;
+
+static ABOUT: About = About {
+    id: "os",
+    method: 1,
+    summary: "operating-system primitives: system calls, processes, switches, pipes and sockets, faults and mappings",
+    text: "One thread asks the kernel for the same thing again and again, in blocks between two clock stamps, judged like every other \
+number; partners are threads or processes of its own on the cpu named. What has to be made ready between two operations is taken out of \
+the time. Operations of a latency are the median block's; bandwidths count useful bytes once, when they have arrived. Each primitive says \
+how it is done: `tiermark list primitives`.",
+    not: "A median of blocks leaves out rare slow operations; the tail shows them. In a guest the hypervisor has its part in faults, \
+timers and wake-ups. The mitigations that the system has on are part of every entry to the kernel, and are in the document.",
+    citations: &["McVoy & Staelin 1996, lmbench: Portable Tools for Performance Analysis, USENIX ATC (the questions)"],
+};
+
+impl Probe for Os {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan::default();
+        for info in planner.chosen()? {
+            match &info.refusal {
+                Some(refusal) => plan.refused.push(refusal.clone()),
+                None => planner.fill(info, &mut plan),
+            }
+        }
+        once(&mut plan.steps);
+        let effort = match request.effort {
+            Effort::Quick => 20.0,
+            Effort::Standard => 60.0,
+            Effort::Full => 300.0,
+        };
+        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        if plan.steps.is_empty() {
+            let none = || Refusal::new("os", "nothing is left to measure", "ask for more with --only");
+            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+        }
+        Ok(plan)
+    }
+
+    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let numbers = observations.iter().map(|observation| {
+            let metric = match observation.metric {
+                Metric::Latency => "os.latency",
+                Metric::Bandwidth => "os.bandwidth",
+            };
+            let labels = observation.labels.clone();
+            let mut found = derived(observation, metric, labels, 0.0, observation.unit);
+            (found.value, found.interval) = (observation.value, observation.interval);
+            found
+        });
+        numbers.chain(knee::knees(observations)).collect()
+    }
+}
+
+/// Makes the steps of a request.
+struct Planner<'a> {
+    request: &'a Request,
+    params: OsParams,
+    lab: Lab<'a>,
+    cpus: IdSet,
+    cpu: u32,
+}
+
+impl<'a> Planner<'a> {
+    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params: OsParams = if request.params.is_null() {
+            OsParams::default()
+        } else {
+            let wrong = |e: serde_json::Error| Refusal::new("the os request", e.to_string(), "see `tiermark help os`");
+            serde_json::from_value(request.params.clone()).map_err(wrong)?
+        };
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &cpus)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        Ok(Self { request, params, lab, cpus, cpu })
+    }
+
+    /// The primitives asked for.
+    fn chosen(&self) -> Result<Vec<&'a PrimitiveInfo>, Refusal> {
+        let known = &self.lab.bench.primitives;
+        let is = |info: &PrimitiveInfo, name: &str| info.id.0 == name || info.group.name() == name;
+        if let Some(wrong) = self.params.only.iter().find(|name| !known.iter().any(|info| is(info, name))) {
+            let groups: Vec<&str> = OsGroup::ALL.iter().map(|g| g.name()).collect();
+            let cure = format!("name a group ({}) or a primitive (`tiermark list primitives`)", groups.join(", "));
+            return Err(Refusal::new(format!("--only {wrong}"), "there is no group or primitive of that name", cure));
+        }
+        let only = &self.params.only;
+        let mut chosen: Vec<&PrimitiveInfo> =
+            known.iter().filter(|info| only.is_empty() || only.iter().any(|name| is(info, name))).collect();
+        chosen.sort_by_key(|info| info.group);
+        Ok(chosen)
+    }
+
+    fn fill(&self, info: &PrimitiveInfo, plan: &mut Plan) {
+        let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
+        let mut left_out = false;
+        for point in points::of(info, self.lab.machine, &self.cpus, self.cpu, self.request.effort) {
+            // A child that writes all its memory takes it twice.
+            if 2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0)) > cap {
+                left_out = true;
+                continue;
+            }
+            plan.steps.push(self.step(info, point));
+        }
+        if left_out {
+            plan.rules.push(format!(
+                "{}: points whose memory, twice, is above {} ({why}) are left out",
+                info.id,
+                Bytes(cap)
+            ));
+        }
+    }
+
+    fn step(&self, info: &PrimitiveInfo, point: Point) -> Step {
+        let page = point.page.or(self.request.scope.page).unwrap_or(PageKind::Base);
+        let mut labels = point.labels(info);
+        if let Some(cpu) = point.call.others.first() {
+            labels = labels.text(Labels::TO, cpu);
+        }
+        labels = labels.text(Labels::PURPOSE, "os").text(Labels::CPUS, self.cpu);
+        let region = RegionSetup {
+            bytes: Bytes(point.resident.unwrap_or(NO_MEMORY)),
+            policy: MemPolicy::Bind,
+            nodes: self.request.scope.mem_node.into_iter().collect(),
+            page: if point.resident.is_some() { page } else { PageKind::Base },
+            layout: Layout::Data,
+        };
+        let id = point.id(info);
+        let thread = ThreadSetup::new(self.cpu, Role::Os(point.call), 0);
+        let setup = Setup { regions: vec![region], threads: vec![thread], seed: self.request.seed };
+        Step { id, labels, phase: point.phase, metric: info.metric, setup, stop: self.stop(info) }
+    }
+
+    fn stop(&self, info: &PrimitiveInfo) -> StopRule {
+        let (shots, max_allocations, shot_seconds) = match self.request.effort {
+            Effort::Quick => (2, 4, 0.004),
+            Effort::Standard => (2, 6, 0.008),
+            Effort::Full => (4, 10, 0.020),
+        };
+        let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
+        let precision = self.request.precision.unwrap_or(usual);
+        StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }
+    }
+}

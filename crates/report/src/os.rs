@@ -1,0 +1,166 @@
+//! What the operating system adds: a table of plain numbers for each group, and one for each primitive that is measured over something.
+
+use tiermark_model::{Bytes, Finding, Interval, Label, Labels, OsGroup, Unit};
+
+use crate::ladder::Shown;
+use crate::number::{graded, unit_name, with_interval};
+use crate::reasons::Reasons;
+use crate::shapes::Pivot;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// Where the curve of a channel bends: told in words.
+const KNEE: &str = "os.knee";
+
+/// Whether a finding of this name is a number of this view.
+fn is_number(metric: &str) -> bool {
+    metric.starts_with("os.")
+}
+
+/// The view; empty where nothing of it was found.
+pub(crate) fn os(shown: &mut Shown<'_>, style: &Style) -> String {
+    let findings = shown.take_all(|f| is_number(&f.metric));
+    OsGroup::ALL.into_iter().map(|group| of_group(group, &findings, style)).collect()
+}
+
+/// What a group is called in a heading.
+fn title(group: OsGroup) -> &'static str {
+    match group {
+        OsGroup::Syscalls => "System calls",
+        OsGroup::Processes => "Processes and threads",
+        OsGroup::Switches => "Context switches and wake-ups",
+        OsGroup::Channels => "Pipes and local channels",
+        OsGroup::Faults => "Page faults and mappings",
+        OsGroup::Numa => "Moving memory between nodes",
+        OsGroup::Libc => "The C library",
+    }
+}
+
+fn of_group(group: OsGroup, findings: &[&Finding], style: &Style) -> String {
+    let findings: Vec<&Finding> =
+        findings.iter().copied().filter(|f| f.labels.is(Labels::GROUP, group.name())).collect();
+    if findings.is_empty() {
+        return String::new();
+    }
+    let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
+    let mut names: Vec<&str> = Vec::new();
+    for name in findings.iter().filter_map(|f| f.labels.get(Labels::OP)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let of =
+        |name: &str| -> Vec<&Finding> { findings.iter().copied().filter(|f| f.labels.is(Labels::OP, name)).collect() };
+    let (single, several): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| of(name).len() == 1);
+    let mut out = heading(title(group), style);
+    let mut table = Table::new().column("operation", Align::Left).column("each ", Align::Right);
+    for finding in single.iter().flat_map(|name| of(name)) {
+        let name = finding.labels.get(Labels::OP).unwrap_or_default();
+        let words: Vec<String> =
+            [name.to_owned(), row(finding), column(finding)].into_iter().filter(|w| !w.is_empty()).collect();
+        table.row(vec![Cell::new(words.join(", ")), cell(finding, style)]);
+    }
+    if !table.is_empty() {
+        out.push_str(&table.render(style));
+    }
+    for name in several {
+        let pivot = Pivot::new(&of(name), &row, &column);
+        out.push_str(&pivot.table(name, &|finding| cell(finding, style)).render(style));
+    }
+    let mut reasons = Reasons::default();
+    for finding in &findings {
+        let words = [finding.labels.get(Labels::OP).unwrap_or_default().to_owned(), row(finding), column(finding)];
+        let words: Vec<String> = words.into_iter().filter(|w| !w.is_empty()).collect();
+        reasons.add(&words.join(" "), &finding.verdict);
+    }
+    out + &reasons.render(style) + &knees.iter().filter_map(|found| knee(found, style)).collect::<String>()
+}
+
+/// Where a channel's curve bends, in words.
+fn knee(finding: &Finding, style: &Style) -> Option<String> {
+    let words = [finding.labels.get(Labels::OP).unwrap_or_default().to_owned(), row(finding), column(finding)];
+    let words: Vec<String> = words.into_iter().filter(|w| !w.is_empty()).collect();
+    let at = finding.value.map_or_else(String::new, |bytes| format!("knee at {}: ", Bytes(bytes as u64)));
+    let text = format!("{}: {at}{}", words.join(", "), finding.note.as_ref()?);
+    Some(hanging("  ", &text, Ink::Plain, style))
+}
+
+/// A time with its own unit, since one table reaches from ns to ms; a rate in the style's.
+fn cell(finding: &Finding, style: &Style) -> Cell {
+    let text = finding.value.map(|value| match finding.unit {
+        Unit::Ns => {
+            let (scale, unit) = match value {
+                v if v < 1e3 => (1.0, "ns"),
+                v if v < 1e6 => (1e3, style.glyph("µs", "us")),
+                v if v < 1e9 => (1e6, "ms"),
+                _ => (1e9, "s"),
+            };
+            let interval = finding.interval.map(|i| Interval { low: i.low / scale, high: i.high / scale, ..i });
+            format!("{} {unit}", with_interval(value / scale, interval, Unit::Ns, style))
+        }
+        unit => format!("{} {}", with_interval(value, finding.interval, unit, style), unit_name(unit, style)),
+    });
+    graded(text, &finding.verdict, style)
+}
+
+/// The numbers that tell a point from others.
+fn row(finding: &Finding) -> String {
+    let bytes = |key: &str, before: &str| {
+        let text = finding.labels.number(key).map(|n| format!("{before}{}", Bytes(n)))?;
+        Some(text)
+    };
+    let words = [
+        bytes(Labels::SIZE, ""),
+        bytes(Labels::RESIDENT, ""),
+        bytes(Labels::CAPACITY, "holding "),
+        bytes(Labels::WORKING_SET, "on "),
+        finding.labels.number(Labels::THREADS).map(|n| format!("{n} other threads")),
+    ];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The words that tell it.
+fn column(finding: &Finding) -> String {
+    let word = |key: &str| match finding.labels.0.get(key) {
+        Some(Label::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let nodes =
+        word(Labels::FROM).zip(finding.labels.number(Labels::NODE)).map(|(from, to)| format!("node {from} to {to}"));
+    [word(Labels::RELATION), word(Labels::PAGE), nodes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::Verdict;
+
+    #[test]
+    fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
+        let labels = Labels::new().text(Labels::OP, "pipe").text(Labels::GROUP, OsGroup::Channels);
+        let finding = |metric: &str, labels: Labels, value, unit, note: Option<&str>| Finding {
+            metric: metric.to_owned(),
+            labels,
+            value,
+            unit,
+            interval: None,
+            samples: 6,
+            verdict: Verdict::trusted(),
+            evidence: Vec::new(),
+            note: note.map(str::to_owned),
+        };
+        let rate = |size: u64, rate: f64| {
+            finding("os.bandwidth", labels.clone().whole(Labels::SIZE, size), Some(rate), Unit::BytesPerSecond, None)
+        };
+        let found =
+            finding("os.knee", labels.clone(), Some(65_536.0), Unit::Bytes, Some("blocks of 64 KiB reach 4 GB/s"));
+        let all = [rate(4096, 1e9), rate(65_536, 4e9), found.clone()];
+        let shown = of_group(OsGroup::Channels, &all.iter().collect::<Vec<_>>(), &Style::default());
+        assert!(shown.contains("pipe: knee at 64 KiB: blocks of 64 KiB reach 4 GB/s"), "{shown}");
+        // Two sizes and the knee: had it been a cell, there would be a third row.
+        assert_eq!(shown.matches("64 KiB").count(), 3, "{shown}");
+        let none = Finding { value: None, note: Some("no knee".to_owned()), ..found };
+        assert!(of_group(OsGroup::Channels, &[&none], &Style::default()).contains("pipe: no knee"));
+    }
+}
