@@ -85,8 +85,28 @@ impl Probe for Os {
             (found.value, found.interval) = (observation.value, observation.interval);
             found
         });
-        numbers.chain(knee::knees(observations)).collect()
+        numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
     }
+}
+
+/// How single operations are distributed, where a block is one of them: children and sleeps.
+fn tails(observations: &[Observation]) -> Vec<Finding> {
+    let single = |o: &&Observation| o.tail.as_ref().is_some_and(|tail| tail.block_accesses == 1);
+    let groups = [OsGroup::Processes, OsGroup::Switches];
+    let waits = |o: &&Observation| groups.iter().any(|group| o.labels.is(Labels::GROUP, group.name()));
+    let of = |observation: &Observation| {
+        let tail = observation.tail.iter();
+        let quantiles = tail.flat_map(|tail| tail.quantiles.iter().map(|(name, value)| (tail.blocks, name, *value)));
+        let found = quantiles.map(|(blocks, name, value)| {
+            let labels = observation.labels.clone().text(Labels::STATISTIC, name);
+            let mut found = derived(observation, "os.tail", labels, value, observation.unit);
+            found.samples = blocks;
+            found.note = Some("single operations, disturbed ones included".to_owned());
+            found
+        });
+        found.collect::<Vec<_>>()
+    };
+    observations.iter().filter(waits).filter(single).flat_map(of).collect()
 }
 
 /// Makes the steps of a request.
