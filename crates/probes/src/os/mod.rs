@@ -200,3 +200,26 @@ impl<'a> Planner<'a> {
         StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::knee::tests::seen;
+    use tiermark_model::Tail;
+
+    #[test]
+    fn only_single_operations_have_a_distribution() {
+        let sleep = |block_accesses| {
+            let labels = Labels::new().text(Labels::OP, "sleep 1ms").text(Labels::GROUP, OsGroup::Switches);
+            let quantiles = [("p50".to_owned(), 70e3), ("max".to_owned(), 5e6)].into();
+            Observation { labels, tail: Some(Tail { block_accesses, blocks: 40, quantiles }), ..seen() }
+        };
+        let found = tails(&[sleep(1), sleep(2), Observation { tail: None, ..sleep(1) }]);
+        let told: Vec<_> =
+            found.iter().map(|f| (f.labels.get(Labels::STATISTIC).unwrap(), f.value.unwrap(), f.samples)).collect();
+        assert_eq!(told, [("max", 5e6, 40), ("p50", 70e3, 40)]);
+        // Blocks of calls are means.
+        let call = Observation { labels: Labels::new().text(Labels::GROUP, OsGroup::Syscalls), ..sleep(1) };
+        assert!(tails(&[call]).is_empty());
+    }
+}
