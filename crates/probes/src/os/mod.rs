@@ -63,7 +63,8 @@ impl Probe for Os {
         once(&mut plan.steps);
         let effort = match request.effort {
             Effort::Quick => 20.0,
-            Effort::Standard => 60.0,
+            // A minute with what comes before and after.
+            Effort::Standard => 55.0,
             Effort::Full => 300.0,
         };
         plan.max_seconds = max_seconds(request, effort, &plan.steps);
