@@ -1,6 +1,7 @@
 //! Moving memory between nodes. Each body asks the kernel where every page is before and after, and fails where one did not go.
 
 use std::fmt::Display;
+use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,7 +10,7 @@ use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use tiermark_model::{MIB, Machine, Metric, NodeId, OsGroup, Refusal, Sweep};
 
-use super::{Body, Order, Primitive, unavailable};
+use super::{Body, Order, Primitive, no_more, unavailable};
 use crate::clock::Clock;
 use crate::sys::os::{Area, Child, Shows, Tell, migrate_pages, move_pages};
 use crate::sys::page_bytes;
@@ -230,7 +231,8 @@ impl Mover for Migrated {
 
 fn of_child(order: &Order<'_>) -> Made {
     let (mut area, from, to) = bound(order)?;
-    let (ready, tell) = pipe_with(PipeFlags::CLOEXEC).map_err(refused(order))?;
+    let no_child = |error: &io::Error| no_more("a child whose memory moves", error);
+    let (ready, tell) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_child(&error.into()))?;
     let child = Child::fork(|| {
         fill(&mut area);
         let _ = rustix::io::write(&tell, &[1]);
@@ -238,7 +240,7 @@ fn of_child(order: &Order<'_>) -> Made {
             let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 60, tv_nsec: 0 });
         }
     });
-    let child = child.map_err(refused(order))?;
+    let child = child.map_err(|error| no_child(&error))?;
     drop(tell);
     wait(&ready).map_err(refused(order))?;
     let pages = Pages::of(&area, Some(child.pid()));
@@ -247,7 +249,7 @@ fn of_child(order: &Order<'_>) -> Made {
 
 /// Waits until the child has written its memory.
 fn wait(ready: &OwnedFd) -> Result<(), String> {
-    match poll(&mut [PollFd::new(ready, PollFlags::IN)], Some(&LIMIT)) {
+    match rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(ready, PollFlags::IN)], Some(&LIMIT))) {
         Ok(0) => return Err("the child has not written its memory in 20 s".to_owned()),
         Ok(_) => {}
         Err(error) => return Err(format!("poll: {error}")),

@@ -9,7 +9,7 @@ use tiermark_model::{KIB, MIB, Refusal};
 
 use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message};
 use super::partner::Partner;
-use crate::os::{Body, Order, unavailable};
+use crate::os::{Body, Order, refused_by, unavailable};
 use crate::sys::os::{Buffer, read_process};
 
 /// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would show.
@@ -110,7 +110,7 @@ pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Made {
         }
     })?;
     let (inlet, mut outlet) = (near.inlet, near.outlet);
-    outlet.fill(THERE).map_err(|e| unavailable("a message", &e.to_string(), "allow more memory"))?;
+    outlet.fill(THERE).map_err(|e| refused_by("a message", &e.into(), "allow more memory"))?;
     tried(PingPong { inlet, outlet, partner }, kind)
 }
 
@@ -137,7 +137,7 @@ pub(super) fn fetch(order: &Order<'_>) -> Made {
 
 fn buffer(bytes: u64) -> Result<Buffer, Refusal> {
     Buffer::map(bytes as usize)
-        .map_err(|e| unavailable("memory for a message", &e.to_string(), "allow more (ulimit -v)"))
+        .map_err(|e| refused_by("memory for a message", &e.into(), "allow more (ulimit -v)"))
 }
 
 /// Receives so many bytes, in as many pieces as they come.

@@ -8,6 +8,7 @@ use std::ptr;
 use rustix::fs::MemfdFlags;
 
 use super::Child;
+use super::child::keep_ended_children;
 
 /// The child's own program: the same file, also where its name has gone.
 const SELF: &CStr = c"/proc/self/exe";
@@ -53,6 +54,7 @@ impl Program {
     /// # Errors
     /// Those of `posix_spawn`, and of `execve` in the child.
     pub(crate) fn spawn(&self) -> io::Result<Child> {
+        keep_ended_children();
         let arguments = self.arguments();
         let environment: [*const c_char; 1] = [ptr::null()];
         let mut pid = 0;
