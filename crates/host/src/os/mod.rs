@@ -175,7 +175,7 @@ impl OsWork {
         let bytes = (primitive.metric == Metric::Bandwidth).then(|| bytes.unwrap_or(1));
         let times = body.least().clamp(1, TIMES_MOST);
         let mut work = Self { body, times, bytes, block_ns: 0.0 };
-        work.calibrate(order.clock).map_err(|why| failed(primitive.id, why))?;
+        work.calibrate(order.clock).map_err(|why| failed(primitive.id, &why))?;
         Ok(work)
     }
 
@@ -250,9 +250,19 @@ const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: tr
 
 /// The refusal of what the kernel refused, with a cure by what it said; the usual one where that says nothing.
 fn refused_by(what: &str, error: &io::Error, usual: &str) -> Refusal {
-    let code = error.raw_os_error();
+    unavailable(what, &error.to_string(), cure_of(error.raw_os_error(), usual))
+}
+
+/// The same in words, which end with the error's number as the standard library writes it.
+fn refused_in_words(what: &str, why: &str, usual: &str) -> Refusal {
+    let number = why.rsplit_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
+    unavailable(what, why, cure_of(number, usual))
+}
+
+/// What helps against an error, where it says enough by itself.
+fn cure_of(code: Option<i32>, usual: &str) -> &str {
     let is = |errors: &[Errno]| errors.iter().any(|known| code == Some(known.raw_os_error()));
-    let cure = if is(&[Errno::AGAIN]) {
+    if is(&[Errno::AGAIN]) {
         "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
 docker run --pids-limit)"
     } else if is(&[Errno::NOMEM, Errno::NOSPC]) {
@@ -263,8 +273,7 @@ docker run --pids-limit)"
         FILTERED
     } else {
         usual
-    };
-    unavailable(what, &error.to_string(), cure)
+    }
 }
 
 /// The refusal of what needs processes or threads and does not get them.
@@ -281,7 +290,7 @@ forbids, memory"
 }
 
 /// The refusal of a primitive whose first operations failed.
-fn failed(id: &str, why: String) -> Refusal {
-    let cure = "a seccomp filter or a limit of the control group may forbid it: try outside of the container";
-    Refusal::new(id.to_owned(), why, cure)
+fn failed(id: &str, why: &str) -> Refusal {
+    let usual = "a seccomp filter or a limit of the control group may forbid it: try outside of the container";
+    refused_in_words(id, why, usual)
 }

@@ -154,8 +154,7 @@ fn what_a_filter_forbids_is_refused_and_the_rest_is_measured() {
         }
     }
     refused.retain(|id| !lacking.contains(id));
-    let mut wanted =
-        vec!["clone3", "io_uring nop", "process_vm_readv", "process_vm_readv of a byte", "userfaultfd"];
+    let mut wanted = vec!["clone3", "io_uring nop", "process_vm_readv", "process_vm_readv of a byte", "userfaultfd"];
     wanted.retain(|id| !lacking.iter().any(|lacks| lacks == id));
     refused.sort();
     assert_eq!(refused, wanted);
@@ -197,7 +196,7 @@ fn each_refusal_of_a_forbidden_call_says_what_forbids_it() {
                     refuse(&[number]).unwrap();
                     let made = body(&call).and_then(|mut body| {
                         let least = body.least();
-                        body.run(least).map_err(|why| super::failed(&info.id.0, why))
+                        body.run(least).map_err(|why| super::failed(&info.id.0, &why))
                     });
                     made.err()
                 };

@@ -7,8 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::pipe::{PipeFlags, SpliceFlags};
 use tiermark_model::{Bytes, KIB, Refusal};
 
@@ -160,9 +161,13 @@ fn loopback() -> std::io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind(&anywhere[..])?;
     let near = TcpStream::connect_timeout(&listener.local_addr()?, LIMIT)?;
     let own = near.local_addr()?;
-    // Our own connection is in the queue already; whoever else came is sent away, and not waited for.
+    // Our own connection is in the queue, or will be as soon as its last packet is dealt with; whoever else came is sent away.
     listener.set_nonblocking(true)?;
+    let soon = Timespec { tv_sec: LIMIT.as_secs().cast_signed(), tv_nsec: 0 };
     loop {
+        if retry_on_intr(|| poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&soon)))? == 0 {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
         let (far, from) = listener.accept()?;
         if from == own {
             far.set_nonblocking(false)?;

@@ -199,7 +199,12 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Made {
     });
     // Of a huge page only the base page that is written is copied, the others stay the child's as well.
     let ground = Ground { brings: 1, fault: Fault::Minor, ..Ground::written(area, stride) };
-    let cure = "allow more processes (ulimit -u, pids.max of the control group), and fork in the seccomp profile";
+    let cure = match page {
+        PageKind::Base => {
+            "allow more processes (ulimit -u, pids.max of the control group), and fork in the seccomp profile"
+        }
+        _ => HUGE_CURE,
+    };
     Touches::start(ground, renew, order, cure)
 }
 

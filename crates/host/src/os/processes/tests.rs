@@ -80,6 +80,12 @@ fn what_the_kernel_says_chooses_the_cure() {
     assert!(cure(rustix::io::Errno::NOMEM).contains("overcommit"));
     assert!(cure(rustix::io::Errno::NOSYS).contains("seccomp"));
     assert_eq!(cure(rustix::io::Errno::PERM), cure(rustix::io::Errno::NOSYS));
+    // The same where it has become words on the way.
+    let words = |error: rustix::io::Errno| crate::os::failed("x", &format!("x: {}", io::Error::from(error))).cure;
+    for error in [rustix::io::Errno::AGAIN, rustix::io::Errno::NOMEM, rustix::io::Errno::MFILE] {
+        assert_eq!(words(error), cure(error));
+    }
+    assert!(crate::os::failed("x", "it came to nothing").cure.contains("container"));
 }
 
 #[test]
