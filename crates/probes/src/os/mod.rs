@@ -17,6 +17,8 @@ use points::Point;
 
 /// A region for calls that need no memory: a page.
 const NO_MEMORY: u64 = 4096;
+/// What a step of page faults touches at a time, at most, whatever its point says (32 MiB of huge pages), and the pages of the process.
+const FAULTS_MEMORY: u64 = 40 << 20;
 /// Wanted half-width of the interval: the kernel's paths vary more than memory does.
 const PRECISION: f64 = 0.03;
 /// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
@@ -152,16 +154,24 @@ impl<'a> Planner<'a> {
 
     fn fill(&self, info: &PrimitiveInfo, plan: &mut Plan) {
         let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
-        let mut left_out = false;
+        let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
+        let (before, mut left_out) = (plan.steps.len(), false);
         for point in points::of(info, self.lab.machine, &self.cpus, self.cpu, self.request.effort) {
             // A child that writes all its memory takes it twice.
-            if 2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0)) > cap {
+            if (2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0))).max(beside) > cap {
                 left_out = true;
                 continue;
             }
             plan.steps.push(self.step(info, point));
         }
-        if left_out {
+        if left_out && plan.steps.len() == before {
+            let why = format!("it takes more memory than {} ({why})", Bytes(cap));
+            plan.refused.push(Refusal::new(
+                info.id.0.clone(),
+                why,
+                "allow more: --max-mem, memory.max of the control group",
+            ));
+        } else if left_out {
             plan.rules.push(format!(
                 "{}: points whose memory, twice, is above {} ({why}) are left out",
                 info.id,

@@ -254,6 +254,18 @@ fn populated_pages_are_counted_one_by_one() {
     });
 }
 
+#[test]
+fn zeroing_counts_the_pages_that_are_zeroed() {
+    let huge = machine().system.thp_bytes.filter(|_| no_thp(&machine()).is_none());
+    let Some(huge) = huge else { return };
+    // A page and a half are asked for: two are zeroed.
+    let call = OsCall { bytes: Some(huge + huge / 2), ..OsCall::new("zeroing".into()) };
+    with_order(&call, |order| {
+        let work = OsWork::new(order).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(work.per_block() % (2 * huge) as f64, 0.0, "{}", work.per_block());
+    });
+}
+
 /// Times that a cpu was interrupted to forget translations; none where that is done otherwise.
 fn shot_down(cpu: u32) -> Option<u64> {
     let flags = std::fs::read_to_string("/proc/cpuinfo").ok()?;
