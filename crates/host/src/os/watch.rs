@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::sys::os::own_files;
+
 /// How long nothing may move: far beyond any operation, far below a user's patience.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -30,12 +32,14 @@ impl Watch {
     }
 
     fn over_for(child: Pid, limit: Duration) -> Result<Self, String> {
-        let child =
-            rustix::process::pidfd_open(child, PidfdFlags::empty()).map_err(|error| format!("pidfd_open: {error}"))?;
-        let kill = move || {
-            let _ = rustix::process::pidfd_send_signal(&child, Signal::KILL);
+        // Opened by the watch, whose table of files is its own.
+        let begin = move || {
+            let child = rustix::process::pidfd_open(child, PidfdFlags::empty())?;
+            Ok(move || {
+                let _ = rustix::process::pidfd_send_signal(&child, Signal::KILL);
+            })
         };
-        Self::start(limit, |_| true, kill).map_err(|error| format!("a thread to watch a child: {error}"))
+        Self::start(limit, |_| true, begin).map_err(|error| format!("a thread to watch a child (pidfd_open): {error}"))
     }
 
     /// Watches over waits that are told of by [`Watch::waits`]: `end` has to end one that takes too long.
@@ -43,14 +47,26 @@ impl Watch {
     /// # Errors
     /// Those of starting a thread.
     pub(super) fn over_waits(limit: Option<Duration>, end: impl Fn() + Send + 'static) -> io::Result<Self> {
-        Self::start(limit.unwrap_or(LIMIT), |moved| moved % 2 == 1, end)
+        Self::start(limit.unwrap_or(LIMIT), |moved| moved % 2 == 1, || Ok(end))
     }
 
-    fn start(limit: Duration, waits: fn(u64) -> bool, end: impl Fn() + Send + 'static) -> io::Result<Self> {
+    fn start<E: Fn()>(
+        limit: Duration,
+        waits: fn(u64) -> bool,
+        begin: impl FnOnce() -> io::Result<E> + Send + 'static,
+    ) -> io::Result<Self> {
         let moved = Arc::new(AtomicU64::new(0));
-        let (done, news) = channel::<()>();
+        let ((done, news), (begun, beginning)) = (channel::<()>(), channel());
         let seen = Arc::clone(&moved);
         let look = move || {
+            // A thread that shares its caller's files would make each use of one dearer. Where a filter forbids it, it does.
+            let _ = own_files();
+            let (end, how) = match begin() {
+                Ok(end) => (Some(end), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            let _ = begun.send(how);
+            let Some(end) = end else { return };
             let mut last = seen.load(Relaxed);
             while news.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 let now = seen.load(Relaxed);
@@ -61,7 +77,9 @@ impl Watch {
             }
         };
         let thread = std::thread::Builder::new().name("tiermark-watch".into()).stack_size(64 << 10).spawn(look)?;
-        Ok(Self { moved, done: Some(done), thread: Some(thread) })
+        let watch = Self { moved, done: Some(done), thread: Some(thread) };
+        beginning.recv().unwrap_or_else(|_| Err(io::Error::other("the watch ended")))?;
+        Ok(watch)
     }
 
     /// Something got on.
@@ -103,6 +121,28 @@ mod tests {
         let watch = Watch::over_for(child.pid(), Duration::from_millis(20)).unwrap();
         assert!(child.ended_within(Duration::from_secs(20)), "it was not killed");
         drop(watch);
+    }
+
+    #[test]
+    fn a_watch_shares_no_files_with_who_is_watched() {
+        let tasks_with = |name: &str| {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+            let has = |task: &std::fs::DirEntry| {
+                let files = std::fs::read_dir(task.path().join("fd")).into_iter().flatten().flatten();
+                let mut names = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+                names.any(|file| file.to_string_lossy().contains(name))
+            };
+            tasks.filter(has).count()
+        };
+        let test = move || {
+            own_files().unwrap();
+            let child = Child::fork(|| 0).unwrap();
+            let watches = (Watch::over(child.pid()).unwrap(), Watch::over_waits(None, || ()).unwrap());
+            let file = rustix::fs::memfd_create("not-shared", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+            assert_eq!(tasks_with("not-shared"), 1);
+            drop((watches, file));
+        };
+        std::thread::spawn(test).join().unwrap();
     }
 
     #[test]

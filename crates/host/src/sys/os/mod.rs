@@ -6,6 +6,7 @@ mod child;
 mod clone;
 mod cmem;
 mod context;
+mod files;
 mod migrate;
 mod program;
 mod ring;
@@ -23,6 +24,7 @@ pub(crate) use cmem::{Library, library};
 #[cfg(target_env = "gnu")]
 pub(crate) use context::LibcContexts;
 pub(crate) use context::OwnContexts;
+pub(crate) use files::own_files;
 pub(crate) use migrate::{migrate_pages, move_pages};
 pub(crate) use program::{Program, TinyProgram};
 pub(crate) use ring::{Consumer, Producer, ring};
