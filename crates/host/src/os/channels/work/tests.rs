@@ -66,6 +66,27 @@ fn every_byte_is_counted_once() {
 }
 
 #[test]
+fn what_the_blocks_count_is_what_was_sent() {
+    // Whole messages, and parts of them; none is a power of two of a channel that holds 64 KiB, so that writes are partial.
+    for (message, part) in [(150_001, 150_001), (3 * 50_001, 50_001)] {
+        let (cpus, parts) = (cpus(), message / part);
+        let call = call("pipe", Some(message as u64), cpus[cpus.len() - 1]);
+        ordered(&call, cpus[0], |order| {
+            const MESSAGES: usize = 64;
+            let stream = Stream { part, ..finite(order, Kind::Pipe, MESSAGES as u32) };
+            let bytes = stream.bytes();
+            let mut work = OsWork { body: Box::new(stream), times: 2 * parts as u64, bytes, block_ns: 1_000.0 };
+            let mut stamps = [0; MESSAGES / 2];
+            // A block that is ramp comes before those that are stamped.
+            let blocks = 1 + work.play(&mut stamps, order.clock, u64::MAX).unwrap();
+            assert_eq!(blocks as f64 * work.per_block(), (MESSAGES * message) as f64);
+            let ended = work.body.run(1).unwrap_err();
+            assert!(ended.contains("No data available"), "{ended}");
+        });
+    }
+}
+
+#[test]
 fn a_stream_out_of_step_is_an_error() {
     let cpus = cpus();
     let call = call("pipe", Some(1_000), cpus[0]);
