@@ -211,7 +211,7 @@ impl<F: FnMut() -> io::Result<Child> + Send> Body for Children<F> {
 }
 
 /// Kills a child of ours by its number. It may have ended meanwhile and the number be another's: only a child can be waited for.
-fn kill(number: i32) {
+pub(super) fn kill(number: i32) {
     let Some(file) = Pid::from_raw(number).and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok())
     else {
         return;

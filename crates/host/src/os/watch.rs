@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::Pid;
 
 use crate::sys::os::own_files;
 
@@ -26,20 +26,14 @@ impl Watch {
     /// Watches over a child that has not been waited for yet. It is killed by a file that stands for it, so that no other process ever is.
     ///
     /// # Errors
-    /// In words, when the kernel has no such files (before Linux 5.3), or no thread can be started.
+    /// In words, when no thread can be started.
     pub(super) fn over(child: Pid) -> Result<Self, String> {
         Self::over_for(child, LIMIT)
     }
 
     fn over_for(child: Pid, limit: Duration) -> Result<Self, String> {
-        // Opened by the watch, whose table of files is its own.
-        let begin = move || {
-            let child = rustix::process::pidfd_open(child, PidfdFlags::empty())?;
-            Ok(move || {
-                let _ = rustix::process::pidfd_send_signal(&child, Signal::KILL);
-            })
-        };
-        Self::start(limit, |_| true, begin).map_err(|error| format!("a thread to watch a child (pidfd_open): {error}"))
+        let kill = move || super::processes::kill(child.as_raw_nonzero().get());
+        Self::start(limit, |_| true, kill).map_err(|error| format!("a thread to watch a child: {error}"))
     }
 
     /// Watches over waits that are told of by [`Watch::waits`]: `end` has to end one that takes too long.
@@ -47,26 +41,17 @@ impl Watch {
     /// # Errors
     /// Those of starting a thread.
     pub(super) fn over_waits(limit: Option<Duration>, end: impl Fn() + Send + 'static) -> io::Result<Self> {
-        Self::start(limit.unwrap_or(LIMIT), |moved| moved % 2 == 1, || Ok(end))
+        Self::start(limit.unwrap_or(LIMIT), |moved| moved % 2 == 1, end)
     }
 
-    fn start<E: Fn()>(
-        limit: Duration,
-        waits: fn(u64) -> bool,
-        begin: impl FnOnce() -> io::Result<E> + Send + 'static,
-    ) -> io::Result<Self> {
+    fn start(limit: Duration, waits: fn(u64) -> bool, end: impl Fn() + Send + 'static) -> io::Result<Self> {
         let moved = Arc::new(AtomicU64::new(0));
         let ((done, news), (begun, beginning)) = (channel::<()>(), channel());
         let seen = Arc::clone(&moved);
         let look = move || {
             // A thread that shares its caller's files would make each use of one dearer. Where a filter forbids it, it does.
             let _ = own_files();
-            let (end, how) = match begin() {
-                Ok(end) => (Some(end), Ok(())),
-                Err(error) => (None, Err(error)),
-            };
-            let _ = begun.send(how);
-            let Some(end) = end else { return };
+            let _ = begun.send(());
             let mut last = seen.load(Relaxed);
             while news.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 let now = seen.load(Relaxed);
@@ -78,7 +63,8 @@ impl Watch {
         };
         let thread = std::thread::Builder::new().name("tiermark-watch".into()).stack_size(64 << 10).spawn(look)?;
         let watch = Self { moved, done: Some(done), thread: Some(thread) };
-        beginning.recv().unwrap_or_else(|_| Err(io::Error::other("the watch ended")))?;
+        // From here on, the caller's files are its own.
+        let _ = beginning.recv();
         Ok(watch)
     }
 
