@@ -266,27 +266,6 @@ fn zeroing_counts_the_pages_that_are_zeroed() {
     });
 }
 
-/// Not a test of right or wrong: what each takes here, for people. `cargo test -p tiermark-host os::faults -- --ignored --nocapture`
-#[test]
-#[ignore = "prints times"]
-fn times() {
-    let machine = machine();
-    let every = PRIMITIVES.iter().chain(crate::os::libc::PRIMITIVES);
-    for row in every.filter(|row| (row.refuse)(&machine).is_none()) {
-        for call in calls(row, &machine) {
-            with_order(&call, |order| {
-                let work = match OsWork::new(order) {
-                    Ok(work) => work,
-                    Err(refusal) => return eprintln!("{call:?}: {refusal}"),
-                };
-                let each = work.block_ns() / work.per_block();
-                let rate = if row.metric == Metric::Bandwidth { 1.0 / each } else { each };
-                eprintln!("{} {:?} {:?} {:?}: {rate:.1}", row.id, call.bytes, call.page, call.others);
-            });
-        }
-    }
-}
-
 /// Times that a cpu was interrupted to forget translations; none where that is done otherwise.
 fn shot_down(cpu: u32) -> Option<u64> {
     let flags = std::fs::read_to_string("/proc/cpuinfo").ok()?;
