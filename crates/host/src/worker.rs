@@ -91,6 +91,8 @@ impl Worker {
             order => order,
         };
         if let Role::Os(call) = &self.role {
+            // As a process of one thread has it. Where a filter forbids it, the price of a shared table is part of each use of a file.
+            let _ = sys::os::own_files();
             self.work = Some(Work::Os(OsWork::new(&Order { call, cpu: self.cpu, clock: &self.clock })?));
             return Ok(());
         }

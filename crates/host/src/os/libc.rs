@@ -3,7 +3,7 @@
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
 
 use super::{Body, Order, Primitive, Repeat};
-use crate::sys::os::{library, malloc_free, memcpy, memset};
+use crate::sys::os::{Library, library};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -87,26 +87,26 @@ impl Sides {
 }
 
 fn copying(order: &Order<'_>) -> Made {
-    let mut sides = Sides::new(bytes(order));
+    let (mut sides, library) = (Sides::new(bytes(order)), Library::new());
     Ok(Box::new(Repeat(move || {
         let (from, to) = sides.both();
-        memcpy(to, from);
+        library.memcpy(to, from);
         Ok(())
     })))
 }
 
 fn setting(order: &Order<'_>) -> Made {
-    let mut memory = Sides::new(bytes(order));
+    let (mut memory, library) = (Sides::new(bytes(order)), Library::new());
     Ok(Box::new(Repeat(move || {
-        memset(memory.both().1, 0xa5);
+        library.memset(memory.both().1, 0xa5);
         Ok(())
     })))
 }
 
 fn allocating(order: &Order<'_>) -> Made {
-    let bytes = bytes(order);
+    let (bytes, library) = (bytes(order), Library::new());
     let none = move || format!("malloc of {bytes} bytes: no memory");
-    Ok(Box::new(Repeat(move || if malloc_free(bytes) { Ok(()) } else { Err(none()) })))
+    Ok(Box::new(Repeat(move || if library.malloc_free(bytes) { Ok(()) } else { Err(none()) })))
 }
 
 #[cfg(test)]
@@ -135,14 +135,15 @@ mod tests {
         for (index, byte) in sides.all[first..first + 1_000].iter_mut().enumerate() {
             *byte = (index % 251) as u8;
         }
+        let library = Library::new();
         let (from, to) = sides.both();
-        memcpy(to, from);
+        library.memcpy(to, from);
         assert_eq!(from, to);
-        memset(&mut to[1..999], 7);
+        library.memset(&mut to[1..999], 7);
         assert_eq!((to[0], to[999]), (from[0], from[999]));
         assert!(to[1..999].iter().all(|byte| *byte == 7));
-        assert!(malloc_free(1 << 20));
-        assert!(!malloc_free(usize::MAX / 2), "more than there are addresses");
+        assert!(library.malloc_free(1 << 20));
+        assert!(!library.malloc_free(usize::MAX / 2), "more than there are addresses");
     }
 
     #[test]

@@ -70,6 +70,11 @@ pub(crate) trait Body: Send {
         1
     }
 
+    /// Whether each operation is a block: what is asked is how single ones are distributed.
+    fn single(&self) -> bool {
+        false
+    }
+
     /// Useful bytes of an operation, where they are not those of the call.
     fn bytes(&self) -> Option<u64> {
         None
@@ -209,7 +214,7 @@ impl OsWork {
                 }
             }
             self.block_ns = best;
-            if best >= BLOCK_NS || self.times >= TIMES_MOST {
+            if best >= BLOCK_NS || self.times >= TIMES_MOST || self.body.single() {
                 return Ok(());
             }
             self.times *= 2;

@@ -183,9 +183,10 @@ enum Partner {
 /// The caller's side: an operation wakes the partner and waits until it has been woken by it.
 #[derive(Debug)]
 pub(super) struct Pair {
+    // Ended first: the last to drop what is common must be a thread whose files they are.
+    watch: Watch,
     common: Arc<Common>,
     partner: Partner,
-    watch: Watch,
     set: WorkingSet,
     /// The latest walks over a set that is in the cache, ticks.
     walks: [u64; WALKS],

@@ -11,6 +11,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal, waitid,
 };
 
+use crate::sys::os::own_files;
+
 /// How long nothing may move: far beyond any operation, far below a user's patience.
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -45,9 +47,12 @@ impl Watch {
 
     fn start(limit: Duration, waits: fn(u64) -> bool, end: impl Fn() + Send + 'static) -> io::Result<Self> {
         let moved = Arc::new(AtomicU64::new(0));
-        let (done, news) = channel::<()>();
+        let ((done, news), (begun, beginning)) = (channel::<()>(), channel());
         let seen = Arc::clone(&moved);
         let look = move || {
+            // A thread that shares its caller's files would make each use of one dearer. Where a filter forbids it, it does.
+            let _ = own_files();
+            let _ = begun.send(());
             let mut last = seen.load(Relaxed);
             while news.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 let now = seen.load(Relaxed);
@@ -58,7 +63,10 @@ impl Watch {
             }
         };
         let thread = std::thread::Builder::new().name("tiermark-watch".into()).stack_size(64 << 10).spawn(look)?;
-        Ok(Self { moved, done: Some(done), thread: Some(thread) })
+        let watch = Self { moved, done: Some(done), thread: Some(thread) };
+        // From here on, the caller's files are its own.
+        let _ = beginning.recv();
+        Ok(watch)
     }
 
     /// Something got on.
@@ -154,6 +162,28 @@ mod tests {
         let watch = Watch::over_for(child.pid(), Duration::from_millis(20)).unwrap();
         assert!(child.ended_within(Duration::from_secs(20)), "it was not killed");
         drop(watch);
+    }
+
+    #[test]
+    fn a_watch_shares_no_files_with_who_is_watched() {
+        let tasks_with = |name: &str| {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+            let has = |task: &std::fs::DirEntry| {
+                let files = std::fs::read_dir(task.path().join("fd")).into_iter().flatten().flatten();
+                let mut names = files.filter_map(|file| std::fs::read_link(file.path()).ok());
+                names.any(|file| file.to_string_lossy().contains(name))
+            };
+            tasks.filter(has).count()
+        };
+        let test = move || {
+            own_files().unwrap();
+            let child = Child::fork(|| 0).unwrap();
+            let watches = (Watch::over(child.pid()).unwrap(), Watch::over_waits(None, || ()).unwrap());
+            let file = rustix::fs::memfd_create("not-shared", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+            assert_eq!(tasks_with("not-shared"), 1);
+            drop((watches, file));
+        };
+        std::thread::spawn(test).join().unwrap();
     }
 
     #[test]

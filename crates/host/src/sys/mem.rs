@@ -24,7 +24,7 @@ pub(crate) enum Advice {
     NoHugePage,
     /// Keep the same-page merger away from it.
     Unmergeable,
-    /// Leave it out of the memory of children.
+    /// Leave it out of the memory of children, with its guard pages: each area takes a fork some time.
     DontFork,
 }
 
@@ -105,14 +105,14 @@ impl Mapping {
 
     /// Tells the kernel what to do with the memory.
     pub(crate) fn advise(&self, advice: Advice) -> io::Result<()> {
-        let advice = match advice {
-            Advice::HugePage => libc::MADV_HUGEPAGE,
-            Advice::NoHugePage => libc::MADV_NOHUGEPAGE,
-            Advice::Unmergeable => libc::MADV_UNMERGEABLE,
-            Advice::DontFork => libc::MADV_DONTFORK,
+        let (from, bytes, advice) = match advice {
+            Advice::HugePage => (self.base, self.len, libc::MADV_HUGEPAGE),
+            Advice::NoHugePage => (self.base, self.len, libc::MADV_NOHUGEPAGE),
+            Advice::Unmergeable => (self.base, self.len, libc::MADV_UNMERGEABLE),
+            Advice::DontFork => (self.outer, self.outer_len, libc::MADV_DONTFORK),
         };
         // SAFETY: the range is this mapping; none of these advices changes contents.
-        check(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) })).map(drop)
+        check(libc::c_long::from(unsafe { libc::madvise(from.as_ptr().cast(), bytes, advice) })).map(drop)
     }
 
     /// Sets the nodes that pages come from when they are touched.

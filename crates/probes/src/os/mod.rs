@@ -65,7 +65,8 @@ impl Probe for Os {
         once(&mut plan.steps);
         let effort = match request.effort {
             Effort::Quick => 20.0,
-            Effort::Standard => 60.0,
+            // A minute with what comes before and after.
+            Effort::Standard => 55.0,
             Effort::Full => 300.0,
         };
         plan.max_seconds = max_seconds(request, effort, &plan.steps);
@@ -87,8 +88,28 @@ impl Probe for Os {
             (found.value, found.interval) = (observation.value, observation.interval);
             found
         });
-        numbers.chain(knee::knees(observations)).collect()
+        numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
     }
+}
+
+/// How single operations are distributed, where a block is one of them: children and sleeps.
+fn tails(observations: &[Observation]) -> Vec<Finding> {
+    let single = |o: &&Observation| o.tail.as_ref().is_some_and(|tail| tail.block_accesses == 1);
+    let groups = [OsGroup::Processes, OsGroup::Switches];
+    let waits = |o: &&Observation| groups.iter().any(|group| o.labels.is(Labels::GROUP, group.name()));
+    let of = |observation: &Observation| {
+        let tail = observation.tail.iter();
+        let quantiles = tail.flat_map(|tail| tail.quantiles.iter().map(|(name, value)| (tail.blocks, name, *value)));
+        let found = quantiles.map(|(blocks, name, value)| {
+            let labels = observation.labels.clone().text(Labels::STATISTIC, name);
+            let mut found = derived(observation, "os.tail", labels, value, observation.unit);
+            found.samples = blocks;
+            found.note = Some("single operations, disturbed ones included".to_owned());
+            found
+        });
+        found.collect::<Vec<_>>()
+    };
+    observations.iter().filter(waits).filter(single).flat_map(of).collect()
 }
 
 /// Makes the steps of a request.
@@ -188,5 +209,28 @@ impl<'a> Planner<'a> {
         let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
         let precision = self.request.precision.unwrap_or(usual);
         StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::knee::tests::seen;
+    use tiermark_model::Tail;
+
+    #[test]
+    fn only_single_operations_have_a_distribution() {
+        let sleep = |block_accesses| {
+            let labels = Labels::new().text(Labels::OP, "sleep 1ms").text(Labels::GROUP, OsGroup::Switches);
+            let quantiles = [("p50".to_owned(), 70e3), ("max".to_owned(), 5e6)].into();
+            Observation { labels, tail: Some(Tail { block_accesses, blocks: 40, quantiles }), ..seen() }
+        };
+        let found = tails(&[sleep(1), sleep(2), Observation { tail: None, ..sleep(1) }]);
+        let told: Vec<_> =
+            found.iter().map(|f| (f.labels.get(Labels::STATISTIC).unwrap(), f.value.unwrap(), f.samples)).collect();
+        assert_eq!(told, [("max", 5e6, 40), ("p50", 70e3, 40)]);
+        // Blocks of calls are means.
+        let call = Observation { labels: Labels::new().text(Labels::GROUP, OsGroup::Syscalls), ..sleep(1) };
+        assert!(tails(&[call]).is_empty());
     }
 }

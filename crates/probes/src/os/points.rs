@@ -179,7 +179,7 @@ impl Point {
 
     /// Its name in a plan.
     pub(super) fn id(&self, info: &PrimitiveInfo) -> String {
-        let mut id = format!("os/{}", info.id);
+        let mut id = format!("os/{}", info.id.0.replace(' ', "-"));
         let bytes = |key: &str, n: u64| format!("/{key}{}", Bytes(n).to_string().replace(' ', ""));
         for (key, number) in [("", self.call.bytes), ("capacity", self.call.capacity), ("set", self.call.working_set)] {
             id += &number.map_or_else(String::new, |n| bytes(key, n));

@@ -154,11 +154,12 @@ impl Touches {
 
 impl Body for Touches {
     fn run(&mut self, times: u64) -> Result<u64, String> {
+        if self.ground.fault == Fault::Minor {
+            return self.rounds(times);
+        }
         let before = thread_usage();
         let idle = self.rounds(times)?;
-        if self.ground.fault != Fault::Minor {
-            self.majors += since(before).major_faults;
-        }
+        self.majors += since(before).major_faults;
         Ok(idle)
     }
 

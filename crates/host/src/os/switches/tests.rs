@@ -93,6 +93,13 @@ fn only_the_lateness_of_a_sleep_counts() {
 }
 
 #[test]
+fn each_sleep_is_a_block() {
+    let (clock, call) = (clock(), OsCall::new("sleep 50us slack 1ns".into()));
+    let order = crate::os::Order { call: &call, cpu: first_cpu(), clock: &clock };
+    assert_eq!(crate::os::OsWork::new(&order).unwrap().per_block(), 1.0);
+}
+
+#[test]
 fn a_thread_gets_its_timer_slack_back() {
     let before = current_timer_slack().unwrap();
     let wanted = NonZeroU64::new(7_777).unwrap();

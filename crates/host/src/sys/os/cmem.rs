@@ -8,32 +8,49 @@ type Set = unsafe extern "C" fn(*mut c_void, i32, usize) -> *mut c_void;
 type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void);
 
-/// memcpy.
-#[inline]
-pub(crate) fn memcpy(to: &mut [u8], from: &[u8]) {
-    assert!(to.len() == from.len(), "memcpy of {} bytes to {}", from.len(), to.len());
-    let copy: Copy = black_box(libc::memcpy);
-    // SAFETY: both have that length, and a mutable slice overlaps no other.
-    unsafe { copy(to.as_mut_ptr().cast(), from.as_ptr().cast(), to.len()) };
+/// The C library's functions, where they are: looked up once, so that what hides them from the compiler is no part of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Library {
+    copy: Copy,
+    set: Set,
+    malloc: Malloc,
+    free: Free,
 }
 
-/// memset.
-#[inline]
-pub(crate) fn memset(to: &mut [u8], byte: u8) {
-    let set: Set = black_box(libc::memset);
-    // SAFETY: it has that length.
-    unsafe { set(to.as_mut_ptr().cast(), byte.into(), to.len()) };
-}
+impl Library {
+    pub(crate) fn new() -> Self {
+        Self {
+            copy: black_box(libc::memcpy),
+            set: black_box(libc::memset),
+            malloc: black_box(libc::malloc),
+            free: black_box(libc::free),
+        }
+    }
 
-/// malloc, and free at once. Whether there was memory.
-#[inline]
-pub(crate) fn malloc_free(bytes: usize) -> bool {
-    let (malloc, free): (Malloc, Free) = (black_box(libc::malloc), black_box(libc::free));
-    // SAFETY: takes a number only.
-    let got = black_box(unsafe { malloc(bytes) });
-    // SAFETY: what malloc gave, once; free takes null as well.
-    unsafe { free(got) };
-    !got.is_null()
+    /// memcpy.
+    #[inline]
+    pub(crate) fn memcpy(&self, to: &mut [u8], from: &[u8]) {
+        assert!(to.len() == from.len(), "memcpy of {} bytes to {}", from.len(), to.len());
+        // SAFETY: both have that length, and a mutable slice overlaps no other.
+        unsafe { (self.copy)(to.as_mut_ptr().cast(), from.as_ptr().cast(), to.len()) };
+    }
+
+    /// memset.
+    #[inline]
+    pub(crate) fn memset(&self, to: &mut [u8], byte: u8) {
+        // SAFETY: it has that length.
+        unsafe { (self.set)(to.as_mut_ptr().cast(), byte.into(), to.len()) };
+    }
+
+    /// malloc, and free at once. Whether there was memory.
+    #[inline]
+    pub(crate) fn malloc_free(&self, bytes: usize) -> bool {
+        // SAFETY: takes a number only.
+        let got = unsafe { (self.malloc)(bytes) };
+        // SAFETY: what malloc gave, once; free takes null as well.
+        unsafe { (self.free)(got) };
+        !got.is_null()
+    }
 }
 
 /// The C library's name and version.
