@@ -140,7 +140,7 @@ fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Styl
 }
 
 /// Where a statistic stands among the columns: quantiles by rank, the largest last, other words where they came.
-fn quantile(name: &str) -> f64 {
+pub(crate) fn quantile(name: &str) -> f64 {
     match name {
         "max" => f64::INFINITY,
         _ => name.strip_prefix('p').and_then(|rank| rank.parse().ok()).unwrap_or(0.0),

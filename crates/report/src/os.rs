@@ -1,7 +1,8 @@
 //! What the operating system adds: a table of plain numbers for each group, and one for each primitive that is measured over something.
 
-use tiermark_model::{Bytes, Finding, Interval, Label, Labels, OsGroup, Unit};
+use tiermark_model::{Bytes, Finding, Interval, Label, Labels, Machine, OsGroup, Unit};
 
+use crate::findings::quantile;
 use crate::ladder::Shown;
 use crate::number::{graded, unit_name, with_interval};
 use crate::reasons::Reasons;
@@ -12,6 +13,11 @@ use crate::text::{hanging, heading};
 
 /// Where the curve of a channel bends: told in words.
 const KNEE: &str = "os.knee";
+/// How single operations are distributed: a table of its own.
+const TAIL: &str = "os.tail";
+
+/// The numbers that tell one point of a primitive from another.
+const NUMBERS: [&str; 5] = [Labels::SIZE, Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET, Labels::THREADS];
 
 /// Whether a finding of this name is a number of this view.
 fn is_number(metric: &str) -> bool {
@@ -19,9 +25,57 @@ fn is_number(metric: &str) -> bool {
 }
 
 /// The view; empty where nothing of it was found.
-pub(crate) fn os(shown: &mut Shown<'_>, style: &Style) -> String {
+pub(crate) fn os(shown: &mut Shown<'_>, machine: &Machine, style: &Style) -> String {
     let findings = shown.take_all(|f| is_number(&f.metric));
-    OsGroup::ALL.into_iter().map(|group| of_group(group, &findings, style)).collect()
+    let (tails, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == TAIL);
+    shown.count(&findings.iter().copied().filter(|f| f.metric != KNEE).collect::<Vec<_>>());
+    let group = |group: OsGroup| {
+        let mut out = of_group(group, &findings, style);
+        if group == OsGroup::Syscalls && !out.is_empty() {
+            out.push_str(&hanging("  ", &mitigations(machine), Ink::Dim, style));
+        }
+        let tails = tails.iter().copied().filter(|f| f.labels.is(Labels::GROUP, group.name()));
+        out + &distribution(group, &tails.collect::<Vec<_>>(), style)
+    };
+    OsGroup::ALL.into_iter().map(group).collect()
+}
+
+/// How single operations are distributed. What is measured over something has many such rows: they come with everything else.
+fn distribution(group: OsGroup, tails: &[&Finding], style: &Style) -> String {
+    let plain = |f: &Finding| row(f).is_empty() && column(f).is_empty();
+    let tails: Vec<&Finding> = tails.iter().copied().filter(|f| style.verbose || plain(f)).collect();
+    if tails.is_empty() {
+        return String::new();
+    }
+    let statistic = |f: &Finding| f.labels.get(Labels::STATISTIC).unwrap_or_default().to_owned();
+    let mut points = tails;
+    points.sort_by(|a, b| quantile(&statistic(a)).total_cmp(&quantile(&statistic(b))));
+    let pivot = Pivot::new(&points, &name, &statistic);
+    let title = format!("{}: single operations, disturbed ones included", title(group));
+    heading(&title, style) + &pivot.table("", &|finding| cell(finding, style)).render(style)
+}
+
+/// What the system does against faults of the processor: part of every entry to the kernel.
+fn mitigations(machine: &Machine) -> String {
+    let known = &machine.system.mitigations;
+    if known.is_empty() {
+        return "Mitigations: the system does not say (/sys/devices/system/cpu/vulnerabilities)".to_owned();
+    }
+    let begin = |word: &str| {
+        let found = known.iter().filter_map(|(name, state)| Some((name, state.strip_prefix(word)?)));
+        let found = found.map(|(name, how)| match how.trim_start_matches(':').trim() {
+            "" => name.clone(),
+            how => format!("{name} ({how})"),
+        });
+        found.collect::<Vec<String>>()
+    };
+    let (on, off) = (begin("Mitigation"), begin("Vulnerable"));
+    let unaffected = known.values().filter(|state| state.starts_with("Not affected")).count();
+    let list = |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let (on, off) = (list(on), list(off));
+    format!(
+        "Mitigations, a part of every call: {on}. Vulnerable, without one: {off}. Not affected by {unaffected} others"
+    )
 }
 
 /// What a group is called in a heading.
@@ -56,33 +110,31 @@ fn of_group(group: OsGroup, findings: &[&Finding], style: &Style) -> String {
     let mut out = heading(title(group), style);
     let mut table = Table::new().column("operation", Align::Left).column("each ", Align::Right);
     for finding in single.iter().flat_map(|name| of(name)) {
-        let name = finding.labels.get(Labels::OP).unwrap_or_default();
-        let words: Vec<String> =
-            [name.to_owned(), row(finding), column(finding)].into_iter().filter(|w| !w.is_empty()).collect();
-        table.row(vec![Cell::new(words.join(", ")), cell(finding, style)]);
+        table.row(vec![Cell::new(name(finding)), cell(finding, style)]);
     }
     if !table.is_empty() {
         out.push_str(&table.render(style));
     }
-    for name in several {
-        let pivot = Pivot::new(&of(name), &row, &column);
+    for (index, name) in several.into_iter().enumerate() {
+        let mut points = of(name);
+        points.sort_by_key(|f| NUMBERS.map(|key| f.labels.number(key)));
+        let pivot = Pivot::new(&points, &row, &column);
+        if index > 0 || !table.is_empty() {
+            out.push('\n');
+        }
         out.push_str(&pivot.table(name, &|finding| cell(finding, style)).render(style));
     }
     let mut reasons = Reasons::default();
     for finding in &findings {
-        let words = [finding.labels.get(Labels::OP).unwrap_or_default().to_owned(), row(finding), column(finding)];
-        let words: Vec<String> = words.into_iter().filter(|w| !w.is_empty()).collect();
-        reasons.add(&words.join(" "), &finding.verdict);
+        reasons.add(&name(finding).replace(", ", " "), &finding.verdict);
     }
     out + &reasons.render(style) + &knees.iter().filter_map(|found| knee(found, style)).collect::<String>()
 }
 
 /// Where a channel's curve bends, in words.
 fn knee(finding: &Finding, style: &Style) -> Option<String> {
-    let words = [finding.labels.get(Labels::OP).unwrap_or_default().to_owned(), row(finding), column(finding)];
-    let words: Vec<String> = words.into_iter().filter(|w| !w.is_empty()).collect();
     let at = finding.value.map_or_else(String::new, |bytes| format!("knee at {}: ", Bytes(bytes as u64)));
-    let text = format!("{}: {at}{}", words.join(", "), finding.note.as_ref()?);
+    let text = format!("{}: {at}{}", name(finding), finding.note.as_ref()?);
     Some(hanging("  ", &text, Ink::Plain, style))
 }
 
@@ -104,6 +156,12 @@ fn cell(finding: &Finding, style: &Style) -> Cell {
     graded(text, &finding.verdict, style)
 }
 
+/// What tells a number from all others.
+fn name(finding: &Finding) -> String {
+    let words = [finding.labels.get(Labels::OP).unwrap_or_default().to_owned(), row(finding), column(finding)];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
 /// The numbers that tell a point from others.
 fn row(finding: &Finding) -> String {
     let bytes = |key: &str, before: &str| {
@@ -115,7 +173,10 @@ fn row(finding: &Finding) -> String {
         bytes(Labels::RESIDENT, ""),
         bytes(Labels::CAPACITY, "holding "),
         bytes(Labels::WORKING_SET, "on "),
-        finding.labels.number(Labels::THREADS).map(|n| format!("{n} other threads")),
+        finding
+            .labels
+            .number(Labels::THREADS)
+            .map(|n| if n == 1 { "1 other thread".to_owned() } else { format!("{n} other threads") }),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -135,6 +196,24 @@ fn column(finding: &Finding) -> String {
 mod tests {
     use super::*;
     use tiermark_model::Verdict;
+
+    #[test]
+    fn mitigations_are_told_by_what_is_on_and_what_is_not() {
+        let mut machine = Machine::default();
+        assert!(mitigations(&machine).contains("does not say"));
+        let states = [
+            ("meltdown", "Not affected"),
+            ("spectre_v2", "Mitigation: Retpolines; STIBP: disabled"),
+            ("spec_store_bypass", "Vulnerable"),
+            ("spec_rstack_overflow", "Vulnerable: Safe RET, no microcode"),
+        ];
+        machine.system.mitigations = states.map(|(name, state)| (name.to_owned(), state.to_owned())).into();
+        assert_eq!(
+            mitigations(&machine),
+            "Mitigations, a part of every call: spectre_v2 (Retpolines; STIBP: disabled). Vulnerable, without one: \
+spec_rstack_overflow (Safe RET, no microcode), spec_store_bypass. Not affected by 1 others"
+        );
+    }
 
     #[test]
     fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {

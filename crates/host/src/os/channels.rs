@@ -111,9 +111,9 @@ fn blocks(_: &Machine) -> Vec<Sweep> {
 
 /// Enough sizes for a knee. A pipe holds 1 MiB at most where nobody raised /proc/sys/fs/pipe-max-size.
 fn pipe_sweeps(_: &Machine) -> Vec<Sweep> {
-    let around = [4, 8, 16, 32, 128, 256].map(|kib| kib * KIB);
-    let beyond = [1, 16, 128].map(|mib| mib * MIB);
-    let sizes = [64 * KIB].into_iter().chain(around).chain(beyond).collect();
+    const USUAL: u64 = 64 * KIB;
+    let doubled = std::iter::successors(Some(4 * KIB), |size| Some(2 * size)).take_while(|size| *size <= 128 * MIB);
+    let sizes = std::iter::once(USUAL).chain(doubled.filter(|size| *size != USUAL)).collect();
     vec![Sweep::Bytes(sizes), Sweep::Partner, Sweep::Capacity(vec![CAPACITY, 4 * KIB, 256 * KIB, MIB])]
 }
 

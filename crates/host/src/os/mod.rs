@@ -5,14 +5,14 @@
 
 mod channels;
 mod faults;
-#[cfg(test)]
-mod holdings;
 mod libc;
 mod numa;
 #[cfg(test)]
 mod own;
 mod pair;
 mod processes;
+#[cfg(test)]
+mod steps;
 mod switches;
 mod syscalls;
 mod watch;
@@ -68,6 +68,11 @@ pub(crate) trait Body: Send {
     /// Operations of a block at least: more than one where single ones take turns at being short and long.
     fn least(&self) -> u64 {
         1
+    }
+
+    /// Whether each operation is a block: what is asked is how single ones are distributed.
+    fn single(&self) -> bool {
+        false
     }
 
     /// Useful bytes of an operation, where they are not those of the call.
@@ -175,7 +180,7 @@ impl OsWork {
         let bytes = (primitive.metric == Metric::Bandwidth).then(|| bytes.unwrap_or(1));
         let times = body.least().clamp(1, TIMES_MOST);
         let mut work = Self { body, times, bytes, block_ns: 0.0 };
-        work.calibrate(order.clock).map_err(|why| failed(primitive.id, why))?;
+        work.calibrate(order.clock).map_err(|why| failed(primitive.id, &why))?;
         Ok(work)
     }
 
@@ -209,7 +214,7 @@ impl OsWork {
                 }
             }
             self.block_ns = best;
-            if best >= BLOCK_NS || self.times >= TIMES_MOST {
+            if best >= BLOCK_NS || self.times >= TIMES_MOST || self.body.single() {
                 return Ok(());
             }
             self.times *= 2;
@@ -245,29 +250,52 @@ fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {
     Refusal::new(what.to_owned(), why.to_owned(), cure.to_owned())
 }
 
-/// The refusal of what needs processes or threads and does not get them, by what the kernel said.
-fn no_more(what: &str, error: &io::Error) -> Refusal {
-    let cure = match error.raw_os_error() {
-        Some(code) if code == Errno::AGAIN.raw_os_error() => {
-            "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
+/// What helps where a filter of system calls stands in the way.
+const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
+
+/// The refusal of what the kernel refused, with a cure by what it said; the usual one where that says nothing.
+fn refused_by(what: &str, error: &io::Error, usual: &str) -> Refusal {
+    unavailable(what, &error.to_string(), cure_of(error.raw_os_error(), usual))
+}
+
+/// The same in words, which end with the error's number as the standard library writes it.
+fn refused_in_words(what: &str, why: &str, usual: &str) -> Refusal {
+    let number = why.rsplit_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
+    unavailable(what, why, cure_of(number, usual))
+}
+
+/// What helps against an error, where it says enough by itself.
+fn cure_of(code: Option<i32>, usual: &str) -> &str {
+    let is = |errors: &[Errno]| errors.iter().any(|known| code == Some(known.raw_os_error()));
+    if is(&[Errno::AGAIN]) {
+        "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
 docker run --pids-limit)"
+    } else if is(&[Errno::NOMEM, Errno::NOSPC]) {
+        "there is not enough memory: allow more (vm.overcommit_memory, ulimit -v, memory.max), or choose less"
+    } else if is(&[Errno::MFILE, Errno::NFILE]) {
+        "allow more open files (ulimit -n)"
+    } else if is(&[Errno::NOSYS, Errno::PERM]) {
+        FILTERED
+    } else {
+        usual
+    }
+}
+
+/// The refusal of what needs processes or threads and does not get them.
+fn no_more(what: &str, error: &io::Error) -> Refusal {
+    let usual = match error.raw_os_error() {
+        Some(_) => "see `ulimit -a` and the limits of the control group",
+        // A child that did not end as it should.
+        None => {
+            "what a child needs may be denied to it: /proc, files in memory that can be run (vm.memfd_noexec), calls that a seccomp filter \
+forbids, memory"
         }
-        Some(code) if code == Errno::NOMEM.raw_os_error() => {
-            "there is no memory for a copy of this process: allow more (vm.overcommit_memory, memory.max), or choose less"
-        }
-        Some(code) if code == Errno::NOSYS.raw_os_error() || code == Errno::PERM.raw_os_error() => {
-            "a seccomp filter forbids it or the kernel is too old: try outside of the container"
-        }
-        _ => "see `ulimit -a` and the limits of the control group",
     };
-    unavailable(what, &error.to_string(), cure)
+    refused_by(what, error, usual)
 }
 
 /// The refusal of a primitive whose first operations failed.
-fn failed(id: &str, why: String) -> Refusal {
-    Refusal::new(
-        id.to_owned(),
-        why,
-        "a seccomp filter or a limit of the control group may forbid it: try outside of the container",
-    )
+fn failed(id: &str, why: &str) -> Refusal {
+    let usual = "a seccomp filter or a limit of the control group may forbid it: try outside of the container";
+    refused_in_words(id, why, usual)
 }

@@ -1,6 +1,7 @@
 //! Moving memory between nodes. Each body asks the kernel where every page is before and after, and fails where one did not go.
 
 use std::fmt::Display;
+use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -9,7 +10,7 @@ use rustix::process::Pid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use tiermark_model::{MIB, Machine, Metric, NodeId, OsGroup, Refusal, Sweep};
 
-use super::{Body, Order, Primitive, unavailable};
+use super::{Body, Order, Primitive, no_more, refused_in_words, unavailable};
 use crate::clock::Clock;
 use crate::sys::os::{Area, Child, Shows, Tell, migrate_pages, move_pages};
 use crate::sys::page_bytes;
@@ -50,15 +51,20 @@ fn sweeps(_: &Machine) -> Vec<Sweep> {
 
 /// Why nothing moves.
 fn one_node(machine: &Machine) -> Option<Refusal> {
-    let with_memory = machine.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
-    let cure = "a machine or a guest with several nodes of memory";
-    (with_memory < 2).then(|| unavailable("moving memory between nodes", "there is only one node with memory", cure))
+    let with_memory = || machine.nodes.iter().filter(|node| node.memory_bytes != Some(0));
+    let allowed = with_memory().filter(|node| machine.allowed_nodes.contains(node.id)).count();
+    let refused = |why, cure| Some(unavailable("moving memory between nodes", why, cure));
+    match (with_memory().count(), allowed) {
+        (0..2, _) => refused("there is only one node with memory", "a machine or a guest with several nodes of memory"),
+        (_, 0..2) => refused("only one node may be used", "allow more (cpuset.mems of the control group)"),
+        _ => None,
+    }
 }
 
 fn refused<E: Display>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
     let id = order.call.primitive.0.clone();
     let cure = "allow both nodes (--mem-node, cpuset.mems), free memory there, and a seccomp profile with mbind and move_pages";
-    move |error| unavailable(&id, &error.to_string(), cure)
+    move |error| refused_in_words(&id, &error.to_string(), cure)
 }
 
 /// The nodes of a call, and an area whose pages come from the first.
@@ -230,7 +236,8 @@ impl Mover for Migrated {
 
 fn of_child(order: &Order<'_>) -> Made {
     let (mut area, from, to) = bound(order)?;
-    let (ready, tell) = pipe_with(PipeFlags::CLOEXEC).map_err(refused(order))?;
+    let no_child = |error: &io::Error| no_more("a child whose memory moves", error);
+    let (ready, tell) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_child(&error.into()))?;
     let child = Child::fork(|| {
         fill(&mut area);
         let _ = rustix::io::write(&tell, &[1]);
@@ -238,7 +245,7 @@ fn of_child(order: &Order<'_>) -> Made {
             let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 60, tv_nsec: 0 });
         }
     });
-    let child = child.map_err(refused(order))?;
+    let child = child.map_err(|error| no_child(&error))?;
     drop(tell);
     wait(&ready).map_err(refused(order))?;
     let pages = Pages::of(&area, Some(child.pid()));
@@ -247,7 +254,7 @@ fn of_child(order: &Order<'_>) -> Made {
 
 /// Waits until the child has written its memory.
 fn wait(ready: &OwnedFd) -> Result<(), String> {
-    match poll(&mut [PollFd::new(ready, PollFlags::IN)], Some(&LIMIT)) {
+    match rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(ready, PollFlags::IN)], Some(&LIMIT))) {
         Ok(0) => return Err("the child has not written its memory in 20 s".to_owned()),
         Ok(_) => {}
         Err(error) => return Err(format!("poll: {error}")),
@@ -333,8 +340,11 @@ mod tests {
     fn one_node_is_a_refusal_and_two_are_not() {
         let node = |id| Node { id, memory_bytes: Some(MIB), ..Node::default() };
         let empty = Node { id: 1, memory_bytes: Some(0), ..Node::default() };
-        let machine = |nodes| Machine { nodes, ..Machine::default() };
-        assert!(one_node(&machine(vec![node(0), empty])).is_some());
-        assert_eq!(one_node(&machine(vec![node(0), node(1)])), None);
+        let machine =
+            |nodes, allowed: &str| Machine { nodes, allowed_nodes: allowed.parse().unwrap(), ..Machine::default() };
+        assert!(one_node(&machine(vec![node(0), empty], "0-1")).unwrap().why.contains("only one node with memory"));
+        assert_eq!(one_node(&machine(vec![node(0), node(1)], "0-1")), None);
+        let fenced = one_node(&machine(vec![node(0), node(1)], "1")).unwrap();
+        assert!(fenced.cure.contains("cpuset.mems"), "{fenced}");
     }
 }

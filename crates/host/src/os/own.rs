@@ -1,24 +1,29 @@
-//! Tests of what a process holds: in a process of their own, where no other test holds anything.
+//! What tests of primitives share: bodies to try, and what a process holds, counted where no other test holds anything.
 
-use std::process::Command;
 use std::time::Duration;
 
-/// Set for the test in its own process.
-const ALONE: &str = "TIERMARK_TEST_ALONE";
+use tiermark_model::{CpuId, CpuModel, OsCall, Refusal, System};
+
+use super::{Body, Order};
+use crate::clock::Clock;
+pub(super) use crate::confined::in_own_process;
+
 /// Address space that allocators and thread stacks may keep, bytes: less than any mapping of a body that stays.
 const KEPT: u64 = 6 << 20;
 
-/// Runs the test of this name by itself, in a new process of this test program: false there means that it has been done.
-pub(super) fn in_own_process(name: &str) -> bool {
-    if std::env::var_os(ALONE).is_some() {
-        return true;
-    }
-    let program = std::env::current_exe().unwrap();
-    let mut alone = Command::new(program);
-    let output = alone.args([name, "--exact", "--test-threads=1", "--nocapture"]).env(ALONE, "1").output().unwrap();
-    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && text.contains("1 passed"), "{text}");
-    false
+/// The clock of this machine.
+pub(super) fn clock() -> Clock {
+    Clock::choose(&CpuModel::default(), &System::default()).0
+}
+
+/// The body of a call on the first cpu that may be used.
+pub(super) fn body(call: &OsCall) -> Result<Box<dyn Body>, Refusal> {
+    (super::find(call)?.make)(&Order { call, cpu: first_cpu(), clock: &clock() })
+}
+
+/// The first cpu that may be used.
+pub(super) fn first_cpu() -> CpuId {
+    crate::sys::affinity().unwrap().first().unwrap()
 }
 
 /// Files, threads and children of this process.

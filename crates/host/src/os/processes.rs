@@ -1,17 +1,16 @@
 //! Making processes and threads.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
+use rustix::process::Pid;
 use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
 #[cfg(not(target_env = "gnu"))]
 use super::unavailable;
-use super::watch::Watch;
+use super::watch::{Watch, kill};
 use super::{Body, Order, Primitive, no_more};
 use crate::clock::Clock;
 use crate::sys::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
@@ -178,8 +177,8 @@ impl<F: FnMut() -> io::Result<Child>> Children<F> {
     fn new(what: &'static str, make: F, limit: Option<Duration>) -> Result<Self, Refusal> {
         let current = Arc::new(AtomicI32::new(0));
         let hung = Arc::clone(&current);
-        let watch =
-            Watch::over_waits(limit, move || kill(hung.load(Relaxed))).map_err(|error| no_more(what, &error))?;
+        let end = move || Pid::from_raw(hung.load(Relaxed)).into_iter().for_each(kill);
+        let watch = Watch::over_waits(limit, end).map_err(|error| no_more(what, &error))?;
         let mut children = Self { what, make, current, watch };
         children.one().map_err(|error| no_more(what, &error))?;
         Ok(children)
@@ -193,9 +192,7 @@ impl<F: FnMut() -> io::Result<Child>> Children<F> {
         match ended? {
             0 => Ok(()),
             // What the child says when there is nothing to be executed.
-            127 => Err(io::Error::other(
-                "execve failed in the child (is /proc mounted, may files in memory be run: vm.memfd_noexec?)",
-            )),
+            127 => Err(io::Error::other("execve failed in the child")),
             code => Err(io::Error::other(format!("the child ended with {code}"))),
         }
     }
@@ -207,18 +204,6 @@ impl<F: FnMut() -> io::Result<Child> + Send> Body for Children<F> {
             self.one().map_err(|error| format!("{}: {error}", self.what))?;
         }
         Ok(0)
-    }
-}
-
-/// Kills a child of ours by its number. It may have ended meanwhile and the number be another's: only a child can be waited for.
-pub(super) fn kill(number: i32) {
-    let Some(file) = Pid::from_raw(number).and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok())
-    else {
-        return;
-    };
-    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    if rustix::process::waitid(WaitId::PidFd(file.as_fd()), look).is_ok() {
-        let _ = rustix::process::pidfd_send_signal(&file, Signal::KILL);
     }
 }
 

@@ -144,6 +144,10 @@ fn sleep_for(ns: u64) -> Result<(), String> {
 }
 
 impl Body for Sleep {
+    fn single(&self) -> bool {
+        true
+    }
+
     fn run(&mut self, times: u64) -> Result<u64, String> {
         let (clock, ns) = (self.clock, self.ns);
         let began = clock.now();

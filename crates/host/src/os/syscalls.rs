@@ -12,7 +12,7 @@ use rustix::thread::futex;
 use rustix::time::{ClockId, Timespec};
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
 
-use super::{Body, Order, Primitive, Repeat, unavailable};
+use super::{Body, Order, Primitive, Repeat, refused_by, unavailable};
 use crate::sys::os::{Room, queue_nop};
 
 /// What a body's making returns.
@@ -93,7 +93,7 @@ fn whole(what: &'static str, wanted: usize) -> impl Fn(rustix::io::Result<usize>
 
 fn open_file(path: &'static str, writable: bool) -> Result<File, Refusal> {
     let opened = File::options().read(!writable).write(writable).open(path);
-    opened.map_err(|error| unavailable(path, &error.to_string(), "mount a usual /dev in the container"))
+    opened.map_err(|error| refused_by(path, &error, "mount a usual /dev in the container"))
 }
 
 /// A file in memory, with so many bytes in it.
@@ -102,7 +102,7 @@ fn memory_file(bytes: usize) -> Result<File, Refusal> {
         let filled = rustix::io::pwrite(&file, &vec![0x5a; bytes], 0)?;
         if filled == bytes { Ok(File::from(file)) } else { Err(rustix::io::Errno::NOSPC) }
     });
-    made.map_err(|error| unavailable("memfd_create", &error.to_string(), "allow more memory or files"))
+    made.map_err(|error| refused_by("memfd_create", &error.into(), "allow more memory or files"))
 }
 
 fn getppid(_: &Order<'_>) -> Made {
@@ -174,7 +174,7 @@ fn open(_: &Order<'_>) -> Made {
 
 fn getdents(_: &Order<'_>) -> Made {
     let directory = rustix::fs::open(c"/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|error| unavailable("getdents", &error.to_string(), "let the root directory be read"))?;
+        .map_err(|error| refused_by("getdents", &error.into(), "let the root directory be read"))?;
     let mut buffer = vec![MaybeUninit::<u8>::uninit(); 32 << 10];
     repeat(move || {
         rustix::fs::seek(&directory, SeekFrom::Start(0)).map_err(words("lseek"))?;
@@ -207,7 +207,7 @@ fn madvise(_: &Order<'_>) -> Made {
 
 /// One page of memory, of the largest base page that Linux has.
 fn page(what: &'static str) -> Result<Room, Refusal> {
-    Room::map(64 << 10).map_err(|error| unavailable(what, &error.to_string(), "allow more address space (ulimit -v)"))
+    Room::map(64 << 10).map_err(|error| refused_by(what, &error.into(), "allow more address space (ulimit -v)"))
 }
 
 fn futex_wake(_: &Order<'_>) -> Made {
@@ -216,7 +216,7 @@ fn futex_wake(_: &Order<'_>) -> Made {
 }
 
 fn epoll_wait(_: &Order<'_>) -> Made {
-    let refused = |error: rustix::io::Errno| unavailable("epoll_wait", &error.to_string(), "allow more open files");
+    let refused = |error: rustix::io::Errno| refused_by("epoll_wait", &error.into(), "allow more open files");
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused)?;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     repeat(move || {

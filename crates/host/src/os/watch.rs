@@ -7,7 +7,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, pidfd_open, pidfd_send_signal, waitid,
+};
 
 use crate::sys::os::own_files;
 
@@ -23,17 +25,16 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches over a child that has not been waited for yet. It is killed by a file that stands for it, so that no other process ever is.
+    /// Watches over a child of ours.
     ///
     /// # Errors
-    /// In words, when no thread can be started.
-    pub(super) fn over(child: Pid) -> Result<Self, String> {
+    /// Those of starting a thread.
+    pub(super) fn over(child: Pid) -> io::Result<Self> {
         Self::over_for(child, LIMIT)
     }
 
-    fn over_for(child: Pid, limit: Duration) -> Result<Self, String> {
-        let kill = move || super::processes::kill(child.as_raw_nonzero().get());
-        Self::start(limit, |_| true, kill).map_err(|error| format!("a thread to watch a child: {error}"))
+    fn over_for(child: Pid, limit: Duration) -> io::Result<Self> {
+        Self::start(limit, |_| true, move || kill(child))
     }
 
     /// Watches over waits that are told of by [`Watch::waits`]: `end` has to end one that takes too long.
@@ -82,6 +83,21 @@ impl Watch {
     }
 }
 
+/// Kills a child of ours by its number. It may have ended and been waited for meanwhile, and the number be another's: only a child can be
+/// waited for, and a file that was opened before that was asked stands for it and for no other.
+pub(super) fn kill(child: Pid) {
+    let file = pidfd_open(child, PidfdFlags::empty());
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    if waitid(WaitId::Pid(child), look).is_err() {
+        return;
+    }
+    // Kernels before 5.3 and some filters have no such files: it is a child of ours at this moment, and numbers do not come back at once.
+    let sent = file.and_then(|file| pidfd_send_signal(&file, Signal::KILL));
+    if sent.is_err() {
+        let _ = kill_process(child, Signal::KILL);
+    }
+}
+
 impl Drop for Watch {
     fn drop(&mut self) {
         drop(self.done.take());
@@ -94,7 +110,46 @@ impl Drop for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::confined::in_own_process;
     use crate::sys::os::Child;
+
+    /// A child that does nothing for a minute.
+    fn sleeper() -> Child {
+        let minute = rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 };
+        let sleep = || {
+            let _ = rustix::thread::nanosleep(&minute);
+            0
+        };
+        Child::fork(sleep).unwrap()
+    }
+
+    #[test]
+    fn only_a_child_of_ours_is_killed() {
+        // The parent, one that does not exist: none of them is a child.
+        rustix::process::getppid().into_iter().for_each(kill);
+        kill(Pid::from_raw(i32::MAX).unwrap());
+        let child = sleeper();
+        kill(child.pid());
+        assert!(child.wait().unwrap_err().to_string().contains("killed"));
+        // One that has ended, and nobody has asked yet.
+        let mut ended = Child::fork(|| 7).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        kill(ended.pid());
+        assert!(ended.ended_within(Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn a_child_is_killed_where_no_file_may_stand_for_it() {
+        if !in_own_process("os::watch::tests::a_child_is_killed_where_no_file_may_stand_for_it") {
+            return;
+        }
+        crate::sys::refuse(&[libc::SYS_pidfd_open, libc::SYS_pidfd_send_signal]).unwrap();
+        let mut child = sleeper();
+        let watch = Watch::over_for(child.pid(), Duration::from_millis(20)).unwrap();
+        assert!(child.ended_within(Duration::from_secs(20)), "it was not killed");
+        drop(watch);
+        kill(Pid::from_raw(i32::MAX).unwrap());
+    }
 
     #[test]
     fn a_child_that_hangs_is_killed_by_its_own_number() {
@@ -135,8 +190,8 @@ mod tests {
     fn a_child_that_gets_on_is_left_alone() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         let child = Child::fork(|| i32::from(rustix::io::read(&read, &mut [0u8; 1]) != Ok(1))).unwrap();
-        let watch = Watch::over_for(child.pid(), Duration::from_millis(200)).unwrap();
-        for _ in 0..10 {
+        let watch = Watch::over_for(child.pid(), Duration::from_secs(1)).unwrap();
+        for _ in 0..30 {
             watch.moved();
             std::thread::sleep(Duration::from_millis(50));
         }

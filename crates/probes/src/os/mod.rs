@@ -17,6 +17,8 @@ use points::Point;
 
 /// A region for calls that need no memory: a page.
 const NO_MEMORY: u64 = 4096;
+/// What a step of page faults touches at a time, at most, whatever its point says (32 MiB of huge pages), and the pages of the process.
+const FAULTS_MEMORY: u64 = 40 << 20;
 /// Wanted half-width of the interval: the kernel's paths vary more than memory does.
 const PRECISION: f64 = 0.03;
 /// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
@@ -63,7 +65,8 @@ impl Probe for Os {
         once(&mut plan.steps);
         let effort = match request.effort {
             Effort::Quick => 20.0,
-            Effort::Standard => 60.0,
+            // A minute with what comes before and after.
+            Effort::Standard => 55.0,
             Effort::Full => 300.0,
         };
         plan.max_seconds = max_seconds(request, effort, &plan.steps);
@@ -85,8 +88,28 @@ impl Probe for Os {
             (found.value, found.interval) = (observation.value, observation.interval);
             found
         });
-        numbers.chain(knee::knees(observations)).collect()
+        numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
     }
+}
+
+/// How single operations are distributed, where a block is one of them: children and sleeps.
+fn tails(observations: &[Observation]) -> Vec<Finding> {
+    let single = |o: &&Observation| o.tail.as_ref().is_some_and(|tail| tail.block_accesses == 1);
+    let groups = [OsGroup::Processes, OsGroup::Switches];
+    let waits = |o: &&Observation| groups.iter().any(|group| o.labels.is(Labels::GROUP, group.name()));
+    let of = |observation: &Observation| {
+        let tail = observation.tail.iter();
+        let quantiles = tail.flat_map(|tail| tail.quantiles.iter().map(|(name, value)| (tail.blocks, name, *value)));
+        let found = quantiles.map(|(blocks, name, value)| {
+            let labels = observation.labels.clone().text(Labels::STATISTIC, name);
+            let mut found = derived(observation, "os.tail", labels, value, observation.unit);
+            found.samples = blocks;
+            found.note = Some("single operations, disturbed ones included".to_owned());
+            found
+        });
+        found.collect::<Vec<_>>()
+    };
+    observations.iter().filter(waits).filter(single).flat_map(of).collect()
 }
 
 /// Makes the steps of a request.
@@ -131,16 +154,24 @@ impl<'a> Planner<'a> {
 
     fn fill(&self, info: &PrimitiveInfo, plan: &mut Plan) {
         let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
-        let mut left_out = false;
+        let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
+        let (before, mut left_out) = (plan.steps.len(), false);
         for point in points::of(info, self.lab.machine, &self.cpus, self.cpu, self.request.effort) {
             // A child that writes all its memory takes it twice.
-            if 2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0)) > cap {
+            if (2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0))).max(beside) > cap {
                 left_out = true;
                 continue;
             }
             plan.steps.push(self.step(info, point));
         }
-        if left_out {
+        if left_out && plan.steps.len() == before {
+            let why = format!("it takes more memory than {} ({why})", Bytes(cap));
+            plan.refused.push(Refusal::new(
+                info.id.0.clone(),
+                why,
+                "allow more: --max-mem, memory.max of the control group",
+            ));
+        } else if left_out {
             plan.rules.push(format!(
                 "{}: points whose memory, twice, is above {} ({why}) are left out",
                 info.id,
@@ -178,5 +209,28 @@ impl<'a> Planner<'a> {
         let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
         let precision = self.request.precision.unwrap_or(usual);
         StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::knee::tests::seen;
+    use tiermark_model::Tail;
+
+    #[test]
+    fn only_single_operations_have_a_distribution() {
+        let sleep = |block_accesses| {
+            let labels = Labels::new().text(Labels::OP, "sleep 1ms").text(Labels::GROUP, OsGroup::Switches);
+            let quantiles = [("p50".to_owned(), 70e3), ("max".to_owned(), 5e6)].into();
+            Observation { labels, tail: Some(Tail { block_accesses, blocks: 40, quantiles }), ..seen() }
+        };
+        let found = tails(&[sleep(1), sleep(2), Observation { tail: None, ..sleep(1) }]);
+        let told: Vec<_> =
+            found.iter().map(|f| (f.labels.get(Labels::STATISTIC).unwrap(), f.value.unwrap(), f.samples)).collect();
+        assert_eq!(told, [("max", 5e6, 40), ("p50", 70e3, 40)]);
+        // Blocks of calls are means.
+        let call = Observation { labels: Labels::new().text(Labels::GROUP, OsGroup::Syscalls), ..sleep(1) };
+        assert!(tails(&[call]).is_empty());
     }
 }

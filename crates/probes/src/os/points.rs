@@ -89,7 +89,9 @@ fn values(sweep: &Sweep, machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<Val
         }
         Sweep::Bystanders => bystanders(machine, cpus, cpu),
         Sweep::NodePairs => {
-            let nodes: Vec<u32> = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0)).map(|n| n.id).collect();
+            let usable =
+                machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && machine.allowed_nodes.contains(n.id));
+            let nodes: Vec<u32> = usable.map(|n| n.id).collect();
             let pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (*from, *to)));
             pairs.filter(|(from, to)| from != to).map(|(from, to)| Value::Nodes(from, to)).collect()
         }
@@ -177,7 +179,7 @@ impl Point {
 
     /// Its name in a plan.
     pub(super) fn id(&self, info: &PrimitiveInfo) -> String {
-        let mut id = format!("os/{}", info.id);
+        let mut id = format!("os/{}", info.id.0.replace(' ', "-"));
         let bytes = |key: &str, n: u64| format!("/{key}{}", Bytes(n).to_string().replace(' ', ""));
         for (key, number) in [("", self.call.bytes), ("capacity", self.call.capacity), ("set", self.call.working_set)] {
             id += &number.map_or_else(String::new, |n| bytes(key, n));
@@ -263,6 +265,16 @@ mod tests {
             points.iter().filter_map(|p| p.resident).max()
         };
         assert_eq!([Effort::Standard, Effort::Full].map(most), [Some(256 << 20), Some(4 << 30)]);
+    }
+
+    #[test]
+    fn memory_moves_between_the_nodes_that_may_be_used() {
+        let node = |id, bytes| tiermark_model::Node { id, memory_bytes: Some(bytes), ..Default::default() };
+        let nodes = vec![node(0, 1), node(1, 1), node(2, 0), node(3, 1)];
+        let machine = Machine { nodes, allowed_nodes: "0-2".parse().unwrap(), ..machine() };
+        let points = of(&info(vec![Sweep::NodePairs]), &machine, &machine.allowed_cpus, 0, Effort::Standard);
+        let pairs: Vec<_> = points.iter().map(|point| point.call.nodes.unwrap()).collect();
+        assert_eq!(pairs, [(0, 1), (1, 0)]);
     }
 
     #[test]

@@ -7,12 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::MemfdFlags;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::pipe::{PipeFlags, SpliceFlags};
 use tiermark_model::{Bytes, KIB, Refusal};
 
-use crate::os::unavailable;
+use crate::os::{refused_by, unavailable};
 use crate::sys::os::{Buffer, Consumer, PageInlet, Producer, ring};
 
 /// What a channel holds where nothing else is said: the pipe's default.
@@ -71,7 +72,7 @@ enum Way {
 pub(super) fn open(kind: Kind, capacity: u64, bytes: u64) -> Result<(End, End), Refusal> {
     let refused = |why: std::io::Error| {
         let (what, cure) = kind.refusal();
-        unavailable(what, &why.to_string(), cure)
+        refused_by(what, &why, cure)
     };
     let end = |inlet: Inlet, way: Way| {
         let message = Buffer::map(bytes as usize).map_err(|e| refused(e.into()))?;
@@ -135,7 +136,7 @@ impl Kind {
 fn pipe(capacity: u64) -> Result<(OwnedFd, OwnedFd), Refusal> {
     let what = || format!("a pipe that holds {}", Bytes(capacity));
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|e| unavailable("a pipe", &e.to_string(), "allow more open files (ulimit -n)"))?;
+        .map_err(|e| refused_by("a pipe", &e.into(), "allow more open files (ulimit -n)"))?;
     let set = rustix::pipe::fcntl_setpipe_size(&write, capacity as usize);
     let holds = set.and_then(|_| rustix::pipe::fcntl_getpipe_size(&write));
     match holds {
@@ -160,9 +161,13 @@ fn loopback() -> std::io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind(&anywhere[..])?;
     let near = TcpStream::connect_timeout(&listener.local_addr()?, LIMIT)?;
     let own = near.local_addr()?;
-    // Our own connection is in the queue already; whoever else came is sent away, and not waited for.
+    // Our own connection is in the queue, or will be as soon as its last packet is dealt with; whoever else came is sent away.
     listener.set_nonblocking(true)?;
+    let soon = Timespec { tv_sec: LIMIT.as_secs().cast_signed(), tv_nsec: 0 };
     loop {
+        if retry_on_intr(|| poll(&mut [PollFd::new(&listener, PollFlags::IN)], Some(&soon)))? == 0 {
+            return Err(std::io::ErrorKind::TimedOut.into());
+        }
         let (far, from) = listener.accept()?;
         if from == own {
             far.set_nonblocking(false)?;

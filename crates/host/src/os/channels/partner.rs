@@ -1,6 +1,7 @@
 //! The other side: a child process on a cpu of its own, under watch.
 
 use std::convert::Infallible;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use rustix::process::Pid;
 use tiermark_model::{CpuId, Refusal};
 
 use crate::os::watch::Watch;
-use crate::os::{Order, unavailable};
+use crate::os::{Order, no_more, unavailable};
 use crate::region::pin_refused;
 use crate::sys::os::Child;
 use crate::sys::{cpu_now, pin};
@@ -61,14 +62,8 @@ impl Partner {
         let cpu = *order.call.others.first().ok_or_else(|| {
             unavailable(order.call.primitive.0.as_str(), "no cpu is named for the other side", "name one in the plan")
         })?;
-        let refused = |why: &str| {
-            unavailable(
-                "a child process",
-                why,
-                "allow more processes (ulimit -u, pids.max of the control group), files and memory",
-            )
-        };
-        let (news, home) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| refused(&format!("pipe: {e}")))?;
+        let refused = |error: &io::Error| no_more("a child process", error);
+        let (news, home) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| refused(&e.into()))?;
         let home = Home(home);
         let child = Child::fork(move || {
             if let Err(error) = pin(cpu) {
@@ -79,15 +74,18 @@ impl Partner {
             let _ = home.tell(FAILED, error.raw_os_error() as u32);
             1
         });
-        let child = child.map_err(|e| refused(&format!("fork: {e}")))?;
-        let watch = Watch::over(child.pid()).map_err(|why| refused(&why))?;
+        let child = child.map_err(|e| refused(&e))?;
+        let watch = Watch::over(child.pid()).map_err(|e| refused(&e))?;
         let partner = Self { child, watch, news };
         match partner.hear() {
             Some((READY, on)) if on == cpu => Ok(partner),
-            Some((READY, on)) => Err(pin_refused(cpu, &std::io::Error::other(format!("it runs on cpu {on}")))),
-            Some((PIN, error)) => Err(pin_refused(cpu, &std::io::Error::from_raw_os_error(error as i32))),
-            Some((_, error)) => Err(refused(&std::io::Error::from_raw_os_error(error as i32).to_string())),
-            None => Err(refused("it ended before it was ready, or was killed after 10 s without a word")),
+            Some((READY, on)) => Err(pin_refused(cpu, &io::Error::other(format!("it runs on cpu {on}")))),
+            Some((PIN, error)) => Err(pin_refused(cpu, &io::Error::from_raw_os_error(error as i32))),
+            Some((_, error)) => Err(refused(&io::Error::from_raw_os_error(error as i32))),
+            None => {
+                let why = "it ended before it was ready, or was killed after 10 s without a word";
+                Err(refused(&io::Error::other(why)))
+            }
         }
     }
 
@@ -126,7 +124,7 @@ impl Partner {
             return "the other side closed the channel".to_owned();
         }
         match self.hear() {
-            Some((_, error)) => format!("the other side: {}", std::io::Error::from_raw_os_error(error as i32)),
+            Some((_, error)) => format!("the other side: {}", io::Error::from_raw_os_error(error as i32)),
             None => {
                 "the other side was killed: by its watch, after 10 s without progress, or by someone else".to_owned()
             }

@@ -9,7 +9,7 @@ use tiermark_model::{KIB, MIB, Refusal};
 
 use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message};
 use super::partner::Partner;
-use crate::os::{Body, Order, unavailable};
+use crate::os::{Body, Order, refused_by, refused_in_words, unavailable};
 use crate::sys::os::{Buffer, read_process};
 
 /// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would show.
@@ -76,7 +76,7 @@ pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Made {
 /// A body that has done its operation once: what the system forbids the other side shows then.
 fn tried(mut body: impl Body + 'static, kind: Kind) -> Made {
     let (what, cure) = kind.refusal();
-    body.run(1).map_err(|why| unavailable(what, &why, cure))?;
+    body.run(1).map_err(|why| refused_in_words(what, &why, cure))?;
     Ok(Box::new(body))
 }
 
@@ -110,7 +110,7 @@ pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Made {
         }
     })?;
     let (inlet, mut outlet) = (near.inlet, near.outlet);
-    outlet.fill(THERE).map_err(|e| unavailable("a message", &e.to_string(), "allow more memory"))?;
+    outlet.fill(THERE).map_err(|e| refused_by("a message", &e.into(), "allow more memory"))?;
     tried(PingPong { inlet, outlet, partner }, kind)
 }
 
@@ -136,8 +136,7 @@ pub(super) fn fetch(order: &Order<'_>) -> Made {
 }
 
 fn buffer(bytes: u64) -> Result<Buffer, Refusal> {
-    Buffer::map(bytes as usize)
-        .map_err(|e| unavailable("memory for a message", &e.to_string(), "allow more (ulimit -v)"))
+    Buffer::map(bytes as usize).map_err(|e| refused_by("memory for a message", &e.into(), "allow more (ulimit -v)"))
 }
 
 /// Receives so many bytes, in as many pieces as they come.

@@ -1,6 +1,7 @@
 //! Major faults: a device has to be waited for.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,7 +25,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// File systems in memory (statfs(2)): tmpfs, ramfs, hugetlbfs.
 const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
 
-const FILE_CURE: &str = "set TMPDIR to a directory on a disk";
+const FILE_CURE: &str =
+    "set TMPDIR to a directory on a disk with room for 8 MiB; allow posix_fadvise and mincore in the seccomp profile";
 
 /// Where a file can be had that is not in memory only: the directory for temporary files, or the one for those that last.
 fn directories() -> Vec<PathBuf> {
@@ -113,7 +115,7 @@ pub(super) fn swap_in(order: &Order<'_>) -> Made {
         ..Ground::written(area, APART)
     };
     let _ = ground.area.tell(Tell::BasePages);
-    ground.fill().map_err(memory_refused(order))?;
+    ground.fill().map_err(|why| memory_refused(order)(io::Error::other(why)))?;
     // From now on they are only read, so that each is written to the swap once and no more.
     ground.touch = Touch::Read;
     let renew: Renew = Box::new(|ground| {

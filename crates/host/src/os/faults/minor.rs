@@ -98,7 +98,11 @@ pub(super) fn mthp_sizes(machine: &Machine) -> Vec<u64> {
 pub(super) fn hugetlb(order: &Order<'_>) -> Made {
     let page = page_of(order)?;
     let id = &order.call.primitive.0;
-    let cure = format!("reserve pages: echo 8 > /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10);
+    let cure = format!(
+        "reserve pages: echo 8 > /sys/kernel/mm/hugepages/hugepages-{0}kB/nr_hugepages; and let the control group have them \
+(hugetlb.*.max, cpuset.mems)",
+        page >> 10
+    );
     let map = move |pages: usize| Area::map(Shows::Huge(page), pages * page);
     let most = (HUGE_ROUND / page).clamp(1, 16);
     // As many as the pool has, since the mapping reserves them.
@@ -195,7 +199,13 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Made {
     });
     // Of a huge page only the base page that is written is copied, the others stay the child's as well.
     let ground = Ground { brings: 1, fault: Fault::Minor, ..Ground::written(area, stride) };
-    Touches::start(ground, renew, order, "allow more processes (ulimit -u, pids.max of the control group)")
+    let cure = match page {
+        PageKind::Base => {
+            "allow more processes (ulimit -u, pids.max of the control group), and fork in the seccomp profile"
+        }
+        _ => HUGE_CURE,
+    };
+    Touches::start(ground, renew, order, cure)
 }
 
 /// Whether a child still had its memory: with nobody to share it, pages would not have been copied.

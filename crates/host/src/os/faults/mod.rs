@@ -10,10 +10,11 @@ mod unmap;
 mod user;
 
 use std::fmt::Display;
+use std::io;
 
 use tiermark_model::{Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
-use super::{Body, Order, Primitive, unavailable};
+use super::{Body, Order, Primitive, refused_by, unavailable};
 use crate::sys::os::{Area, Tell};
 
 /// What a body's making returns.
@@ -227,9 +228,9 @@ fn aligned(order: &Order<'_>, bytes: usize, page: usize, kind: PageKind) -> Resu
 }
 
 /// The refusal of memory.
-fn memory_refused<E: Display>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
+fn memory_refused<E: Into<io::Error>>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
     let id = order.call.primitive.0.clone();
-    move |error| unavailable(&id, &error.to_string(), "allow more memory and address space (ulimit -v), and more files")
+    move |error| refused_by(&id, &error.into(), "allow more memory and address space (ulimit -v), and more files")
 }
 
 /// The words of a call that failed.

@@ -21,6 +21,8 @@ struct Populate {
     pages: usize,
     /// Operations of a call: it is never asked for less.
     grain: u64,
+    /// Bytes of an operation, where bytes are counted: whole pages.
+    bytes: Option<u64>,
     clock: Clock,
 }
 
@@ -66,6 +68,10 @@ impl Body for Populate {
         self.grain
     }
 
+    fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+
     fn run(&mut self, times: u64) -> Result<u64, String> {
         (0..times / self.grain).try_fold(0, |idle, _| Ok(idle + self.once()?))
     }
@@ -76,7 +82,7 @@ pub(super) fn by_madvise(order: &Order<'_>) -> Made {
     let kind = order.call.page.unwrap_or(PageKind::Base);
     let (page, pages) = (page_of(order)?, if kind == PageKind::Base { PAGES } else { HUGE_PAGES });
     let area = aligned(order, pages * page, page, kind)?;
-    Ok(Box::new(Populate { area, pages, grain: pages as u64, clock: *order.clock }))
+    Ok(Box::new(Populate { area, pages, grain: pages as u64, bytes: None, clock: *order.clock }))
 }
 
 /// The same by bytes, of huge pages: hardly anything but zeroing.
@@ -84,7 +90,7 @@ pub(super) fn zeroing(order: &Order<'_>) -> Made {
     let page = thp_page(order)?;
     let bytes = (order.call.bytes.unwrap_or(32 * MIB) as usize).next_multiple_of(page);
     let area = aligned(order, bytes, page, PageKind::Thp)?;
-    Ok(Box::new(Populate { area, pages: bytes / page, grain: 1, clock: *order.clock }))
+    Ok(Box::new(Populate { area, pages: bytes / page, grain: 1, bytes: Some(bytes as u64), clock: *order.clock }))
 }
 
 /// MAP_POPULATE, by pages.
@@ -129,7 +135,12 @@ pub(super) fn zeroed_bytes() -> Vec<u64> {
     vec![32 * MIB, 2 * MIB, 128 * MIB]
 }
 
-/// Bytes that are unmapped at a time.
+/// Bytes that are unmapped at a time, one page among them.
 pub(super) fn unmapped_bytes() -> Vec<u64> {
-    vec![64 * KIB, 4 * KIB, 2 * MIB, 32 * MIB]
+    let page = base_page() as u64;
+    let mut sizes = vec![64 * KIB, page, 2 * MIB, 32 * MIB];
+    if page >= 64 * KIB {
+        sizes.remove(0);
+    }
+    sizes
 }

@@ -254,25 +254,16 @@ fn populated_pages_are_counted_one_by_one() {
     });
 }
 
-/// Not a test of right or wrong: what each takes here, for people. `cargo test -p tiermark-host os::faults -- --ignored --nocapture`
 #[test]
-#[ignore = "prints times"]
-fn times() {
-    let machine = machine();
-    let every = PRIMITIVES.iter().chain(crate::os::libc::PRIMITIVES);
-    for row in every.filter(|row| (row.refuse)(&machine).is_none()) {
-        for call in calls(row, &machine) {
-            with_order(&call, |order| {
-                let work = match OsWork::new(order) {
-                    Ok(work) => work,
-                    Err(refusal) => return eprintln!("{call:?}: {refusal}"),
-                };
-                let each = work.block_ns() / work.per_block();
-                let rate = if row.metric == Metric::Bandwidth { 1.0 / each } else { each };
-                eprintln!("{} {:?} {:?} {:?}: {rate:.1}", row.id, call.bytes, call.page, call.others);
-            });
-        }
-    }
+fn zeroing_counts_the_pages_that_are_zeroed() {
+    let huge = machine().system.thp_bytes.filter(|_| no_thp(&machine()).is_none());
+    let Some(huge) = huge else { return };
+    // A page and a half are asked for: two are zeroed.
+    let call = OsCall { bytes: Some(huge + huge / 2), ..OsCall::new("zeroing".into()) };
+    with_order(&call, |order| {
+        let work = OsWork::new(order).unwrap_or_else(|why| panic!("{why}"));
+        assert_eq!(work.per_block() % (2 * huge) as f64, 0.0, "{}", work.per_block());
+    });
 }
 
 /// Times that a cpu was interrupted to forget translations; none where that is done otherwise.

@@ -2,7 +2,7 @@
 
 use tiermark_model::Refusal;
 
-use super::super::{Body, Order, unavailable};
+use super::super::{Body, Order, refused_in_words};
 use crate::clock::Clock;
 use crate::sys::os::Area;
 use crate::sys::{Usage, thread_usage};
@@ -147,7 +147,7 @@ impl Touches {
             body.next = body.ground.places();
             body.run(4).map(drop)
         });
-        trial.map_err(|why| unavailable(&order.call.primitive.0, &why, cure))?;
+        trial.map_err(|why| refused_in_words(&order.call.primitive.0, &why, cure))?;
         Ok(Box::new(body))
     }
 }

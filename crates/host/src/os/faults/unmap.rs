@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tiermark_model::{CpuId, KIB, MIB, Refusal};
 
-use super::super::{Body, Order, unavailable};
+use super::super::{Body, Order, refused_in_words};
 use super::touch::since;
 use super::{Made, base_page, words};
 use crate::clock::Clock;
@@ -184,5 +184,9 @@ pub(super) fn munmap(order: &Order<'_>) -> Made {
 }
 
 fn refused(order: &Order<'_>, why: &str) -> Refusal {
-    unavailable(&order.call.primitive.0, why, "leave the cpus idle, or choose others with --cpus; allow more threads")
+    refused_in_words(
+        &order.call.primitive.0,
+        why,
+        "leave the cpus idle, or choose others with --cpus; allow more threads",
+    )
 }

@@ -1,17 +1,20 @@
 //! Faults that a thread of the process answers: userfaultfd.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use tiermark_model::{MIB, Machine, Refusal};
+use tiermark_model::{CpuId, MIB, Machine, Refusal};
 
-use super::super::{Body, Order, unavailable};
+use super::super::{Body, Order, no_more, unavailable};
 use super::touch::{Fault, Ground, Renew, Touches};
 use super::{Made, base_page, memory_refused, words};
+use crate::region::pin_refused;
 use crate::sys;
 use crate::sys::os::{Area, Shows, Tell, Userfault};
 
@@ -28,12 +31,16 @@ struct Answerer {
 }
 
 impl Answerer {
-    fn new(faults: Userfault, cpu: Option<u32>) -> Result<Self, String> {
-        let (ended, stop) = pipe_with(PipeFlags::CLOEXEC).map_err(words("pipe"))?;
+    fn new(faults: Userfault, cpu: Option<CpuId>) -> Result<Self, Refusal> {
+        let refused = |error: &io::Error| no_more("a thread to answer faults", error);
+        let (ended, stop) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| refused(&error.into()))?;
+        let (arrived, arrival) = channel();
         let answered = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&answered);
         let answer = move || {
-            if cpu.is_some_and(|cpu| sys::pin(cpu).is_err()) {
+            let pinned = cpu.map_or(Ok(()), sys::pin);
+            let there = pinned.is_ok();
+            if arrived.send(pinned).is_err() || !there {
                 return;
             }
             // Whatever goes wrong: with its end the file is closed, and who waits in a fault goes on with a page of zeros.
@@ -45,8 +52,14 @@ impl Answerer {
             }
         };
         let thread = std::thread::Builder::new().name("tiermark-faults".into()).stack_size(64 << 10).spawn(answer);
-        let thread = thread.map_err(|error| format!("a thread to answer faults: {error}"))?;
-        Ok(Self { answered, stop: Some(stop), thread: Some(thread) })
+        let thread = thread.map_err(|error| refused(&error))?;
+        let answerer = Self { answered, stop: Some(stop), thread: Some(thread) };
+        match (arrival.recv(), cpu) {
+            (Ok(Err(error)), Some(cpu)) => Err(pin_refused(cpu, &error)),
+            (Ok(Err(error)), None) => Err(refused(&error)),
+            (Err(_), _) => Err(refused(&io::Error::other("it ended at once"))),
+            (Ok(Ok(())), _) => Ok(answerer),
+        }
     }
 }
 
@@ -96,7 +109,7 @@ pub(super) fn round_trip(order: &Order<'_>) -> Made {
     let mut area = Area::map(Shows::Private, ROUND).map_err(memory_refused(order))?;
     let _ = area.tell(Tell::BasePages);
     let faults = Userfault::over(&mut area, base_page()).map_err(|error| refused(&error.to_string()))?;
-    let answerer = Answerer::new(faults, order.call.others.first().copied()).map_err(|why| refused(&why))?;
+    let answerer = Answerer::new(faults, order.call.others.first().copied())?;
     let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(words("madvise")));
     let ground = Ground { fault: Fault::Either, ..Ground::written(area, base_page()) };
     let touches = Touches::start(ground, renew, order, CURE)?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::os::holdings::{alone, body, clock, first_cpu, leaves_nothing};
+use crate::os::own::{body, clock, first_cpu};
 use std::time::{Duration, Instant};
 use tiermark_model::OsCall;
 
@@ -28,17 +28,6 @@ fn every_row_does_its_work_wherever_its_partner_is() {
     }
 }
 
-#[test]
-fn nothing_is_left() {
-    if alone("os::switches::tests::nothing_is_left") {
-        leaves_nothing(|| {
-            calls().iter().for_each(|call| {
-                body(call).unwrap().run(2).unwrap();
-            })
-        });
-    }
-}
-
 fn wanted(means: Means, other: Other) -> Wanted {
     Wanted { means, other, cpu: first_cpu(), set: 0, clock: clock(), limit: None }
 }
@@ -46,7 +35,8 @@ fn wanted(means: Means, other: Other) -> Wanted {
 #[test]
 fn a_partner_that_does_not_answer_ends_the_wait() {
     for means in [Means::Pipe, Means::Futex, Means::Eventfd] {
-        let limit = Some(Duration::from_millis(100));
+        // Long enough for a partner that has to wait for its cpu.
+        let limit = Some(Duration::from_millis(700));
         let mut pair = Pair::new(&Wanted { limit, ..wanted(means, Other::Process) }).unwrap();
         pair.run(1).unwrap();
         let child = pair.child().unwrap();
@@ -100,6 +90,13 @@ fn only_the_lateness_of_a_sleep_counts() {
     let whole = clock.now() - start;
     assert!(idle >= clock.ticks(4.999e6) && idle <= whole, "{idle} of {whole}");
     assert!(whole - idle < whole / 2 || whole > clock.ticks(1e7), "late by {} of {whole}", whole - idle);
+}
+
+#[test]
+fn each_sleep_is_a_block() {
+    let (clock, call) = (clock(), OsCall::new("sleep 50us slack 1ns".into()));
+    let order = crate::os::Order { call: &call, cpu: first_cpu(), clock: &clock };
+    assert_eq!(crate::os::OsWork::new(&order).unwrap().per_block(), 1.0);
 }
 
 #[test]

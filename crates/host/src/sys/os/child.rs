@@ -1,11 +1,42 @@
 //! Processes of our own: made, waited for, and ended by their own number, never by any other's.
 
 use std::io;
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid};
 
 use super::super::check;
+
+/// What a child ends with whose body panicked: as a program of Rust's does.
+const PANICKED: i32 = 101;
+
+/// Has ended children stay until they are waited for. Whoever started this process may have told the kernel to forget them at once
+/// (`trap '' CHLD`, which programs inherit): nobody could be waited for then, and a number that is forgotten may be another's by the time it
+/// is to be killed.
+pub(super) fn keep_ended_children() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: room for what is set now; all-zero is a valid value of it, should the call fail. Set is what was there, but for what is
+        // inherited as "ignore" or "forget": no handler is taken away and none is put in.
+        unsafe {
+            libc::sigaction(libc::SIGCHLD, ptr::null(), action.as_mut_ptr());
+            let mut action = action.assume_init();
+            if action.sa_sigaction == libc::SIG_IGN || action.sa_flags & libc::SA_NOCLDWAIT != 0 {
+                if action.sa_sigaction == libc::SIG_IGN {
+                    action.sa_sigaction = libc::SIG_DFL;
+                }
+                action.sa_flags &= !libc::SA_NOCLDWAIT;
+                libc::sigaction(libc::SIGCHLD, &raw const action, ptr::null_mut());
+            }
+        }
+    });
+}
 
 /// A child process. It is killed and waited for when it is dropped, so that none is left.
 #[derive(Debug)]
@@ -15,7 +46,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Makes a child that runs `body` and exits with what it returns; it is killed when the calling thread ends.
+    /// Makes a child that runs `body` and exits with what it returns; it is killed when the calling thread ends, however that does.
     ///
     /// The child has one thread, whatever the process had: `body` must not wait for any other, and should only make system
     /// calls on what was there before. Should it hang all the same (on a lock that another thread held), it is killed.
@@ -23,12 +54,19 @@ impl Child {
     /// # Errors
     /// Those of `fork`: limits on processes (`ulimit -u`, `pids.max`), or memory.
     pub(crate) fn fork(body: impl FnOnce() -> i32) -> io::Result<Self> {
+        keep_ended_children();
+        let parent = getpid();
         // SAFETY: the child only runs `body` on its copy of memory, and leaves by `_exit` without running anything of the parent's.
         let pid = check(unsafe { libc::fork() }.into())?;
         if pid == 0 {
             // SAFETY: takes numbers only.
             unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-            let code = body();
+            // A parent that ended before that was said would never be heard of.
+            let code = match getppid() {
+                // A panic must not go on into the frames of the parent that this child has copies of.
+                Some(now) if now == parent => catch_unwind(AssertUnwindSafe(body)).unwrap_or(PANICKED),
+                _ => 1,
+            };
             // SAFETY: ends the child at once.
             unsafe { libc::_exit(code) };
         }
@@ -55,7 +93,7 @@ impl Child {
     }
 
     fn reap(&mut self) -> io::Result<i32> {
-        let ended = rustix::process::waitpid(Some(self.pid), WaitOptions::empty())?;
+        let ended = retry_on_intr(|| rustix::process::waitpid(Some(self.pid), WaitOptions::empty()))?;
         self.reaped = true;
         match ended.and_then(|(_, status)| status.exit_status()) {
             Some(code) => Ok(code),
@@ -82,6 +120,44 @@ impl Drop for Child {
             // Not waited for yet, so that the number is still its own.
             let _ = rustix::process::kill_process(self.pid, Signal::KILL);
             let _ = self.reap();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_panics_ends_there() {
+        let child = Child::fork(|| panic!("in a child, as it should be")).unwrap();
+        assert_eq!(child.wait().unwrap(), PANICKED);
+    }
+
+    #[test]
+    fn a_child_whose_parent_has_ended_is_killed() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        let child = Child::fork(|| {
+            let grandchild = Child::fork(|| {
+                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
+                0
+            });
+            let Ok(grandchild) = grandchild else { return 1 };
+            let number = grandchild.pid().as_raw_nonzero().get().to_ne_bytes();
+            // Nobody kills it but the kernel.
+            std::mem::forget(grandchild);
+            i32::from(rustix::io::write(&write, &number) != Ok(number.len()))
+        });
+        assert_eq!(child.unwrap().wait().unwrap(), 0);
+        let mut number = [0u8; 4];
+        assert_eq!(rustix::io::read(&read, &mut number), Ok(4));
+        let stat = format!("/proc/{}/stat", i32::from_ne_bytes(number));
+        // Gone, or dead and not waited for by whoever has it now.
+        let lives = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+        let began = Instant::now();
+        while lives() {
+            assert!(began.elapsed() < Duration::from_secs(30), "it lives on");
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

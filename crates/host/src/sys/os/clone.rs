@@ -4,6 +4,7 @@ use std::arch::asm;
 use std::io;
 
 use super::Child;
+use super::child::keep_ended_children;
 
 /// `CLONE_VM | CLONE_VFORK`, and what the parent hears at the end.
 const VFORK: usize = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usize;
@@ -15,6 +16,7 @@ const VFORK: usize = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usi
 /// # Errors
 /// Those of `clone`.
 pub(crate) fn vfork_and_end() -> io::Result<Child> {
+    keep_ended_children();
     // SAFETY: the caller stands still while the child is there, and the child touches no memory.
     child_of(unsafe { call_and_end_there(libc::SYS_clone, [VFORK, 0]) })
 }
@@ -50,6 +52,7 @@ impl SharingClone {
     /// # Errors
     /// Those of `clone3`.
     pub(crate) fn child(&mut self) -> io::Result<Child> {
+        keep_ended_children();
         let args = CloneArgs {
             flags: libc::CLONE_VM as u64,
             exit_signal: libc::SIGCHLD as u64,

@@ -8,6 +8,7 @@ use std::ptr;
 use rustix::fs::MemfdFlags;
 
 use super::Child;
+use super::child::keep_ended_children;
 
 /// The child's own program: the same file, also where its name has gone.
 const SELF: &CStr = c"/proc/self/exe";
@@ -53,6 +54,7 @@ impl Program {
     /// # Errors
     /// Those of `posix_spawn`, and of `execve` in the child.
     pub(crate) fn spawn(&self) -> io::Result<Child> {
+        keep_ended_children();
         let arguments = self.arguments();
         let environment: [*const c_char; 1] = [ptr::null()];
         let mut pid = 0;
@@ -152,5 +154,32 @@ impl TinyProgram {
             };
             127
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    #[test]
+    fn the_tiny_program_is_one_that_runs_and_ends_well() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("tiny");
+        std::fs::write(&path, tiny_file()).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let ended = loop {
+            match Command::new(&path).status() {
+                // A child that another test made just then still has the file open for writing.
+                Err(error) if error.raw_os_error() == Some(libc::ETXTBSY) => std::thread::yield_now(),
+                // This test is emulated itself.
+                Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
+                    break Command::new(format!("qemu-{}-static", std::env::consts::ARCH)).arg(&path).status();
+                }
+                other => break other,
+            }
+        };
+        assert!(ended.unwrap().success());
     }
 }
