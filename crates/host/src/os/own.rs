@@ -35,6 +35,20 @@ pub(super) fn held() -> [usize; 3] {
     [count("/proc/self/fd"), count("/proc/self/task"), children]
 }
 
+/// What is held when it changes no more: a thread that was waited for is listed until its files are closed.
+pub(super) fn held_at_rest() -> [usize; 3] {
+    let mut last = held();
+    for _ in 0..200 {
+        std::thread::sleep(Duration::from_millis(10));
+        let now = held();
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    last
+}
+
 /// What is held as soon as it is as expected, or has been the same for long: a thread that was waited for is listed a moment longer.
 fn settled(expected: [usize; 3]) -> [usize; 3] {
     for _ in 0..200 {
@@ -57,7 +71,7 @@ fn mapped() -> u64 {
 /// Asserts that a round leaves nothing behind. It is run twice: the first time, allocators keep what they like.
 pub(super) fn gives_back(what: &str, mut round: impl FnMut()) {
     round();
-    let (before, bytes) = (settled(held()), mapped());
+    let (before, bytes) = (held_at_rest(), mapped());
     round();
     assert_eq!(settled(before), before, "{what}: files, threads, children");
     assert!(mapped() < bytes + KEPT, "{what}: {} bytes more are mapped", mapped() - bytes);

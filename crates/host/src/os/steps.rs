@@ -11,7 +11,7 @@ use tiermark_model::{
     Sweep, ThreadSetup,
 };
 
-use super::own::{body, first_cpu, held, in_own_process};
+use super::own::{body, first_cpu, held, held_at_rest, in_own_process};
 use super::present_primitives;
 use crate::sys::{refuse, refuse_as};
 use crate::{LinuxHost, Options, live_facts};
@@ -112,7 +112,7 @@ fn every_primitive_gives_back_what_its_steps_took() {
         let setup = setup(&info, &machine);
         // What is made once for all: the C library's arenas, stacks of threads that once were.
         step(&mut host, &setup).unwrap_or_else(|why| panic!("{}: {why}", info.id));
-        let (before, mut taken) = (settled(held()), room());
+        let (before, mut taken) = (held_at_rest(), room());
         assert_eq!(before[2], 0, "{}: children", info.id);
         let mut still = false;
         for _ in 0..ROUNDS {
@@ -144,7 +144,7 @@ fn what_a_filter_forbids_is_refused_and_the_rest_is_measured() {
     refuse_as(libc::ENOSYS, &[libc::SYS_clone3]).unwrap();
     let mut host = host();
     let machine = host.machine().clone();
-    let before = held();
+    let before = held_at_rest();
     let mut refused = Vec::new();
     for info in present_primitives(&machine) {
         let done = info.refusal.clone().map_or_else(|| step(&mut host, &setup(&info, &machine)), Err);
