@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Operating-system primitives beside `perf bench`, `stress-ng` and a bare loop in C (benches/os_bare.c), A B A B, medians.
 
-    benches/os.py [--rounds N] [--only TEXT,...] [--fifo]
+    benches/os.py [--rounds N] [--seconds S] [--only TEXT,...] [--fifo]
 
 Needs a C compiler, linux-perf and stress-ng; strace, where it is there, counts what stress-ng does besides. Everything runs on the cpu
 that tiermark chooses, and on the nearest other one. All values are ns of an operation, a ratio is ours over theirs: at most 1.02 is the goal
@@ -98,11 +98,11 @@ class Peers:
     def on(self, *command):
         return run(["taskset", "-c", str(self.cpu), *command])
 
-    def bare(self, job, *more, times=1):
-        """The median block's and the mean; an operation of ours is so many of its."""
+    def bare(self, job, *more):
+        """The median block's and the mean."""
         at = [] if "-c" in more else ["-c", str(self.cpu)]
         found = re.match(r"median ([\d.]+) mean ([\d.]+)", run([self.bare_program, job, *at, *more]) or "")
-        return [float(v) * times for v in found.groups()] if found else [None, None]
+        return [float(v) for v in found.groups()] if found else [None, None]
 
     def getppid(self):
         loops = 3_000_000
@@ -126,8 +126,8 @@ class Peers:
         found = re.search(r"^\s*([\d.]+)\s*$", out or "", re.M)
         return size / float(found.group(1)) * 1e9 if found else None
 
-    def stress(self, what, operations, pattern=None, more=(), invert=False):
-        """The real time of a bogo operation, or what the pattern finds among the metrics: ns, or operations a second."""
+    def stress(self, what, operations, pattern=None, more=(), a_second=None):
+        """The real time of a bogo operation, or what the pattern finds among the metrics: ns, or calls a second, of which ours are so many."""
         command = ["stress-ng", f"--{what}", "1", f"--{what}-ops", str(operations), *more, "--metrics"]
         done = subprocess.run(["taskset", "-c", str(self.cpu), *command], capture_output=True, text=True, timeout=LIMIT)
         found = re.search(pattern or rf"\b{what}\s+(\d+)\s+([\d.]+)\s", done.stdout + done.stderr)
@@ -136,12 +136,12 @@ class Peers:
             return None
         if not pattern:
             return float(found.group(2)) / float(found.group(1)) * 1e9
-        return 1e9 / float(found.group(1)) if invert else float(found.group(1))
+        return a_second * 1e9 / float(found.group(1)) if a_second else float(found.group(1))
 
 
 @dataclass
 class Row:
-    """One comparison: the point of ours, and what stands beside it. `same` names those that do the same thing."""
+    """One comparison: the point of ours, and what stands beside it."""
 
     name: str
     primitive: str
@@ -149,7 +149,6 @@ class Row:
     wanted: dict = field(default_factory=dict)
     size: int | None = None
     peers: dict = field(default_factory=dict)
-    times: int = 1
 
 
 def rows(p):
@@ -174,7 +173,7 @@ def rows(p):
         Row("posix_spawn", "posix_spawn", ("spawn", "-x", TIERMARK), {"resident": MIB}),
         Row("thread create+join", "thread create+join", ("thread",)),
         Row("swapcontext", "swapcontext", ("swapcontext",), peers={
-            "stress-ng context": lambda: 2 * p.stress("context", 1_500, r"context\s+([\d.]+) swapcontext calls per sec", invert=True)}),
+            "stress-ng context": lambda: p.stress("context", 1_500, r"context\s+([\d.]+) swapcontext calls per sec", a_second=2)}),
         Row("process pipe, one cpu", "process switch pipe", ("pipe-process",), here, peers={"perf sched pipe": lambda: p.pipe(False)}),
         Row("process pipe, two cpus", "process switch pipe", ("pipe-process", "-c", both), there, peers={"perf sched pipe": lambda: p.pipe(True)}),
         Row("thread pipe, one cpu", "thread switch pipe", ("pipe-thread",), here, peers={"perf sched pipe -T": lambda: p.pipe(False, "-T")}),
@@ -224,11 +223,13 @@ def shown(values):
     return " ".join(digits(v) if v is not None else "-" for v in values)
 
 
-def compare(table, p, rounds):
-    """Runs the rounds and prints the table."""
+def compare(table, p, rounds, end):
+    """Runs the rounds, as many as begin before the end, and prints the table."""
     ours = Ours()
     values, theirs, grades = {r.name: [] for r in table}, {r.name: {} for r in table}, {r.name: [] for r in table}
-    for _ in range(rounds):
+    for number in range(rounds):
+        if number and time.monotonic() > end:
+            break
         ours.next_round()
         for r in table:
             value, grade = ours.get(r.primitive, r.wanted, r.size)
@@ -236,7 +237,7 @@ def compare(table, p, rounds):
             grades[r.name].append(grade)
             for name, peer in r.peers.items():
                 theirs[r.name].setdefault(name, []).append(peer())
-            for name, value in zip(("bare loop", "its mean"), p.bare(*r.bare, times=r.times)):
+            for name, value in zip(("bare loop", "its mean"), p.bare(*r.bare)):
                 theirs[r.name].setdefault(name, []).append(value)
     row("what", "tiermark", "rounds", "beside", "theirs", "rounds", "ratio", "of each round")
     row(*["---"] * 8)
@@ -296,6 +297,7 @@ def harness(p):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=300, help="no round begins after so long")
     parser.add_argument("--only", default="", help="rows whose names hold one of these")
     parser.add_argument("--fifo", action="store_true")
     args = parser.parse_args()
@@ -311,10 +313,10 @@ def main():
         peers.own = own_memory()
         header("Operating-system primitives beside perf bench, stress-ng and a bare loop")
         policy = "real-time policy (chrt -f 1)" if args.fifo else "usual policy"
-        print(f"ns of an operation, medians of {args.rounds} alternating rounds; cpus {peers.cpu} and {peers.other}, {policy}, load average "
+        print(f"ns of an operation, medians of up to {args.rounds} alternating rounds; cpus {peers.cpu} and {peers.other}, {policy}, load average "
               f"{os.getloadavg()[0]:.1f} before. The bare forks copy {int(peers.own[1]) + BARE_KIB} KiB in {peers.own[3]} mappings, beside {peers.own[5]} other threads, as tiermark's.\n")
         table = [r for r in rows(peers) if any(text in r.name for text in args.only.split(","))]
-        compare(table, peers, args.rounds)
+        compare(table, peers, args.rounds, began + args.seconds)
         harness(peers)
     print(f"\n{time.monotonic() - began:.0f} s")
 
