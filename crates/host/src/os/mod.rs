@@ -22,7 +22,7 @@ pub use processes::ends_at_once;
 use std::io;
 
 use rustix::io::Errno;
-use tiermark_model::{CpuId, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
+use tiermark_model::{CpuId, MIB, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
 
 use crate::clock::Clock;
 
@@ -248,6 +248,12 @@ impl OsWork {
         }
         Ok(blocks)
     }
+}
+
+/// Bytes of which most have left the caches when their turn comes again: four times the largest of them, within limits.
+fn beyond_caches(machine: &Machine, least: u64, most: u64) -> u64 {
+    let largest = machine.data_caches().filter_map(|cache| cache.bytes).max().unwrap_or(0);
+    (4 * largest).next_multiple_of(MIB).clamp(least, most)
 }
 
 /// The refusal of what a primitive needs and does not get.

@@ -25,6 +25,9 @@ pub fn ends_at_once() -> bool {
     arguments.len() == 2 && arguments.nth(1).is_some_and(|argument| argument == END_AT_ONCE)
 }
 
+/// Memory that a process holds, from little to what a database has. The first is measured first of all.
+const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
+
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
 
@@ -42,20 +45,14 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
 
 /// The rows of this group.
 pub(super) static PRIMITIVES: &[Primitive] = &[
-    Primitive {
-        sweeps: |_| {
-            let sizes = vec![64 * MIB, MIB, 256 * MIB, GIB, 4 * GIB];
-            vec![Sweep::Resident(sizes), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])]
-        },
-        ..row(
-            "fork+exit",
-            "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
+    resident(
+        "fork+exit",
+        "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
 cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More than 256 MiB with --full",
-            |_| children("fork", || Child::fork(|| 0)),
-        )
-    },
+        |_| children("fork", || Child::fork(|| 0)),
+    ),
     Primitive {
-        sweeps: |_| vec![Sweep::Bytes(vec![64 * MIB, 256 * MIB])],
+        sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
         ..row(
             "fork+exit written",
             "as fork+exit, where the parent has written every base page of so much memory since the fork before (not counted), as a \
@@ -63,21 +60,15 @@ database between two snapshots: each page has to be write-protected again",
             fork_written,
         )
     },
-    Primitive {
-        sweeps: |_| {
-            let sizes = vec![MIB, 64 * MIB, 256 * MIB];
-            vec![Sweep::Resident(sizes), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])]
-        },
-        ..row(
-            "fork+exec",
-            "fork, execve of this program with an argument that ends it at once, and waiting for it: with the loader, where it is not \
+    resident(
+        "fork+exec",
+        "fork, execve of this program with an argument that ends it at once, and waiting for it: with the loader, where it is not \
 static, and the start of Rust's runtime",
-            |_| {
-                let program = itself("fork+exec")?;
-                children("fork+exec", move || program.fork_and_exec())
-            },
-        )
-    },
+        |_| {
+            let program = itself("fork+exec")?;
+            children("fork+exec", move || program.fork_and_exec())
+        },
+    ),
     row(
         "fork+exec tiny",
         "as fork+exec, of a static program of three instructions in a file in memory (memfd): what the kernel takes, without loader and \
@@ -87,13 +78,13 @@ runtime",
             children("fork+exec tiny", move || program.fork_and_exec())
         },
     ),
-    flat(
+    resident(
         "vfork+exit",
         "clone with CLONE_VM and CLONE_VFORK, as vfork: the child shares the memory and ends at once, in assembly, while the parent stands \
 still; and waiting for it",
         |_| children("clone", vfork_and_end),
     ),
-    flat(
+    resident(
         "posix_spawn",
         "the C library's, of this program with an argument that ends it at once, and waiting for it: what fork+exec costs without the copy \
 of the page tables",
@@ -102,7 +93,7 @@ of the page tables",
             children("posix_spawn", move || program.spawn())
         },
     ),
-    flat(
+    resident(
         "clone3",
         "with CLONE_VM: the child shares the memory, runs beside its parent on a stack of its own and ends at once, in assembly; and \
 waiting for it",
@@ -111,10 +102,10 @@ waiting for it",
             children("clone3", move || clone.child())
         },
     ),
-    row(
+    resident(
         "thread create+join",
-        "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join: the library keeps the stack for \
-the next one",
+        "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join. glibc keeps the stack for the next \
+one, musl maps and unmaps one each time",
         |_| plain("pthread_create", thread_and_join),
     ),
     Primitive {
@@ -140,13 +131,11 @@ system call",
     ),
 ];
 
-/// A child that shares its parent's memory: little and much of it shows that it does not matter.
-const fn flat(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
-    Primitive { sweeps: shared_sizes, ..row(id, text, make) }
-}
-
-fn shared_sizes(_: &Machine) -> Vec<Sweep> {
-    vec![Sweep::Resident(vec![MIB, 256 * MIB])]
+/// What is measured over the memory that the process holds. Where nothing of it is copied, the curve shows that it does not matter.
+const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    let sweeps =
+        |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];
+    Primitive { sweeps, ..row(id, text, make) }
 }
 
 fn itself(what: &str) -> Result<Program, Refusal> {

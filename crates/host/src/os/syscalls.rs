@@ -13,7 +13,7 @@ use rustix::time::{ClockId, Timespec};
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
 
 use super::{Body, Order, Primitive, Repeat, refused_by, unavailable};
-use crate::sys::os::{Room, queue_nop};
+use crate::sys::os::{Hole, Room, queue_nop};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -55,9 +55,19 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     row("stat", "of /dev/null, by its path", stat),
     row("open+close", "of /dev/null, by its path", open),
     row("getdents", "a whole reading of the root directory, with the seek back to its start", getdents),
-    row("mmap+munmap", "64 KiB of anonymous memory that is not touched", mmap),
-    row("mprotect", "of one page that is there, to read-only and to writable in turn: each counts", mprotect),
-    row("madvise", "MADV_DONTNEED of a page that is not there", madvise),
+    row(
+        "mmap+munmap",
+        "64 KiB of anonymous memory that is not touched, where nothing lies beside \
+it that it could be joined to",
+        mmap,
+    ),
+    row(
+        "mprotect",
+        "of one base page that is there, to read-only and to writable in turn: each counts. The page is a mapping of its own, which is \
+neither split nor joined",
+        mprotect,
+    ),
+    row("madvise", "MADV_DONTNEED of one base page that is not there", madvise),
     row("futex wake", "FUTEX_WAKE where nobody waits", futex_wake),
     row("epoll_wait", "with nothing to report and no time to wait", epoll_wait),
     Primitive {
@@ -187,12 +197,13 @@ fn getdents(_: &Order<'_>) -> Made {
 }
 
 fn mmap(_: &Order<'_>) -> Made {
-    repeat(|| Room::map(64 << 10).map(drop).map_err(words("mmap")))
+    let hole = Hole::new(64 << 10).map_err(no_room("mmap"))?;
+    repeat(move || hole.map_and_unmap().map_err(words("mmap")))
 }
 
 fn mprotect(_: &Order<'_>) -> Made {
-    let mut room = page("mprotect")?;
-    room.touch(1 << 12);
+    let mut room = Room::map(1).map_err(no_room("mprotect"))?;
+    room.touch();
     let mut writable = true;
     repeat(move || {
         writable = !writable;
@@ -201,13 +212,13 @@ fn mprotect(_: &Order<'_>) -> Made {
 }
 
 fn madvise(_: &Order<'_>) -> Made {
-    let mut room = page("madvise")?;
+    let mut room = Room::map(1).map_err(no_room("madvise"))?;
     repeat(move || room.forget().map_err(words("madvise")))
 }
 
-/// One page of memory, of the largest base page that Linux has.
-fn page(what: &'static str) -> Result<Room, Refusal> {
-    Room::map(64 << 10).map_err(|error| refused_by(what, &error.into(), "allow more address space (ulimit -v)"))
+/// The refusal of memory.
+fn no_room(what: &'static str) -> impl Fn(rustix::io::Errno) -> Refusal {
+    move |error| refused_by(what, &error.into(), "allow more address space (ulimit -v)")
 }
 
 fn futex_wake(_: &Order<'_>) -> Made {

@@ -93,7 +93,8 @@ off for the process meanwhile (PR_SET_THP_DISABLE)",
     ),
     by_page(
         "MADV_POPULATE_WRITE",
-        "each page of one call for 512 base pages, or 8 huge ones, that are not there",
+        "each page of one call for 512 base pages, or 8 huge ones, that are not there. The kernel has had them a moment before \
+(MADV_DONTNEED): they are zeroed in caches, as far as those reach",
         populate::by_madvise,
     ),
     by_page(
@@ -114,11 +115,13 @@ threads only spin, each on its cpu",
     },
     Primitive {
         metric: Metric::Bandwidth,
-        sweeps: |_| vec![Sweep::Bytes(populate::zeroed_bytes())],
+        sweeps: |machine| vec![Sweep::Bytes(populate::zeroed_bytes(machine))],
         refuse: no_thp,
         ..row(
             "zeroing",
-            "MADV_POPULATE_WRITE of transparent huge pages: what the kernel zeroes a second, with one fault for each page and little else",
+            "MADV_POPULATE_WRITE of transparent huge pages: what the kernel zeroes a second, with one fault for each page and little else. \
+It gets the pages back that it had a moment before: of four times the largest cache (64 to 512 MiB) most have left the caches, 2 MiB \
+are zeroed in them (hot)",
             populate::zeroing,
         )
     },

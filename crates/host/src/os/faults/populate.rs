@@ -1,8 +1,8 @@
 //! Many pages in one call.
 
-use tiermark_model::{KIB, MIB, PageKind};
+use tiermark_model::{KIB, MIB, Machine, PageKind, Refusal};
 
-use super::super::{Body, Order};
+use super::super::{Body, Order, beyond_caches, refused_by};
 use super::touch::{STRIKES, since};
 use super::{Made, aligned, base_page, page_of, taken_away, thp_page, words};
 use crate::clock::Clock;
@@ -79,8 +79,16 @@ impl Body for Populate {
     }
 }
 
+/// Whether the kernel knows MADV_POPULATE_WRITE: what it does not know is EINVAL, as so much else.
+fn known(order: &Order<'_>) -> Result<(), Refusal> {
+    let tried = Area::map(Shows::Private, base_page()).and_then(|mut area| area.tell(Tell::Populate));
+    let cure = "Linux 5.14 or newer, which knows MADV_POPULATE_WRITE";
+    tried.map_err(|error| refused_by(&order.call.primitive.0, &error.into(), cure))
+}
+
 /// MADV_POPULATE_WRITE, by pages.
 pub(super) fn by_madvise(order: &Order<'_>) -> Made {
+    known(order)?;
     let kind = order.call.page.unwrap_or(PageKind::Base);
     let (page, pages) = (page_of(order)?, if kind == PageKind::Base { PAGES } else { HUGE_PAGES });
     let area = aligned(order, pages * page, page, kind)?;
@@ -89,8 +97,9 @@ pub(super) fn by_madvise(order: &Order<'_>) -> Made {
 
 /// The same by bytes, of huge pages: hardly anything but zeroing.
 pub(super) fn zeroing(order: &Order<'_>) -> Made {
+    known(order)?;
     let page = thp_page(order)?;
-    let bytes = (order.call.bytes.unwrap_or(32 * MIB) as usize).next_multiple_of(page);
+    let bytes = (order.call.bytes.unwrap_or(64 * MIB) as usize).next_multiple_of(page);
     let area = aligned(order, bytes, page, PageKind::Thp)?;
     let (pages, kind) = (bytes / page, PageKind::Thp);
     Ok(Box::new(Populate { area, pages, kind, grain: 1, bytes: Some(bytes as u64), clock: *order.clock }))
@@ -133,9 +142,9 @@ pub(super) fn by_mmap(order: &Order<'_>) -> Made {
     Ok(Box::new(MapPopulated { page: base_page(), clock: *order.clock }))
 }
 
-/// Bytes that are zeroed at a time.
-pub(super) fn zeroed_bytes() -> Vec<u64> {
-    vec![32 * MIB, 2 * MIB, 128 * MIB]
+/// Bytes that are zeroed at a time: more than caches keep, and as little as they keep for sure.
+pub(super) fn zeroed_bytes(machine: &Machine) -> Vec<u64> {
+    vec![beyond_caches(machine, 64 * MIB, 512 * MIB), 2 * MIB]
 }
 
 /// Bytes that are unmapped at a time, one page among them.

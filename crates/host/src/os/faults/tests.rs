@@ -3,7 +3,7 @@ use crate::clock::Clock;
 use crate::os::OsWork;
 use crate::os::own::{gives_back, held, in_own_process};
 use crate::sys::{self, thread_usage};
-use tiermark_model::{CpuModel, HugePool, KIB, MIB, Node, OsCall, Swap, System};
+use tiermark_model::{Cache, CacheKind, CpuModel, HugePool, IdSet, KIB, MIB, Node, OsCall, Swap, System};
 
 /// The machine that the tests run on, as far as this group asks.
 fn machine() -> Machine {
@@ -131,18 +131,39 @@ fn major_faults_that_are_measured_are_told_from_others() {
     });
 }
 
-/// Touches of an area of so many bytes whose pages are never taken away.
-fn kept(order: &Order<'_>, bytes: usize) -> Result<Box<dyn Body>, Refusal> {
-    let mut area = Area::map(crate::sys::os::Shows::Private, bytes).unwrap();
+/// Touches of 16 pages.
+fn touches(order: &Order<'_>, renew: touch::Renew) -> Result<Box<dyn Body>, Refusal> {
+    let mut area = Area::map(crate::sys::os::Shows::Private, 16 * base_page()).unwrap();
     area.tell(Tell::BasePages).unwrap();
-    touch::Touches::start(touch::Ground::written(area, base_page()), Box::new(|_| Ok(())), order, "none")
+    touch::Touches::start(touch::Ground::written(area, base_page()), renew, order, "none")
 }
 
 #[test]
 fn touches_that_are_no_faults_are_an_error() {
     with_order(&OsCall::new("fault anonymous".into()), |order| {
-        let refusal = kept(order, 64 * KIB as usize).err().unwrap();
+        // Pages that are there each time.
+        let refusal = touches(order, Box::new(|ground| ground.fill())).err().unwrap();
         assert!(refusal.why.contains("4 touches were 0 minor"), "{refusal}");
+    });
+}
+
+#[test]
+fn a_disturbed_round_is_left_out_and_others_take_its_place() {
+    with_order(&OsCall::new("fault anonymous".into()), |order| {
+        let mut rounds = 0;
+        let renew: touch::Renew = Box::new(move |ground| {
+            rounds += 1;
+            // Once, they stay: as if the kernel had brought them meanwhile.
+            if rounds == 4 { Ok(()) } else { ground.area.tell(Tell::Forget).map_err(words("madvise")) }
+        });
+        let mut body = touches(order, renew).unwrap();
+        let before = thread_usage();
+        // What is left of the second round, the third, the one that is left out, the fifth.
+        for _ in 0..11 {
+            body.run(4).unwrap();
+        }
+        let faults = touch::since(before).minor_faults;
+        assert!((44..=50).contains(&faults), "{faults} faults");
     });
 }
 
@@ -264,6 +285,42 @@ fn zeroing_counts_the_pages_that_are_zeroed() {
         let work = OsWork::new(order).unwrap_or_else(|why| panic!("{why}"));
         assert_eq!(work.per_block() % (2 * huge) as f64, 0.0, "{}", work.per_block());
     });
+}
+
+#[test]
+fn what_is_zeroed_first_is_more_than_caches_keep() {
+    let cache = |level, bytes| Cache {
+        level,
+        kind: CacheKind::Unified,
+        bytes: Some(bytes),
+        line_bytes: None,
+        ways: None,
+        sets: None,
+        cpus: IdSet::new(),
+    };
+    let with = |last| Machine { caches: vec![cache(2, MIB), cache(3, last)], ..Machine::default() };
+    for (last, first) in [(4 * MIB, 64 * MIB), (36 * MIB, 144 * MIB), (1 << 30, 512 * MIB)] {
+        assert_eq!(populate::zeroed_bytes(&with(last)), [first, 2 * MIB]);
+    }
+    assert_eq!(populate::zeroed_bytes(&Machine::default())[0], 64 * MIB);
+}
+
+#[test]
+fn a_kernel_that_does_not_know_how_to_populate_is_told_from_a_filter() {
+    for (error, cure) in [(libc::EINVAL, "Linux 5.14"), (libc::EPERM, "seccomp")] {
+        for id in ["MADV_POPULATE_WRITE", "zeroing"] {
+            if (row_of(id).refuse)(&machine()).is_some() {
+                continue;
+            }
+            // A filter is for ever, but for one thread only.
+            let confined = move || {
+                sys::refuse_as(error, &[libc::SYS_madvise]).unwrap();
+                with_order(&OsCall::new(id.into()), |order| (row_of(id).make)(order).err())
+            };
+            let refusal = std::thread::spawn(confined).join().unwrap().unwrap();
+            assert!(refusal.what == id && refusal.cure.contains(cure), "{refusal}");
+        }
+    }
 }
 
 /// Times that a cpu was interrupted to forget translations; none where that is done otherwise.

@@ -7,7 +7,8 @@ use crate::clock::Clock;
 use crate::sys::os::Area;
 use crate::sys::{Usage, thread_usage};
 
-/// How often in a row faults may bring smaller pages.
+/// How often in a row touches may be other faults than they should: pages that are in pieces for a moment, faults that the kernel adds
+/// (hints for balancing nodes, pages that it joins or moves).
 pub(super) const STRIKES: usize = 8;
 
 /// How a page is touched.
@@ -97,8 +98,8 @@ impl Ground {
         })
     }
 
-    /// Whether so many touches were as many faults.
-    fn prove(&self, before: Usage, touches: usize) -> Result<(), String> {
+    /// Whether so many touches, the last, were as many faults, and brought what they should.
+    fn prove(&self, before: Usage, from: usize, touches: usize) -> Result<(), String> {
         let faults = since(before);
         let (minor, major) = (faults.minor_faults as usize, faults.major_faults as usize);
         let enough = match self.fault {
@@ -110,7 +111,10 @@ impl Ground {
         if !enough || minor + major > touches + touches / 16 + 4 {
             return Err(format!("{touches} touches were {minor} minor and {major} major faults"));
         }
-        Ok(())
+        match self.smaller(self.brings, from, touches) {
+            0 => Ok(()),
+            smaller => Err(format!("{smaller} of {touches} faults brought less than {} bytes", self.brings)),
+        }
     }
 
     /// How many of the last touches brought less than so many bytes.
@@ -186,20 +190,22 @@ impl Touches {
                 self.ground.touch(place)?;
             }
             let end = self.clock.now();
-            self.ground.prove(before, touches)?;
-            let smaller = self.ground.smaller(self.ground.brings, self.next, touches);
+            let proven = self.ground.prove(before, self.next, touches);
             self.next += touches;
-            if smaller == 0 {
-                (left, strikes) = (left - touches, 0);
-                idle += start - began + (self.clock.now() - end);
-                continue;
+            match proven {
+                Ok(()) => {
+                    (left, strikes) = (left - touches, 0);
+                    idle += start - began + (self.clock.now() - end);
+                }
+                // These do not count, and others are touched.
+                Err(why) => {
+                    strikes += 1;
+                    if strikes == STRIKES {
+                        return Err(why);
+                    }
+                    idle += self.clock.now() - began;
+                }
             }
-            // Memory was in pieces for a moment: these do not count, and others are touched.
-            strikes += 1;
-            if strikes == STRIKES {
-                return Err(format!("{smaller} of {touches} faults brought less than {} bytes", self.ground.brings));
-            }
-            idle += self.clock.now() - began;
         }
         Ok(idle)
     }

@@ -87,7 +87,8 @@ impl Body for Answered {
         let before = self.answerer.answered.load(Relaxed);
         let idle = self.touches.run(times)?;
         match self.answerer.answered.load(Relaxed) - before {
-            n if n == times => Ok(idle),
+            // More where some did not count.
+            n if n >= times => Ok(idle),
             n => Err(format!("{times} faults were answered {n} times")),
         }
     }

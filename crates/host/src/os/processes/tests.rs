@@ -99,3 +99,27 @@ fn what_is_written_before_a_fork_does_not_count() {
     // 8,192 faults that break the sharing, and the forks beside them.
     assert!(idle > clock.ticks(100_000.0) && idle < whole, "{idle} of {whole}");
 }
+
+#[test]
+fn what_makes_processes_is_measured_over_one_list_of_resident_memory() {
+    let mut curves = 0;
+    for row in PRIMITIVES {
+        let sizes = match (row.sweeps)(&Machine::default()).as_slice() {
+            [Sweep::Resident(sizes), Sweep::Pages(pages)] => {
+                assert_eq!(*pages, [PageKind::Base, PageKind::Thp], "{}", row.id);
+                sizes.clone()
+            }
+            [Sweep::Bytes(sizes)] => sizes.clone(),
+            other => {
+                assert!(other.is_empty(), "{}: {other:?}", row.id);
+                continue;
+            }
+        };
+        assert_eq!(sizes[0], 64 * MIB, "{}", row.id);
+        let ordered = sizes.into_iter().collect::<std::collections::BTreeSet<_>>();
+        assert!(ordered.into_iter().eq((0..7).map(|power| MIB << (2 * power))), "{}", row.id);
+        curves += 1;
+    }
+    // fork+exit, the same written, fork+exec, vfork, posix_spawn, clone3, threads.
+    assert_eq!(curves, 7);
+}
