@@ -35,32 +35,19 @@ pub(super) fn held() -> [usize; 3] {
     [count("/proc/self/fd"), count("/proc/self/task"), children]
 }
 
-/// What is held when it changes no more: a thread that was waited for is listed until its files are closed.
-pub(super) fn held_at_rest() -> [usize; 3] {
-    let mut last = held();
+/// Asserts that no more is held than before, and returns what is. A thread that was waited for is listed a moment longer, also in what
+/// was taken for the state before.
+pub(super) fn no_more_than(before: [usize; 3], what: &str) -> [usize; 3] {
+    let rose = |now: [usize; 3]| now.iter().zip(before).any(|(now, before)| *now > before);
     for _ in 0..200 {
-        std::thread::sleep(Duration::from_millis(10));
-        let now = held();
-        if now == last {
+        if !rose(held()) {
             break;
         }
-        last = now;
+        std::thread::sleep(Duration::from_millis(5));
     }
-    last
-}
-
-/// What is held as soon as it is as expected, or has been the same for long: a thread that was waited for is listed a moment longer.
-fn settled(expected: [usize; 3]) -> [usize; 3] {
-    for _ in 0..200 {
-        if held() == expected {
-            std::thread::sleep(Duration::from_millis(2));
-            if held() == expected {
-                break;
-            }
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    held()
+    let now = held();
+    assert!(!rose(now), "{what}: files, threads, children: {before:?}, then {now:?}");
+    now
 }
 
 fn mapped() -> u64 {
@@ -68,11 +55,13 @@ fn mapped() -> u64 {
     pages.split_whitespace().next().unwrap().parse::<u64>().unwrap() * crate::sys::page_bytes().unwrap()
 }
 
-/// Asserts that a round leaves nothing behind. It is run twice: the first time, allocators keep what they like.
+/// Asserts that rounds leave nothing behind. It is run once before: the first time, allocators keep what they like.
 pub(super) fn gives_back(what: &str, mut round: impl FnMut()) {
     round();
-    let (before, bytes) = (held_at_rest(), mapped());
-    round();
-    assert_eq!(settled(before), before, "{what}: files, threads, children");
+    let (before, bytes) = (held(), mapped());
+    for _ in 0..2 {
+        round();
+        no_more_than(before, what);
+    }
     assert!(mapped() < bytes + KEPT, "{what}: {} bytes more are mapped", mapped() - bytes);
 }

@@ -1,7 +1,7 @@
 //! Every primitive of the table as a step of a run: prepared, shot, dropped; and what a filter of system calls leaves of them.
 
 use std::fs;
-use std::thread::{scope, sleep};
+use std::thread::scope;
 use std::time::Duration;
 
 use tiermark_engine::Host;
@@ -11,7 +11,7 @@ use tiermark_model::{
     Sweep, ThreadSetup,
 };
 
-use super::own::{body, first_cpu, held, held_at_rest, in_own_process};
+use super::own::{body, first_cpu, held, in_own_process, no_more_than};
 use super::present_primitives;
 use crate::sys::{refuse, refuse_as};
 use crate::{LinuxHost, Options, live_facts};
@@ -27,17 +27,6 @@ fn room() -> [usize; 2] {
     let pages = fs::read_to_string("/proc/self/statm").unwrap();
     let pages = pages.split_whitespace().next().unwrap().parse().unwrap();
     [fs::read_to_string("/proc/self/maps").unwrap().lines().count(), pages]
-}
-
-/// Files, threads and children once they are as before: a thread that was waited for is listed a moment longer.
-fn settled(before: [usize; 3]) -> [usize; 3] {
-    for _ in 0..200 {
-        if held() == before {
-            break;
-        }
-        sleep(Duration::from_millis(5));
-    }
-    held()
 }
 
 /// The call of a primitive at the first point of all it is measured over, and the memory that the process holds.
@@ -112,12 +101,12 @@ fn every_primitive_gives_back_what_its_steps_took() {
         let setup = setup(&info, &machine);
         // What is made once for all: the C library's arenas, stacks of threads that once were.
         step(&mut host, &setup).unwrap_or_else(|why| panic!("{}: {why}", info.id));
-        let (before, mut taken) = (held_at_rest(), room());
+        let (mut before, mut taken) = (held(), room());
         assert_eq!(before[2], 0, "{}: children", info.id);
         let mut still = false;
         for _ in 0..ROUNDS {
             step(&mut host, &setup).unwrap_or_else(|why| panic!("{}: {why}", info.id));
-            assert_eq!(settled(before), before, "{}: files, threads, children", info.id);
+            before = no_more_than(before, &info.id.0);
             let now = room();
             still |= now[0] <= taken[0] && now[1] <= taken[1];
             taken = now;
@@ -144,7 +133,7 @@ fn what_a_filter_forbids_is_refused_and_the_rest_is_measured() {
     refuse_as(libc::ENOSYS, &[libc::SYS_clone3]).unwrap();
     let mut host = host();
     let machine = host.machine().clone();
-    let before = held_at_rest();
+    let before = held();
     let mut refused = Vec::new();
     for info in present_primitives(&machine) {
         let done = info.refusal.clone().map_or_else(|| step(&mut host, &setup(&info, &machine)), Err);
@@ -158,7 +147,7 @@ fn what_a_filter_forbids_is_refused_and_the_rest_is_measured() {
     wanted.retain(|id| !lacking.iter().any(|lacks| lacks == id));
     refused.sort();
     assert_eq!(refused, wanted);
-    assert_eq!(settled(before), before, "files, threads, children");
+    no_more_than(before, "all of them");
 }
 
 #[test]
