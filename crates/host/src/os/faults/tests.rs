@@ -219,6 +219,9 @@ fn pieces_are_apart_and_the_rest_cannot_be_touched() {
     area.write((128 << 10) + (64 << 10) - 1);
     let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| area.write(64 << 10)));
     assert!(refused.is_err(), "between two pieces");
+    area.write_words(128 << 10, &[u64::from_ne_bytes(*b"8 bytes!"); 2]);
+    let read: Vec<u8> = ((128 << 10)..(128 << 10) + 17).map(|at| area.read(at)).collect();
+    assert_eq!(read, b"8 bytes!8 bytes!\0");
 }
 
 #[test]
