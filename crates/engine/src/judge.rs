@@ -129,13 +129,20 @@ fn uneven(seen: &Observation) -> &'static str {
     }
 }
 
+/// Cpus that a step keeps busy: a thread each, and those that operations of the kernel take part on.
+fn busy_cpus(step: &Step) -> usize {
+    let others = step.setup.threads.iter().flat_map(|thread| match &thread.role {
+        Role::Os(call) => call.others.iter().filter(|cpu| **cpu != thread.cpu).collect(),
+        _ => Vec::new(),
+    });
+    step.setup.threads.len() + others.count()
+}
+
 fn judge_system(step: &Step, seen: &Observation, machine: &Machine, verdict: &mut Verdict) {
     let quota = machine.system.cgroup.as_ref().and_then(|c| c.cpu_quota);
-    if let Some(quota) = quota.filter(|q| *q < step.setup.threads.len() as f64) {
-        verdict.suspect(
-            ReasonCode::System,
-            format!("the cgroup allows {quota} cpus, the step ran {} threads", step.setup.threads.len()),
-        );
+    let busy = busy_cpus(step);
+    if let Some(quota) = quota.filter(|q| *q < busy as f64) {
+        verdict.suspect(ReasonCode::System, format!("the cgroup allows {quota} cpus, the step ran on {busy}"));
     }
     if let Some(share) = seen.overhead_share.filter(|s| *s > 0.05) {
         verdict.suspect(

@@ -7,14 +7,16 @@ use tiermark_model::{Metric, Role, Step, Unit};
 pub enum Work {
     /// Accesses that wait for one another: their time counts.
     Accesses,
-    /// Operations of the kernel: as accesses, but other threads and processes take part, and their turns come when the scheduler likes.
+    /// Operations of the kernel that one thread asks for: as accesses.
     Calls,
+    /// Operations of the kernel that other threads and processes take part in: their turns come when the scheduler likes.
+    Meetings,
     /// Turns at a line that others want too: the time between a thread's own counts, and every thread as much as any other, however many
     /// turns it got.
     Turns,
     /// Useful bytes: their rate counts.
     Bytes,
-    /// Useful bytes of an operation of the kernel, which another process may send: as bytes, but waits for the other side are part of the
+    /// Useful bytes of an operation of the kernel that another process takes part in: as bytes, but waits for the other side are part of the
     /// rate.
     Transfers,
     /// None of its own: it serves those that are measured, and stamps nothing.
@@ -106,8 +108,12 @@ fn work(role: &Role, metric: Metric) -> Work {
         Role::Contend => Work::Turns,
         Role::Echo { .. } | Role::Keep { .. } => Work::Service,
         Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
-        Role::Os(_) if metric == Metric::Bandwidth => Work::Transfers,
-        Role::Os(_) => Work::Calls,
+        Role::Os(call) => match (metric, call.others.is_empty()) {
+            (Metric::Latency, true) => Work::Calls,
+            (Metric::Latency, false) => Work::Meetings,
+            (Metric::Bandwidth, true) => Work::Bytes,
+            (Metric::Bandwidth, false) => Work::Transfers,
+        },
     }
 }
 
@@ -115,7 +121,7 @@ impl Work {
     /// The metric that counts it.
     fn metric(self) -> Option<Metric> {
         match self {
-            Self::Accesses | Self::Calls | Self::Turns => Some(Metric::Latency),
+            Self::Accesses | Self::Calls | Self::Meetings | Self::Turns => Some(Metric::Latency),
             Self::Bytes | Self::Transfers => Some(Metric::Bandwidth),
             Self::Service => None,
         }

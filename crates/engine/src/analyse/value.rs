@@ -7,7 +7,7 @@ use crate::roll::{Gauge, Work};
 pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
     let turns = || tracks.iter().map(|track| turn(track, clean, stamp_ns)).collect::<Option<Vec<f64>>>();
     match gauge {
-        Gauge::Own(Work::Accesses | Work::Calls) => median_block(tracks, clean, stamp_ns),
+        Gauge::Own(Work::Accesses | Work::Calls | Work::Meetings) => median_block(tracks, clean, stamp_ns),
         Gauge::Own(Work::Bytes) => median_rate(tracks, clean, stamp_ns),
         Gauge::Own(Work::Transfers) => whole_rate(tracks, clean, stamp_ns),
         Gauge::Own(Work::Turns) => tiermark_stats::median(&turns()?),

@@ -86,21 +86,32 @@ impl Sides {
     }
 }
 
+/// The copy or the fill: where the sides are is asked once a block, not once a call.
+struct Block<F> {
+    sides: Sides,
+    call: F,
+}
+
+impl<F: Fn(&[u8], &mut [u8]) + Send> Body for Block<F> {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        let (from, to) = self.sides.both();
+        for _ in 0..times {
+            (self.call)(from, to);
+        }
+        Ok(0)
+    }
+}
+
 fn copying(order: &Order<'_>) -> Made {
-    let (mut sides, library) = (Sides::new(bytes(order)), Library::new());
-    Ok(Box::new(Repeat(move || {
-        let (from, to) = sides.both();
-        library.memcpy(to, from);
-        Ok(())
-    })))
+    let library = Library::new();
+    let call = move |from: &[u8], to: &mut [u8]| library.memcpy(to, from);
+    Ok(Box::new(Block { sides: Sides::new(bytes(order)), call }))
 }
 
 fn setting(order: &Order<'_>) -> Made {
-    let (mut memory, library) = (Sides::new(bytes(order)), Library::new());
-    Ok(Box::new(Repeat(move || {
-        library.memset(memory.both().1, 0xa5);
-        Ok(())
-    })))
+    let library = Library::new();
+    let call = move |_: &[u8], to: &mut [u8]| library.memset(to, 0xa5);
+    Ok(Box::new(Block { sides: Sides::new(bytes(order)), call }))
 }
 
 fn allocating(order: &Order<'_>) -> Made {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tiermark_engine::Host;
 use tiermark_machine::{Root, discover};
 use tiermark_model::{
-    Bytes, IdSet, Layout, Machine, MemPolicy, OsCall, PageKind, PrimitiveInfo, Refusal, RegionSetup, Role, Setup,
-    Sweep, ThreadSetup,
+    Bytes, ChainLayout, IdSet, Layout, Machine, MemPolicy, OsCall, PageKind, PrimitiveInfo, Refusal, RegionSetup, Role,
+    Setup, Sweep, ThreadSetup,
 };
 
 use super::own::{body, first_cpu, held, in_own_process, no_more_than};
@@ -116,6 +116,38 @@ fn every_primitive_gives_back_what_its_steps_took() {
     }
     // Whatever a system has not: nodes, swap, pools, sizes of huge pages, what a container forbids.
     assert!(measured >= 40, "{measured} measured; refused: {refused:?}");
+}
+
+#[test]
+fn a_fork_does_not_copy_what_was_measured_before() {
+    if !in_own_process("os::steps::a_fork_does_not_copy_what_was_measured_before") {
+        return;
+    }
+    let mut host = host();
+    let region = |bytes| RegionSetup {
+        bytes: Bytes(bytes),
+        policy: MemPolicy::Bind,
+        nodes: IdSet::new(),
+        page: PageKind::Base,
+        layout: Layout::Chain(ChainLayout::Random),
+    };
+    let chase = ThreadSetup::new(first_cpu(), Role::Chase { chains: 1 }, 0);
+    let chases = Setup { regions: vec![region(1 << 16)], threads: vec![chase], seed: 7 };
+    let fork = ThreadSetup::new(first_cpu(), Role::Os(OsCall::new("fork+exit".into())), 0);
+    let fork =
+        Setup { regions: vec![RegionSetup { layout: Layout::Data, ..region(1 << 16) }], threads: vec![fork], seed: 7 };
+    let areas = |host: &mut LinuxHost| {
+        let rig = host.prepare(&fork).unwrap();
+        let areas = room()[0];
+        drop(rig);
+        areas
+    };
+    let before = areas(&mut host);
+    const EARLIER: usize = 50;
+    (0..EARLIER).for_each(|_| drop(host.prepare(&chases).unwrap()));
+    // Each left an area or more, which a fork would look at; a few are the C library's.
+    let after = areas(&mut host);
+    assert!(after < before + EARLIER / 2, "{before} areas, then {after}");
 }
 
 #[test]

@@ -24,8 +24,6 @@ pub(crate) enum Advice {
     NoHugePage,
     /// Keep the same-page merger away from it.
     Unmergeable,
-    /// Leave it out of the memory of children, with its guard pages: each area takes a fork some time.
-    DontFork,
 }
 
 /// What the memory of a mapping is good for at the moment: who may touch it follows from that.
@@ -105,14 +103,13 @@ impl Mapping {
 
     /// Tells the kernel what to do with the memory.
     pub(crate) fn advise(&self, advice: Advice) -> io::Result<()> {
-        let (from, bytes, advice) = match advice {
-            Advice::HugePage => (self.base, self.len, libc::MADV_HUGEPAGE),
-            Advice::NoHugePage => (self.base, self.len, libc::MADV_NOHUGEPAGE),
-            Advice::Unmergeable => (self.base, self.len, libc::MADV_UNMERGEABLE),
-            Advice::DontFork => (self.outer, self.outer_len, libc::MADV_DONTFORK),
+        let advice = match advice {
+            Advice::HugePage => libc::MADV_HUGEPAGE,
+            Advice::NoHugePage => libc::MADV_NOHUGEPAGE,
+            Advice::Unmergeable => libc::MADV_UNMERGEABLE,
         };
         // SAFETY: the range is this mapping; none of these advices changes contents.
-        check(libc::c_long::from(unsafe { libc::madvise(from.as_ptr().cast(), bytes, advice) })).map(drop)
+        check(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) })).map(drop)
     }
 
     /// Sets the nodes that pages come from when they are touched.

@@ -24,6 +24,9 @@ const PRECISION: f64 = 0.03;
 /// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
 const COARSE: f64 = 0.05;
 
+/// A shot of sleeps: with two a time and six allocations, 1,200 of a millisecond.
+const SLEEPING_S: f64 = 0.1;
+
 /// What can be asked of the os probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -183,10 +186,12 @@ impl<'a> Planner<'a> {
     fn step(&self, info: &PrimitiveInfo, point: Point) -> Step {
         let page = point.page.or(self.request.scope.page).unwrap_or(PageKind::Base);
         let mut labels = point.labels(info);
-        if let Some(cpu) = point.call.others.first() {
+        // One other takes part; of those that only run beside, the count is told.
+        if let [cpu] = point.call.others.as_slice() {
             labels = labels.text(Labels::TO, cpu);
         }
-        labels = labels.text(Labels::PURPOSE, "os").text(Labels::CPUS, self.cpu);
+        let purpose = if point.first { "os" } else { "os-point" };
+        labels = labels.text(Labels::PURPOSE, purpose).text(Labels::CPUS, self.cpu);
         let region = RegionSetup {
             bytes: Bytes(point.resident.unwrap_or(NO_MEMORY)),
             policy: MemPolicy::Bind,
@@ -197,7 +202,7 @@ impl<'a> Planner<'a> {
         let id = point.id(info);
         let thread = ThreadSetup::new(self.cpu, Role::Os(point.call), 0);
         let setup = Setup { regions: vec![region], threads: vec![thread], seed: self.request.seed };
-        Step { id, labels, phase: point.phase, metric: info.metric, setup, stop: self.stop(info) }
+        Step { id, labels, phase: 0, metric: info.metric, setup, stop: self.stop(info) }
     }
 
     fn stop(&self, info: &PrimitiveInfo) -> StopRule {
@@ -208,7 +213,10 @@ impl<'a> Planner<'a> {
         };
         let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
         let precision = self.request.precision.unwrap_or(usual);
-        StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }
+        let rule = StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds };
+        // Of sleeps the distribution is asked for: as many as a 99th percentile takes, whatever the median's interval.
+        let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
+        if sleeps { StopRule { min_allocations: max_allocations, shot_seconds: SLEEPING_S, ..rule } } else { rule }
     }
 }
 

@@ -15,8 +15,8 @@ pub(super) struct Point {
     pub(super) page: Option<PageKind>,
     /// Where the partner is, in words.
     place: Option<String>,
-    /// The first point of a primitive comes first, should time run out.
-    pub(super) phase: u8,
+    /// Whether it is the primitive's first: the one that matters most, should time run out.
+    pub(super) first: bool,
 }
 
 /// A value of one dimension.
@@ -64,13 +64,19 @@ pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: Cpu
             .collect();
     }
     let first = |point: &Vec<Value>| point.iter().zip(&dimensions).all(|(value, all)| *value == all[0]);
-    points.iter().map(|values| Point::new(info, values, u8::from(!first(values)))).collect()
+    points.iter().map(|values| Point::new(info, values, first(values))).collect()
 }
 
-/// With little time, the first point and at most two more of each dimension.
+/// With little time, the first point and at most two more of each dimension; of resident memory, which takes long to fill, with much only.
 fn thinned(values: Vec<Value>, effort: Effort) -> Vec<Value> {
     const FEW: usize = 3;
-    if effort != Effort::Quick || values.len() <= FEW {
+    let resident = matches!(values.first(), Some(Value::Resident(_)));
+    let whole = match effort {
+        Effort::Quick => false,
+        Effort::Standard => !resident,
+        Effort::Full => true,
+    };
+    if whole || values.len() <= FEW {
         return values;
     }
     let (middle, last) = (values.len() / 2, values.len() - 1);
@@ -128,8 +134,8 @@ fn bystanders(machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<Value> {
 }
 
 impl Point {
-    fn new(info: &PrimitiveInfo, values: &[Value], phase: u8) -> Self {
-        let mut point = Self { call: OsCall::new(info.id.clone()), resident: None, page: None, place: None, phase };
+    fn new(info: &PrimitiveInfo, values: &[Value], first: bool) -> Self {
+        let mut point = Self { call: OsCall::new(info.id.clone()), resident: None, page: None, place: None, first };
         for value in values {
             match value {
                 Value::Bytes(n) => point.call.bytes = Some(*n),
@@ -226,7 +232,7 @@ mod tests {
         assert_eq!(standard.len(), 8);
         assert!(!standard.iter().any(|p| p.call.bytes == Some(2) && p.call.capacity == Some(20)));
         assert_eq!(points(sweeps(), Effort::Full).len(), 12);
-        assert_eq!(standard.iter().filter(|p| p.phase == 0).count(), 1);
+        assert_eq!(standard.iter().filter(|p| p.first).count(), 1);
         let ids: std::collections::BTreeSet<String> = standard.iter().map(|p| p.id(&info(sweeps()))).collect();
         assert_eq!(ids.len(), standard.len());
     }
@@ -248,7 +254,7 @@ mod tests {
         // Four places, two sets.
         assert_eq!(points.len(), 8);
         assert!(points.iter().any(|p| p.call.others == [0] && p.call.working_set == Some(1)));
-        assert_eq!(points.iter().filter(|p| p.phase == 0).count(), 1);
+        assert_eq!(points.iter().filter(|p| p.first).count(), 1);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tiermark_model::{KIB, MIB, Machine, PageKind, Refusal};
 
 use super::super::{Order, unavailable};
 use super::touch::{Fault, Ground, Renew, STRIKES, Touch, Touches, since};
-use super::{Made, aligned, base_page, memory_refused, page_of, words};
+use super::{Made, aligned, base_page, memory_refused, page_of, taken_away, words};
 use crate::sys::os::{Area, Child, Shows, Tell};
 use crate::sys::thread_usage;
 
@@ -36,7 +36,8 @@ pub(super) fn anonymous(order: &Order<'_>) -> Made {
     let stride = page_of(order)?;
     let round = if page == PageKind::Base { ROUND } else { HUGE_ROUND.max(2 * stride) };
     let area = aligned(order, round, stride, page)?;
-    Touches::start(Ground::written(area, stride), forgotten(), order, HUGE_CURE)
+    let renew: Renew = Box::new(move |ground| taken_away(&mut ground.area, stride, page));
+    Touches::start(Ground::written(area, stride), renew, order, HUGE_CURE)
 }
 
 /// Zeros that could be shared.
@@ -193,7 +194,7 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Made {
         if let Some(child) = child.take() {
             alive(&child)?;
         }
-        filled(ground)?;
+        filled(ground, page)?;
         child = Some(Child::fork(sleep).map_err(|error| format!("fork: {error}"))?);
         Ok(())
     });
@@ -219,9 +220,9 @@ fn alive(child: &Child) -> Result<(), String> {
 }
 
 /// Writes all pages anew, until each is as large as a place.
-fn filled(ground: &mut Ground) -> Result<(), String> {
+fn filled(ground: &mut Ground, page: PageKind) -> Result<(), String> {
     for _ in 0..STRIKES {
-        ground.area.tell(Tell::Forget).map_err(words("madvise"))?;
+        taken_away(&mut ground.area, ground.stride, page)?;
         ground.fill()?;
         if ground.smaller(ground.stride, 0, ground.places()) == 0 {
             return Ok(());

@@ -40,8 +40,8 @@ const fn by_page(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> M
 pub(super) static PRIMITIVES: &[Primitive] = &[
     by_page(
         "fault anonymous",
-        "the first write to a page of the process's own zeros. The kernel has had the page a moment before (MADV_DONTNEED), so that \
-its zeroing may hit caches",
+        "the first write to a page of the process's own zeros. The kernel has had the page a moment before (MADV_DONTNEED; huge ones by \
+munmap), so that its zeroing may hit caches",
         minor::anonymous,
     ),
     row(
@@ -229,6 +229,18 @@ fn aligned(order: &Order<'_>, bytes: usize, page: usize, kind: PageKind) -> Resu
         Err(error) if kind != PageKind::Base => Err(memory_refused(order)(error)),
         _ => Ok(area),
     }
+}
+
+/// Takes all pages of an area away. Where they are to be transparent huge pages of so many bytes, the area is mapped anew: where small ones
+/// were once, the kernel has a table for them, and before Linux 6.14 it keeps that when the pages go, so that no huge one ever fits again.
+fn taken_away(area: &mut Area, page: usize, kind: PageKind) -> Result<(), String> {
+    if kind != PageKind::Thp {
+        return area.tell(Tell::Forget).map_err(words("madvise"));
+    }
+    let mut fresh = Area::aligned(area.bytes(), page).map_err(words("mmap"))?;
+    fresh.tell(Tell::HugePages).map_err(words("madvise"))?;
+    *area = fresh;
+    Ok(())
 }
 
 /// The refusal of memory.

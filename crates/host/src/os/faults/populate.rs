@@ -4,7 +4,7 @@ use tiermark_model::{KIB, MIB, Machine, PageKind, Refusal};
 
 use super::super::{Body, Order, beyond_caches, refused_by};
 use super::touch::{STRIKES, since};
-use super::{Made, aligned, base_page, page_of, thp_page, words};
+use super::{Made, aligned, base_page, page_of, taken_away, thp_page, words};
 use crate::clock::Clock;
 use crate::sys::os::{Area, BasePagesOnly, Shows, Tell};
 use crate::sys::thread_usage;
@@ -19,6 +19,7 @@ struct Populate {
     area: Area,
     /// Pages that it brings: operations, where pages are counted.
     pages: usize,
+    kind: PageKind,
     /// Operations of a call: it is never asked for less.
     grain: u64,
     /// Bytes of an operation, where bytes are counted: whole pages.
@@ -32,7 +33,8 @@ impl Populate {
         let (mut idle, mut strikes) = (0, 0);
         loop {
             let began = self.clock.now();
-            self.area.tell(Tell::Forget).map_err(words("madvise"))?;
+            let page = self.area.bytes() / self.pages;
+            taken_away(&mut self.area, page, self.kind)?;
             let before = thread_usage();
             let start = self.clock.now();
             self.area.tell(Tell::Populate).map_err(words("madvise(MADV_POPULATE_WRITE)"))?;
@@ -90,7 +92,7 @@ pub(super) fn by_madvise(order: &Order<'_>) -> Made {
     let kind = order.call.page.unwrap_or(PageKind::Base);
     let (page, pages) = (page_of(order)?, if kind == PageKind::Base { PAGES } else { HUGE_PAGES });
     let area = aligned(order, pages * page, page, kind)?;
-    Ok(Box::new(Populate { area, pages, grain: pages as u64, bytes: None, clock: *order.clock }))
+    Ok(Box::new(Populate { area, pages, kind, grain: pages as u64, bytes: None, clock: *order.clock }))
 }
 
 /// The same by bytes, of huge pages: hardly anything but zeroing.
@@ -99,7 +101,8 @@ pub(super) fn zeroing(order: &Order<'_>) -> Made {
     let page = thp_page(order)?;
     let bytes = (order.call.bytes.unwrap_or(64 * MIB) as usize).next_multiple_of(page);
     let area = aligned(order, bytes, page, PageKind::Thp)?;
-    Ok(Box::new(Populate { area, pages: bytes / page, grain: 1, bytes: Some(bytes as u64), clock: *order.clock }))
+    let (pages, kind) = (bytes / page, PageKind::Thp);
+    Ok(Box::new(Populate { area, pages, kind, grain: 1, bytes: Some(bytes as u64), clock: *order.clock }))
 }
 
 /// MAP_POPULATE, by pages.
