@@ -10,6 +10,7 @@ mod numa;
 #[cfg(test)]
 mod own;
 mod pair;
+mod placed;
 mod processes;
 #[cfg(test)]
 mod steps;
@@ -17,6 +18,7 @@ mod switches;
 mod syscalls;
 mod watch;
 
+pub(crate) use placed::Placed;
 pub use processes::ends_at_once;
 
 use std::io;
@@ -127,6 +129,9 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
         let mut info = PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) };
         if p.group == OsGroup::Libc {
             info.text += &libc::measured_library();
+        }
+        if p.id == "getdents" {
+            info.text += &syscalls::read_entries();
         }
         info
     };

@@ -50,7 +50,7 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         "fork+exit",
         "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
 cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More than 256 MiB with --full",
-        |_| children("fork", || Child::fork(|| 0)),
+        |_| children("fork", Child::fork_and_end),
     ),
     Primitive {
         sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
@@ -225,7 +225,7 @@ fn fork_written(order: &Order<'_>) -> Made {
     let memory = Mapping::reserve(bytes, page).map_err(|error| no_more("memory to be written", &error))?;
     // Where the kernel has no huge pages, it does not know the advice either.
     let _ = memory.advise(Advice::NoHugePage);
-    let children = Children::new("fork", || Child::fork(|| 0), None)?;
+    let children = Children::new("fork", Child::fork_and_end, None)?;
     Ok(Box::new(Written { children, memory, page_words: page / 8, clock: *order.clock }))
 }
 
