@@ -239,7 +239,7 @@ impl OsWork {
         // One block is ramp.
         self.body.run(self.times)?;
         stamps[0] = clock.now();
-        let latest = deadline + clock.ticks(LONGER_NS);
+        let latest = deadline.saturating_add(clock.ticks(LONGER_NS));
         let mut idle = 0;
         let mut blocks = 0;
         for slot in &mut stamps[1..] {
