@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiermark_engine::{Guard, ThreadShot};
 use tiermark_kernels::StreamSpec;
-use tiermark_model::{CpuId, Refusal, Role};
+use tiermark_model::{CpuId, IdSet, Refusal, Role};
 
 use crate::check;
 use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
-use crate::os::{Order, OsWork};
+use crate::os::{Order, OsWork, Placed};
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::rig::FOLLOWED;
 use crate::share::{ShareWork, Watch};
@@ -51,7 +51,11 @@ pub(crate) struct Worker {
     pub(crate) cache_bytes: usize,
     /// Set when the user wants to stop.
     pub(crate) stopped: Arc<AtomicBool>,
+    /// Nodes that the setup names for its memory, where there are several.
+    pub(crate) nodes: IdSet,
     pub(crate) work: Option<Work>,
+    /// Outlives the work that was made under it.
+    pub(crate) placed: Option<Placed>,
     pub(crate) stamps: Vec<u64>,
     /// Consumes what kernels read.
     pub(crate) checksum: u64,
@@ -85,6 +89,7 @@ impl Worker {
     pub(crate) fn equip(&mut self, kernel: Option<&StreamSpec>, order: Option<LineOrder>) -> Result<(), Refusal> {
         // Given up first: memory that one call may write is open to no other.
         self.work = None;
+        self.placed = None;
         let stopped = || self.stopped();
         let order = match order {
             Some(order) if self.many_nodes => Some(order.copied(&stopped).ok_or_else(stop_refusal)?),
@@ -93,6 +98,10 @@ impl Worker {
         if let Role::Os(call) = &self.role {
             // As a process of one thread has it. Where a filter forbids it, the price of a shared table is part of each use of a file.
             let _ = sys::os::own_files();
+            // Calls that move memory say themselves where it is.
+            if call.nodes.is_none() {
+                self.placed = Placed::on(&self.nodes)?;
+            }
             self.work = Some(Work::Os(OsWork::new(&Order { call, cpu: self.cpu, clock: &self.clock })?));
             return Ok(());
         }

@@ -1,9 +1,11 @@
 //! What the C library adds: its own functions on memory, whichever library this binary uses.
 
-use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
+use std::io;
 
-use super::{Body, Order, Primitive, Repeat};
-use crate::sys::os::{Library, library};
+use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
+
+use super::{Body, Order, Primitive, Repeat, beyond_caches, refused_by};
+use crate::sys::os::{Buffer, Library, library};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -32,23 +34,30 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         "memcpy",
         Metric::Bandwidth,
         "the same bytes again and again, from caches as far as they fit, both sides at lines of a cache; each byte counts once. What the C \
-library chooses for this processor and size: streaming stores for large ones, or none",
+library chooses for this processor and size: streaming stores for large ones, or none. Base pages; the largest size is four times the \
+largest cache (64 to 256 MiB)",
         sizes,
         copying,
     ),
-    row("memset", Metric::Bandwidth, "the same bytes again and again", sizes, setting),
+    row(
+        "memset",
+        Metric::Bandwidth,
+        "the same bytes again and again, on base pages; sizes as of memcpy",
+        sizes,
+        setting,
+    ),
     row(
         "malloc+free",
         Metric::Latency,
         "of so many bytes that nobody touches, freed at once: the same block comes back each time. Large ones are mappings of their own \
-in glibc, until the first has been freed (its threshold follows)",
+in glibc, until the first has been freed (its threshold follows, to 32 MiB: what is larger is a mapping each time)",
         |_| vec![Sweep::Bytes(vec![64, 4 * KIB, MIB, 64 * MIB])],
         allocating,
     ),
 ];
 
-fn sizes(_: &Machine) -> Vec<Sweep> {
-    vec![Sweep::Bytes(vec![4 * KIB, 64, 256 * KIB, 32 * MIB])]
+fn sizes(machine: &Machine) -> Vec<Sweep> {
+    vec![Sweep::Bytes(vec![4 * KIB, 64, 256 * KIB, 32 * MIB, beyond_caches(machine, 64 * MIB, 256 * MIB)])]
 }
 
 /// The library whose functions these are, as the text of each says.
@@ -62,21 +71,24 @@ fn bytes(order: &Order<'_>) -> usize {
 
 /// Memory of which two parts are taken that begin at lines, and apart by the skew within a page.
 struct Sides {
-    all: Vec<u8>,
+    all: Buffer,
     first: usize,
     second: usize,
     bytes: usize,
 }
 
 impl Sides {
-    fn new(bytes: usize) -> Self {
+    /// On base pages, but where huge ones are asked for: not by chance on either.
+    fn new(bytes: usize, page: Option<PageKind>) -> io::Result<Self> {
+        let all = 2 * bytes + LINE + PAGE + SKEW;
+        let mut all = if page == Some(PageKind::Thp) { Buffer::huge(all) } else { Buffer::map(all) }?;
         // Written, so that every page is there: pages of zeros that are only read would all be one.
-        let all = vec![0x5au8; 2 * bytes + LINE + PAGE + SKEW];
+        all.fill(0x5a);
         let first = all.as_ptr().addr().next_multiple_of(LINE) - all.as_ptr().addr();
         let end = (first + bytes).next_multiple_of(LINE);
         let apart = (end - first) % PAGE;
         let second = end + (PAGE + SKEW - apart) % PAGE;
-        Self { all, first, second, bytes }
+        Ok(Self { all, first, second, bytes })
     }
 
     /// What is copied, and where to.
@@ -102,16 +114,21 @@ impl<F: Fn(&[u8], &mut [u8]) + Send> Body for Block<F> {
     }
 }
 
+fn sides(order: &Order<'_>) -> Result<Sides, Refusal> {
+    let made = Sides::new(bytes(order), order.call.page);
+    made.map_err(|error| refused_by(&order.call.primitive.0, &error, "allow more memory (ulimit -v)"))
+}
+
 fn copying(order: &Order<'_>) -> Made {
     let library = Library::new();
     let call = move |from: &[u8], to: &mut [u8]| library.memcpy(to, from);
-    Ok(Box::new(Block { sides: Sides::new(bytes(order)), call }))
+    Ok(Box::new(Block { sides: sides(order)?, call }))
 }
 
 fn setting(order: &Order<'_>) -> Made {
     let library = Library::new();
     let call = move |_: &[u8], to: &mut [u8]| library.memset(to, 0xa5);
-    Ok(Box::new(Block { sides: Sides::new(bytes(order)), call }))
+    Ok(Box::new(Block { sides: sides(order)?, call }))
 }
 
 fn allocating(order: &Order<'_>) -> Made {
@@ -130,7 +147,7 @@ mod tests {
     #[test]
     fn sides_begin_at_lines_do_not_overlap_and_do_not_alias() {
         for bytes in [1, 63, 64, 1_000, 4096, 5_000, 1 << 20] {
-            let mut sides = Sides::new(bytes);
+            let mut sides = Sides::new(bytes, None).unwrap();
             let (from, to) = sides.both();
             let (from, to) = (from.as_ptr_range(), to.as_ptr_range());
             assert_eq!((from.start.addr() % LINE, to.start.addr() % LINE), (0, 0), "{bytes}");
@@ -140,8 +157,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_copied_lies_on_base_pages_or_on_huge_ones_as_asked() {
+        // What the kernel was told: "nh" for base pages, "hg" for huge ones (proc(5), VmFlags).
+        let told = |sides: &Sides| {
+            let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+            let holds = |line: &str| {
+                let (from, to) = line.split_once(' ')?.0.split_once('-')?;
+                let number = |text| usize::from_str_radix(text, 16).ok();
+                Some((number(from)?..number(to)?).contains(&sides.all.address()))
+            };
+            let from = smaps.lines().position(|line| holds(line) == Some(true)).unwrap();
+            smaps.lines().skip(from).find(|line| line.starts_with("VmFlags:")).unwrap().to_owned()
+        };
+        let base = told(&Sides::new(4096, None).unwrap());
+        // A kernel without huge pages knows neither.
+        if let Ok(huge) = Sides::new(4096, Some(PageKind::Thp)) {
+            assert!(base.contains(" nh"), "{base}");
+            let huge = told(&huge);
+            assert!(huge.contains(" hg"), "{huge}");
+        }
+    }
+
+    #[test]
     fn the_library_copies_and_sets_every_byte_and_no_other() {
-        let mut sides = Sides::new(1_000);
+        let mut sides = Sides::new(1_000, None).unwrap();
         let first = sides.first;
         for (index, byte) in sides.all[first..first + 1_000].iter_mut().enumerate() {
             *byte = (index % 251) as u8;

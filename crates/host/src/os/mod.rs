@@ -10,6 +10,7 @@ mod numa;
 #[cfg(test)]
 mod own;
 mod pair;
+mod placed;
 mod processes;
 #[cfg(test)]
 mod steps;
@@ -17,6 +18,7 @@ mod switches;
 mod syscalls;
 mod watch;
 
+pub(crate) use placed::Placed;
 pub use processes::ends_at_once;
 
 use std::io;
@@ -128,6 +130,9 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
         if p.group == OsGroup::Libc {
             info.text += &libc::measured_library();
         }
+        if p.id == "getdents" {
+            info.text += &syscalls::read_entries();
+        }
         info
     };
     all().map(present).collect()
@@ -234,7 +239,7 @@ impl OsWork {
         // One block is ramp.
         self.body.run(self.times)?;
         stamps[0] = clock.now();
-        let latest = deadline + clock.ticks(LONGER_NS);
+        let latest = deadline.saturating_add(clock.ticks(LONGER_NS));
         let mut idle = 0;
         let mut blocks = 0;
         for slot in &mut stamps[1..] {

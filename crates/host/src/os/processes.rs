@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
 use rustix::process::Pid;
+use rustix::thread::gettid;
 use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
 #[cfg(not(target_env = "gnu"))]
@@ -49,7 +50,7 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         "fork+exit",
         "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
 cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More than 256 MiB with --full",
-        |_| children("fork", || Child::fork(|| 0)),
+        |_| children("fork", Child::fork_and_end),
     ),
     Primitive {
         sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
@@ -157,16 +158,27 @@ fn children(what: &'static str, make: impl FnMut() -> io::Result<Child> + Send +
 struct Children<F> {
     what: &'static str,
     make: F,
-    /// The child that is waited for; 0 for none.
+    /// The child that is waited for; 0 while none is, or one is being made.
     current: Arc<AtomicI32>,
     watch: Watch,
+}
+
+/// The children that a thread of this process has made, also those whose numbers it has not been told yet.
+fn children_of(maker: Pid) -> Vec<Pid> {
+    let list = std::fs::read_to_string(format!("/proc/self/task/{}/children", maker.as_raw_nonzero()));
+    let numbers = list.unwrap_or_default();
+    numbers.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
 }
 
 impl<F: FnMut() -> io::Result<Child>> Children<F> {
     fn new(what: &'static str, make: F, limit: Option<Duration>) -> Result<Self, Refusal> {
         let current = Arc::new(AtomicI32::new(0));
         let hung = Arc::clone(&current);
-        let end = move || Pid::from_raw(hung.load(Relaxed)).into_iter().for_each(kill);
+        let maker = gettid();
+        let end = move || match Pid::from_raw(hung.load(Relaxed)) {
+            Some(child) => kill(child),
+            None => children_of(maker).into_iter().for_each(kill),
+        };
         let watch = Watch::over_waits(limit, end).map_err(|error| no_more(what, &error))?;
         let mut children = Self { what, make, current, watch };
         children.one().map_err(|error| no_more(what, &error))?;
@@ -174,9 +186,12 @@ impl<F: FnMut() -> io::Result<Child>> Children<F> {
     }
 
     fn one(&mut self) -> io::Result<()> {
-        let child = (self.make)()?;
-        self.current.store(child.pid().as_raw_nonzero().get(), Relaxed);
-        let ended = self.watch.waits(|| child.wait());
+        // Making one waits as well: where both share the memory, until the child has ended or runs another program.
+        let ended = self.watch.waits(|| {
+            let child = (self.make)()?;
+            self.current.store(child.pid().as_raw_nonzero().get(), Relaxed);
+            child.wait()
+        });
         self.current.store(0, Relaxed);
         match ended? {
             0 => Ok(()),
@@ -210,7 +225,7 @@ fn fork_written(order: &Order<'_>) -> Made {
     let memory = Mapping::reserve(bytes, page).map_err(|error| no_more("memory to be written", &error))?;
     // Where the kernel has no huge pages, it does not know the advice either.
     let _ = memory.advise(Advice::NoHugePage);
-    let children = Children::new("fork", || Child::fork(|| 0), None)?;
+    let children = Children::new("fork", Child::fork_and_end, None)?;
     Ok(Box::new(Written { children, memory, page_words: page / 8, clock: *order.clock }))
 }
 

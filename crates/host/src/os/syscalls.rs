@@ -51,10 +51,16 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
     by_size("write", "to /dev/null: the kernel looks at nothing", write),
     by_size("pread", "from a file in memory (memfd): the kernel copies from the page cache", pread),
     by_size("pwrite", "to a file in memory (memfd): the kernel copies to the page cache", pwrite),
+    row("readv", "4 pieces of 1 KiB from /dev/zero: the kernel writes zeros to each", readv),
     row("preadv", "4 pieces of 1 KiB from a file in memory", preadv),
     row("stat", "of /dev/null, by its path", stat),
     row("open+close", "of /dev/null, by its path", open),
-    row("getdents", "a whole reading of the root directory, with the seek back to its start", getdents),
+    row(
+        "getdents",
+        "a whole reading of the root directory: the seek back to its start, the call that reads all entries and the one that finds no \
+more",
+        getdents,
+    ),
     row(
         "mmap+munmap",
         "64 KiB of anonymous memory that is not touched, where nothing lies beside \
@@ -161,8 +167,20 @@ fn pwrite(order: &Order<'_>) -> Made {
     repeat(move || done(rustix::io::pwrite(&file, &buffer, 0)))
 }
 
+/// Bytes of a piece that is read by itself.
+const PIECE: usize = 1 << 10;
+
+fn readv(_: &Order<'_>) -> Made {
+    let file = open_file("/dev/zero", false)?;
+    let mut buffers = [[1u8; PIECE]; 4];
+    let done = whole("readv", 4 * PIECE);
+    repeat(move || {
+        let mut pieces = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
+        done(rustix::io::readv(&file, &mut pieces))
+    })
+}
+
 fn preadv(_: &Order<'_>) -> Made {
-    const PIECE: usize = 1 << 10;
     let file = memory_file(4 * PIECE)?;
     let mut buffers = [[0u8; PIECE]; 4];
     let done = whole("preadv", 4 * PIECE);
@@ -180,6 +198,12 @@ fn open(_: &Order<'_>) -> Made {
     repeat(|| {
         rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(drop).map_err(words("open"))
     })
+}
+
+/// What `getdents` reads here.
+pub(super) fn read_entries() -> String {
+    // With the directory itself and the one above it.
+    std::fs::read_dir("/").map_or_else(|_| String::new(), |all| format!(" (here: {} entries)", all.count() + 2))
 }
 
 fn getdents(_: &Order<'_>) -> Made {

@@ -1,12 +1,12 @@
 //! Major faults: a device has to be waited for.
 
 use std::fs::File;
-use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::Advice;
+use tiermark_kernels::rng::Rng;
 use tiermark_model::{KIB, MIB, Machine, Refusal};
 
 use super::super::Order;
@@ -19,27 +19,50 @@ const FILE: usize = 8 * MIB as usize;
 /// Pages that are swapped out at a time, and how far apart they are: nothing lies between them that could be read ahead.
 const SWAPPED: usize = 256;
 const APART: usize = 256 * KIB as usize;
+/// Of what pages hold: random bits.
+const SEED: u64 = 4;
 /// How often the kernel is asked to swap out, and the time between.
 const ASKED: usize = 200;
 const PAUSE: Duration = Duration::from_millis(5);
-/// File systems in memory (statfs(2)): tmpfs, ramfs, hugetlbfs.
-const IN_MEMORY: [u64; 3] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6];
+/// File systems of which a page comes from no disk of this machine (statfs(2)): those in memory (tmpfs, ramfs, hugetlbfs), and those of which
+/// another machine or program serves it, as long as that takes (NFS, CIFS, SMB 2, Ceph, AFS, Coda, Lustre, GPFS, FUSE, 9p, VirtualBox's,
+/// VMware's).
+const ELSEWHERE: [u64; 16] = [
+    0x0102_1994,
+    0x8584_58f6,
+    0x9584_58f6,
+    0x6969,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x517b,
+    0x00c3_6400,
+    0x5346_414f,
+    0x7375_7245,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x6573_5546,
+    0x0102_1997,
+    0x786f_4256,
+    0xbacb_acbc,
+];
 
 const FILE_CURE: &str =
     "set TMPDIR to a directory on a disk with room for 8 MiB; allow posix_fadvise and mincore in the seccomp profile";
 
-/// Where a file can be had that is not in memory only: the directory for temporary files, or the one for those that last.
-fn directories() -> Vec<PathBuf> {
-    let on_disk = |path: &PathBuf| {
-        let kind = rustix::fs::statfs(path).map(|at| (at.f_type as u64) & u64::from(u32::MAX));
-        kind.is_ok_and(|kind| !IN_MEMORY.contains(&kind))
-    };
+/// Whether pages of such a file system come from a device of this machine.
+pub(super) fn is_disk(kind: u64) -> bool {
+    !ELSEWHERE.contains(&(kind & u64::from(u32::MAX)))
+}
+
+/// Where a file can be had that is on a disk: the directory for temporary files, or the one for those that last.
+pub(super) fn directories() -> Vec<PathBuf> {
+    let on_disk = |path: &PathBuf| rustix::fs::statfs(path).is_ok_and(|at| is_disk(at.f_type as u64));
     [std::env::temp_dir(), PathBuf::from("/var/tmp")].into_iter().filter(on_disk).collect()
 }
 
 /// Why there is no file whose pages would have to be read.
 pub(super) fn no_disk(_: &Machine) -> Option<Refusal> {
-    let why = "the directories for temporary files are in memory";
+    let why = "the directories for temporary files are in memory, or of a network or user-space file system";
     directories().is_empty().then(|| unavailable("major fault", why, FILE_CURE))
 }
 
@@ -58,11 +81,12 @@ fn nameless(directory: &Path) -> std::io::Result<File> {
     })
 }
 
-/// A file whose pages are on the disk.
-fn stored(directory: &Path) -> std::io::Result<File> {
+/// A file whose pages are on the disk. No two are alike and none can be compressed: a store that does so would have nothing to read.
+pub(super) fn stored(directory: &Path) -> std::io::Result<File> {
     let file = nameless(directory)?;
-    let piece = vec![0x5a; MIB as usize];
-    for at in (0..FILE).step_by(piece.len()) {
+    let mut random = Rng::new(SEED);
+    for at in (0..FILE).step_by(MIB as usize) {
+        let piece: Vec<u8> = (0..MIB / 8).flat_map(|_| random.next_u64().to_ne_bytes()).collect();
         file.write_all_at(&piece, at as u64)?;
     }
     file.sync_all()?;
@@ -115,7 +139,11 @@ pub(super) fn swap_in(order: &Order<'_>) -> Made {
         ..Ground::written(area, APART)
     };
     let _ = ground.area.tell(Tell::BasePages);
-    ground.fill().map_err(|why| memory_refused(order)(io::Error::other(why)))?;
+    let mut random = Rng::new(SEED);
+    for place in (0..SWAPPED).map(|index| index * APART) {
+        let page: Vec<u64> = (0..base_page() / 8).map(|_| random.next_u64()).collect();
+        ground.area.write_words(place, &page);
+    }
     // From now on they are only read, so that each is written to the swap once and no more.
     ground.touch = Touch::Read;
     let renew: Renew = Box::new(|ground| {

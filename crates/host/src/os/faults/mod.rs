@@ -130,7 +130,8 @@ are zeroed in them (hot)",
         ..row(
             "major fault",
             "the read of a page of a temporary file that posix_fadvise has dropped from the page cache, in no order and with nothing \
-read ahead (MADV_RANDOM): the device's latency and the fault. In a guest the host may still have it cached",
+read ahead (MADV_RANDOM): the device's latency and the fault. The pages cannot be compressed. In a guest the host may still have them \
+cached; file systems of a network, of FUSE and in memory are refused",
             major::from_file,
         )
     },
@@ -139,7 +140,7 @@ read ahead (MADV_RANDOM): the device's latency and the fault. In a guest the hos
         ..row(
             "swap-in",
             "the read of a page that MADV_PAGEOUT has swapped out, each in another 256 KiB, in no order; at least 9 of 10 are major. The \
-pages are zeros but for a byte: swap that is compressed has little to do",
+pages cannot be compressed: zram and zswap keep them whole, or pass them on",
             major::swap_in,
         )
     },

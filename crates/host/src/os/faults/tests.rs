@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+use std::os::unix::fs::FileExt;
+
 use super::*;
 use crate::clock::Clock;
 use crate::os::OsWork;
@@ -97,6 +100,10 @@ fn everything_is_given_back() {
 
 #[test]
 fn each_operation_is_one_fault_by_the_systems_count() {
+    // MAP_POPULATE has the whole process without huge pages, and whatever it starts meanwhile.
+    if !in_own_process("os::faults::tests::each_operation_is_one_fault_by_the_systems_count") {
+        return;
+    }
     let faults = |id: &str, page: PageKind, times: u64| {
         let call = OsCall { page: Some(page), ..OsCall::new(id.into()) };
         with_order(&call, |order| {
@@ -114,6 +121,31 @@ fn each_operation_is_one_fault_by_the_systems_count() {
     for id in ["MAP_POPULATE", "MADV_POPULATE_WRITE"] {
         let n = faults(id, PageKind::Base, 1024);
         assert!((1024..=1048).contains(&n), "{id}: {n} faults");
+    }
+}
+
+#[test]
+fn what_is_on_a_disk_cannot_be_compressed() {
+    let Some(directory) = major::directories().into_iter().next() else { return };
+    let file = major::stored(&directory).unwrap();
+    let mut seen = BTreeSet::new();
+    let mut piece = vec![0u8; 64 * KIB as usize];
+    for at in (0..8 * MIB).step_by(piece.len()) {
+        file.read_exact_at(&mut piece, at).unwrap();
+        // Words that come twice are what compressors and deduplication live on.
+        seen.extend(piece.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())));
+    }
+    assert_eq!(seen.len() as u64, MIB, "words that differ");
+}
+
+#[test]
+fn file_systems_of_other_machines_and_programs_are_no_disk() {
+    // NFS, FUSE, 9p, CIFS, Ceph, virtiofs is FUSE; ext4, xfs and btrfs are.
+    for kind in [0x6969, 0x6573_5546, 0x0102_1997, 0xff53_4d42, 0x00c3_6400, 0x0102_1994] {
+        assert!(!major::is_disk(kind), "{kind:x}");
+    }
+    for kind in [0xef53, 0x5846_5342, 0x9123_683e, 0x794c_7630] {
+        assert!(major::is_disk(kind), "{kind:x}");
     }
 }
 
@@ -187,6 +219,9 @@ fn pieces_are_apart_and_the_rest_cannot_be_touched() {
     area.write((128 << 10) + (64 << 10) - 1);
     let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| area.write(64 << 10)));
     assert!(refused.is_err(), "between two pieces");
+    area.write_words(128 << 10, &[u64::from_ne_bytes(*b"8 bytes!"); 2]);
+    let read: Vec<u8> = ((128 << 10)..(128 << 10) + 17).map(|at| area.read(at)).collect();
+    assert_eq!(read, b"8 bytes!8 bytes!\0");
 }
 
 #[test]

@@ -53,6 +53,27 @@ fn a_child_that_hangs_is_killed_and_told_of() {
 }
 
 #[test]
+fn a_child_that_hangs_while_it_is_made_is_killed_and_told_of() {
+    let mut made = 0;
+    let make = move || {
+        made += 1;
+        if made != 2 {
+            return Child::fork(|| 0);
+        }
+        // As clone with CLONE_VFORK before the program runs: the maker stands still, and nobody knows the number yet.
+        let child = Child::fork(|| {
+            let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
+            0
+        });
+        child?.wait()?;
+        Err(io::Error::other("it slept on"))
+    };
+    let mut body = Children::new("test", make, Some(Duration::from_millis(700))).unwrap();
+    assert!(body.run(1).unwrap_err().contains("killed"));
+    body.run(2).unwrap();
+}
+
+#[test]
 fn a_full_limit_on_processes_is_a_refusal_with_its_cure() {
     if !in_own_process("os::processes::tests::a_full_limit_on_processes_is_a_refusal_with_its_cure") {
         return;

@@ -167,6 +167,19 @@ impl Area {
         unsafe { self.at(offset, 1).write_volatile(1) };
     }
 
+    /// Writes words from `offset` on, a multiple of their size.
+    pub(crate) fn write_words(&mut self, offset: usize, words: &[u64]) {
+        assert!(
+            self.writable && offset.is_multiple_of(size_of::<u64>()),
+            "an area that may not be written at {offset}"
+        );
+        let target = self.at(offset, size_of_val(words)).cast::<u64>();
+        for (index, word) in words.iter().enumerate() {
+            // SAFETY: inside the mapping, which is page-aligned, writable there and nobody else's.
+            unsafe { target.add(index).write_volatile(*word) };
+        }
+    }
+
     /// Reads a byte.
     pub(crate) fn read(&self, offset: usize) -> u8 {
         // SAFETY: inside the mapping, which is readable there.

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 
 use rustix::io;
-use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
 /// A private mapping of so many bytes, zeros at first; unmapped when it is dropped. A child has a copy at the same address.
 #[derive(Debug)]
@@ -17,8 +17,27 @@ pub(crate) struct Buffer {
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// Maps so many bytes, one at least; no page of them is there yet.
+    /// Maps so many bytes, one at least, on base pages; none of them is there yet.
     pub(crate) fn map(bytes: usize) -> io::Result<Self> {
+        let buffer = Self::new(bytes)?;
+        // A kernel without huge pages does not know this, and gives none.
+        let _ = buffer.advise(Advice::LinuxNoHugepage);
+        Ok(buffer)
+    }
+
+    /// The same on transparent huge pages, as far as they fit and can be had.
+    pub(crate) fn huge(bytes: usize) -> io::Result<Self> {
+        let buffer = Self::new(bytes)?;
+        buffer.advise(Advice::LinuxHugepage)?;
+        Ok(buffer)
+    }
+
+    fn advise(&self, advice: Advice) -> io::Result<()> {
+        // SAFETY: the whole mapping; what its pages are does not change what they hold.
+        unsafe { mm::madvise(self.start.cast(), self.bytes, advice) }
+    }
+
+    fn new(bytes: usize) -> io::Result<Self> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new private mapping wherever the kernel likes overlaps nothing.
         let start = unsafe { mm::mmap_anonymous(ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) }?;

@@ -73,6 +73,35 @@ impl Child {
         Self::known(pid as i32)
     }
 
+    /// Makes a child that calls `body` and nothing else, neither before nor after: what is done for it beside forking would be measured.
+    ///
+    /// # Safety
+    /// `body` may only make calls that are allowed in a signal handler (signal-safety(7)), and must not panic.
+    ///
+    /// # Errors
+    /// Those of `fork`.
+    #[inline]
+    pub(super) unsafe fn bare(body: impl FnOnce() -> i32) -> io::Result<Self> {
+        keep_ended_children();
+        // SAFETY: the child only runs `body`, which the caller vouches for, and leaves by `_exit`.
+        let pid = check(unsafe { libc::fork() }.into())?;
+        if pid == 0 {
+            let code = body();
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(code) };
+        }
+        Self::known(pid as i32)
+    }
+
+    /// Makes a child that ends at once, with nothing done beside.
+    ///
+    /// # Errors
+    /// Those of `fork`.
+    pub(crate) fn fork_and_end() -> io::Result<Self> {
+        // SAFETY: the child does nothing.
+        unsafe { Self::bare(|| 0) }
+    }
+
     /// A child that was just made by other means, and that nobody has waited for.
     pub(super) fn known(pid: i32) -> io::Result<Self> {
         let pid = Pid::from_raw(pid).ok_or_else(|| io::Error::other("no process id was returned"))?;
@@ -132,6 +161,13 @@ mod tests {
     fn a_child_that_panics_ends_there() {
         let child = Child::fork(|| panic!("in a child, as it should be")).unwrap();
         assert_eq!(child.wait().unwrap(), PANICKED);
+    }
+
+    #[test]
+    fn a_bare_child_ends_with_what_it_says() {
+        assert_eq!(Child::fork_and_end().unwrap().wait().unwrap(), 0);
+        // SAFETY: it only returns a number.
+        assert_eq!(unsafe { Child::bare(|| 9) }.unwrap().wait().unwrap(), 9);
     }
 
     #[test]

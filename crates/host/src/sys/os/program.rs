@@ -42,11 +42,13 @@ impl Program {
     pub(crate) fn fork_and_exec(&self) -> io::Result<Child> {
         let arguments = self.arguments();
         let environment: [*const c_char; 1] = [ptr::null()];
-        Child::fork(|| {
+        let exec = || {
             // SAFETY: path, arguments and environment live through the call and end with null.
             unsafe { libc::execve(SELF.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
             127
-        })
+        };
+        // SAFETY: execve is allowed there, and so is returning a number.
+        unsafe { Child::bare(exec) }
     }
 
     /// The C library's `posix_spawn`.
@@ -140,7 +142,7 @@ impl TinyProgram {
         let arguments: [*const c_char; 2] = [c"tiny".as_ptr(), ptr::null()];
         let environment: [*const c_char; 1] = [ptr::null()];
         let (file, none) = (self.0.as_raw_fd(), c"".as_ptr());
-        Child::fork(|| {
+        let exec = || {
             // SAFETY: arguments and environment live through the call and end with null.
             unsafe {
                 libc::syscall(
@@ -153,7 +155,9 @@ impl TinyProgram {
                 )
             };
             127
-        })
+        };
+        // SAFETY: a bare system call is allowed there, and so is returning a number.
+        unsafe { Child::bare(exec) }
     }
 }
 
