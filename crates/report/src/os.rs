@@ -1,6 +1,6 @@
 //! What the operating system adds: a table of plain numbers for each group, and one for each primitive that is measured over something.
 
-use tiermark_model::{Bytes, Finding, Interval, Label, Labels, Machine, OsGroup, Unit};
+use tiermark_model::{Bytes, Finding, IdleState, Interval, Label, Labels, Machine, OsGroup, Run, Unit};
 
 use crate::findings::quantile;
 use crate::ladder::Shown;
@@ -25,14 +25,14 @@ fn is_number(metric: &str) -> bool {
 }
 
 /// The view; empty where nothing of it was found.
-pub(crate) fn os(shown: &mut Shown<'_>, machine: &Machine, style: &Style) -> String {
+pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, style: &Style) -> String {
     let findings = shown.take_all(|f| is_number(&f.metric));
     let (tails, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == TAIL);
     shown.count(&findings.iter().copied().filter(|f| f.metric != KNEE).collect::<Vec<_>>());
     let group = |group: OsGroup| {
         let mut out = of_group(group, &findings, style);
-        if group == OsGroup::Syscalls && !out.is_empty() {
-            out.push_str(&hanging("  ", &mitigations(machine), Ink::Dim, style));
+        if let Some(condition) = condition(group, run).filter(|_| !out.is_empty()) {
+            out.push_str(&hanging("  ", &condition, Ink::Dim, style));
         }
         let tails = tails.iter().copied().filter(|f| f.labels.is(Labels::GROUP, group.name()));
         out + &distribution(group, &tails.collect::<Vec<_>>(), style)
@@ -53,6 +53,39 @@ fn distribution(group: OsGroup, tails: &[&Finding], style: &Style) -> String {
     let pivot = Pivot::new(&points, &name, &statistic);
     let title = format!("{}: single operations, disturbed ones included", title(group));
     heading(&title, style) + &pivot.table("", &|finding| cell(finding, style)).render(style)
+}
+
+/// What is so on this system and part of the numbers of a group.
+fn condition(group: OsGroup, run: &Run) -> Option<String> {
+    match group {
+        OsGroup::Syscalls => Some(mitigations(&run.machine)),
+        OsGroup::Switches => Some(idle(&run.machine)),
+        OsGroup::Libc => {
+            let text = run.bench.primitives.iter().find(|p| p.group == group).map(|p| p.text.as_str())?;
+            let (_, library) = text.rsplit_once("(here: ")?;
+            Some(format!("Of this binary: {}", library.trim_end_matches(')')))
+        }
+        _ => None,
+    }
+}
+
+/// What idle cpus do: what a wake-up has to leave.
+fn idle(machine: &Machine) -> String {
+    let Some(idle) = &machine.system.idle else {
+        return "Idle states: none that the system chooses (a hypervisor may)".to_owned();
+    };
+    let state = |state: &IdleState| {
+        let latency = state.latency_us.map_or_else(String::new, |us| format!(" {us} µs"));
+        format!("{}{latency}{}", state.name, if state.disabled { " (off)" } else { "" })
+    };
+    let states: Vec<String> = idle.states.iter().map(state).collect();
+    let word = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
+    let states = if states.is_empty() { "none of its own".to_owned() } else { states.join(", ") };
+    format!(
+        "Idle states, and what leaving them is declared to take: {states}; driver {}, chosen by {}",
+        word(&idle.driver),
+        word(&idle.governor)
+    )
 }
 
 /// What the system does against faults of the processor: part of every entry to the kernel.
@@ -83,7 +116,7 @@ fn title(group: OsGroup) -> &'static str {
     match group {
         OsGroup::Syscalls => "System calls",
         OsGroup::Processes => "Processes and threads",
-        OsGroup::Switches => "Context switches and wake-ups",
+        OsGroup::Switches => "Context switches, there and back, and wake-ups",
         OsGroup::Channels => "Pipes and local channels",
         OsGroup::Faults => "Page faults and mappings",
         OsGroup::Numa => "Moving memory between nodes",
@@ -213,6 +246,20 @@ mod tests {
             "Mitigations, a part of every call: spectre_v2 (Retpolines; STIBP: disabled). Vulnerable, without one: \
 spec_rstack_overflow (Safe RET, no microcode), spec_store_bypass. Not affected by 1 others"
         );
+    }
+
+    #[test]
+    fn idle_states_are_told_with_what_leaving_them_takes() {
+        let mut machine = Machine::default();
+        assert!(idle(&machine).contains("a hypervisor may"));
+        let state = |name: &str, us, disabled| IdleState { name: name.to_owned(), latency_us: Some(us), disabled };
+        machine.system.idle = Some(tiermark_model::Idle {
+            driver: Some("intel_idle".to_owned()),
+            governor: Some("menu".to_owned()),
+            states: vec![state("POLL", 0, false), state("C6", 133, true)],
+        });
+        let said = idle(&machine);
+        assert!(said.contains("POLL 0 µs, C6 133 µs (off); driver intel_idle, chosen by menu"), "{said}");
     }
 
     #[test]

@@ -131,6 +131,11 @@ fn system() -> System {
         load1: Some(0.05),
         perf_event_paranoid: Some(2),
         mitigations: BTreeMap::from([("meltdown".into(), "Not affected".into())]),
+        idle: Some(Idle {
+            driver: Some("intel_idle".into()),
+            governor: Some("menu".into()),
+            states: vec![IdleState { name: "C6".into(), latency_us: Some(133), disabled: false }],
+        }),
     }
 }
 
