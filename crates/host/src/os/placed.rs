@@ -37,8 +37,13 @@ impl Drop for Placed {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_engine::Host;
+    use tiermark_machine::{Root, discover};
+    use tiermark_model::{Bytes, Layout, MemPolicy, Node, OsCall, PageKind, RegionSetup, Role, Setup, ThreadSetup};
+
     use super::*;
-    use crate::sys;
+    use crate::os::own::{first_cpu, in_own_process};
+    use crate::{LinuxHost, Options, live_facts, sys};
 
     /// On a thread of its own, which has rules of its own.
     fn on_a_thread(job: impl FnOnce() + Send + 'static) {
@@ -67,6 +72,51 @@ mod tests {
             drop(placed);
             assert_eq!(PageRule::now().unwrap(), before);
         });
+    }
+
+    /// Whether some thread of this process takes memory for its stack from the first node only.
+    fn some_thread_is_bound() -> bool {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let rules = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("numa_maps")).ok());
+        rules.flat_map(|rules| rules.lines().map(str::to_owned).collect::<Vec<_>>()).any(|line| {
+            let mut words = line.split_whitespace().skip(1);
+            words.next() == Some("bind:0") && words.any(|word| word == "stack")
+        })
+    }
+
+    #[test]
+    fn a_step_takes_its_memory_from_the_node_that_its_setup_names() {
+        if !in_own_process("os::placed::tests::a_step_takes_its_memory_from_the_node_that_its_setup_names") {
+            return;
+        }
+        let mut machine = discover(&Root::live(), &live_facts()).unwrap();
+        let bound = PageRule::now().and_then(|before| {
+            PageRule::only(0).apply()?;
+            let seen = some_thread_is_bound();
+            before.apply().map(|()| seen)
+        });
+        // A kernel without nodes, or one that forbids it.
+        if machine.nodes.is_empty() || !bound.is_ok_and(|seen| seen) {
+            return;
+        }
+        // Where there is one node only, nothing needs to be said: another, from which nobody takes anything.
+        let other = machine.nodes.len() as u32;
+        machine.nodes.push(Node { id: other, ..Node::default() });
+        let mut host = LinuxHost::new(machine, Options::default()).unwrap();
+        for (nodes, wanted) in [("", false), ("0", true), ("", false)] {
+            let region = RegionSetup {
+                bytes: Bytes(4096),
+                policy: MemPolicy::Bind,
+                nodes: nodes.parse().unwrap(),
+                page: PageKind::Base,
+                layout: Layout::Data,
+            };
+            let thread = ThreadSetup::new(first_cpu(), Role::Os(OsCall::new("getppid".into())), 0);
+            let rig = host.prepare(&Setup { regions: vec![region], threads: vec![thread], seed: 7 }).unwrap();
+            assert_eq!(some_thread_is_bound(), wanted, "{nodes}");
+            drop(rig);
+            assert!(!some_thread_is_bound(), "{nodes}");
+        }
     }
 
     #[test]

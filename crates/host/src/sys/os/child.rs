@@ -146,7 +146,8 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.reaped {
-            // Not waited for yet, so that the number is still its own.
+            // Not waited for yet, so that the number is still its own. Killed, it ends whatever it waits for, but for a device that does not
+            // answer: so does the wait for it.
             let _ = rustix::process::kill_process(self.pid, Signal::KILL);
             let _ = self.reap();
         }
