@@ -1,7 +1,9 @@
 //! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes beside each, partners
 //! beside each working set; every combination with much time.
 
-use tiermark_model::{Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, PageKind, PrimitiveInfo, Relation, Sweep};
+use tiermark_model::{
+    Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Relation, Sweep,
+};
 
 /// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the others.
 const RESIDENT_MOST: u64 = 256 << 20;
@@ -34,10 +36,17 @@ enum Value {
 
 /// The points of a primitive on a machine, for a caller on `cpu`.
 pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: CpuId, effort: Effort) -> Vec<Point> {
+    // What is written before a fork is held as well.
+    let held = |value: &Value| match value {
+        Value::Resident(n) => Some(*n),
+        Value::Bytes(n) if info.group == OsGroup::Processes => Some(*n),
+        _ => None,
+    };
     let dimension = |sweep| {
         let mut values = values(sweep, machine, cpus, cpu);
-        values.retain(|value| effort == Effort::Full || !matches!(value, Value::Resident(n) if *n > RESIDENT_MOST));
-        thinned(values, effort)
+        values.retain(|value| effort == Effort::Full || held(value).is_none_or(|bytes| bytes <= RESIDENT_MOST));
+        let slow = values.first().is_some_and(|value| held(value).is_some());
+        thinned(values, effort, slow)
     };
     let dimensions: Vec<Vec<Value>> = info.sweeps.iter().map(dimension).collect();
     if dimensions.iter().any(Vec::is_empty) {
@@ -67,20 +76,20 @@ pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: Cpu
     points.iter().map(|values| Point::new(info, values, first(values))).collect()
 }
 
-/// With little time, the first point and at most two more of each dimension; of resident memory, which takes long to fill, with much only.
-fn thinned(values: Vec<Value>, effort: Effort) -> Vec<Value> {
+/// With little time, the first point and at most two more of each dimension; of memory held, which takes long to fill, also with some more.
+fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
     const FEW: usize = 3;
-    let resident = matches!(values.first(), Some(Value::Resident(_)));
     let whole = match effort {
         Effort::Quick => false,
-        Effort::Standard => !resident,
+        Effort::Standard => !slow,
         Effort::Full => true,
     };
     if whole || values.len() <= FEW {
         return values;
     }
-    let (middle, last) = (values.len() / 2, values.len() - 1);
-    [0, middle, last].into_iter().map(|index| values[index].clone()).collect()
+    // Behind the first the sizes rise: the least is what processes of a shell have.
+    let (second, last) = (if slow { 1 } else { values.len() / 2 }, values.len() - 1);
+    [0, second, last].into_iter().map(|index| values[index].clone()).collect()
 }
 
 fn values(sweep: &Sweep, machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<Value> {
@@ -200,7 +209,7 @@ impl Point {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Cpu, Metric, OsGroup};
+    use tiermark_model::{Cpu, Metric};
 
     fn machine() -> Machine {
         // Two sockets of two cores of two threads.
@@ -271,6 +280,18 @@ mod tests {
             points.iter().filter_map(|p| p.resident).max()
         };
         assert_eq!([Effort::Standard, Effort::Full].map(most), [Some(256 << 20), Some(4 << 30)]);
+        let sizes = |effort| {
+            let info = PrimitiveInfo {
+                group: OsGroup::Processes,
+                ..info(vec![Sweep::Bytes((0..7).map(|n| 4 << (2 * n + 18)).collect())])
+            };
+            let machine = machine();
+            let points = of(&info, &machine, &machine.allowed_cpus, 0, effort);
+            points.iter().filter_map(|p| p.call.bytes).collect::<Vec<_>>()
+        };
+        // What is written before a fork as well.
+        assert_eq!(sizes(Effort::Standard), [1 << 20, 4 << 20, 256 << 20]);
+        assert_eq!(sizes(Effort::Full).len(), 7);
     }
 
     #[test]
