@@ -114,6 +114,7 @@ impl Host for LinuxHost {
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
             self.attic.clear();
             self.indices = Indices::default();
+            sys::os::give_back_kept();
         }
         let orders = check::setup(setup, &self.machine)?;
         Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))

@@ -11,7 +11,7 @@ use tiermark_model::{
 };
 
 use crate::ladder::derived;
-use crate::steps::{check_node, max_seconds, once, scope_cpus};
+use crate::steps::{check_node, once, scope_cpus};
 use crate::tiers::{memory_cap, quiet_cpu};
 use points::Point;
 
@@ -24,6 +24,14 @@ const PRECISION: f64 = 0.03;
 /// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
 const COARSE: f64 = 0.05;
 
+/// Seconds of a usual run at most, where two cpus have that many points: a minute with all that belongs to it.
+const STANDARD_S: f64 = 52.0;
+/// Seconds of a full run at most, on such a machine.
+const FULL_S: f64 = 300.0;
+/// Machines with more places and nodes have more points: this many times what the fewest allocations take.
+const SLACK: f64 = 1.2;
+/// How many times longer the shots of channels are.
+const PHASES: f64 = 4.0;
 /// A shot of sleeps: with two a time and six allocations, 1,200 of a millisecond.
 const SLEEPING_S: f64 = 0.1;
 
@@ -66,13 +74,13 @@ impl Probe for Os {
             }
         }
         once(&mut plan.steps);
-        let effort = match request.effort {
+        let expected: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
+        let most = match request.effort {
             Effort::Quick => 20.0,
-            // A minute with what comes before and after.
-            Effort::Standard => 55.0,
-            Effort::Full => 300.0,
+            Effort::Standard => STANDARD_S.max(SLACK * expected),
+            Effort::Full => FULL_S.max(SLACK * expected),
         };
-        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        plan.max_seconds = request.scope.max_seconds.unwrap_or(most);
         if plan.steps.is_empty() {
             let none = || Refusal::new("os", "nothing is left to measure", "ask for more with --only");
             return Err(plan.refused.into_iter().next().unwrap_or_else(none));
@@ -214,6 +222,9 @@ impl<'a> Planner<'a> {
         let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
         let precision = self.request.precision.unwrap_or(usual);
         let rule = StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds };
+        // A channel has fast and slow phases, as its sides find each other awake or not: a shot has several of both.
+        let phases = info.group == OsGroup::Channels && info.metric == Metric::Bandwidth;
+        let rule = if phases { StopRule { shot_seconds: PHASES * shot_seconds, ..rule } } else { rule };
         // Of sleeps the distribution is asked for: as many as a 99th percentile takes, whatever the median's interval.
         let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
         if sleeps { StopRule { min_allocations: max_allocations, shot_seconds: SLEEPING_S, ..rule } } else { rule }

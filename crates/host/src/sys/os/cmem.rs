@@ -76,3 +76,38 @@ pub(crate) fn library() -> String {
 pub(crate) fn library() -> String {
     "a C library that does not give its name".to_owned()
 }
+
+/// Gives memory back that the C library keeps for later allocations, as far as it knows a way to: a fork copies the tables of all there is.
+pub(crate) fn give_back_kept() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: frees nothing that is in use, takes locks of its own, and may be called at any time.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(all(test, target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_freed_goes_back_to_the_kernel() {
+        if !crate::confined::in_own_process("sys::os::cmem::tests::what_was_freed_goes_back_to_the_kernel") {
+            return;
+        }
+        const PIECE: usize = 64 << 10;
+        const PIECES: usize = 512;
+        let resident = || {
+            let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+            pages.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
+        };
+        let mut pieces: Vec<Vec<u8>> = (0..PIECES).map(|_| vec![1; PIECE]).collect();
+        // The last one stays: what lies below it is no end of a heap that would be given back by itself.
+        let last = pieces.pop();
+        drop(pieces);
+        let before = resident();
+        give_back_kept();
+        assert!(resident() + PIECES * PIECE / 2 < before, "{before} B, then {} B", resident());
+        drop(last);
+    }
+}
