@@ -172,7 +172,7 @@ def rows(p):
             "stress-ng vfork": lambda: p.stress("vfork", 20_000), "bare, a single thread": lambda: p.bare("vfork")[0]}),
         Row("posix_spawn", "posix_spawn", ("spawn", "-x", TIERMARK), {"resident": MIB}),
         Row("thread create+join", "thread create+join", ("thread",)),
-        Row("swapcontext", "swapcontext", ("swapcontext",), peers={
+        Row("swapcontext", "swapcontext pair", ("swapcontext",), peers={
             "stress-ng context": lambda: p.stress("context", 1_500, r"context\s+([\d.]+) swapcontext calls per sec", a_second=2)}),
         Row("process pipe, one cpu", "process switch pipe", ("pipe-process",), here, peers={"perf sched pipe": lambda: p.pipe(False)}),
         Row("process pipe, two cpus", "process switch pipe", ("pipe-process", "-c", both), there, peers={"perf sched pipe": lambda: p.pipe(True)}),

@@ -123,8 +123,18 @@ fn the_machine_is_read_captured_and_read_back() {
 
 #[test]
 fn the_self_test_passes_here() {
-    let ran = User::new().run(&["selftest"]).expect(0);
-    assert!(ran.out.contains("checks passed"), "{}", ran.out);
+    // What is right or wrong is so each time; opening the gate takes long while other tests hold the cpus.
+    for _ in 0..5 {
+        let ran = User::new().run(&["selftest"]);
+        assert!(ran.out.contains("checks passed"), "{}", ran.out);
+        let failed: Vec<&str> = ran.out.lines().filter(|line| line.starts_with('✘')).collect();
+        if failed.is_empty() {
+            ran.expect(0);
+            return;
+        }
+        assert!(failed.iter().all(|line| line.contains(" gate ")), "{}", ran.out);
+    }
+    panic!("the gate never opened in time");
 }
 
 #[test]

@@ -112,14 +112,14 @@ one, musl maps and unmaps one each time",
     Primitive {
         refuse: |_| no_ucontext(),
         ..row(
-            "swapcontext",
+            "swapcontext pair",
             "the C library's: from one user-level context to another and back, two switches; each saves and sets the signal mask, a system \
 call",
             swapcontext,
         )
     },
     row(
-        "own context switch",
+        "own switch pair",
         "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \
 system call",
         |_| {

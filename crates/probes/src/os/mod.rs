@@ -32,8 +32,8 @@ const FULL_S: f64 = 300.0;
 const SLACK: f64 = 1.2;
 /// How many times longer the shots of channels are.
 const PHASES: f64 = 4.0;
-/// A shot of sleeps: with two a time and six allocations, 1,200 of a millisecond.
-const SLEEPING_S: f64 = 0.1;
+/// A shot of sleeps: with two a time and three allocations, 1,200 of a millisecond.
+const SLEEPING_S: f64 = 0.2;
 
 /// What can be asked of the os probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -227,7 +227,7 @@ impl<'a> Planner<'a> {
         let rule = if phases { StopRule { shot_seconds: PHASES * shot_seconds, ..rule } } else { rule };
         // Of sleeps the distribution is asked for: as many as a 99th percentile takes, whatever the median's interval.
         let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
-        if sleeps { StopRule { min_allocations: max_allocations, shot_seconds: SLEEPING_S, ..rule } } else { rule }
+        if sleeps { StopRule { max_allocations: 3, shot_seconds: SLEEPING_S, ..rule } } else { rule }
     }
 }
 

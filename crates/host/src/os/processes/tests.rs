@@ -90,7 +90,7 @@ fn a_full_limit_on_processes_is_a_refusal_with_its_cure() {
         assert!(refusal.cure.contains("ulimit -u") && refusal.cure.contains("pids.max"), "{}: {refusal}", row.id);
     }
     // Switching contexts needs none.
-    body(&call("own context switch")).unwrap().run(1).unwrap();
+    body(&call("own switch pair")).unwrap().run(1).unwrap();
 }
 
 #[test]
