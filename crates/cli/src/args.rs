@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Machine(MachineArgs),
     /// Show a saved run again
     Show(ShowArgs),
-    /// List runs, probes, kernels or commands
+    /// List runs, probes, kernels, primitives or commands
     List(ListArgs),
     /// Print the JSON Schema of run documents
     Schema,

@@ -1,6 +1,6 @@
 //! What the operating system adds: a table of plain numbers for each group, and one for each primitive that is measured over something.
 
-use tiermark_model::{Bytes, Finding, IdleState, Interval, Label, Labels, Machine, OsGroup, Run, Unit};
+use tiermark_model::{Bytes, Finding, Grade, IdleState, Interval, Label, Labels, Machine, OsGroup, Run, Unit};
 
 use crate::findings::quantile;
 use crate::ladder::Shown;
@@ -168,7 +168,9 @@ fn of_group(group: OsGroup, findings: &[&Finding], style: &Style) -> String {
 fn knee(finding: &Finding, style: &Style) -> Option<String> {
     let at = finding.value.map_or_else(String::new, |bytes| format!("knee at {}: ", Bytes(bytes as u64)));
     let text = format!("{}: {at}{}", name(finding), finding.note.as_ref()?);
-    Some(hanging("  ", &text, Ink::Plain, style))
+    let doubted = finding.value.is_some() && finding.verdict.grade != Grade::Trusted;
+    let mark = if doubted { style.mark(finding.verdict.grade) } else { "" };
+    Some(hanging("  ", format!("{text} {mark}").trim_end(), Ink::Plain, style))
 }
 
 /// A time with its own unit, since one table reaches from ns to ms; a rate in the style's.

@@ -30,6 +30,8 @@ pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
         let Some((size, rate)) = point else { continue };
         let mut labels = seen.labels.clone();
         labels.0.remove(Labels::SIZE);
+        // The first point of a primitive is one of its curve.
+        labels.0.remove(Labels::PURPOSE);
         let key = labels.0.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
         let course = courses.entry(key).or_insert_with(|| Course { labels, points: Vec::new() });
         course.points.push((size, rate, seen));
@@ -193,6 +195,17 @@ pub(super) mod tests {
         assert!(knees(&observations("pipe", OsGroup::Channels, &PIPE[..4])).is_empty());
         // What the C library copies is no channel.
         assert!(knees(&observations("memcpy", OsGroup::Libc, &PIPE)).is_empty());
+    }
+
+    #[test]
+    fn the_first_point_is_one_of_the_curve() {
+        let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
+        for (index, point) in seen.iter_mut().enumerate() {
+            let purpose = if index == 0 { "os" } else { "os-point" };
+            point.labels = point.labels.clone().text(Labels::PURPOSE, purpose);
+        }
+        let found = knees(&seen);
+        assert_eq!((found.len(), found[0].value), (1, Some(65_536.0)), "{found:?}");
     }
 
     #[test]

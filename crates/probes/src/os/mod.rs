@@ -150,7 +150,7 @@ impl<'a> Planner<'a> {
     /// The primitives asked for.
     fn chosen(&self) -> Result<Vec<&'a PrimitiveInfo>, Refusal> {
         let known = &self.lab.bench.primitives;
-        let is = |info: &PrimitiveInfo, name: &str| info.id.0 == name || info.group.name() == name;
+        let is = |info: &PrimitiveInfo, name: &str| info.id.0 == name.trim() || info.group.name() == name.trim();
         if let Some(wrong) = self.params.only.iter().find(|name| !known.iter().any(|info| is(info, name))) {
             let groups: Vec<&str> = OsGroup::ALL.iter().map(|g| g.name()).collect();
             let cure = format!("name a group ({}) or a primitive (`tiermark list primitives`)", groups.join(", "));
