@@ -20,7 +20,7 @@ pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
-pub(crate) use shapes::{How, MlpArgs, PagesArgs, ShapeArgs};
+pub(crate) use shapes::{How, MlpArgs, OsArgs, PagesArgs, ShapeArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -85,6 +85,9 @@ pub(crate) enum Command {
     /// Measure round trips of a line between cores, transfers, and contention
     #[command(after_help = C2C_EXAMPLES)]
     C2c(C2cArgs),
+    /// Measure what the operating system adds: calls, processes, switches, pipes, faults and mappings
+    #[command(after_help = shapes::OS_EXAMPLES)]
+    Os(OsArgs),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -94,7 +97,7 @@ pub(crate) enum Command {
     Machine(MachineArgs),
     /// Show a saved run again
     Show(ShowArgs),
-    /// List runs, probes, kernels or commands
+    /// List runs, probes, kernels, primitives or commands
     List(ListArgs),
     /// Print the JSON Schema of run documents
     Schema,
@@ -137,6 +140,7 @@ impl Command {
             Self::Scale(args) => Some(&mut args.run.place),
             Self::Matrix(args) => Some(&mut args.run.place),
             Self::C2c(args) => Some(&mut args.run.place),
+            Self::Os(args) => Some(&mut args.run.place),
             Self::Geometry(args) | Self::Background(args) => Some(&mut args.run.place),
             Self::Tlb(args) | Self::Granularity(args) => Some(&mut args.run.place),
             Self::Mlp(args) => Some(&mut args.run.place),
@@ -297,6 +301,8 @@ pub(crate) enum Listing {
     Probes,
     /// Timed loops, and why some cannot run here
     Kernels,
+    /// What of the operating system is measured, how, and why some cannot be measured here
+    Primitives,
     /// Commands
     Commands,
 }

@@ -77,7 +77,9 @@ pub(crate) fn open(
         core: core(simulation),
         ..defaults
     };
-    Ok(Box::new(SimHost::new(machine, simulated_kernels(), options)))
+    // What a kernel offers is no property of a captured tree: the primitives are those of this program.
+    let primitives = tiermark_host::primitives(&machine);
+    Ok(Box::new(SimHost::new(machine, simulated_kernels(), options).with_primitives(primitives)))
 }
 
 /// What a simulated machine's memories and links carry.

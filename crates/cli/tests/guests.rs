@@ -7,6 +7,8 @@
 #[path = "guests/checks.rs"]
 mod checks;
 mod common;
+#[path = "guests/os.rs"]
+mod os;
 
 use checks::{
     BASE, Expected, Left, SMALL, assert_matrix, assert_nodes, assert_proven, assert_share, guest, label, observations,

@@ -70,6 +70,17 @@ fn shapes_are_exact() {
     assert!(report.is_ascii() && report.lines().all(|line| line.len() <= 60), "{report}");
 }
 
+#[test]
+fn primitives_are_exact() {
+    for (name, tree) in [("guest", GUEST), ("server", SERVER)] {
+        let only = ["--only=syscalls,fork+exit,sleep 50us,sleep 1ms,pipe,munmap,numa,malloc+free"];
+        let arguments = [&["os", "--quick", "--no-save", "--simulate", tree][..], &only].concat();
+        let report = stable(&User::new().run(&arguments).expect(0).out);
+        assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
+        insta::assert_snapshot!(format!("os_{name}"), report);
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn plans_are_exact() {

@@ -15,7 +15,7 @@ use crate::roll::{Gauge, Roll, Work};
 
 pub use account::merge;
 pub(crate) use track::WINDOW_NS;
-use track::{Track, common_windows, durations};
+use track::{Track, block_windows, common_windows, durations};
 
 /// What one shot came to.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,7 +61,10 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
         result.blocks_ns = counted().flat_map(|t| durations(t).map(|d| (d / t.per_block) as f32)).collect();
         result.stamp_per_access = stamp_ns / block_work;
     }
-    let windows = common_windows(&tracks);
+    let windows = match (tracks.as_slice(), roll.threads.as_slice()) {
+        ([only], [Work::Calls | Work::Meetings | Work::Transfers]) => block_windows(only),
+        _ => common_windows(&tracks),
+    };
     let clean: Vec<(f64, f64)> =
         windows.iter().copied().filter(|(from, to)| !tracks.iter().any(|t| t.disturbed(*from, *to))).collect();
     result.disturbance.windows = windows.len() as u64;

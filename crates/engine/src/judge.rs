@@ -4,7 +4,7 @@ mod placement;
 mod shares;
 mod value;
 
-use tiermark_model::{Machine, Observation, ReasonCode, Step, Verdict};
+use tiermark_model::{Machine, Observation, ReasonCode, Role, Step, Verdict};
 
 use crate::probe::Lab;
 use placement::judge_placement;
@@ -40,13 +40,13 @@ pub(crate) fn judge(
     judge_value(step, seen, quantum, machine, &mut verdict);
     judge_clock(seen, lab.bench.clock.resolution_ns, &mut verdict);
     judge_placement(step, seen, machine, &mut verdict);
-    judge_disturbance(seen, &mut verdict);
+    judge_disturbance(step, seen, &mut verdict);
     judge_precision(step, seen, &mut verdict);
     judge_system(step, seen, machine, &mut verdict);
     verdict
 }
 
-fn judge_disturbance(seen: &Observation, verdict: &mut Verdict) {
+fn judge_disturbance(step: &Step, seen: &Observation, verdict: &mut Verdict) {
     let account = &seen.disturbance;
     if account.windows > 0 {
         let dirty = 1.0 - account.clean_windows as f64 / account.windows as f64;
@@ -76,7 +76,9 @@ fn judge_disturbance(seen: &Observation, verdict: &mut Verdict) {
         );
     }
     // The memory is faulted in before the clock starts: a fault a shot means that something takes pages away or splits them.
-    if account.minor_faults > account.shots {
+    // What asks the kernel for processes and mappings makes faults itself.
+    let own = step.setup.threads.iter().any(|t| matches!(t.role, Role::Os(_)));
+    if account.minor_faults > account.shots && !own {
         verdict.suspect(
             ReasonCode::Faults,
             format!("{} minor page faults inside {} shots", account.minor_faults, account.shots),
@@ -127,13 +129,20 @@ fn uneven(seen: &Observation) -> &'static str {
     }
 }
 
+/// Cpus that a step keeps busy: a thread each, and those that operations of the kernel take part on.
+fn busy_cpus(step: &Step) -> usize {
+    let others = step.setup.threads.iter().flat_map(|thread| match &thread.role {
+        Role::Os(call) => call.others.iter().filter(|cpu| **cpu != thread.cpu).collect(),
+        _ => Vec::new(),
+    });
+    step.setup.threads.len() + others.count()
+}
+
 fn judge_system(step: &Step, seen: &Observation, machine: &Machine, verdict: &mut Verdict) {
     let quota = machine.system.cgroup.as_ref().and_then(|c| c.cpu_quota);
-    if let Some(quota) = quota.filter(|q| *q < step.setup.threads.len() as f64) {
-        verdict.suspect(
-            ReasonCode::System,
-            format!("the cgroup allows {quota} cpus, the step ran {} threads", step.setup.threads.len()),
-        );
+    let busy = busy_cpus(step);
+    if let Some(quota) = quota.filter(|q| *q < busy as f64) {
+        verdict.suspect(ReasonCode::System, format!("the cgroup allows {quota} cpus, the step ran on {busy}"));
     }
     if let Some(share) = seen.overhead_share.filter(|s| *s > 0.05) {
         verdict.suspect(

@@ -7,11 +7,18 @@ use tiermark_model::{Metric, Role, Step, Unit};
 pub enum Work {
     /// Accesses that wait for one another: their time counts.
     Accesses,
+    /// Operations of the kernel that one thread asks for: as accesses.
+    Calls,
+    /// Operations of the kernel that other threads and processes take part in: their turns come when the scheduler likes.
+    Meetings,
     /// Turns at a line that others want too: the time between a thread's own counts, and every thread as much as any other, however many
     /// turns it got.
     Turns,
     /// Useful bytes: their rate counts.
     Bytes,
+    /// Useful bytes of an operation of the kernel that another process takes part in: as bytes, but waits for the other side are part of the
+    /// rate.
+    Transfers,
     /// None of its own: it serves those that are measured, and stamps nothing.
     Service,
 }
@@ -57,7 +64,7 @@ pub struct Roll {
 impl Roll {
     /// That of a step.
     pub fn of(step: &Step) -> Self {
-        let threads: Vec<Work> = step.setup.threads.iter().map(|t| work(&t.role)).collect();
+        let threads: Vec<Work> = step.setup.threads.iter().map(|t| work(&t.role, step.metric)).collect();
         let mut parts: Vec<PartRoll> = Vec::new();
         for (index, thread) in step.setup.threads.iter().enumerate() {
             if thread.part.is_empty() || threads[index] == Work::Service {
@@ -95,12 +102,18 @@ impl Roll {
 }
 
 /// What the blocks of a role are.
-fn work(role: &Role) -> Work {
+fn work(role: &Role, metric: Metric) -> Work {
     match role {
         Role::Chase { .. } | Role::Ping { .. } | Role::Take => Work::Accesses,
         Role::Contend => Work::Turns,
         Role::Echo { .. } | Role::Keep { .. } => Work::Service,
         Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
+        Role::Os(call) => match (metric, call.others.is_empty()) {
+            (Metric::Latency, true) => Work::Calls,
+            (Metric::Latency, false) => Work::Meetings,
+            (Metric::Bandwidth, true) => Work::Bytes,
+            (Metric::Bandwidth, false) => Work::Transfers,
+        },
     }
 }
 
@@ -108,8 +121,8 @@ impl Work {
     /// The metric that counts it.
     fn metric(self) -> Option<Metric> {
         match self {
-            Self::Accesses | Self::Turns => Some(Metric::Latency),
-            Self::Bytes => Some(Metric::Bandwidth),
+            Self::Accesses | Self::Calls | Self::Meetings | Self::Turns => Some(Metric::Latency),
+            Self::Bytes | Self::Transfers => Some(Metric::Bandwidth),
             Self::Service => None,
         }
     }
@@ -119,7 +132,7 @@ impl Gauge {
     /// The unit of what it says.
     pub(crate) fn unit(self) -> Unit {
         match self {
-            Self::Own(Work::Bytes) => Unit::BytesPerSecond,
+            Self::Own(Work::Bytes | Work::Transfers) => Unit::BytesPerSecond,
             Self::Own(_) | Self::Line => Unit::Ns,
             Self::Evenness => Unit::Ratio,
         }

@@ -83,6 +83,8 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
                 }
             }
         }
+        // Whatever its region holds is only held.
+        Role::Os(_) => {}
         _ => {
             let what = "threads on shared lines";
             if region.layout != Layout::Shared {

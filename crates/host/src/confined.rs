@@ -17,7 +17,7 @@ use crate::{LinuxHost, Options, live_facts};
 const CONFINED: &str = "TIERMARK_TEST_CONFINED";
 
 /// Runs one test of this program again, in a process of its own.
-fn in_own_process(test: &str) -> bool {
+pub(crate) fn in_own_process(test: &str) -> bool {
     if std::env::var_os(CONFINED).is_some() {
         return true;
     }

@@ -65,7 +65,7 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
                 .spawn(move || serve(&board, index, state))
                 .map_err(|error| {
                     Refusal::new(
-                        format!("{wanted} threads"),
+                        if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") },
                         format!("the system refused thread {index}: {error}"),
                         "raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max; or use fewer --threads",
                     )

@@ -13,6 +13,7 @@ mod crew;
 mod gate;
 mod linux;
 mod load;
+mod os;
 mod overheads;
 mod proof;
 mod region;
@@ -25,3 +26,4 @@ mod work;
 mod worker;
 
 pub use linux::{LinuxHost, Options, live_facts};
+pub use os::{ends_at_once, present_primitives, primitives};

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tiermark_engine::{Host, Rig, admit};
 use tiermark_machine::{LiveFacts, Uname};
-use tiermark_model::{Bench, CpuId, Machine, Refusal, Setup};
+use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
 
 use crate::attic::Attic;
 use crate::clock::Clock;
@@ -69,6 +69,7 @@ impl LinuxHost {
             kernels: tiermark_kernels::available().map(|spec| spec.kernel_info()).collect(),
             clock: clock_info,
             overheads: overheads::measure(&machine, &clock),
+            primitives: crate::os::present_primitives(&machine),
         };
         let room = Room::new(options.root);
         // An eighth of what is free: never what another program will need next.
@@ -107,6 +108,13 @@ impl Host for LinuxHost {
         if admit(setup, &self.machine, &self.room.fresh(&self.machine)).is_err() {
             self.attic.clear();
             admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
+        }
+        // A fork copies tables of all memory, and looks at each area even where it does not: what it takes must not depend on what was
+        // measured before.
+        if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
+            self.attic.clear();
+            self.indices = Indices::default();
+            sys::os::give_back_kept();
         }
         let orders = check::setup(setup, &self.machine)?;
         Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
 use tiermark_kernels::layout::{LayoutError, cycle_unless, places};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
-use tiermark_model::{ChainLayout, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
+use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
 
 use crate::attic::Attic;
 use crate::check;
@@ -238,7 +238,13 @@ impl LinuxHost {
             many_nodes: self.machine.nodes.len() > 1,
             cache_bytes: self.cache_bytes(thread.cpu),
             stopped: Arc::clone(&self.stopped),
+            // Of a single node all memory comes anyway, also where a filter forbids to say so.
+            nodes: match self.machine.nodes.len() {
+                0..2 => IdSet::new(),
+                _ => setup.regions[thread.region].nodes.clone(),
+            },
             work: None,
+            placed: None,
             stamps: Vec::new(),
             checksum: 0,
         }

@@ -8,6 +8,7 @@ use tiermark_model::kernel::StoreKind;
 
 use crate::clock::Clock;
 use crate::load::LoadWork;
+use crate::os::OsWork;
 use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
 use crate::share::ShareWork;
 use crate::sys::{ChaseCall, LineOrder, StreamCall, StreamPlan};
@@ -49,6 +50,8 @@ pub(crate) enum Work {
     Load(LoadWork),
     /// Not in blocks of its own: it plays with others, a whole shot at a time.
     Share(ShareWork),
+    /// Not in blocks of memory: it asks the kernel.
+    Os(OsWork),
 }
 
 /// Streams through a region, block after block, round and round.
@@ -95,6 +98,11 @@ pub(crate) struct Share {
 }
 
 impl Work {
+    /// Major page faults so far that are what is measured.
+    pub(crate) fn major_faults(&self) -> u64 {
+        if let Self::Os(work) = self { work.major_faults() } else { 0 }
+    }
+
     /// Prepares streams with a kernel, calibrated.
     ///
     /// # Errors
@@ -156,7 +164,7 @@ impl Work {
                 0
             }
             Self::Load(work) => work.block(),
-            Self::Share(_) => 0,
+            Self::Share(_) | Self::Os(_) => 0,
         }
     }
 
@@ -167,6 +175,7 @@ impl Work {
             Self::Chase(work) => (work.steps * work.chains) as f64,
             Self::Load(work) => work.per_block(),
             Self::Share(work) => work.per_block(),
+            Self::Os(work) => work.per_block(),
         }
     }
 
@@ -177,6 +186,7 @@ impl Work {
             Self::Chase(work) => work.block_ns,
             Self::Load(work) => work.block_ns(),
             Self::Share(work) => work.block_ns(),
+            Self::Os(work) => work.block_ns(),
         }
     }
 
@@ -192,7 +202,7 @@ impl Work {
                 0
             }
             Self::Load(work) => work.block(),
-            Self::Share(_) => 0,
+            Self::Share(_) | Self::Os(_) => 0,
         }
     }
 

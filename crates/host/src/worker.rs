@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiermark_engine::{Guard, ThreadShot};
 use tiermark_kernels::StreamSpec;
-use tiermark_model::{CpuId, Refusal, Role};
+use tiermark_model::{CpuId, IdSet, Refusal, Role};
 
 use crate::check;
 use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
+use crate::os::{Order, OsWork, Placed};
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::rig::FOLLOWED;
 use crate::share::{ShareWork, Watch};
@@ -50,7 +51,11 @@ pub(crate) struct Worker {
     pub(crate) cache_bytes: usize,
     /// Set when the user wants to stop.
     pub(crate) stopped: Arc<AtomicBool>,
+    /// Nodes that the setup names for its memory, where there are several.
+    pub(crate) nodes: IdSet,
     pub(crate) work: Option<Work>,
+    /// Outlives the work that was made under it.
+    pub(crate) placed: Option<Placed>,
     pub(crate) stamps: Vec<u64>,
     /// Consumes what kernels read.
     pub(crate) checksum: u64,
@@ -84,11 +89,22 @@ impl Worker {
     pub(crate) fn equip(&mut self, kernel: Option<&StreamSpec>, order: Option<LineOrder>) -> Result<(), Refusal> {
         // Given up first: memory that one call may write is open to no other.
         self.work = None;
+        self.placed = None;
         let stopped = || self.stopped();
         let order = match order {
             Some(order) if self.many_nodes => Some(order.copied(&stopped).ok_or_else(stop_refusal)?),
             order => order,
         };
+        if let Role::Os(call) = &self.role {
+            // As a process of one thread has it. Where a filter forbids it, the price of a shared table is part of each use of a file.
+            let _ = sys::os::own_files();
+            // Calls that move memory say themselves where it is.
+            if call.nodes.is_none() {
+                self.placed = Placed::on(&self.nodes)?;
+            }
+            self.work = Some(Work::Os(OsWork::new(&Order { call, cpu: self.cpu, clock: &self.clock })?));
+            return Ok(());
+        }
         let work = match (&self.role, kernel) {
             (Role::Chase { chains }, _) => {
                 let chains = usize::from(*chains);
@@ -140,6 +156,7 @@ impl Worker {
         let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
         let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { FOLLOWED };
         let opened = gate.arrive(|| clock.now(), wait).map_err(|_| why().to_owned())?;
+        let asked_before = work.major_faults();
         let before = Moment::start(&clock);
         let deadline = opened + clock.ticks(budget_ns);
         let blocks = match &mut *work {
@@ -148,12 +165,15 @@ impl Worker {
                 // Those who play with this one must not wait for it.
                 work.play(&mut self.stamps, &watch).inspect_err(|_| gate.break_open())?
             }
+            Work::Os(work) => work.play(&mut self.stamps, &clock, deadline).inspect_err(|_| gate.break_open())?,
             work => {
                 checksum ^= work.ramp();
                 stamp_blocks(work, &mut self.stamps, &clock, deadline, &mut checksum)
             }
         };
-        let after = Moment::end(&clock);
+        let mut after = Moment::end(&clock);
+        // Faults that are what is measured say nothing of the system.
+        after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
         let hz_after = core_hz(&self.clock, self.stamp_ns);
         drop(guard);
         self.checksum = std::hint::black_box(self.checksum ^ checksum);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuModel, IdSet, Swap, System};
+use tiermark_model::{CpuModel, IdSet, Idle, IdleState, Swap, System};
 
 use crate::cpus::CPU_DIR;
 use crate::discover::LiveFacts;
@@ -53,6 +53,7 @@ pub(crate) fn read(reader: &Reader<'_>, live: &LiveFacts, cpu: &CpuModel, board:
         load1: load1(reader),
         perf_event_paranoid: reader.number("proc/sys/kernel/perf_event_paranoid"),
         mitigations: mitigations(reader),
+        idle: idle(reader, online),
     }
 }
 
@@ -147,4 +148,20 @@ fn mitigations(reader: &Reader<'_>) -> BTreeMap<String, String> {
     let dir = format!("{CPU_DIR}/vulnerabilities");
     let entries = reader.list(&dir).into_iter();
     entries.filter_map(|name| reader.word(&format!("{dir}/{name}")).map(|text| (name, text))).collect()
+}
+
+fn idle(reader: &Reader<'_>, online: &IdSet) -> Option<Idle> {
+    let word = |name: &str| reader.word(&format!("{CPU_DIR}/cpuidle/{name}")).filter(|word| word != "none");
+    let (driver, governor) = (word("current_driver"), word("current_governor_ro"));
+    let dir = format!("{CPU_DIR}/cpu{}/cpuidle", online.first()?);
+    let state = |n: u32| {
+        let dir = format!("{dir}/state{n}");
+        Some(IdleState {
+            name: reader.word(&format!("{dir}/name"))?,
+            latency_us: reader.number(&format!("{dir}/latency")),
+            disabled: reader.number::<u64>(&format!("{dir}/disable")).is_some_and(|flags| flags != 0),
+        })
+    };
+    let states: Vec<IdleState> = reader.numbered(&dir, "state").into_iter().filter_map(state).collect();
+    (driver.is_some() || !states.is_empty()).then_some(Idle { driver, governor, states })
 }

@@ -259,6 +259,13 @@ fn the_state_of_the_system() {
         ("sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "powersave\n"),
         ("sys/devices/system/cpu/cpufreq/policy1/scaling_governor", "performance\n"),
         ("sys/devices/system/cpu/vulnerabilities/meltdown", "Not affected\n"),
+        ("sys/devices/system/cpu/cpuidle/current_driver", "intel_idle\n"),
+        ("sys/devices/system/cpu/cpuidle/current_governor_ro", "menu\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state0/name", "POLL\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state0/latency", "0\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C6\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133\n"),
+        ("sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "1\n"),
         ("proc/sys/kernel/perf_event_paranoid", "-1\n"),
         ("sys/class/dmi/id/sys_vendor", "Maker\n"),
         ("sys/class/dmi/id/product_name", "Box\n"),
@@ -278,6 +285,10 @@ fn the_state_of_the_system() {
     assert_eq!((s.product.as_deref(), s.bios.as_deref()), (Some("Maker Box"), Some("7")));
     assert_eq!((s.clocksource.as_deref(), s.clocksources.len()), (Some("tsc"), 2));
     assert_eq!(s.mitigations["meltdown"], "Not affected");
+    let idle = s.idle.as_ref().unwrap();
+    assert_eq!((idle.driver.as_deref(), idle.governor.as_deref()), (Some("intel_idle"), Some("menu")));
+    let states: Vec<_> = idle.states.iter().map(|s| (s.name.as_str(), s.latency_us, s.disabled)).collect();
+    assert_eq!(states, [("POLL", Some(0), false), ("C6", Some(133), true)]);
     assert!(m.unseen.iter().any(|r| r.what == "proc/swaps" && r.why.contains("/broken line")));
 }
 

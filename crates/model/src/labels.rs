@@ -94,6 +94,15 @@ impl Labels {
     /// The state of lines before they were fetched: `clean`, `dirty`.
     pub const STATE: &'static str = "state";
 
+    /// Group of a primitive of the operating system.
+    pub const GROUP: &'static str = "group";
+    /// Resident memory of the process, bytes.
+    pub const RESIDENT: &'static str = "resident";
+    /// Bytes a channel holds.
+    pub const CAPACITY: &'static str = "capacity";
+    /// Bytes each side works on between two operations.
+    pub const WORKING_SET: &'static str = "working set";
+
     /// Pairs of cpus behind a number.
     pub const PAIRS: &'static str = "pairs";
     /// How many there are of which some were measured.
@@ -139,10 +148,10 @@ impl Labels {
         self.number(Self::SIZE).map(Bytes)
     }
 
-    /// Whether it is a point that only draws a shape: of a curve by size, or of latency under a load. Where time runs out before the
+    /// Whether it is a point that only draws a shape: of a curve by size, of latency under a load, or of a primitive beside its first. Where time runs out before the
     /// last of them, the shape is less dense, and no number is missing.
     pub fn is_point(&self) -> bool {
-        ["curve", "load"].iter().any(|purpose| self.is(Self::PURPOSE, purpose))
+        ["curve", "load", "os-point"].iter().any(|purpose| self.is(Self::PURPOSE, purpose))
     }
 
     /// Whether the word under a key is this one.

@@ -273,6 +273,31 @@ pub struct System {
     pub perf_event_paranoid: Option<i32>,
     /// CPU vulnerability mitigations, by name.
     pub mitigations: BTreeMap<String, String>,
+    /// What idle cpus do, where the system decides it: a guest's may leave it to the hypervisor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<Idle>,
+}
+
+/// Idle states, as the kernel chooses among them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Idle {
+    /// The driver (`intel_idle`, `acpi_idle`, `haltpoll`).
+    pub driver: Option<String>,
+    /// What chooses (`menu`, `teo`, `haltpoll`).
+    pub governor: Option<String>,
+    /// States of the first cpu, lightest first; none where the driver has none of its own.
+    pub states: Vec<IdleState>,
+}
+
+/// One idle state.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct IdleState {
+    /// Its name (`POLL`, `C1`, `C6`).
+    pub name: String,
+    /// What leaving it takes, as declared, microseconds.
+    pub latency_us: Option<u64>,
+    /// Whether it is switched off.
+    pub disabled: bool,
 }
 
 /// Control group limits that apply to this process.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
 use crate::observation::{Finding, Observation};
+use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
 use crate::verdict::Grade;
 
@@ -72,6 +73,9 @@ pub struct Bench {
     pub clock: ClockInfo,
     /// What measuring costs.
     pub overheads: Overheads,
+    /// What of the operating system can be measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub primitives: Vec<PrimitiveInfo>,
 }
 
 /// The clock that stamps blocks.

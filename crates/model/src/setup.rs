@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet};
 use crate::kernel::KernelId;
+use crate::os::OsCall;
 use crate::share::{LineState, PingOp};
 use crate::units::{Bytes, parse_size};
 
@@ -103,6 +104,8 @@ pub enum Role {
         /// What it does to them.
         state: LineState,
     },
+    /// Asks the operating system for something, again and again: an access is one operation.
+    Os(OsCall),
 }
 
 impl Role {

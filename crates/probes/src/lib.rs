@@ -15,6 +15,7 @@ pub mod loaded;
 pub mod matrix;
 mod mix;
 pub mod mlp;
+pub mod os;
 mod places;
 pub mod scale;
 mod sizes;
@@ -27,7 +28,7 @@ pub use mix::Mix;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 11] = [
+static PROBES: [&dyn Probe; 12] = [
     &latency::Latency,
     &bandwidth::Bandwidth,
     &matrix::Matrix,
@@ -39,6 +40,7 @@ static PROBES: [&dyn Probe; 11] = [
     &mlp::Mlp,
     &granularity::Granularity,
     &background::Background,
+    &os::Os,
 ];
 
 /// Every probe.

@@ -13,7 +13,9 @@ use crate::text::{hanging, heading};
 fn label_text(key: &str, label: &Label) -> String {
     match label {
         Label::Text(text) => text.clone(),
-        Label::Whole(n) if key == Labels::SIZE => tiermark_model::Bytes(*n).to_string(),
+        Label::Whole(n) if [Labels::SIZE, Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET].contains(&key) => {
+            tiermark_model::Bytes(*n).to_string()
+        }
         Label::Whole(n) => n.to_string(),
     }
 }
@@ -44,6 +46,9 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
     let told = |key: &str| {
         without.contains(&key)
             || (key == Labels::OP && said.is_some() && labels.get(key) == said)
+            // Of a primitive its name tells the group, and the numbers that it is one.
+            || key == Labels::GROUP
+            || (key == Labels::PURPOSE && labels.get(Labels::GROUP).is_some())
             || (key == Labels::NODE && in_tier)
             // Both are named.
             || (key == Labels::CPUS && labels.number(Labels::TO).is_some())
@@ -55,6 +60,9 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::THREADS, _) => format!("{} threads", label_text(key, label)),
         (Labels::CHAINS, Label::Whole(1)) => "1 chain".to_owned(),
         (Labels::CHAINS, _) => format!("{} chains", label_text(key, label)),
+        (Labels::RESIDENT, _) => format!("{} resident", label_text(key, label)),
+        (Labels::CAPACITY, _) => format!("holding {}", label_text(key, label)),
+        (Labels::WORKING_SET, _) => format!("on {}", label_text(key, label)),
         (Labels::READS, _) => format!("{} % reads", label_text(key, label)),
         (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
@@ -140,7 +148,7 @@ fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Styl
 }
 
 /// Where a statistic stands among the columns: quantiles by rank, the largest last, other words where they came.
-fn quantile(name: &str) -> f64 {
+pub(crate) fn quantile(name: &str) -> f64 {
     match name {
         "max" => f64::INFINITY,
         _ => name.strip_prefix('p').and_then(|rank| rank.parse().ok()).unwrap_or(0.0),

@@ -1,6 +1,6 @@
 //! Lists of kernels and probes, and pages of text about a probe.
 
-use tiermark_model::{Grade, KernelInfo, Pattern, Refusal, Run, StoreKind};
+use tiermark_model::{Grade, KernelInfo, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind};
 
 use crate::number::seconds;
 use crate::run::{numbers, trouble};
@@ -59,6 +59,25 @@ pub fn probes(probes: &[ProbeLine], style: &Style) -> String {
     }
     let refused: Vec<&Refusal> = probes.iter().filter_map(|p| p.refused.as_ref()).collect();
     table.render(style) + &trouble("Not available here", &refused, style)
+}
+
+/// Renders the primitives of the operating system, group by group, and why some cannot be measured here.
+pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> String {
+    let mut out = String::new();
+    for group in OsGroup::ALL {
+        let of: Vec<&PrimitiveInfo> = all.iter().filter(|p| p.group == group).collect();
+        if of.is_empty() {
+            continue;
+        }
+        out.push_str(&heading(group.name(), style));
+        let mut table = Table::new().column("primitive", Align::Left).column("how", Align::Left);
+        for primitive in of {
+            table.row(vec![Cell::new(&primitive.id.0), Cell::new(&primitive.text)]);
+        }
+        out.push_str(&table.render(style));
+    }
+    let refused: Vec<&Refusal> = all.iter().filter_map(|p| p.refusal.as_ref()).collect();
+    out.trim_start_matches('\n').to_owned() + &trouble("Not available here", &refused, style)
 }
 
 /// A saved run in a list.

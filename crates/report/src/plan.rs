@@ -96,6 +96,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
         let mut without = vec![Labels::CPUS, Labels::TIER];
         if grouped {
             without.extend([Labels::SIZE, Labels::FROM, Labels::TO, Labels::PAUSE]);
+            without.extend([Labels::RESIDENT, Labels::CAPACITY, Labels::WORKING_SET]);
         }
         // A matrix is told by what is done, not pair by pair.
         if grouped && step.labels.get(Labels::FROM).is_some() {
@@ -143,6 +144,7 @@ fn work(steps: &[&Step]) -> String {
             Role::Ping { op } => format!("ping, {op}"),
             Role::Echo { .. } | Role::Keep { .. } => continue,
             Role::Contend => "additions to one word".to_owned(),
+            Role::Os(call) => call.primitive.to_string(),
             Role::Take => "fetching lines".to_owned(),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),

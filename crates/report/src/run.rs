@@ -14,6 +14,7 @@ use crate::limits::limits;
 use crate::loaded::loaded;
 use crate::matrix::matrix;
 use crate::number::percent;
+use crate::os::os;
 use crate::parts::{page, parts};
 use crate::reasons::Reasons;
 use crate::shapes::shapes;
@@ -70,6 +71,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&shapes(&mut shown, style));
+    out.push_str(&os(&mut shown, run, style));
     out.push_str(&tails(&mut shown, style));
     out.push_str(&loaded(&mut shown, &observations, style));
     out.push_str(&scaling(&mut shown, style));

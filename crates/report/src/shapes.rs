@@ -42,14 +42,18 @@ fn label(finding: &Finding, key: &str) -> String {
 }
 
 /// A table with a row and a column for each of two labels, in order of first appearance.
-struct Pivot<'a> {
+pub(crate) struct Pivot<'a> {
     rows: Vec<String>,
     columns: Vec<String>,
     cells: Vec<(String, String, &'a Finding)>,
 }
 
 impl<'a> Pivot<'a> {
-    fn new(findings: &[&'a Finding], row: &dyn Fn(&Finding) -> String, column: &dyn Fn(&Finding) -> String) -> Self {
+    pub(crate) fn new(
+        findings: &[&'a Finding],
+        row: &dyn Fn(&Finding) -> String,
+        column: &dyn Fn(&Finding) -> String,
+    ) -> Self {
         let (mut rows, mut columns, mut cells) = (Vec::new(), Vec::new(), Vec::new());
         for f in findings {
             let (row, column) = (row(f), column(f));
@@ -64,7 +68,7 @@ impl<'a> Pivot<'a> {
         Self { rows, columns, cells }
     }
 
-    fn table(&self, corner: &str, cell: &dyn Fn(&Finding) -> Cell) -> Table {
+    pub(crate) fn table(&self, corner: &str, cell: &dyn Fn(&Finding) -> Cell) -> Table {
         let columns = self.columns.iter();
         let mut table =
             columns.fold(Table::new().column(corner, Align::Left), |t, c| t.column(&format!("{c} "), Align::Right));

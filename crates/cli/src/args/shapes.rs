@@ -52,6 +52,24 @@ pub(crate) struct MlpArgs {
     pub(crate) run: RunArgs,
 }
 
+pub(super) const OS_EXAMPLES: &str = "\
+Examples:
+  tiermark os
+  tiermark os --only syscalls,pipe          (groups and primitives: tiermark list primitives)
+  tiermark os --only fork+exit --full --max-mem 16G";
+
+/// Arguments of `os`.
+#[derive(Debug, Args)]
+pub(crate) struct OsArgs {
+    /// Groups (syscalls, processes, switches, channels, faults, numa, libc) or primitives [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    #[command(flatten)]
+    pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
 /// How far to go.
 #[derive(Debug, Args)]
 pub(crate) struct How {

@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
-use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Refusal, Request, Scope};
+use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, Refusal, Request, Scope};
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 
 use crate::args::{Cli, ListArgs, Listing, Simulation};
@@ -17,6 +17,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Runs => runs(&shell::store(), &style)?,
         Listing::Probes => probes(simulation, &style)?,
         Listing::Kernels => kernels(&style),
+        Listing::Primitives => primitives(simulation, &style)?,
         Listing::Commands => commands(&style),
     };
     print(&text).map(|()| Exit::Done)
@@ -43,12 +44,10 @@ fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
 
 /// Every probe, and whether it can be asked here.
 fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
-    let machine = match &simulation.simulate {
-        Some(tree) => target::captured_machine(&target::tree(tree)?)?,
-        None => target::this_machine()?,
-    };
-    // Planning needs the kernels; clock and overheads only matter once something is measured.
-    let bench = Bench { kernels: available(), ..Bench::default() };
+    let machine = machine(simulation)?;
+    // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
+    let primitives = tiermark_host::primitives(&machine);
+    let bench = Bench { kernels: available(), primitives, ..Bench::default() };
     let lab = Lab { machine: &machine, bench: &bench };
     let lines: Vec<ProbeLine> = tiermark_probes::all()
         .iter()
@@ -72,6 +71,21 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
         })
         .collect();
     Ok(tiermark_report::probes(&lines, style))
+}
+
+fn machine(simulation: &Simulation) -> Result<Machine, Failure> {
+    match &simulation.simulate {
+        Some(tree) => target::captured_machine(&target::tree(tree)?),
+        None => target::this_machine(),
+    }
+}
+
+/// What of the operating system is measured, and why some cannot be measured here.
+fn primitives(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
+    let machine = machine(simulation)?;
+    let simulated = simulation.simulate.is_some();
+    let all = if simulated { tiermark_host::primitives(&machine) } else { tiermark_host::present_primitives(&machine) };
+    Ok(tiermark_report::primitives(&all, style))
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {

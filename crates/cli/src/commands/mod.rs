@@ -14,6 +14,7 @@ mod machine;
 mod man;
 mod matrix;
 mod mlp;
+mod os;
 mod plan;
 mod run;
 mod scale;
@@ -53,6 +54,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Mlp(args)) => mlp::run(args, simulation),
         Some(Command::Granularity(args)) => granularity::run(args, simulation),
         Some(Command::Background(args)) => background::run(args, simulation),
+        Some(Command::Os(args)) => os::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args, simulation),
@@ -84,6 +86,7 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
         Command::Mlp(args) => mlp::requests(args, machine, seed),
         Command::Granularity(args) => granularity::requests(args, machine, seed),
         Command::Background(args) => background::requests(args, machine, seed),
+        Command::Os(args) => os::requests(args, machine, seed),
         Command::C2c(args) => c2c::requests(args, machine, seed),
         _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),
     }

@@ -56,8 +56,9 @@ fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Fail
         Err(Failure::Refused(refusal)) => return Ok(vec![refusal]),
         Err(failure) => return Err(failure),
     };
-    // Planning needs the kernels; clock and overheads only matter once something is measured.
-    let bench = Bench { kernels: super::list::available(), ..Bench::default() };
+    // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
+    let primitives = tiermark_host::primitives(machine);
+    let bench = Bench { kernels: super::list::available(), primitives, ..Bench::default() };
     let lab = Lab { machine, bench: &bench };
     let refused = |request| tiermark_probes::find(&experiment.probe)?.plan(request, lab).err();
     Ok(requests.iter().filter_map(refused).collect())

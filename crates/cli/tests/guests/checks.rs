@@ -54,6 +54,11 @@ impl Left {
 
 /// Boots a topology once and runs the script in it.
 pub(crate) fn guest(topology: &str, script: &str) -> Left {
+    guest_with(topology, &[], script)
+}
+
+/// The same with more options of `tests/numa-vm`.
+pub(crate) fn guest_with(topology: &str, options: &[&str], script: &str) -> Left {
     let vm = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/numa-vm");
     let dir = tempfile::tempdir().unwrap();
     // Each step is a command with the file its output goes to; its exit code is told.
@@ -61,6 +66,7 @@ pub(crate) fn guest(topology: &str, script: &str) -> Left {
     let output = Command::new(vm)
         .args(["--topology", topology, "--timeout", "240", "--share", env!("CARGO_BIN_EXE_tiermark"), "--out"])
         .arg(dir.path())
+        .args(options)
         .args(["--", "sh", "-c", &format!("{prelude}{script}")])
         .output()
         .unwrap();

@@ -83,6 +83,47 @@ fn bandwidth_counts_only_windows_in_which_every_thread_runs() {
 }
 
 #[test]
+fn waits_for_the_other_side_are_part_of_a_channels_rate() {
+    // Nine blocks of 64 KiB at 16 GB/s out of what the channel holds, and one that waits for the other side to be woken.
+    let blocks: Vec<f64> = (0..600).map(|i| if i % 10 == 9 { 60_000.0 } else { 4_096.0 }).collect();
+    let roll = Roll { metric: Metric::Bandwidth, threads: vec![Work::Transfers], parts: Vec::new() };
+    let all = 10.0 * 65_536.0 / (9.0 * 4_096.0 + 60_000.0) * 1e9;
+    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &blocks)]), &roll, 0.0);
+    assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
+    assert!((result.value.unwrap() / all - 1.0).abs() < 0.02, "{result:?} {all}");
+    // A time slice that another had is none of it.
+    let mut disturbed = blocks;
+    disturbed[300] = 4_000_000.0;
+    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &disturbed)]), &roll, 0.0);
+    assert!(result.disturbance.clean_windows < result.disturbance.windows);
+    assert!((result.value.unwrap() / all - 1.0).abs() < 0.05, "{result:?} {all}");
+    // What stamps cost is taken out.
+    let stamped = super::analyse(&shot(vec![thread(0.0, 65_536.0, &[4_196.0; 600])]), &roll, 100.0);
+    assert!((stamped.value.unwrap() / 16e9 - 1.0).abs() < 1e-9, "{stamped:?}");
+}
+
+#[test]
+fn of_long_operations_those_that_were_disturbed_do_not_count() {
+    let roll = |work| Roll { metric: Metric::Latency, threads: vec![work], parts: Vec::new() };
+    let of = |work, blocks: &[f64]| super::analyse(&shot(vec![thread(0.0, 1.0, blocks)]), &roll(work), 0.0);
+    // Five forks of 5 ms, and a slice of another in two of them.
+    let forks = [5e6, 5e6, 8e6, 5.1e6, 9e6];
+    let result = of(Work::Calls, &forks);
+    assert_eq!((result.disturbance.windows, result.disturbance.clean_windows), (5, 3));
+    assert!((result.value.unwrap() - 5e6).abs() < 1e5, "{result:?}");
+    // Who waits for another may have to wait as long.
+    assert_eq!(of(Work::Meetings, &forks).disturbance.clean_windows, 5);
+    // A sleep that comes 33 ms late is one of the windows, whatever the others come to.
+    let mut sleeps = [60_000.0; 80];
+    sleeps[40] = 33e6;
+    let late = of(Work::Calls, &sleeps);
+    assert_eq!(late.disturbance.windows - late.disturbance.clean_windows, 1);
+    assert_eq!(late.disturbance.windows, 10);
+    // A single block is all there is.
+    assert_eq!(of(Work::Calls, &[7e6]).value, Some(7e6));
+}
+
+#[test]
 fn a_time_slice_does_not_hide_in_long_blocks() {
     // String instructions run in blocks of 1.5 ms; one slice of 2 ms inside a block is less than three of them.
     let mut blocks = vec![1_500_000.0; 40];

@@ -62,15 +62,25 @@ impl<'a> Track<'a> {
 }
 
 /// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for the next one:
-/// that wait is what is measured. Only what is as long as a time slice besides is a gap of theirs.
+/// that wait is what is measured, as it is where the kernel wakes another. Only what is as long as a time slice besides is a gap of theirs.
 fn gap_limit(median_block: f64, work: Work) -> f64 {
     let (times, slice) = (GAP_FACTOR * median_block, median_block + GAP_NS);
-    if work == Work::Turns { times.max(slice) } else { times.min(slice) }
+    if matches!(work, Work::Turns | Work::Meetings | Work::Transfers) { times.max(slice) } else { times.min(slice) }
 }
 
 /// How long each block of a thread took, ns.
 pub(super) fn durations(shot: &ThreadShot) -> impl Iterator<Item = f64> + '_ {
     shot.stamps_ns.windows(2).map(|w| w[1] - w[0])
+}
+
+/// The windows of operations of the kernel: whole blocks, as many as reach the length of a window. Time that does not count is taken out
+/// of the stamps, and blocks may be long: cut by time, one gap would fill many windows, and one window would hold parts of few blocks.
+pub(super) fn block_windows(track: &Track<'_>) -> Vec<(f64, f64)> {
+    let stamps = &track.shot.stamps_ns;
+    let last = stamps.len() - 1;
+    let blocks = ((WINDOW_NS / track.median_block) as usize).clamp(1, last.max(1));
+    let whole = (0..last / blocks).map(|i| (stamps[i * blocks], stamps[(i + 1) * blocks]));
+    whole.collect()
 }
 
 /// Cuts the span common to all threads into windows of equal length; one shorter window if the span is short.

@@ -7,8 +7,9 @@ use crate::roll::{Gauge, Work};
 pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
     let turns = || tracks.iter().map(|track| turn(track, clean, stamp_ns)).collect::<Option<Vec<f64>>>();
     match gauge {
-        Gauge::Own(Work::Accesses) => median_block(tracks, clean, stamp_ns),
+        Gauge::Own(Work::Accesses | Work::Calls | Work::Meetings) => median_block(tracks, clean, stamp_ns),
         Gauge::Own(Work::Bytes) => median_rate(tracks, clean, stamp_ns),
+        Gauge::Own(Work::Transfers) => whole_rate(tracks, clean, stamp_ns),
         Gauge::Own(Work::Turns) => tiermark_stats::median(&turns()?),
         Gauge::Own(Work::Service) => None,
         Gauge::Line => Some(1.0 / turns()?.iter().map(|ns| 1.0 / ns).sum::<f64>()),
@@ -69,4 +70,15 @@ fn median_rate(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Op
         })
         .collect();
     tiermark_stats::median(&rates)
+}
+
+/// Bytes of all clean windows over their length. Not a median: a channel has fast and slow phases, and whoever uses it has both.
+fn whole_rate(tracks: &[&Track<'_>], clean: &[(f64, f64)], stamp_ns: f64) -> Option<f64> {
+    let time: f64 = clean.iter().map(|(from, to)| to - from).sum();
+    let of = |track: &&Track<'_>| {
+        let bytes: f64 = clean.iter().map(|(from, to)| track.work_at(*to) - track.work_at(*from)).sum();
+        // The stamps of so many blocks are not time that it took.
+        bytes / (time - stamp_ns * bytes / track.shot.per_block) * 1e9
+    };
+    Some(tracks.iter().map(of).sum()).filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
 }

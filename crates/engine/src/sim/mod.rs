@@ -5,6 +5,7 @@
 
 mod caches;
 mod model;
+mod os;
 mod share;
 mod traffic;
 
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tiermark_model::{
-    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, Overheads, PageKind, PlacementProof, Refusal,
-    Role, Setup, ThreadSetup, deal,
+    Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, OsCall, Overheads, PageKind, PlacementProof,
+    PrimitiveInfo, Refusal, Role, Setup, ThreadSetup, deal,
 };
 
 use crate::admit::{Fresh, admit, region_nodes};
@@ -94,7 +95,23 @@ impl SimHost {
         let overheads =
             Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };
         let truth = options.core.truth(&machine);
-        Self { machine, truth, bench: Bench { kernels, clock, overheads }, options, now: 0.0, allocations: 0 }
+        Self {
+            machine,
+            truth,
+            bench: Bench { kernels, clock, overheads, ..Bench::default() },
+            options,
+            now: 0.0,
+            allocations: 0,
+        }
+    }
+}
+
+impl SimHost {
+    /// The same host with primitives of the operating system.
+    #[must_use]
+    pub fn with_primitives(mut self, primitives: Vec<PrimitiveInfo>) -> Self {
+        self.bench.primitives = primitives;
+        self
     }
 }
 
@@ -112,6 +129,9 @@ impl Host for SimHost {
         for thread in &setup.threads {
             for kernel in thread.role.kernels() {
                 find_kernel(&self.bench, kernel)?;
+            }
+            if let Role::Os(call) = &thread.role {
+                find_primitive(&self.bench, call)?;
             }
         }
         self.allocations += 1;
@@ -141,6 +161,14 @@ fn find_kernel<'a>(bench: &'a Bench, id: &KernelId) -> Result<&'a KernelInfo, Re
     let known = bench.kernels.iter().find(|k| k.id == *id);
     known.ok_or_else(|| {
         Refusal::new(format!("kernel {id}"), "this machine cannot run it", "`tiermark list kernels` shows those it can")
+    })
+}
+
+fn find_primitive<'a>(bench: &'a Bench, call: &OsCall) -> Result<&'a PrimitiveInfo, Refusal> {
+    let known = bench.primitives.iter().find(|p| p.id == call.primitive);
+    known.ok_or_else(|| {
+        let what = format!("primitive {}", call.primitive);
+        Refusal::new(what, "there is none of that name", "`tiermark list primitives` shows those there are")
     })
 }
 
@@ -238,7 +266,9 @@ impl SimRig<'_> {
                 Ok(self.speeds.load_demand(index, &kernels.map_err(fault)?, f64::from(*pause_ns)))
             }
             // Lines that go from cache to cache ask nothing of memory.
-            Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend => Ok(Demand::NONE),
+            Role::Ping { .. } | Role::Echo { .. } | Role::Take | Role::Keep { .. } | Role::Contend | Role::Os(_) => {
+                Ok(Demand::NONE)
+            }
         };
         let demands: Vec<Demand> = self.setup.threads.iter().enumerate().map(demand).collect::<Result<_, Fault>>()?;
         let carried = self.speeds.carry(&demands);
@@ -248,6 +278,9 @@ impl SimRig<'_> {
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
+            Role::Os(call) => {
+                find_primitive(bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread.region))
+            }
             _ => 1.0 / self.shared[index].unwrap_or(1.0),
         };
         Ok(self.setup.threads.iter().enumerate().map(pace).collect())

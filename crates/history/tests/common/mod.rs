@@ -131,6 +131,11 @@ fn system() -> System {
         load1: Some(0.05),
         perf_event_paranoid: Some(2),
         mitigations: BTreeMap::from([("meltdown".into(), "Not affected".into())]),
+        idle: Some(Idle {
+            driver: Some("intel_idle".into()),
+            governor: Some("menu".into()),
+            states: vec![IdleState { name: "C6".into(), latency_us: Some(133), disabled: false }],
+        }),
     }
 }
 
@@ -158,6 +163,7 @@ fn bench() -> Bench {
             how: "against CLOCK_MONOTONIC_RAW over 50 ms".into(),
         },
         overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },
+        primitives: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@
 mod calls;
 mod ident;
 mod mem;
+pub(crate) mod os;
 mod sched;
 #[cfg(test)]
 mod seccomp;
@@ -19,7 +20,7 @@ pub(crate) use sched::{
     PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, raw_clock_ns, relax, thread_cpu_ns, thread_usage, yield_now,
 };
 #[cfg(test)]
-pub(crate) use seccomp::refuse;
+pub(crate) use seccomp::{refuse, refuse_as};
 pub(crate) use share::SharedLines;
 
 use std::io;

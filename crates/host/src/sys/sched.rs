@@ -84,7 +84,12 @@ impl PageRule {
 
     /// From one node only.
     pub(crate) fn only(node: NodeId) -> Self {
-        Self { mode: libc::MPOL_BIND, nodes: IdSet::from_iter([node]).words().to_vec() }
+        Self::among(&IdSet::from_iter([node]))
+    }
+
+    /// From these nodes only.
+    pub(crate) fn among(nodes: &IdSet) -> Self {
+        Self { mode: libc::MPOL_BIND, nodes: nodes.words().to_vec() }
     }
 
     /// Page by page over one node: a rule that no code here asks for.

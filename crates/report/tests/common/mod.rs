@@ -87,6 +87,7 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         simulated: None,
         machine,
         bench: Bench {
+            primitives: Vec::new(),
             kernels: vec![],
             clock: ClockInfo { source: "tsc".into(), hz: 2.1e9, resolution_ns: 9.5, how: "calibrated".into() },
             overheads: Overheads { stamp_ns: 11.9, gate_ns: Some(900.0), loop_ns: Some(3.2), core_hz: Some(3.5e9) },

@@ -1,0 +1,124 @@
+//! Bytes from one process to another.
+
+mod link;
+mod partner;
+mod work;
+
+use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Sweep};
+
+use super::{Order, Primitive};
+use link::{CAPACITY, Kind};
+use work::{Made, fetch, ping_pong, stream};
+
+/// A stream of blocks.
+const fn bandwidth(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    let group = OsGroup::Channels;
+    Primitive { id, group, metric: Metric::Bandwidth, text, sweeps: blocks, refuse: |_| None, make }
+}
+
+/// A byte there and back.
+const fn latency(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    let group = OsGroup::Channels;
+    Primitive { id, group, metric: Metric::Latency, text, sweeps: |_| vec![Sweep::Partner], refuse: |_| None, make }
+}
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[
+    Primitive {
+        sweeps: pipe_sweeps,
+        ..bandwidth(
+            "pipe",
+            "a child process writes blocks, this one reads blocks of the same size: copied in and copied out by the kernel, counted once, \
+when they are there, in however many pieces they come; the capacity is set (F_SETPIPE_SZ). Neither side looks at the bytes. Both \
+blocks are used again and again: small ones stay in the caches of their cpu. Where each side waits for the other to be done, the rate is \
+that of wake-ups: in a guest, an idle cpu takes tens of µs to wake",
+            |order| stream(order, Kind::Pipe),
+        )
+    },
+    bandwidth(
+        "socketpair",
+        "Unix stream sockets (socketpair) with buffers of the default size: like the pipe, with another queue in between",
+        |order| stream(order, Kind::Unix),
+    ),
+    bandwidth(
+        "tcp loopback",
+        "one TCP connection over the loopback interface, its buffers and Nagle's algorithm left to the kernel: the whole protocol, no network card",
+        |order| stream(order, Kind::Tcp),
+    ),
+    Primitive {
+        sweeps: ring_sweeps,
+        ..bandwidth(
+            "shared memory",
+            "a ring in shared memory: one side copies in, the other copies out, both at the same time, told of progress an eighth of the \
+ring at a time at least; who finds it full or empty sleeps on a futex at once, without spinning. No entry into the kernel while nobody \
+has to sleep",
+            |order| stream(order, Kind::Ring),
+        )
+    },
+    bandwidth(
+        "vmsplice",
+        "the writer hands its pages to the pipe by reference, the reader copies them out: one copy. The writer never changes them, which \
+a real one would have to wait for",
+        |order| stream(order, Kind::Vmsplice),
+    ),
+    bandwidth(
+        "splice",
+        "from a file in memory (memfd) to a pipe by reference, the reader copies out: one copy, and none by the writer",
+        |order| stream(order, Kind::Splice),
+    ),
+    bandwidth(
+        "process_vm_readv",
+        "this process copies out of the memory of a child that sleeps: one copy, nobody is woken. The same block each time, so that a small \
+one comes from this cpu's own caches: a child that wrote it anew would have to be told to, and the lines would have to come over",
+        fetch,
+    ),
+    latency(
+        "pipe ping-pong",
+        "a byte to a child process and one back, over two pipes: both ways and both wake-ups count",
+        |order| ping_pong(order, Kind::Pipe),
+    ),
+    latency("socketpair ping-pong", "a byte there and one back over a pair of Unix stream sockets", |order| {
+        ping_pong(order, Kind::Unix)
+    }),
+    latency(
+        "tcp loopback ping-pong",
+        "a byte there and one back over one TCP connection with TCP_NODELAY, over the loopback interface",
+        |order| ping_pong(order, Kind::Tcp),
+    ),
+    latency(
+        "shared memory ping-pong",
+        "a byte there and one back over two rings in shared memory: both sides sleep on a futex, without spinning. What lines cost \
+between cpus that spin is in c2c",
+        |order| ping_pong(order, Kind::Ring),
+    ),
+    latency("vmsplice ping-pong", "a byte there and one back over two pipes, as references to pages", |order| {
+        ping_pong(order, Kind::Vmsplice)
+    }),
+    latency("splice ping-pong", "a byte there and one back over two pipes, each from a file in memory", |order| {
+        ping_pong(order, Kind::Splice)
+    }),
+    latency(
+        "process_vm_readv of a byte",
+        "one byte out of the memory of a child that sleeps: no answer, nobody is woken",
+        fetch,
+    ),
+];
+
+/// The size at which most pipes are used first.
+fn blocks(_: &Machine) -> Vec<Sweep> {
+    vec![Sweep::Bytes(vec![64 * KIB, 4 * KIB, MIB]), Sweep::Partner]
+}
+
+/// Enough sizes for a knee. A pipe holds 1 MiB at most where nobody raised /proc/sys/fs/pipe-max-size.
+fn pipe_sweeps(_: &Machine) -> Vec<Sweep> {
+    const USUAL: u64 = 64 * KIB;
+    let doubled = std::iter::successors(Some(4 * KIB), |size| Some(2 * size)).take_while(|size| *size <= 128 * MIB);
+    let sizes = std::iter::once(USUAL).chain(doubled.filter(|size| *size != USUAL)).collect();
+    vec![Sweep::Bytes(sizes), Sweep::Partner, Sweep::Capacity(vec![CAPACITY, 4 * KIB, 256 * KIB, MIB])]
+}
+
+fn ring_sweeps(machine: &Machine) -> Vec<Sweep> {
+    let mut sweeps = blocks(machine);
+    sweeps.push(Sweep::Capacity(vec![CAPACITY, MIB]));
+    sweeps
+}

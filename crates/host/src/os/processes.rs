@@ -1,0 +1,271 @@
+//! Making processes and threads.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::thread::gettid;
+use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
+
+#[cfg(not(target_env = "gnu"))]
+use super::unavailable;
+use super::watch::{Watch, kill};
+use super::{Body, Order, Primitive, no_more};
+use crate::clock::Clock;
+use crate::sys::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
+use crate::sys::{self, Advice, Mapping};
+
+/// The argument with which this program ends at once.
+const END_AT_ONCE: &str = "__end-at-once";
+
+/// Whether this process was started only to end at once: what `fork+exec` and `posix_spawn` run.
+pub fn ends_at_once() -> bool {
+    let mut arguments = std::env::args_os();
+    arguments.len() == 2 && arguments.nth(1).is_some_and(|argument| argument == END_AT_ONCE)
+}
+
+/// Memory that a process holds, from little to what a database has. The first is measured first of all.
+const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
+
+/// What a body's making returns.
+type Made = Result<Box<dyn Body>, Refusal>;
+
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive {
+        id,
+        group: OsGroup::Processes,
+        metric: Metric::Latency,
+        text,
+        sweeps: |_| Vec::new(),
+        refuse: |_| None,
+        make,
+    }
+}
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[
+    resident(
+        "fork+exit",
+        "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
+cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More than 256 MiB with --full",
+        |_| children("fork", Child::fork_and_end),
+    ),
+    Primitive {
+        sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
+        ..row(
+            "fork+exit written",
+            "as fork+exit, where the parent has written every base page of so much memory since the fork before (not counted), as a \
+database between two snapshots: each page has to be write-protected again",
+            fork_written,
+        )
+    },
+    resident(
+        "fork+exec",
+        "fork, execve of this program with an argument that ends it at once, and waiting for it: with the loader, where it is not \
+static, and the start of Rust's runtime",
+        |_| {
+            let program = itself("fork+exec")?;
+            children("fork+exec", move || program.fork_and_exec())
+        },
+    ),
+    row(
+        "fork+exec tiny",
+        "as fork+exec, of a static program of three instructions in a file in memory (memfd): what the kernel takes, without loader and \
+runtime",
+        |_| {
+            let program = TinyProgram::new().map_err(|error| no_more("memfd_create", &error))?;
+            children("fork+exec tiny", move || program.fork_and_exec())
+        },
+    ),
+    resident(
+        "vfork+exit",
+        "clone with CLONE_VM and CLONE_VFORK, as vfork: the child shares the memory and ends at once, in assembly, while the parent stands \
+still; and waiting for it",
+        |_| children("clone", vfork_and_end),
+    ),
+    resident(
+        "posix_spawn",
+        "the C library's, of this program with an argument that ends it at once, and waiting for it: what fork+exec costs without the copy \
+of the page tables",
+        |_| {
+            let program = itself("posix_spawn")?;
+            children("posix_spawn", move || program.spawn())
+        },
+    ),
+    resident(
+        "clone3",
+        "with CLONE_VM: the child shares the memory, runs beside its parent on a stack of its own and ends at once, in assembly; and \
+waiting for it",
+        |_| {
+            let mut clone = SharingClone::new();
+            children("clone3", move || clone.child())
+        },
+    ),
+    resident(
+        "thread create+join",
+        "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join. glibc keeps the stack for the next \
+one, musl maps and unmaps one each time",
+        |_| plain("pthread_create", thread_and_join),
+    ),
+    Primitive {
+        refuse: |_| no_ucontext(),
+        ..row(
+            "swapcontext pair",
+            "the C library's: from one user-level context to another and back, two switches; each saves and sets the signal mask, a system \
+call",
+            swapcontext,
+        )
+    },
+    row(
+        "own switch pair",
+        "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \
+system call",
+        |_| {
+            let mut contexts = OwnContexts::new();
+            plain("a context switch", move || {
+                contexts.there_and_back();
+                Ok(())
+            })
+        },
+    ),
+];
+
+/// What is measured over the memory that the process holds. Where nothing of it is copied, the curve shows that it does not matter.
+const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    let sweeps =
+        |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];
+    Primitive { sweeps, ..row(id, text, make) }
+}
+
+fn itself(what: &str) -> Result<Program, Refusal> {
+    Program::itself(END_AT_ONCE).map_err(|error| no_more(what, &error))
+}
+
+/// A body that makes one thing after another; the first one shows whether the system allows it.
+fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + 'static) -> Made {
+    make().map_err(|error| no_more(what, &error))?;
+    Ok(Box::new(super::Repeat(move || make().map_err(|error| format!("{what}: {error}")))))
+}
+
+/// A body that makes one child after another and waits for each.
+fn children(what: &'static str, make: impl FnMut() -> io::Result<Child> + Send + 'static) -> Made {
+    Ok(Box::new(Children::new(what, make, None)?))
+}
+
+/// Makes one child after another and waits for each; one that hangs is killed.
+struct Children<F> {
+    what: &'static str,
+    make: F,
+    /// The child that is waited for; 0 while none is, or one is being made.
+    current: Arc<AtomicI32>,
+    watch: Watch,
+}
+
+/// The children that a thread of this process has made, also those whose numbers it has not been told yet.
+fn children_of(maker: Pid) -> Vec<Pid> {
+    let list = std::fs::read_to_string(format!("/proc/self/task/{}/children", maker.as_raw_nonzero()));
+    let numbers = list.unwrap_or_default();
+    numbers.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
+}
+
+impl<F: FnMut() -> io::Result<Child>> Children<F> {
+    fn new(what: &'static str, make: F, limit: Option<Duration>) -> Result<Self, Refusal> {
+        let current = Arc::new(AtomicI32::new(0));
+        let hung = Arc::clone(&current);
+        let maker = gettid();
+        let end = move || match Pid::from_raw(hung.load(Relaxed)) {
+            Some(child) => kill(child),
+            None => children_of(maker).into_iter().for_each(kill),
+        };
+        let watch = Watch::over_waits(limit, end).map_err(|error| no_more(what, &error))?;
+        let mut children = Self { what, make, current, watch };
+        children.one().map_err(|error| no_more(what, &error))?;
+        Ok(children)
+    }
+
+    fn one(&mut self) -> io::Result<()> {
+        // Making one waits as well: where both share the memory, until the child has ended or runs another program.
+        let ended = self.watch.waits(|| {
+            let child = (self.make)()?;
+            self.current.store(child.pid().as_raw_nonzero().get(), Relaxed);
+            child.wait()
+        });
+        self.current.store(0, Relaxed);
+        match ended? {
+            0 => Ok(()),
+            // What the child says when there is nothing to be executed.
+            127 => Err(io::Error::other("execve failed in the child")),
+            code => Err(io::Error::other(format!("the child ended with {code}"))),
+        }
+    }
+}
+
+impl<F: FnMut() -> io::Result<Child> + Send> Body for Children<F> {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        for _ in 0..times {
+            self.one().map_err(|error| format!("{}: {error}", self.what))?;
+        }
+        Ok(0)
+    }
+}
+
+/// Forks after writing.
+struct Written<F> {
+    children: Children<F>,
+    memory: Mapping,
+    page_words: usize,
+    clock: Clock,
+}
+
+fn fork_written(order: &Order<'_>) -> Made {
+    let bytes = order.call.bytes.unwrap_or(MIB) as usize;
+    let page = sys::page_bytes().unwrap_or(4 * KIB) as usize;
+    let memory = Mapping::reserve(bytes, page).map_err(|error| no_more("memory to be written", &error))?;
+    // Where the kernel has no huge pages, it does not know the advice either.
+    let _ = memory.advise(Advice::NoHugePage);
+    let children = Children::new("fork", Child::fork_and_end, None)?;
+    Ok(Box::new(Written { children, memory, page_words: page / 8, clock: *order.clock }))
+}
+
+impl<F: FnMut() -> io::Result<Child> + Send> Body for Written<F> {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        let mut idle = 0;
+        for _ in 0..times {
+            let start = self.clock.now();
+            self.memory.fill(0, self.memory.len(), |words| {
+                words.iter_mut().step_by(self.page_words).for_each(|word| *word = word.wrapping_add(1));
+            });
+            idle += self.clock.now().saturating_sub(start);
+            self.children.run(1)?;
+        }
+        Ok(idle)
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn no_ucontext() -> Option<Refusal> {
+    None
+}
+
+#[cfg(target_env = "gnu")]
+fn swapcontext(_: &Order<'_>) -> Made {
+    let contexts = crate::sys::os::LibcContexts::new();
+    let mut contexts = contexts.map_err(|error| no_more("swapcontext", &error))?;
+    plain("swapcontext", move || contexts.there_and_back())
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn no_ucontext() -> Option<Refusal> {
+    let why = "the C library of this program (musl) has none";
+    Some(unavailable("swapcontext", why, "use a program that is linked to glibc"))
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn swapcontext(_: &Order<'_>) -> Made {
+    Err(no_ucontext().unwrap_or_else(|| unavailable("swapcontext", "there is none", "use glibc")))
+}
+
+#[cfg(test)]
+mod tests;

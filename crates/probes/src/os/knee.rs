@@ -1,0 +1,221 @@
+//! The block size from which on a channel gets no faster: the knee of its curve of bandwidth by size.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{
+    Bytes, Finding, Interval, Label, Labels, Metric, Observation, OsGroup, Unit, Verdict, format_gbs,
+};
+use tiermark_stats::{Curve, XScale, knee};
+
+/// Kneedle's sensitivity: the paper's advice.
+const SENSITIVITY: f64 = 1.0;
+/// Fewer sizes show no bend.
+const FEWEST: usize = 5;
+/// Bandwidth that differs by less, relative, is no rise.
+const RISE: f64 = 0.10;
+
+/// A channel's curve at one place of the other side and one capacity.
+struct Course<'a> {
+    labels: Labels,
+    /// Block sizes, rising, with what was seen.
+    points: Vec<(u64, f64, &'a Observation)>,
+}
+
+/// The knees of all channels that were measured at enough sizes.
+pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
+    let mut courses: BTreeMap<String, Course<'_>> = BTreeMap::new();
+    for seen in observations {
+        let channel = seen.metric == Metric::Bandwidth && seen.labels.is(Labels::GROUP, OsGroup::Channels.name());
+        let point = seen.labels.number(Labels::SIZE).zip(seen.value).filter(|_| channel);
+        let Some((size, rate)) = point else { continue };
+        let mut labels = seen.labels.clone();
+        labels.0.remove(Labels::SIZE);
+        // The first point of a primitive is one of its curve.
+        labels.0.remove(Labels::PURPOSE);
+        let key = labels.0.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
+        let course = courses.entry(key).or_insert_with(|| Course { labels, points: Vec::new() });
+        course.points.push((size, rate, seen));
+    }
+    courses.into_values().filter_map(Course::finding).collect()
+}
+
+fn word(label: &Label) -> String {
+    match label {
+        Label::Text(text) => text.clone(),
+        Label::Whole(n) => n.to_string(),
+    }
+}
+
+impl Course<'_> {
+    /// The knee, or why there is none.
+    fn finding(mut self) -> Option<Finding> {
+        self.points.sort_by_key(|(size, _, _)| *size);
+        self.points.dedup_by_key(|(size, _, _)| *size);
+        if self.points.len() < FEWEST {
+            return None;
+        }
+        let curve: Vec<(f64, f64)> = self.points.iter().map(|(size, rate, _)| (*size as f64, *rate)).collect();
+        let most = self.points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        let rises = most.1 > first.1 * (1.0 + RISE);
+        // Behind the most it may fall: larger blocks do not stay in the caches. The bend is that of the rise.
+        let bend = knee(&curve, Curve::ConcaveIncreasing, XScale::Log, SENSITIVITY);
+        let Some(found) = bend.filter(|found| rises && found.x <= most.0 as f64) else {
+            let (a, b) = (Bytes(first.0), Bytes(last.0));
+            let note = format!(
+                "no knee from {a} to {b}: {} GB/s at the least, {} GB/s at most, without a marked bend",
+                format_gbs(curve.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min)),
+                format_gbs(most.1)
+            );
+            return Some(self.told(None, None, 0..self.points.len(), note));
+        };
+        let beside = found.index.saturating_sub(1)..(found.index + 2).min(self.points.len());
+        // It is one of the measured sizes: its neighbours say how well it is resolved.
+        let (low, high) = (curve[beside.start].0, curve[beside.end - 1].0);
+        let note = format!(
+            "blocks of {} reach {} GB/s, most is {} GB/s with {}, {} GB/s with {}; by Kneedle over {} sizes, the next are {} and {}",
+            Bytes(found.x as u64),
+            format_gbs(found.y),
+            format_gbs(most.1),
+            Bytes(most.0),
+            format_gbs(last.1),
+            Bytes(last.0),
+            curve.len(),
+            Bytes(low as u64),
+            Bytes(high as u64)
+        );
+        Some(self.told(Some(found.x), Some(Interval { low, high, level: 1.0 }), beside, note))
+    }
+
+    fn told(
+        &self,
+        value: Option<f64>,
+        interval: Option<Interval>,
+        on: std::ops::Range<usize>,
+        note: String,
+    ) -> Finding {
+        let seen = || self.points[on.clone()].iter().map(|(_, _, seen)| *seen);
+        Finding {
+            metric: "os.knee".to_owned(),
+            labels: self.labels.clone(),
+            value,
+            unit: Unit::Bytes,
+            interval,
+            samples: seen().map(|o| o.samples.len() as u64).sum(),
+            verdict: seen().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
+            evidence: seen().map(|o| o.step.clone()).collect(),
+            note: Some(note),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    fn observations(op: &str, group: OsGroup, rates: &[(u64, f64)]) -> Vec<Observation> {
+        let labels = |kib: u64| {
+            let labels =
+                Labels::new().text(Labels::OP, op).text(Labels::GROUP, group).text(Labels::RELATION, "same cpu");
+            labels.whole(Labels::SIZE, kib << 10).whole(Labels::CAPACITY, 64 << 10)
+        };
+        let one = |(kib, gbs): &(u64, f64)| Observation {
+            step: format!("os/{op}/{kib}"),
+            labels: labels(*kib),
+            value: Some(gbs * 1e9),
+            ..seen()
+        };
+        rates.iter().map(one).collect()
+    }
+
+    /// An observation without a number.
+    pub(in crate::os) fn seen() -> Observation {
+        let mut step = serde_json::json!({
+            "step": "", "labels": {}, "metric": "bandwidth", "unit": "bytes_per_second", "value": null, "interval": null,
+            "min": null, "max": null, "spread_within": null, "spread_between": null, "samples": [], "allocations": 3,
+            "tail": null, "placement": null, "core_hz": null, "core_hz_spread": null, "rivals": [], "overhead_share": null,
+            "started_seconds": 0.0, "seconds": 0.0, "refusal": null,
+        });
+        step["disturbance"] = serde_json::to_value(tiermark_model::Disturbance::default()).unwrap();
+        step["verdict"] = serde_json::to_value(Verdict::trusted()).unwrap();
+        serde_json::from_value(step).unwrap()
+    }
+
+    /// A published curve of a laptop, KiB and GB/s: best at 64 KiB, and less beyond.
+    const PIPE: [(u64, f64); 16] = [
+        (64, 4.000),
+        (4, 3.240),
+        (8, 3.457),
+        (16, 3.643),
+        (32, 3.736),
+        (128, 2.627),
+        (256, 2.579),
+        (512, 2.801),
+        (1024, 2.736),
+        (2048, 2.448),
+        (4096, 2.414),
+        (8192, 1.962),
+        (16_384, 1.940),
+        (32_768, 2.402),
+        (65_536, 2.401),
+        (131_072, 2.350),
+    ];
+
+    #[test]
+    fn a_pipes_curve_bends_where_its_rise_ends() {
+        let found = knees(&observations("pipe", OsGroup::Channels, &PIPE));
+        assert_eq!(found.len(), 1);
+        let knee = &found[0];
+        assert_eq!((knee.metric.as_str(), knee.unit), ("os.knee", Unit::Bytes));
+        assert_eq!(knee.value, Some(65_536.0), "{knee:?}");
+        let note = knee.note.as_ref().unwrap();
+        assert!(note.contains("most is 4.00 GB/s with 64 KiB") && note.contains("2.35 GB/s with 128 MiB"), "{note}");
+        assert!(knee.labels.number(Labels::SIZE).is_none() && knee.labels.number(Labels::CAPACITY).is_some());
+        assert!(knee.evidence.len() == 3 && knee.interval.unwrap().low < knee.value.unwrap());
+    }
+
+    #[test]
+    fn the_worst_verdict_around_it_is_that_of_the_knee() {
+        let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
+        for point in &mut seen {
+            point.verdict.suspect(tiermark_model::ReasonCode::Imprecise, "wide");
+        }
+        assert_ne!(knees(&seen)[0].verdict, Verdict::trusted());
+    }
+
+    #[test]
+    fn a_curve_without_a_bend_says_so_and_a_short_one_nothing() {
+        let flat: Vec<(u64, f64)> = PIPE.iter().map(|(kib, _)| (*kib, 3.0 + (*kib % 3) as f64 * 0.01)).collect();
+        let found = knees(&observations("pipe", OsGroup::Channels, &flat));
+        assert_eq!(found[0].value, None);
+        assert!(found[0].note.as_ref().unwrap().contains("no knee from 4 KiB to 128 MiB"), "{found:?}");
+        // One that rises to its very end has no knee either.
+        let rising: Vec<(u64, f64)> = [4, 8, 16, 32, 64].map(|kib| (kib, (kib as f64).log2())).to_vec();
+        assert_eq!(knees(&observations("pipe", OsGroup::Channels, &rising))[0].value, None);
+        assert!(knees(&observations("pipe", OsGroup::Channels, &PIPE[..4])).is_empty());
+        // What the C library copies is no channel.
+        assert!(knees(&observations("memcpy", OsGroup::Libc, &PIPE)).is_empty());
+    }
+
+    #[test]
+    fn the_first_point_is_one_of_the_curve() {
+        let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
+        for (index, point) in seen.iter_mut().enumerate() {
+            let purpose = if index == 0 { "os" } else { "os-point" };
+            point.labels = point.labels.clone().text(Labels::PURPOSE, purpose);
+        }
+        let found = knees(&seen);
+        assert_eq!((found.len(), found[0].value), (1, Some(65_536.0)), "{found:?}");
+    }
+
+    #[test]
+    fn curves_of_other_places_are_others() {
+        let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
+        let mut others = seen.clone();
+        for point in &mut others {
+            point.labels = point.labels.clone().text(Labels::RELATION, "same LLC");
+        }
+        seen.extend(others);
+        assert_eq!(knees(&seen).len(), 2);
+    }
+}

@@ -1,0 +1,255 @@
+//! `os`: what the operating system adds: calls, processes, switches, channels, faults and mappings.
+
+mod knee;
+mod points;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
+    PrimitiveInfo, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+};
+
+use crate::ladder::derived;
+use crate::steps::{check_node, once, scope_cpus};
+use crate::tiers::{memory_cap, quiet_cpu};
+use points::Point;
+
+/// A region for calls that need no memory: a page.
+const NO_MEMORY: u64 = 4096;
+/// What a step of page faults touches at a time, at most, whatever its point says (32 MiB of huge pages), and the pages of the process.
+const FAULTS_MEMORY: u64 = 40 << 20;
+/// Wanted half-width of the interval: the kernel's paths vary more than memory does.
+const PRECISION: f64 = 0.03;
+/// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
+const COARSE: f64 = 0.05;
+
+/// Seconds of a usual run at most, where two cpus have that many points: a minute with all that belongs to it.
+const STANDARD_S: f64 = 52.0;
+/// Seconds of a full run at most, on such a machine.
+const FULL_S: f64 = 300.0;
+/// Machines with more places and nodes have more points: this many times what the fewest allocations take.
+const SLACK: f64 = 1.2;
+/// How many times longer the shots of channels are.
+const PHASES: f64 = 4.0;
+/// A shot of sleeps: with two a time and three allocations, 1,200 of a millisecond.
+const SLEEPING_S: f64 = 0.2;
+
+/// What can be asked of the os probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OsParams {
+    /// Groups (`syscalls`) and primitives (`getppid`); none means all.
+    pub only: Vec<String>,
+}
+
+/// The probe.
+pub struct Os;
+
+static ABOUT: About = About {
+    id: "os",
+    method: 1,
+    summary: "operating-system primitives: system calls, processes, switches, pipes and sockets, faults and mappings",
+    text: "One thread asks the kernel for the same thing again and again, in blocks between two clock stamps, judged like every other \
+number; partners are threads or processes of its own on the cpu named. What has to be made ready between two operations is taken out of \
+the time. Operations of a latency are the median block's; bandwidths count useful bytes once, when they have arrived. Each primitive says \
+how it is done: `tiermark list primitives`.",
+    not: "A median of blocks leaves out rare slow operations; the tail shows them. In a guest the hypervisor has its part in faults, \
+timers and wake-ups. The mitigations that the system has on are part of every entry to the kernel, and are in the document.",
+    citations: &["McVoy & Staelin 1996, lmbench: Portable Tools for Performance Analysis, USENIX ATC (the questions)"],
+};
+
+impl Probe for Os {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan::default();
+        for info in planner.chosen()? {
+            match &info.refusal {
+                Some(refusal) => plan.refused.push(refusal.clone()),
+                None => planner.fill(info, &mut plan),
+            }
+        }
+        once(&mut plan.steps);
+        let expected: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
+        let most = match request.effort {
+            Effort::Quick => 20.0,
+            Effort::Standard => STANDARD_S.max(SLACK * expected),
+            Effort::Full => FULL_S.max(SLACK * expected),
+        };
+        plan.max_seconds = request.scope.max_seconds.unwrap_or(most);
+        if plan.steps.is_empty() {
+            let none = || Refusal::new("os", "nothing is left to measure", "ask for more with --only");
+            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+        }
+        Ok(plan)
+    }
+
+    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let numbers = observations.iter().map(|observation| {
+            let metric = match observation.metric {
+                Metric::Latency => "os.latency",
+                Metric::Bandwidth => "os.bandwidth",
+            };
+            let labels = observation.labels.clone();
+            let mut found = derived(observation, metric, labels, 0.0, observation.unit);
+            (found.value, found.interval) = (observation.value, observation.interval);
+            found
+        });
+        numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
+    }
+}
+
+/// How single operations are distributed, where a block is one of them: children and sleeps.
+fn tails(observations: &[Observation]) -> Vec<Finding> {
+    let single = |o: &&Observation| o.tail.as_ref().is_some_and(|tail| tail.block_accesses == 1);
+    let groups = [OsGroup::Processes, OsGroup::Switches];
+    let waits = |o: &&Observation| groups.iter().any(|group| o.labels.is(Labels::GROUP, group.name()));
+    let of = |observation: &Observation| {
+        let tail = observation.tail.iter();
+        let quantiles = tail.flat_map(|tail| tail.quantiles.iter().map(|(name, value)| (tail.blocks, name, *value)));
+        let found = quantiles.map(|(blocks, name, value)| {
+            let labels = observation.labels.clone().text(Labels::STATISTIC, name);
+            let mut found = derived(observation, "os.tail", labels, value, observation.unit);
+            found.samples = blocks;
+            found.note = Some("single operations, disturbed ones included".to_owned());
+            found
+        });
+        found.collect::<Vec<_>>()
+    };
+    observations.iter().filter(waits).filter(single).flat_map(of).collect()
+}
+
+/// Makes the steps of a request.
+struct Planner<'a> {
+    request: &'a Request,
+    params: OsParams,
+    lab: Lab<'a>,
+    cpus: IdSet,
+    cpu: u32,
+}
+
+impl<'a> Planner<'a> {
+    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        let params: OsParams = if request.params.is_null() {
+            OsParams::default()
+        } else {
+            let wrong = |e: serde_json::Error| Refusal::new("the os request", e.to_string(), "see `tiermark help os`");
+            serde_json::from_value(request.params.clone()).map_err(wrong)?
+        };
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &cpus)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        Ok(Self { request, params, lab, cpus, cpu })
+    }
+
+    /// The primitives asked for.
+    fn chosen(&self) -> Result<Vec<&'a PrimitiveInfo>, Refusal> {
+        let known = &self.lab.bench.primitives;
+        let is = |info: &PrimitiveInfo, name: &str| info.id.0 == name.trim() || info.group.name() == name.trim();
+        if let Some(wrong) = self.params.only.iter().find(|name| !known.iter().any(|info| is(info, name))) {
+            let groups: Vec<&str> = OsGroup::ALL.iter().map(|g| g.name()).collect();
+            let cure = format!("name a group ({}) or a primitive (`tiermark list primitives`)", groups.join(", "));
+            return Err(Refusal::new(format!("--only {wrong}"), "there is no group or primitive of that name", cure));
+        }
+        let only = &self.params.only;
+        let mut chosen: Vec<&PrimitiveInfo> =
+            known.iter().filter(|info| only.is_empty() || only.iter().any(|name| is(info, name))).collect();
+        chosen.sort_by_key(|info| info.group);
+        Ok(chosen)
+    }
+
+    fn fill(&self, info: &PrimitiveInfo, plan: &mut Plan) {
+        let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
+        let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
+        let (before, mut left_out) = (plan.steps.len(), false);
+        for point in points::of(info, self.lab.machine, &self.cpus, self.cpu, self.request.effort) {
+            // A child that writes all its memory takes it twice.
+            if (2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0))).max(beside) > cap {
+                left_out = true;
+                continue;
+            }
+            plan.steps.push(self.step(info, point));
+        }
+        if left_out && plan.steps.len() == before {
+            let why = format!("it takes more memory than {} ({why})", Bytes(cap));
+            plan.refused.push(Refusal::new(
+                info.id.0.clone(),
+                why,
+                "allow more: --max-mem, memory.max of the control group",
+            ));
+        } else if left_out {
+            plan.rules.push(format!(
+                "{}: points whose memory, twice, is above {} ({why}) are left out",
+                info.id,
+                Bytes(cap)
+            ));
+        }
+    }
+
+    fn step(&self, info: &PrimitiveInfo, point: Point) -> Step {
+        let page = point.page.or(self.request.scope.page).unwrap_or(PageKind::Base);
+        let mut labels = point.labels(info);
+        // One other takes part; of those that only run beside, the count is told.
+        if let [cpu] = point.call.others.as_slice() {
+            labels = labels.text(Labels::TO, cpu);
+        }
+        let purpose = if point.first { "os" } else { "os-point" };
+        labels = labels.text(Labels::PURPOSE, purpose).text(Labels::CPUS, self.cpu);
+        let region = RegionSetup {
+            bytes: Bytes(point.resident.unwrap_or(NO_MEMORY)),
+            policy: MemPolicy::Bind,
+            nodes: self.request.scope.mem_node.into_iter().collect(),
+            page: if point.resident.is_some() { page } else { PageKind::Base },
+            layout: Layout::Data,
+        };
+        let id = point.id(info);
+        let thread = ThreadSetup::new(self.cpu, Role::Os(point.call), 0);
+        let setup = Setup { regions: vec![region], threads: vec![thread], seed: self.request.seed };
+        Step { id, labels, phase: 0, metric: info.metric, setup, stop: self.stop(info) }
+    }
+
+    fn stop(&self, info: &PrimitiveInfo) -> StopRule {
+        let (shots, max_allocations, shot_seconds) = match self.request.effort {
+            Effort::Quick => (2, 4, 0.004),
+            Effort::Standard => (2, 6, 0.008),
+            Effort::Full => (4, 10, 0.020),
+        };
+        let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
+        let precision = self.request.precision.unwrap_or(usual);
+        let rule = StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds };
+        // A channel has fast and slow phases, as its sides find each other awake or not: a shot has several of both.
+        let phases = info.group == OsGroup::Channels && info.metric == Metric::Bandwidth;
+        let rule = if phases { StopRule { shot_seconds: PHASES * shot_seconds, ..rule } } else { rule };
+        // Of sleeps the distribution is asked for: as many as a 99th percentile takes, whatever the median's interval.
+        let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
+        if sleeps { StopRule { max_allocations: 3, shot_seconds: SLEEPING_S, ..rule } } else { rule }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::knee::tests::seen;
+    use tiermark_model::Tail;
+
+    #[test]
+    fn only_single_operations_have_a_distribution() {
+        let sleep = |block_accesses| {
+            let labels = Labels::new().text(Labels::OP, "sleep 1ms").text(Labels::GROUP, OsGroup::Switches);
+            let quantiles = [("p50".to_owned(), 70e3), ("max".to_owned(), 5e6)].into();
+            Observation { labels, tail: Some(Tail { block_accesses, blocks: 40, quantiles }), ..seen() }
+        };
+        let found = tails(&[sleep(1), sleep(2), Observation { tail: None, ..sleep(1) }]);
+        let told: Vec<_> =
+            found.iter().map(|f| (f.labels.get(Labels::STATISTIC).unwrap(), f.value.unwrap(), f.samples)).collect();
+        assert_eq!(told, [("max", 5e6, 40), ("p50", 70e3, 40)]);
+        // Blocks of calls are means.
+        let call = Observation { labels: Labels::new().text(Labels::GROUP, OsGroup::Syscalls), ..sleep(1) };
+        assert!(tails(&[call]).is_empty());
+    }
+}

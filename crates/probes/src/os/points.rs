@@ -1,0 +1,313 @@
+//! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes beside each, partners
+//! beside each working set; every combination with much time.
+
+use tiermark_model::{
+    Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Relation, Sweep,
+};
+
+/// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the others.
+const RESIDENT_MOST: u64 = 256 << 20;
+
+/// One point.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Point {
+    pub(super) call: OsCall,
+    /// Memory that the process holds.
+    pub(super) resident: Option<u64>,
+    pub(super) page: Option<PageKind>,
+    /// Where the partner is, in words.
+    place: Option<String>,
+    /// Whether it is the primitive's first: the one that matters most, should time run out.
+    pub(super) first: bool,
+}
+
+/// A value of one dimension.
+#[derive(Debug, Clone, PartialEq)]
+enum Value {
+    Bytes(u64),
+    Capacity(u64),
+    Resident(u64),
+    WorkingSet(u64),
+    Page(PageKind),
+    Partner(CpuId, String),
+    Bystanders(Vec<CpuId>),
+    Nodes(u32, u32),
+}
+
+/// The points of a primitive on a machine, for a caller on `cpu`.
+pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: CpuId, effort: Effort) -> Vec<Point> {
+    // What is written before a fork is held as well.
+    let held = |value: &Value| match value {
+        Value::Resident(n) => Some(*n),
+        Value::Bytes(n) if info.group == OsGroup::Processes => Some(*n),
+        _ => None,
+    };
+    let dimension = |sweep| {
+        let mut values = values(sweep, machine, cpus, cpu);
+        values.retain(|value| effort == Effort::Full || held(value).is_none_or(|bytes| bytes <= RESIDENT_MOST));
+        let slow = values.first().is_some_and(|value| held(value).is_some());
+        thinned(values, effort, slow)
+    };
+    let dimensions: Vec<Vec<Value>> = info.sweeps.iter().map(dimension).collect();
+    if dimensions.iter().any(Vec::is_empty) {
+        return Vec::new();
+    }
+    // Working sets show where both sides share a cache: they are walked on by partners everywhere.
+    let sets = info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::WorkingSet(_)));
+    let beside = |dimension: &[Value]| match dimension.first() {
+        Some(Value::Page(_)) => true,
+        Some(Value::Partner(..)) => sets,
+        _ => false,
+    };
+    let mut points = vec![Vec::new()];
+    for (index, dimension) in dimensions.iter().enumerate() {
+        let whole = effort == Effort::Full || beside(dimension);
+        points = points
+            .iter()
+            .flat_map(|known: &Vec<Value>| {
+                // Another dimension has left its first point already: this one stays at its own.
+                let moved = (0..index).any(|i| known[i] != dimensions[i][0] && !beside(&dimensions[i]));
+                let open = if whole || !moved { dimension.as_slice() } else { &dimension[..1] };
+                open.iter().map(|value| known.iter().cloned().chain([value.clone()]).collect())
+            })
+            .collect();
+    }
+    let first = |point: &Vec<Value>| point.iter().zip(&dimensions).all(|(value, all)| *value == all[0]);
+    points.iter().map(|values| Point::new(info, values, first(values))).collect()
+}
+
+/// With little time, the first point and at most two more of each dimension; of memory held, which takes long to fill, also with some more.
+fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
+    const FEW: usize = 3;
+    let whole = match effort {
+        Effort::Quick => false,
+        Effort::Standard => !slow,
+        Effort::Full => true,
+    };
+    if whole || values.len() <= FEW {
+        return values;
+    }
+    // Behind the first the sizes rise: the least is what processes of a shell have.
+    let (second, last) = (if slow { 1 } else { values.len() / 2 }, values.len() - 1);
+    [0, second, last].into_iter().map(|index| values[index].clone()).collect()
+}
+
+fn values(sweep: &Sweep, machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<Value> {
+    match sweep {
+        Sweep::Bytes(all) => all.iter().copied().map(Value::Bytes).collect(),
+        Sweep::Capacity(all) => all.iter().copied().map(Value::Capacity).collect(),
+        Sweep::Resident(all) => all.iter().copied().map(Value::Resident).collect(),
+        Sweep::WorkingSet(all) => all.iter().copied().map(Value::WorkingSet).collect(),
+        Sweep::Pages(all) => all.iter().copied().map(Value::Page).collect(),
+        Sweep::Partner => {
+            partners(machine, cpus, cpu).into_iter().map(|(cpu, place)| Value::Partner(cpu, place)).collect()
+        }
+        Sweep::Bystanders => bystanders(machine, cpus, cpu),
+        Sweep::NodePairs => {
+            let usable =
+                machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && machine.allowed_nodes.contains(n.id));
+            let nodes: Vec<u32> = usable.map(|n| n.id).collect();
+            let pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (*from, *to)));
+            pairs.filter(|(from, to)| from != to).map(|(from, to)| Value::Nodes(from, to)).collect()
+        }
+    }
+}
+
+/// Where a partner can run: the nearest cpu of every relation, nearest first, then the caller's own.
+fn partners(machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<(CpuId, String)> {
+    let places = machine.places(cpus);
+    let Some((_, own)) = places.iter().find(|(id, _)| *id == cpu) else { return Vec::new() };
+    let nearest = |relation: Relation| {
+        let other = places.iter().find(|(id, place)| *id != cpu && own.relation(place) == relation);
+        other.map(|(id, _)| (*id, relation.to_string()))
+    };
+    // Another core first: that is where a scheduler with room puts it.
+    let mut order: Vec<(CpuId, String)> = Relation::ALL.into_iter().filter_map(nearest).collect();
+    if order.len() > 1 && order[0].1 == Relation::Smt.to_string() {
+        order.swap(0, 1);
+    }
+    order.push((cpu, "same cpu".to_owned()));
+    order
+}
+
+/// No other cpu, one, two, four, … and all.
+fn bystanders(machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<Value> {
+    let others: Vec<CpuId> = machine.cores_first(cpus).into_iter().filter(|id| *id != cpu).collect();
+    let mut counts: Vec<usize> =
+        std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n < others.len()).collect();
+    counts.insert(0, 0);
+    if !others.is_empty() {
+        counts.push(others.len());
+    }
+    counts.into_iter().map(|n| Value::Bystanders(others[..n].to_vec())).collect()
+}
+
+impl Point {
+    fn new(info: &PrimitiveInfo, values: &[Value], first: bool) -> Self {
+        let mut point = Self { call: OsCall::new(info.id.clone()), resident: None, page: None, place: None, first };
+        for value in values {
+            match value {
+                Value::Bytes(n) => point.call.bytes = Some(*n),
+                Value::Capacity(n) => point.call.capacity = Some(*n),
+                Value::Resident(n) => point.resident = Some(*n),
+                Value::WorkingSet(n) => point.call.working_set = Some(*n),
+                Value::Page(page) => (point.page, point.call.page) = (Some(*page), Some(*page)),
+                Value::Partner(cpu, place) => {
+                    (point.call.others, point.place) = (vec![*cpu], Some(place.clone()));
+                }
+                Value::Bystanders(cpus) => {
+                    (point.call.others, point.place) = (cpus.clone(), Some(cpus.len().to_string()));
+                }
+                Value::Nodes(from, to) => point.call.nodes = Some((*from, *to)),
+            }
+        }
+        point
+    }
+
+    /// What tells it from the primitive's others.
+    pub(super) fn labels(&self, info: &PrimitiveInfo) -> Labels {
+        let mut labels = Labels::new().text(Labels::OP, &info.id).text(Labels::GROUP, info.group);
+        let numbers = [
+            (Labels::SIZE, self.call.bytes),
+            (Labels::CAPACITY, self.call.capacity),
+            (Labels::RESIDENT, self.resident),
+            (Labels::WORKING_SET, self.call.working_set),
+        ];
+        for (key, number) in numbers {
+            labels = number.map_or(labels.clone(), |n| labels.whole(key, n));
+        }
+        if let Some(page) = self.page {
+            labels = labels.text(Labels::PAGE, page);
+        }
+        if let Some(place) = &self.place {
+            let bystanders = info.sweeps.contains(&Sweep::Bystanders);
+            labels = match place.parse() {
+                Ok(n) if bystanders => labels.whole(Labels::THREADS, n),
+                _ => labels.text(Labels::RELATION, place),
+            };
+        }
+        match self.call.nodes {
+            Some((from, to)) => labels.text(Labels::FROM, from).whole(Labels::NODE, u64::from(to)),
+            None => labels,
+        }
+    }
+
+    /// Its name in a plan.
+    pub(super) fn id(&self, info: &PrimitiveInfo) -> String {
+        let mut id = format!("os/{}", info.id.0.replace(' ', "-"));
+        let bytes = |key: &str, n: u64| format!("/{key}{}", Bytes(n).to_string().replace(' ', ""));
+        for (key, number) in [("", self.call.bytes), ("capacity", self.call.capacity), ("set", self.call.working_set)] {
+            id += &number.map_or_else(String::new, |n| bytes(key, n));
+        }
+        id += &self.resident.map_or_else(String::new, |n| bytes("resident", n));
+        id += &self.page.map_or_else(String::new, |page| format!("/{page}"));
+        id += &self.place.as_ref().map_or_else(String::new, |place| format!("/{}", place.replace(' ', "-")));
+        id + &self.call.nodes.map_or_else(String::new, |(from, to)| format!("/node{from}to{to}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Cpu, Metric};
+
+    fn machine() -> Machine {
+        // Two sockets of two cores of two threads.
+        let cpus = (0..8).map(|id| Cpu { id, core: id / 2, socket: id / 4, ..Cpu::default() }).collect();
+        Machine { cpus, allowed_cpus: "0-7".parse().unwrap(), ..Machine::default() }
+    }
+
+    fn info(sweeps: Vec<Sweep>) -> PrimitiveInfo {
+        let text = String::new();
+        PrimitiveInfo { id: "x".into(), group: OsGroup::Channels, metric: Metric::Latency, text, sweeps, refusal: None }
+    }
+
+    fn points(sweeps: Vec<Sweep>, effort: Effort) -> Vec<Point> {
+        let machine = machine();
+        of(&info(sweeps), &machine, &machine.allowed_cpus, 0, effort)
+    }
+
+    #[test]
+    fn one_dimension_moves_at_a_time_and_pages_beside_each() {
+        let sweeps = || {
+            vec![
+                Sweep::Bytes(vec![1, 2, 3]),
+                Sweep::Capacity(vec![10, 20]),
+                Sweep::Pages(vec![PageKind::Base, PageKind::Thp]),
+            ]
+        };
+        let standard = points(sweeps(), Effort::Standard);
+        // (3 + 2 - 1) points, each on both pages.
+        assert_eq!(standard.len(), 8);
+        assert!(!standard.iter().any(|p| p.call.bytes == Some(2) && p.call.capacity == Some(20)));
+        assert_eq!(points(sweeps(), Effort::Full).len(), 12);
+        assert_eq!(standard.iter().filter(|p| p.first).count(), 1);
+        let ids: std::collections::BTreeSet<String> = standard.iter().map(|p| p.id(&info(sweeps()))).collect();
+        assert_eq!(ids.len(), standard.len());
+    }
+
+    #[test]
+    fn a_partner_runs_on_one_cpu_of_each_relation_and_on_the_callers_own() {
+        let machine = machine();
+        let found = partners(&machine, &machine.allowed_cpus, 0);
+        let cpus: Vec<CpuId> = found.iter().map(|(cpu, _)| *cpu).collect();
+        // Another core of the socket, the sibling, the other socket, the same cpu.
+        assert_eq!(cpus, [2, 1, 4, 0], "{found:?}");
+        assert_eq!(partners(&machine, &"3".parse().unwrap(), 3), [(3, "same cpu".to_owned())]);
+        assert!(points(vec![Sweep::Partner], Effort::Standard).iter().all(|p| p.call.others.len() == 1));
+    }
+
+    #[test]
+    fn working_sets_are_walked_on_by_partners_everywhere() {
+        let points = points(vec![Sweep::Partner, Sweep::WorkingSet(vec![0, 1])], Effort::Standard);
+        // Four places, two sets.
+        assert_eq!(points.len(), 8);
+        assert!(points.iter().any(|p| p.call.others == [0] && p.call.working_set == Some(1)));
+        assert_eq!(points.iter().filter(|p| p.first).count(), 1);
+    }
+
+    #[test]
+    fn bystanders_double_to_all() {
+        let counts: Vec<usize> =
+            points(vec![Sweep::Bystanders], Effort::Standard).iter().map(|p| p.call.others.len()).collect();
+        assert_eq!(counts, [0, 1, 2, 4, 7]);
+    }
+
+    #[test]
+    fn much_resident_memory_takes_much_time() {
+        let most = |effort| {
+            let points = points(vec![Sweep::Resident(vec![1 << 20, 256 << 20, 1 << 30, 4 << 30])], effort);
+            points.iter().filter_map(|p| p.resident).max()
+        };
+        assert_eq!([Effort::Standard, Effort::Full].map(most), [Some(256 << 20), Some(4 << 30)]);
+        let sizes = |effort| {
+            let info = PrimitiveInfo {
+                group: OsGroup::Processes,
+                ..info(vec![Sweep::Bytes((0..7).map(|n| 4 << (2 * n + 18)).collect())])
+            };
+            let machine = machine();
+            let points = of(&info, &machine, &machine.allowed_cpus, 0, effort);
+            points.iter().filter_map(|p| p.call.bytes).collect::<Vec<_>>()
+        };
+        // What is written before a fork as well.
+        assert_eq!(sizes(Effort::Standard), [1 << 20, 4 << 20, 256 << 20]);
+        assert_eq!(sizes(Effort::Full).len(), 7);
+    }
+
+    #[test]
+    fn memory_moves_between_the_nodes_that_may_be_used() {
+        let node = |id, bytes| tiermark_model::Node { id, memory_bytes: Some(bytes), ..Default::default() };
+        let nodes = vec![node(0, 1), node(1, 1), node(2, 0), node(3, 1)];
+        let machine = Machine { nodes, allowed_nodes: "0-2".parse().unwrap(), ..machine() };
+        let points = of(&info(vec![Sweep::NodePairs]), &machine, &machine.allowed_cpus, 0, Effort::Standard);
+        let pairs: Vec<_> = points.iter().map(|point| point.call.nodes.unwrap()).collect();
+        assert_eq!(pairs, [(0, 1), (1, 0)]);
+    }
+
+    #[test]
+    fn a_dimension_without_points_leaves_nothing() {
+        assert!(points(vec![Sweep::Bytes(vec![1]), Sweep::NodePairs], Effort::Full).is_empty());
+        assert_eq!(points(vec![Sweep::Bytes((0..9).collect())], Effort::Quick).len(), 3);
+        assert_eq!(points(Vec::new(), Effort::Quick).len(), 1);
+    }
+}
