@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
+use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, edits, parse_size};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
@@ -144,21 +144,6 @@ pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
     if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
 }
 
-/// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
-pub(crate) fn edits(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.chars().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.chars().count()]
-}
-
 /// What memory holds: `random` or `zeros`.
 pub(crate) fn data(text: &str) -> Result<DataKind, String> {
     match text {
@@ -270,14 +255,5 @@ mod tests {
         assert!(operation("copy/portabel").unwrap_err().contains("nearest is 'copy/portable'"));
         assert!(!operation("foo").unwrap_err().contains("nearest"));
         assert!(operation("").is_err());
-    }
-
-    #[test]
-    fn words_are_as_far_apart_as_they_need_edits() {
-        for (from, to, edits_between) in
-            [("", "abc", 3), ("read", "read", 0), ("reed", "read", 1), ("tirad", "triad", 2)]
-        {
-            assert_eq!(edits(from, to), edits_between, "{from} {to}");
-        }
     }
 }

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capacity;
 pub mod exit;
 mod expect;
 pub mod idset;
@@ -23,6 +24,7 @@ pub mod share;
 mod text_serde;
 pub mod units;
 pub mod verdict;
+mod words;
 
 pub use exit::Exit;
 pub use expect::{TOURNAMENT, Tournament};
@@ -40,3 +42,4 @@ pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Set
 pub use share::{Kinds, LineState, PingOp, Place, Relation};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
 pub use verdict::{Grade, Reason, ReasonCode, Verdict};
+pub use words::{edits, nearest};

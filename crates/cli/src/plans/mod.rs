@@ -41,7 +41,7 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
     match path.metadata() {
         Err(_) if path.extension().is_none() => Err(Failure::usage(format!(
             "there is no plan '{name}'{}; built in are {}, or give a file",
-            file::nearest(name, &names),
+            tiermark_model::nearest(name, &names),
             names.join(", ")
         ))),
         Ok(about) if about.len() > MOST_BYTES => Err(Failure::usage(format!("'{name}' is too large for a plan"))),

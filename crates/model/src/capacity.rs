@@ -1,0 +1,281 @@
+//! How many tenants a server holds: the document of a capacity run, independent of how it is shown.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::run::Warning;
+
+/// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
+pub const CAPACITY_SCHEMA: &str = "tiermark/capacity/1";
+
+/// Everything a capacity run found out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Capacity {
+    /// [`CAPACITY_SCHEMA`].
+    pub schema: String,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What a tenant is and what is asked of it, in one line.
+    pub workload: String,
+    /// The service level, in the words of its definition: `average < 50 µs, P99 < 300 µs of every tenant`.
+    pub level: String,
+    /// One search each: a tier under one load.
+    pub cases: Vec<Case>,
+    /// What tenants cost; `None` without a price file.
+    pub cost: Option<CostTable>,
+    /// What a reader should know, with cures.
+    pub warnings: Vec<Warning>,
+}
+
+/// One search: how many tenants fit with one kind of memory, under one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Case {
+    /// The tier that extends the server's memory: `dram` (none), `swap:/dev/…`, `zram:lz4`, …
+    pub tier: String,
+    /// The load's mix and keys: `100 % GET, brief:10`.
+    pub load: String,
+    /// How many tenants.
+    pub answer: Answer,
+    /// Tenants over those of `dram` under the same load; `None` where either is no single number.
+    pub over_dram: Option<f64>,
+    /// What ended it: the resource that ran out first, in words; `None` where nothing did.
+    pub ended_by: Option<Ended>,
+    /// What was measured at each number of tenants, rising; several probes of one number stand one after another.
+    pub curve: Vec<CurvePoint>,
+    /// Every probe, in the order in which they were made.
+    pub probes: Vec<ProbeRecord>,
+}
+
+/// How many tenants fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Answer {
+    /// So many, verified: they passed three times in succession, and one more failed at least twice.
+    Exactly {
+        /// Tenants within the service level.
+        tenants: u32,
+        /// Votes for so many, all of them.
+        votes: Votes,
+        /// Votes for one tenant more.
+        beyond: Votes,
+    },
+    /// Somewhere between, where probes of the same number disagree or probes ran out.
+    Between {
+        /// The most tenants below which nothing failed.
+        low: u32,
+        /// The most tenants that passed at all, or may pass.
+        high: u32,
+        /// Why there is no single number.
+        why: String,
+    },
+    /// As many as were allowed to be tried; more may fit.
+    AtLeast {
+        /// Tenants that passed.
+        tenants: u32,
+    },
+    /// Not even one.
+    None {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What probes of one number of tenants said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Votes {
+    /// Probes within the service level.
+    pub passed: u32,
+    /// Probes outside of it.
+    pub failed: u32,
+    /// Probes whose interval straddles the limit after measuring for as long as was allowed.
+    pub unclear: u32,
+}
+
+impl Votes {
+    /// All of them.
+    pub fn all(&self) -> u32 {
+        self.passed + self.failed + self.unclear
+    }
+}
+
+/// What one probe was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// One tenant alone: whether the service level can be met at all.
+    Baseline,
+    /// The number that the budgets allow by arithmetic.
+    Start,
+    /// Upwards, adding tenants to those that run.
+    Ramp,
+    /// Between what passed and what failed, each from a fresh fill.
+    Bisection,
+    /// Again, to be sure.
+    Verification,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Baseline => "baseline",
+            Self::Start => "start",
+            Self::Ramp => "ramp",
+            Self::Bisection => "bisection",
+            Self::Verification => "verification",
+        })
+    }
+}
+
+/// What a probe said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Within the service level.
+    Pass,
+    /// Outside of it, or ended by a guard.
+    Fail,
+    /// The interval of a percentile straddles its limit.
+    Unclear,
+}
+
+/// A probe as it was made: saved at once, and enough to take a search up again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeRecord {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Tenants.
+    pub tenants: u32,
+    /// What it was made for.
+    pub phase: Phase,
+    /// Whether all tenants were made anew, or added to those that ran.
+    pub fresh: bool,
+    /// Why it was made, in words.
+    pub why: String,
+    /// What it said.
+    pub outcome: Outcome,
+    /// The same in words: which limit, which tenant, which guard.
+    pub said: String,
+    /// What ran out; `None` where it passed, or where that is not known.
+    pub ended_by: Option<Ended>,
+}
+
+/// The resource that ends it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ended {
+    /// Which.
+    pub resource: Resource,
+    /// How that is known, with the figures.
+    pub words: String,
+}
+
+/// What may run out first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Memory, or the tier behind it: room, bandwidth or latency.
+    MemoryTier,
+    /// Processors of the server.
+    Cpu,
+    /// The network between client and server.
+    Link,
+    /// The load generator: its numbers are not the server's.
+    Client,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::MemoryTier => "memory tier",
+            Self::Cpu => "cpu",
+            Self::Link => "link",
+            Self::Client => "client",
+        })
+    }
+}
+
+/// What one probe measured. Times are response times, from the intended start; all tenants' requests together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Tenants.
+    pub tenants: u32,
+    /// Number of the probe.
+    pub probe: u32,
+    /// Requests answered.
+    pub requests: u64,
+    /// Average in ns.
+    pub average_ns: f64,
+    /// Median in ns.
+    pub p50_ns: f64,
+    /// 90th percentile in ns.
+    pub p90_ns: f64,
+    /// 99th percentile in ns.
+    pub p99_ns: f64,
+    /// 99.9th percentile in ns.
+    pub p99_9_ns: f64,
+    /// Largest in ns.
+    pub max_ns: f64,
+    /// Mean over the tenants of their 99th percentiles, in ns: the brief's figure, and no percentile of anything.
+    pub brief_p99_ns: f64,
+    /// Requests answered over those that the schedule asked for.
+    pub achieved: f64,
+    /// Major page faults a request; `None` where they are not counted.
+    pub faults_per_request: Option<f64>,
+    /// What the probe said.
+    pub outcome: Outcome,
+}
+
+/// What tenants cost with each configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostTable {
+    /// Currency of every amount.
+    pub currency: String,
+    /// Day of the prices, `2018-04-30`.
+    pub date: String,
+    /// Where they are from.
+    pub source: String,
+    /// Months of running that are counted.
+    pub months: f64,
+    /// One configuration each, that of `dram` first.
+    pub rows: Vec<CostRow>,
+    /// What a reader should know: that prices are old.
+    pub remarks: Vec<String>,
+}
+
+/// What tenants cost with one configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostRow {
+    /// The tier.
+    pub tier: String,
+    /// The load.
+    pub load: String,
+    /// Tenants that fit.
+    pub tenants: u32,
+    /// Cost of the server and of running it, in all.
+    pub total: f64,
+    /// The same, divided by the tenants.
+    pub per_tenant: f64,
+    /// Against the first row; `None` for that itself.
+    pub against: Option<CostAgainst>,
+}
+
+/// One configuration against another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostAgainst {
+    /// Tenants over the other's: 3.484 is three and a half times as many.
+    pub ratio: f64,
+    /// Additional cost as a share of the other's: 0.394 is 39.4 % more.
+    pub upgrade: f64,
+    /// What a tenant costs less, as a share: 0.6 is 60 % less; negative where it costs more.
+    pub saving: f64,
+    /// Additional cost, as a share, at which a tenant costs the same.
+    pub break_even: f64,
+}
+
+impl Capacity {
+    /// The JSON Schema of the documents.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(Capacity)
+    }
+}
