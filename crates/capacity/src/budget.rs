@@ -67,7 +67,14 @@ impl Arithmetic {
 impl fmt::Display for Arithmetic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let b = &self.budgets;
-        write!(f, "memory holds {} (({} − {}) / {})", self.memory, Bytes(b.dram), Bytes(b.reserve), Bytes(b.footprint))?;
+        write!(
+            f,
+            "memory holds {} (({} − {}) / {})",
+            self.memory,
+            Bytes(b.dram),
+            Bytes(b.reserve),
+            Bytes(b.footprint)
+        )?;
         if b.tier > 0 {
             write!(f, ", with the tier {}", self.total)?;
         }
@@ -105,7 +112,10 @@ mod tests {
         let without = Budgets { reserve: 0, ..brief() }.arithmetic();
         assert_eq!((without.memory, without.total), (33, 134));
         let words = found.to_string();
-        assert!(words.starts_with("memory holds 31 ((") && words.ends_with("the cpus carry 144 (36 / 0.250)"), "{words}");
+        assert!(
+            words.starts_with("memory holds 31 ((") && words.ends_with("the cpus carry 144 (36 / 0.250)"),
+            "{words}"
+        );
     }
 
     #[test]

@@ -7,4 +7,8 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod cost;
+mod reading;
 pub mod search;
+
+pub use reading::{Mistake, Problem};

@@ -278,18 +278,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn debug_fail() {
-    for seed in 0..200u64 {
-        let (capacity, limits) = case(seed);
-        let mut s = Server { noise: 0.05, disturbed: 0.03, ..Server::new(capacity, cliff, seed) };
-        let mut search = Search::new(limits.clone());
-        let mut log = String::new();
-        let a = loop { match search.next_step() { Step::Probe(ask) => { let o = s.probe(&ask); log += &format!(" {}{}", ask.tenants, match o { Outcome::Pass=>"P",Outcome::Fail=>"F",_=>"U"}); search.told(&ask,o);} Step::Done(a)=>break a } };
-        let bound = 2.0 * f64::from(capacity).log2() + 8.0;
-        if !(matches!(a, Answer::Exactly{tenants,..} if tenants==capacity) && f64::from(search.made())<=bound) {
-            println!("N={capacity} start {} total {} made {} bound {bound:.1} {a:?}\n   {log}", limits.arithmetic.start(), limits.arithmetic.total, search.made());
-        }
-    }
-}

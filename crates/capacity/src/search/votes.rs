@@ -100,7 +100,8 @@ impl Tally {
     pub(super) fn range(&self, most: u32) -> (u32, u32) {
         let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed + row.votes.unclear > 1;
         let broken = self.rows.iter().find(|(_, row)| doubtful(row)).map(|(tenants, _)| *tenants);
-        let low = self.with(Standing::Holds).rfind(|tenants| broken.is_none_or(|broken| *tenants < broken)).unwrap_or(0);
+        let low =
+            self.with(Standing::Holds).rfind(|tenants| broken.is_none_or(|broken| *tenants < broken)).unwrap_or(0);
         let passed = self.rows.iter().rfind(|(_, row)| row.votes.passed > 0).map_or(0, |(tenants, _)| *tenants);
         let open = self.with(Standing::Breaks).find(|tenants| *tenants > low).map_or(most, |breaks| breaks - 1);
         (low, passed.max(open).max(low))
