@@ -8,6 +8,8 @@
 
 pub mod budget;
 pub mod cost;
+pub mod curve;
+pub mod level;
 mod reading;
 pub mod search;
 
