@@ -11,6 +11,7 @@ pub mod cost;
 pub mod curve;
 pub mod level;
 mod reading;
+pub mod scenario;
 pub mod search;
 
 pub use reading::{Mistake, Problem};

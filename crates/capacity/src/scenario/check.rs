@@ -1,0 +1,143 @@
+//! What a scenario may not say.
+
+use tiermark_stats::quantile_ranks;
+
+use super::{Backend, Scenario, Tier};
+use crate::level::Quantity;
+use crate::reading::Problem;
+
+/// Keys are counted in 31 bits by the brief's mapping, which every distribution is held against.
+const MOST_RECORDS: u64 = (1 << 31) - 1;
+/// The longest string a Redis server takes.
+const MOST_VALUE: u64 = 512 << 20;
+/// Far beyond what one server answers: a rate above it is a typing error.
+const MOST_RATE: f64 = 10e6;
+/// A day.
+const MOST_SECONDS: f64 = 86_400.0;
+/// A week.
+const MOST_TOTAL: f64 = 7.0 * MOST_SECONDS;
+
+/// Collects problems.
+#[derive(Default)]
+struct Found(Vec<Problem>);
+
+impl Found {
+    fn unless(&mut self, right: bool, key: &str, text: impl FnOnce() -> String) {
+        if !right {
+            self.0.push(Problem::new(key, text()));
+        }
+    }
+
+    fn within(&mut self, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
+        // What is no number lies in no range.
+        let said = || format!("{value} cannot be: write {} to {}", range.start(), range.end());
+        self.unless(range.contains(&value), key, said);
+    }
+}
+
+impl Scenario {
+    /// Everything that is wrong with it; nothing where it can be run. To be asked again when options of the command line have
+    /// changed it.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut found = Found::default();
+        found.unless(!self.name.trim().is_empty(), "name", || "is empty".into());
+        self.check_tiers(&mut found);
+        self.check_tenant(&mut found);
+        self.check_load(&mut found);
+        self.check_times(&mut found);
+        self.check_level(&mut found);
+        found.0
+    }
+
+    fn check_tiers(&self, found: &mut Found) {
+        found.unless(!self.tiers.is_empty(), "tiers", || "is empty: name one at least, such as \"dram\"".into());
+        for (at, tier) in self.tiers.iter().enumerate() {
+            found.unless(!self.tiers[..at].contains(tier), "tiers", || format!("{tier} stands there twice"));
+        }
+        let external = self.backend == Backend::External;
+        found.unless(external || self.targets.is_empty(), "targets", || {
+            "are only for backend = \"external\": the others start their own servers".into()
+        });
+        found.unless(!external || !self.targets.is_empty(), "backend", || {
+            "\"external\" needs targets = [\"host:port\", ...]".into()
+        });
+        found.unless(!external || self.tiers == [Tier::Dram], "tiers", || {
+            "of external servers cannot be set up from here: write tiers = [\"dram\"], and run once for each".into()
+        });
+        for target in &self.targets {
+            let port = target
+                .rsplit_once(':')
+                .and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok())?);
+            found.unless(port.is_some_and(|port| port > 0), "targets", || format!("'{target}' is no host:port"));
+        }
+        found.unless(self.prices.as_ref().is_none_or(|path| !path.trim().is_empty()), "prices", || "is empty".into());
+    }
+
+    fn check_tenant(&self, found: &mut Found) {
+        let (tenant, budget, reserve) = (&self.tenant, self.dram_budget, self.reserve);
+        found.unless(!tenant.server.trim().is_empty(), "tenant.server", || "is empty".into());
+        found.unless((1..=MOST_RECORDS).contains(&tenant.records), "tenant.records", || {
+            format!("{} cannot be: write 1 to {MOST_RECORDS}", tenant.records)
+        });
+        found.unless((1..=MOST_VALUE).contains(&tenant.value.0), "tenant.value", || {
+            format!("{} cannot be: write 1 byte to 512 MiB, the longest that a server takes", tenant.value)
+        });
+        // 1 would be nothing but zeros, of which the kernel keeps no copy at all.
+        found.within("tenant.compressibility", tenant.compressibility, 0.0..=0.99);
+        found.unless(reserve < budget, "reserve", || format!("{reserve} leaves nothing of a dram-budget of {budget}"));
+        let data = tenant.records.saturating_mul(tenant.value.0);
+        let room = budget.0.saturating_sub(reserve.0);
+        let alone = self.tiers.iter().all(|tier| *tier == Tier::Dram);
+        found.unless(!alone || reserve >= budget || data <= room, "dram-budget", || {
+            let data = tiermark_model::Bytes(data);
+            format!("holds not even one tenant: its values alone take {data} of {}", tiermark_model::Bytes(room))
+        });
+    }
+
+    fn check_load(&self, found: &mut Found) {
+        let load = &self.load;
+        found.unless(load.rate > 0.0 && load.rate <= MOST_RATE, "load.rate", || {
+            format!("{} cannot be: write requests a second, above 0 and up to {MOST_RATE}", load.rate)
+        });
+        found.unless(!load.mixes.is_empty(), "load.mixes", || "is empty: write [100.0] for GETs alone".into());
+        load.mixes.iter().for_each(|mix| found.within("load.mixes", *mix, 0.0..=100.0));
+        found.unless(!load.keys.is_empty(), "load.keys", || "is empty: write [\"uniform\"]".into());
+        found.within("load.connections", f64::from(load.connections), 1.0..=1000.0);
+        found.within("load.pipeline", f64::from(load.pipeline), 1.0..=100_000.0);
+    }
+
+    fn check_times(&self, found: &mut Found) {
+        let (time, limits) = (&self.time, &self.limits);
+        found.within("time.warm-up", time.warm_up, 0.0..=MOST_SECONDS);
+        found.within("time.measure", time.measure, 0.1..=MOST_SECONDS);
+        found.within("time.iterations", f64::from(time.iterations), 1.0..=100.0);
+        found.within("limits.most-tenants", f64::from(limits.most_tenants), 1.0..=100_000.0);
+        found.within("limits.most-probes", f64::from(limits.most_probes), 1.0..=1000.0);
+        found.within("limits.probe-seconds", limits.probe_seconds, 1.0..=MOST_TOTAL);
+        if let Some(total) = limits.total_seconds {
+            found.within("limits.total-seconds", total, 1.0..=MOST_TOTAL);
+        }
+        let needed = time.warm_up + time.measure * f64::from(time.iterations);
+        found.unless(
+            needed.is_nan() || limits.probe_seconds.is_nan() || needed <= limits.probe_seconds,
+            "limits.probe-seconds",
+            || format!("{} is less than warm-up and iterations take by themselves, {needed} s", limits.probe_seconds),
+        );
+    }
+
+    fn check_level(&self, found: &mut Found) {
+        found.unless(!self.level.limits.is_empty(), "level.limits", || {
+            "is empty: promise something, such as \"p99 < 300us\"".into()
+        });
+        let requests = self.load.rate * self.time.measure * f64::from(self.time.iterations);
+        for limit in &self.level.limits {
+            let Quantity::Percentile(percent) = limit.of else { continue };
+            // A cast saturates, and makes 0 of what is no number.
+            let ranks = quantile_ranks(requests as u64, percent / 100.0);
+            found.unless(ranks.is_some_and(|ranks| ranks.high.is_some()), "level.limits", || {
+                format!("{limit} cannot be shown by {requests} requests of a tenant: raise measure, iterations or rate")
+            });
+        }
+    }
+}

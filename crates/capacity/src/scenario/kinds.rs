@@ -1,0 +1,246 @@
+//! The choices of a scenario as they are written: `zram:lz4`, `brief:10`, `512M`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tiermark_model::{Bytes, nearest, parse_size};
+
+/// A number of bytes, written `512M`, `1.5 GB`, or as a plain number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(self.0).fmt(f)
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size such as \"512M\", or a number of bytes")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
+                parse_size(text).map(|bytes| Size(bytes.0)).map_err(E::custom)
+            }
+
+            fn visit_u64<E: Error>(self, bytes: u64) -> Result<Size, E> {
+                Ok(Size(bytes))
+            }
+
+            fn visit_i64<E: Error>(self, bytes: i64) -> Result<Size, E> {
+                u64::try_from(bytes).map(Size).map_err(|_| E::custom("a size is not negative"))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+/// What runs the tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// A server process each, in a control group of its own.
+    #[default]
+    Process,
+    /// A virtual machine each, with the client inside.
+    Qemu,
+    /// Servers that run already, at addresses that are given.
+    External,
+}
+
+/// When requests are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrival {
+    /// At even intervals.
+    #[default]
+    Constant,
+    /// With exponential gaps, as many independent users send them.
+    Poisson,
+}
+
+/// Where keys that are asked for often lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyOrder {
+    /// Beside each other, as they were filled: few pages are hot.
+    #[default]
+    Clustered,
+    /// Anywhere: many pages are hot.
+    Scrambled,
+}
+
+/// Memory that is given back when it is full. Only one choice is honest: a server that drops records holds any number of
+/// tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MaxMemory {
+    /// Nothing is ever dropped.
+    #[default]
+    Off,
+}
+
+/// The memory behind DRAM.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// None.
+    Dram,
+    /// A block device or a file to swap to, by its absolute path.
+    Swap(String),
+    /// Compressed memory as a swap device; the algorithm, or the kernel's own choice.
+    Zram(Option<String>),
+    /// Compressed memory before the swap that there is.
+    Zswap,
+    /// Another memory node.
+    Node(u32),
+    /// Several together, the fastest first.
+    Mix(Vec<Tier>),
+}
+
+const TIERS: [&str; 5] = ["dram", "swap", "zram", "zswap", "node"];
+
+impl FromStr for Tier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains('+') {
+            let parts = text.split('+').map(|part| part.trim().parse::<Self>()).collect::<Result<Vec<_>, _>>()?;
+            let distinct: std::collections::BTreeSet<&Self> = parts.iter().collect();
+            return match parts.contains(&Self::Dram) || distinct.len() < parts.len() {
+                true => {
+                    Err(format!("'{text}': a mix is of different tiers behind DRAM, such as zram:lz4+swap:/swapfile"))
+                }
+                false => Ok(Self::Mix(parts)),
+            };
+        }
+        let (kind, what) = text.split_once(':').map_or((text, None), |(kind, what)| (kind, Some(what)));
+        match (kind, what) {
+            ("dram", None) => Ok(Self::Dram),
+            ("zswap", None) => Ok(Self::Zswap),
+            ("zram", None) => Ok(Self::Zram(None)),
+            ("zram", Some(name)) => {
+                match name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !name.is_empty() {
+                    true => Ok(Self::Zram(Some(name.to_owned()))),
+                    false => Err(format!("'{text}': write an algorithm, such as zram:lz4")),
+                }
+            }
+            ("swap", Some(path)) if path.starts_with('/') && path.len() > 1 && !path.contains("/../") => {
+                Ok(Self::Swap(path.to_owned()))
+            }
+            ("swap", _) => {
+                Err(format!("'{text}': name the device or the file by its whole path, swap:/dev/disk/by-id/..."))
+            }
+            ("node", Some(id)) => {
+                id.parse().map(Self::Node).map_err(|_| format!("'{text}': write a node's number, node:1"))
+            }
+            ("node", None) => Err(format!("'{text}': write a node's number, node:1")),
+            ("dram", Some(_)) | ("zswap", Some(_)) => Err(format!("'{text}': {kind} takes nothing after it")),
+            _ => {
+                let near = nearest(kind, &TIERS);
+                Err(format!("'{text}' is no tier{near}; tiers are dram, swap:PATH, zram[:ALGORITHM], zswap, node:N"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dram => f.write_str("dram"),
+            Self::Swap(path) => write!(f, "swap:{path}"),
+            Self::Zram(None) => f.write_str("zram"),
+            Self::Zram(Some(name)) => write!(f, "zram:{name}"),
+            Self::Zswap => f.write_str("zswap"),
+            Self::Node(id) => write!(f, "node:{id}"),
+            Self::Mix(parts) => f.write_str(&parts.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")),
+        }
+    }
+}
+
+/// Which keys are asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Keys {
+    /// All alike.
+    Uniform,
+    /// The brief's mapping with this influence, above 0: larger is narrower.
+    Brief(u32),
+    /// A normal distribution around the middle: standard deviation as a share of all keys.
+    Normal(f64),
+    /// Zipf's law with this exponent.
+    Zipf(f64),
+    /// A share of the keys gets a share of the requests.
+    Hotspot(f64, f64),
+}
+
+const KEYS: [&str; 5] = ["uniform", "brief", "normal", "zipf", "hotspot"];
+
+impl FromStr for Keys {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, what) = text.split_once(':').map_or((text, ""), |(kind, what)| (kind, what));
+        let number = |text: &str, most: f64| text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= most);
+        match kind {
+            "uniform" if what.is_empty() => Some(Self::Uniform),
+            // No influence is the uniform distribution, whatever the original's mapping makes of a division by nothing.
+            "brief" if what == "0" => Some(Self::Uniform),
+            "brief" => what.parse().ok().filter(|d| (1..=1000).contains(d)).map(Self::Brief),
+            "normal" => number(what, 1.0).map(Self::Normal),
+            "zipf" => number(what, 10.0).map(Self::Zipf),
+            "hotspot" => what.split_once(',').and_then(|(keys, requests)| {
+                Some(Self::Hotspot(number(keys.trim(), 1.0)?, number(requests.trim(), 1.0)?))
+            }),
+            _ => return Err(format!("'{text}' is no distribution of keys{}; {KEYS_ARE}", nearest(kind, &KEYS))),
+        }
+        .ok_or_else(|| format!("'{text}' cannot be; {KEYS_ARE}"))
+    }
+}
+
+/// What distributions of keys are written like.
+const KEYS_ARE: &str = "write uniform, brief:D (1 to 1000), normal:SD (share of the keys), zipf:EXPONENT (up to 10), or \
+                        hotspot:KEYS,REQUESTS (shares)";
+
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Brief(d) => write!(f, "brief:{d}"),
+            Self::Normal(sd) => write!(f, "normal:{sd}"),
+            Self::Zipf(exponent) => write!(f, "zipf:{exponent}"),
+            Self::Hotspot(keys, requests) => write!(f, "hotspot:{keys},{requests}"),
+        }
+    }
+}
+
+/// Serde by the text of a type.
+macro_rules! as_text {
+    ($($kind:ty),*) => {$(
+        impl Serialize for $kind {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $kind {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+            }
+        }
+    )*};
+}
+
+as_text!(Tier, Keys);

@@ -1,0 +1,181 @@
+//! Scenarios as people write them, right and wrong.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::level::Scope;
+
+fn text_of(name: &str) -> &'static str {
+    built_in().iter().find(|(known, _)| *known == name).unwrap().1
+}
+
+fn read(name: &str) -> Scenario {
+    Scenario::read(text_of(name)).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:#?}"))
+}
+
+#[test]
+fn the_brief_is_the_brief_s() {
+    let brief = read("brief");
+    assert_eq!((brief.tenant.records, brief.tenant.value, brief.load.rate), (3_300_000, Size(1024), 5000.0));
+    assert_eq!(brief.load.mixes, [100.0, 70.0]);
+    assert_eq!(brief.load.keys, [Keys::Uniform, Keys::Brief(10), Keys::Brief(25)]);
+    // 3.3 million requests at 5,000 a second, one iteration to warm up and three that count.
+    assert_eq!((brief.time.warm_up, brief.time.measure, brief.time.iterations), (660.0, 660.0, 3));
+    assert_eq!(brief.level.to_string(), "average < 50 µs, P99 < 300 µs as means over the tenants (the brief's)");
+    assert_eq!((brief.level.scope, brief.dram_budget), (Scope::Brief, Size(192 << 30)));
+    assert_eq!(brief.parts().len(), 6);
+    assert_eq!(brief.parts()[5].load(), "70 % GET, brief:25");
+}
+
+#[test]
+fn mini_fits_a_laptop() {
+    let mini = read("mini");
+    assert_eq!((mini.dram_budget, mini.tenant.records, mini.load.rate), (Size(512 << 20), 75_000, 500.0));
+    assert_eq!(mini.level.to_string(), "P99 < 1 s of every tenant");
+    assert_eq!(mini.tiers, [Tier::Dram, Tier::Zram(None)]);
+    assert_eq!(mini.workload(), "redis-server of 75000 × 1 KiB, 500 requests/s each, in 512 MiB of DRAM");
+}
+
+#[test]
+fn built_in_scenarios_explain_themselves_and_come_back_from_json() {
+    for (name, _) in built_in() {
+        let scenario = read(name);
+        assert!(scenario.name == *name && !scenario.title.is_empty() && scenario.about.len() > 100);
+        let json = serde_json::to_string(&scenario).unwrap();
+        assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    }
+}
+
+#[test]
+fn dram_comes_first_whatever_the_order() {
+    let text = text_of("mini").replace("[\"dram\", \"zram\"]", "[\"zram:lz4\", \"dram\"]");
+    let scenario = Scenario::read(&text).unwrap();
+    let parts = scenario.parts();
+    assert_eq!(parts.iter().map(|p| p.tier.to_string()).collect::<Vec<_>>(), ["dram", "zram:lz4"]);
+}
+
+#[test]
+fn tiers_are_read_and_written() {
+    for text in
+        ["dram", "swap:/dev/nvme1n1", "swap:/swapfile", "zram", "zram:lzo-rle", "zswap", "node:2", "zram:lz4+swap:/s"]
+    {
+        assert_eq!(text.parse::<Tier>().unwrap().to_string(), text);
+    }
+    for (text, said) in [
+        ("zrm", "did you mean 'zram'?"),
+        ("cxl", "tiers are dram"),
+        ("swap", "whole path"),
+        ("swap:sda", "whole path"),
+        ("swap:/dev/../etc/passwd", "whole path"),
+        ("zram:", "write an algorithm"),
+        ("zram:a b", "write an algorithm"),
+        ("node:x", "node's number"),
+        ("dram:1", "takes nothing"),
+        ("zram+dram", "behind DRAM"),
+        ("zram+zram", "different tiers"),
+    ] {
+        let error = text.parse::<Tier>().unwrap_err();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn keys_are_read_and_written() {
+    for text in ["uniform", "brief:10", "normal:0.2", "zipf:0.99", "hotspot:0.1,0.9"] {
+        assert_eq!(text.parse::<Keys>().unwrap().to_string(), text);
+    }
+    assert_eq!("brief:0".parse(), Ok(Keys::Uniform));
+    for text in
+        ["brief", "brief:-1", "brief:1e3", "normal:0", "normal:nan", "zipf:inf", "hotspot:0.1", "hotspot:2,0.5", ""]
+    {
+        assert!(text.parse::<Keys>().is_err(), "{text}");
+    }
+    assert!("unifrom".parse::<Keys>().unwrap_err().contains("did you mean 'uniform'?"));
+}
+
+#[test]
+fn mistakes_are_told_with_line_and_key() {
+    let told = |from: &str, to: &str| {
+        let text = text_of("mini");
+        assert!(text.contains(from), "{from}");
+        let line = 1 + text.split(from).next().unwrap().matches('\n').count();
+        let mistakes = Scenario::read(&text.replacen(from, to, 1)).expect_err(to);
+        (line, mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    };
+    for (from, to, said) in [
+        ("rate = 500.0", "rates = 500.0", "unknown key 'load.rates'; did you mean 'rate'?"),
+        ("rate = 500.0", "rate = 0", "load.rate: 0 cannot be"),
+        ("rate = 500.0", "rate = nan", "load.rate: NaN cannot be"),
+        ("rate = 500.0", "rate = 0.001", "level.limits: P99 < 1 s cannot be shown by 0.006 requests"),
+        ("\"zram\"", "\"zrm\"", "tiers: 'zrm' is no tier; did you mean 'zram'?"),
+        ("\"zram\"", "\"dram\"", "tiers: dram stands there twice"),
+        ("\"process\"", "\"proces\"", "backend: 'proces' is not possible; did you mean 'process'?"),
+        ("\"process\"", "\"external\"", "backend: \"external\" needs targets"),
+        ("\"512M\"", "\"512Q\"", "dram-budget: size '512Q': unknown unit"),
+        ("reserve = 0", "reserve = -1", "reserve: a size is not negative"),
+        ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB leaves nothing of a dram-budget of 512 MiB"),
+        ("reserve = 0", "targets = [\"a:1\"]", "targets: are only for backend = \"external\""),
+        ("\"off\"", "\"1G\"", "tenant.maxmemory: '1G' is not possible; possible are off"),
+        ("75_000", "0", "tenant.records: 0 cannot be"),
+        ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility: 1.5 cannot be: write 0 to 0.99"),
+        ("mixes = [100.0]", "mixes = [101.0]", "load.mixes: 101 cannot be"),
+        ("mixes = [100.0]", "mixes = []", "load.mixes: is empty"),
+        ("[\"uniform\"]", "[\"brief:x\"]", "load.keys: 'brief:x' cannot be"),
+        ("pipeline = 1000", "pipeline = 0", "load.pipeline: 0 cannot be"),
+        ("p99 < 1s", "p99 1s", "level.limits: 'p99 1s' is no limit"),
+        ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be shown by 3000 requests of a tenant"),
+        ("\"every\"", "\"all\"", "level.scope: 'all' is no scope"),
+        ("probe-seconds = 60.0", "probe-seconds = 5.0", "limits.probe-seconds: 5 is less than warm-up and iterations"),
+        ("iterations = 3", "iterations = 0", "time.iterations: 0 cannot be"),
+    ] {
+        let (line, told) = told(from, to);
+        let is_of_another_line = said.starts_with("level.limits: P99 < 1 s");
+        assert!(told.contains(said), "{to}: {told}");
+        assert!(is_of_another_line || told.contains(&format!("line {line}: ")), "{to}: {line} {told}");
+    }
+}
+
+#[test]
+fn one_that_cannot_fit_is_told_unless_a_tier_helps() {
+    let text = text_of("mini").replace("75_000", "1_000_000");
+    assert!(Scenario::read(&text).is_ok(), "zram may hold it");
+    let mistakes = Scenario::read(&text.replace("[\"dram\", \"zram\"]", "[\"dram\"]")).unwrap_err();
+    assert!(mistakes[0].text.contains("holds not even one tenant: its values alone take 976.56 MiB of 512 MiB"));
+}
+
+#[test]
+fn external_servers_have_addresses() {
+    let external = |targets: &str| {
+        let own = text_of("mini").replace("\"process\"", "\"external\"").replace("[\"dram\", \"zram\"]", "[\"dram\"]");
+        Scenario::read(&own.replace("reserve = 0", &format!("targets = [{targets}]")))
+    };
+    assert!(external("\"10.0.0.1:6379\", \"[::1]:6380\"").is_ok());
+    for wrong in ["\"host\"", "\":6379\"", "\"host:0\"", "\"host:70000\""] {
+        assert!(external(wrong).unwrap_err()[0].text.contains("is no host:port"), "{wrong}");
+    }
+}
+
+proptest! {
+    /// Whatever is put in anywhere, a scenario is read or refused, and what is read can be run or is told.
+    #[test]
+    fn any_change_is_read_or_refused(at in 0usize..2_000, with in "[a-z0-9.\"=\\[\\]{}:,_ \\n-]{0,12}", cut in 0usize..20) {
+        let mut text = text_of("mini").to_owned();
+        let at = (at % text.len()..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let end = (at + cut..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+        text.replace_range(at..end, &with);
+        match Scenario::read(&text) {
+            Ok(scenario) => prop_assert!(scenario.problems().is_empty()),
+            Err(mistakes) => prop_assert!(!mistakes.is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_choice_or_none(text in "(swap|zram|node|brief|normal|zipf|hotspot)?:?[a-z0-9./+,:-]{0,20}") {
+        if let Ok(tier) = text.parse::<Tier>() {
+            prop_assert_eq!(tier.to_string().parse::<Tier>(), Ok(tier));
+        }
+        if let Ok(keys) = text.parse::<Keys>() {
+            prop_assert_eq!(keys.to_string().parse::<Keys>(), Ok(keys));
+        }
+    }
+}
