@@ -9,9 +9,13 @@
 pub mod budget;
 pub mod cost;
 pub mod curve;
+pub mod evidence;
+pub mod guard;
 pub mod level;
 mod reading;
+pub mod resource;
 pub mod scenario;
 pub mod search;
+pub mod steady;
 
 pub use reading::{Mistake, Problem};

@@ -1,5 +1,7 @@
 //! Whether values in order of time rise or fall.
 
+use std::cmp::Ordering;
+
 use crate::special::normal_two_sided;
 use crate::usable;
 
@@ -28,12 +30,21 @@ pub fn mann_kendall(values: &[f64]) -> Option<MannKendall> {
     if n < 3 || !usable(values) {
         return None;
     }
-    let later = |i: usize| values[i + 1..].iter().map(move |v| v.total_cmp(&values[i]) as i32 as f64);
+    let later = |i: usize| values[i + 1..].iter().map(move |v| rise(values[i], *v));
     let s: f64 = (0..n).flat_map(later).sum();
     let (_, ties) = crate::rank::midranks(values);
     let exact = ties == 0.0 && n <= EXACT_LENGTH;
     let p_value = if exact { exact_p(n, s) } else { normal_p(values, s) };
     Some(MannKendall { s, p_value, exact })
+}
+
+/// 1 where the later value is larger, −1 where it is smaller.
+fn rise(earlier: f64, later: f64) -> f64 {
+    match later.partial_cmp(&earlier) {
+        Some(Ordering::Greater) => 1.0,
+        Some(Ordering::Less) => -1.0,
+        _ => 0.0,
+    }
 }
 
 /// Twice the tail of the exact distribution: the number of orders of n values with k pairs that fall follows
