@@ -127,7 +127,7 @@ mod tests {
         assert!(why(&windows(10, fills)).starts_with("resident memory still rises (Mann–Kendall p = 0.0000"));
         let swaps = |s: f64| Window { swapped_out: Some(10_000.0 / (s + 1.0)), ..quiet() };
         assert!(why(&windows(10, swaps)).starts_with("pages swapped out still falls"));
-        let jumps = |s: f64| Window { response_ns: if s as u32 % 2 == 0 { 4e4 } else { 6e4 }, ..quiet() };
+        let jumps = |s: f64| Window { response_ns: if (s as u32).is_multiple_of(2) { 4e4 } else { 6e4 }, ..quiet() };
         assert_eq!(why(&windows(10, jumps)), "mean response time varies by 21 %, 10 % is steady");
         assert_eq!(
             why(&windows(10, |_| Window { response_ns: f64::NAN, ..quiet() })),

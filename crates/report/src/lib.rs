@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod c2c;
+mod capacity;
 mod curves;
 mod findings;
 mod header;
@@ -33,6 +34,7 @@ mod table;
 mod tally;
 mod text;
 
+pub use capacity::capacity;
 pub use hmat::hmat;
 pub use json::json;
 pub use lists::{ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitives, probes, runs};

@@ -72,7 +72,7 @@ impl FromStr for Limit {
         };
         let at = at.ok_or_else(wrong)?;
         match of {
-            Quantity::Rate if !above || !(at > 0.0 && at <= 1.0) => Err(format!(
+            Quantity::Rate if !(above && at > 0.0 && at <= 1.0) => Err(format!(
                 "'{text}': a rate is promised from below, by more than 0 % and at most 100 %: \"rate > 99.5%\""
             )),
             Quantity::Rate => Ok(Self { of, at }),

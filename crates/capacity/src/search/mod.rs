@@ -29,7 +29,7 @@ const DOUBTED: u32 = 3;
 const GROWTH: [f64; 3] = [1.25, 1.5, 2.0];
 
 /// Where a search starts and what it may cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// What memory and cpus allow.
     pub arithmetic: Arithmetic,

@@ -254,7 +254,7 @@ proptest! {
         seed: u64, memory in 0u32..2_000, total in 0u32..5_000, most_tenants in 0u32..3_000, most_probes in 0u32..60,
     ) {
         let limits = Limits { most_tenants, most_probes, ..limits(memory, total) };
-        let (mut search, mut rng, mut saved) = (Search::new(limits.clone()), Rng::new(seed), Vec::new());
+        let (mut search, mut rng, mut saved) = (Search::new(limits), Rng::new(seed), Vec::new());
         while let Step::Probe(ask) = search.next_step() {
             prop_assert!((1..=most_tenants.max(1)).contains(&ask.tenants), "{ask:?}");
             prop_assert!(search.made() < most_probes && ask.number == search.made() + 1 && !ask.why.is_empty());
@@ -262,7 +262,7 @@ proptest! {
             search.told(&ask, outcome);
             let Ask { number, tenants, phase, fresh, why, .. } = ask;
             saved.push(ProbeRecord { number, tenants, phase, fresh, why, outcome, said: String::new(), ended_by: None });
-            let resumed = Search::resume(limits.clone(), &saved);
+            let resumed = Search::resume(limits, &saved);
             let said = |step: Step| match step {
                 Step::Probe(ask) => (Some((ask.tenants, ask.phase, ask.full)), None),
                 Step::Done(answer) => (None, Some(answer)),
