@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod cgroup;
 pub mod cost;
 pub mod curve;
 pub mod evidence;
@@ -14,6 +15,7 @@ pub mod guard;
 pub mod level;
 mod reading;
 pub mod resource;
+pub mod result;
 pub mod scenario;
 pub mod search;
 pub mod steady;
