@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use tiermark_model::Bytes;
 
 /// What there is, and what a tenant takes of it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Budgets {
     /// Memory that tenants may take, in bytes: the parent group's limit.
     pub dram: u64,
@@ -24,7 +25,7 @@ pub struct Budgets {
 }
 
 /// Tenants that fit, by arithmetic.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Arithmetic {
     budgets: Budgets,
     /// In DRAM alone.

@@ -278,7 +278,10 @@ mod tests {
 
         #[test]
         fn any_keys_and_values_are_read_or_refused(
-            lines in proptest::collection::vec(("(title|inner|rate|kind|names|[a-z]{1,5})", "(1|-1.5|nan|\"x\"|true|\\[1\\]|\\{rate = 1\\})"), 0..6)
+            lines in proptest::collection::vec(
+                ("(title|inner|rate|kind|names|[a-z]{1,5})", "(1|-1.5|nan|\"x\"|true|\\[1\\]|\\{rate = 1\\})"),
+                0..6,
+            )
         ) {
             let text: String = lines.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
             if let Err(mistakes) = read::<File>(&text, negative) {

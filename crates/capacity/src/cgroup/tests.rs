@@ -95,7 +95,8 @@ fn the_controller_is_found_where_it_is() {
     let v2 = "cgroup2 /sys/fs/cgroup cgroup2 rw,nosuid 0 0\n";
     assert_eq!(find(v2, "cpuset cpu memory\n"), Ok(Layout::V2("sys/fs/cgroup".into())));
     assert!(find(v2, "cpu hugetlb\n").unwrap_err().cure.contains("--backend external"));
-    let hybrid = "cgroup /cg/memory cgroup rw,memory 0 0\ncgroup /cg/cpuacct cgroup rw,cpu,cpuacct 0 0\ncgroup2 /cg/unified cgroup2 rw 0 0\n";
+    let hybrid = "cgroup /cg/memory cgroup rw,memory 0 0\ncgroup /cg/cpuacct cgroup rw,cpu,cpuacct 0 0\n\
+                  cgroup2 /cg/unified cgroup2 rw 0 0\n";
     assert_eq!(find(hybrid, "hugetlb\n"), Ok(v1()));
     assert!(find("garbage\n", "").is_err());
 }

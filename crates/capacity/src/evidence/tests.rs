@@ -8,8 +8,10 @@ const PRESSURE: &str =
     "some avg10=1.50 avg60=0.00 avg300=0.00 total=2000000\nfull avg10=0.50 avg60=0.00 avg300=0.00 total=377567\n";
 const STAT: &str = "26651 (re) dis) R 26640 26640 5223 0 -1 4194304 99 1 7 2 30 12 0 0 20 0 1 0 4875711 3133440 393 \
     18446744073709551615 94794122809344 94794122829225 140727525104080 0 0 0 0 0 0 0 0 0 17 1 0 0 5 0 0 94794122845232 0 0 0 0 0 0 0\n";
-const DISKS: &str = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n 254       0 vda 100 5 800 40 50 1 4000 200 3 90 240 0 0 0 0 7 9\n";
-const SWAPS: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/zram1                              partition\t1048572\t\t524288\t\t100\n/swap\\040file file 2048 0 -2\n";
+const DISKS: &str = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n\
+    \x20254       0 vda 100 5 800 40 50 1 4000 200 3 90 240 0 0 0 0 7 9\n";
+const SWAPS: &str = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n\
+    /dev/zram1                              partition\t1048572\t\t524288\t\t100\n/swap\\040file file 2048 0 -2\n";
 
 fn root(files: &[(&str, &str)]) -> Root {
     Root::from_files("test", files.iter().copied())

@@ -9,6 +9,7 @@
 
 mod votes;
 
+use serde::{Deserialize, Serialize};
 use tiermark_model::capacity::{Answer, Outcome, Phase, ProbeRecord, Votes};
 
 use crate::budget::Arithmetic;
@@ -28,8 +29,8 @@ const DOUBTED: u32 = 3;
 /// often nearly right and a probe far beyond the edge takes longest; doubling later, which is what bounds their number.
 const GROWTH: [f64; 3] = [1.25, 1.5, 2.0];
 
-/// Where a search starts and what it may cost.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Where a search starts and what it may cost: saved beside its probes, since with others it makes other probes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// What memory and cpus allow.
     pub arithmetic: Arithmetic,
@@ -88,7 +89,7 @@ impl Search {
         Self { limits, tally: Tally::default(), made: 0, climbed: 0, approached: 0, running: None }
     }
 
-    /// A search that made these probes before, in another process.
+    /// A search that made these probes before, in another process, with the same limits.
     ///
     /// # Errors
     /// In words, where it would not have made them: they belong to another scenario or another version.

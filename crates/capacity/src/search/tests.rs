@@ -273,6 +273,12 @@ proptest! {
             }
             prop_assert_eq!(resumed.map(said), Ok(said(search.next_step())));
         }
+        if let Step::Done(Answer::Exactly { tenants, votes, beyond }) = search.next_step() {
+            prop_assert!(votes.passed >= 3 && votes.passed > votes.failed + votes.unclear, "{votes:?}");
+            prop_assert!(beyond.failed >= 2 && beyond.failed + beyond.unclear > beyond.passed, "{beyond:?}");
+            let last: Vec<Outcome> = saved.iter().filter(|p| p.tenants == tenants).map(|p| p.outcome).collect();
+            prop_assert!(last.ends_with(&[Outcome::Pass; 3]), "three in succession: {last:?}");
+        }
         if let Answer::Between { low, high, .. } = search.given_up("x") {
             prop_assert!(low <= high && high <= most_tenants.max(1), "{low} {high}");
         }
