@@ -19,7 +19,16 @@ const fn bandwidth(id: &'static str, text: &'static str, make: fn(&Order<'_>) ->
 /// A byte there and back.
 const fn latency(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
     let group = OsGroup::Channels;
-    Primitive { id, group, metric: Metric::Latency, text, sweeps: |_| vec![Sweep::Partner], refuse: |_| None, held: false, make }
+    Primitive {
+        id,
+        group,
+        metric: Metric::Latency,
+        text,
+        sweeps: |_| vec![Sweep::Partner],
+        refuse: |_| None,
+        held: false,
+        make,
+    }
 }
 
 /// The rows of this group.

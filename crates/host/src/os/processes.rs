@@ -49,8 +49,9 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
 pub(super) static PRIMITIVES: &[Primitive] = &[
     resident(
         "fork+exit",
-        "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
-cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More than 256 MiB with --full",
+        "the C library's fork of a process of its own, of one thread, that holds so much memory (and a quarter of a MiB besides), a child \
+that ends at once on the same cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More \
+than 256 MiB with --full",
         |_| children("fork", Child::fork_and_end),
     ),
     Primitive {

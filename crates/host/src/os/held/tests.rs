@@ -21,13 +21,8 @@ fn ask(holder: &mut Holder) -> Result<u64, String> {
 }
 
 fn setup(id: &str, bytes: u64, page: PageKind) -> Setup {
-    let region = RegionSetup {
-        bytes: Bytes(bytes),
-        policy: MemPolicy::Bind,
-        nodes: IdSet::new(),
-        page,
-        layout: Layout::Data,
-    };
+    let region =
+        RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page, layout: Layout::Data };
     Setup {
         regions: vec![region],
         threads: vec![ThreadSetup::new(first_cpu(), Role::Os(OsCall::new(id.into())), 0)],
@@ -73,7 +68,8 @@ fn dies(pid: Pid) {
 fn an_answer_is_a_line_that_can_be_understood() {
     let limit = Duration::from_secs(20);
     // It reads what it is asked, and answers in two pieces, with some looks between them.
-    let mut holder = shell("while read line; do case $line in *seed*) printf 4; sleep 0.7; echo 2;; esac; done >&0", limit);
+    let mut holder =
+        shell("while read line; do case $line in *seed*) printf 4; sleep 0.7; echo 2;; esac; done >&0", limit);
     assert_eq!((ask(&mut holder), ask(&mut holder)), (Ok(42), Ok(42)));
     let rubbish = r#"exec >&0; read a; echo rubbish; read a; echo '{"a":'; read a; printf '\377\n'; sleep 20"#;
     let mut holder = shell(rubbish, limit);
@@ -88,7 +84,10 @@ fn one_that_ends_early_is_told_of() {
         let mut holder = shell(script, Duration::from_secs(20));
         for _ in 0..2 {
             let why = ask(&mut holder).unwrap_err();
-            assert!(why.contains("ended before") || why.contains("any more") || why.contains("heard"), "{script}: {why}");
+            assert!(
+                why.contains("ended before") || why.contains("any more") || why.contains("heard"),
+                "{script}: {why}"
+            );
         }
     }
 }

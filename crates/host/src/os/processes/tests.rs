@@ -35,7 +35,8 @@ fn a_child_that_fails_is_no_measurement() {
 fn an_errand_is_told_by_the_only_argument() {
     let arguments = |words: &[&str]| errand(words.iter().map(OsString::from));
     assert!(arguments(&["tiermark", END_AT_ONCE]));
-    for words in [&[] as &[&str], &["tiermark"], &["tiermark", "os"], &["tiermark", END_AT_ONCE, "os"], &[END_AT_ONCE]] {
+    for words in [&[] as &[&str], &["tiermark"], &["tiermark", "os"], &["tiermark", END_AT_ONCE, "os"], &[END_AT_ONCE]]
+    {
         assert!(!arguments(words), "{words:?}");
     }
 }
