@@ -50,19 +50,11 @@ pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool
     is_cache && found(tier)
 }
 
-/// Whether a step that a number rests on has no value. Shapes are drawn last and give way when time runs out: without the last points
-/// of a curve or a scaling it is less dense, and that is all. What was measured and scatters too much to be a number is not
-/// missing but noise, which is a failure with `--strict` only.
+/// Whether a step that a number rests on has no value. The last points of a scaling are drawn when time is left, as shapes are: without
+/// them it is less dense, and that is all.
 fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
     let scaling = experiment.request.probe == "bandwidth" && observation.labels.is(Labels::PURPOSE, "scaling");
-    observation.value.is_none() && !observation.labels.is_point() && !scaling && !is_noise(observation)
-}
-
-/// Whether a step has no number for no other reason than that its shots scatter too much.
-fn is_noise(observation: &Observation) -> bool {
-    let has = |code: ReasonCode| observation.verdict.reasons.iter().any(|reason| reason.code == code);
-    let broken = [ReasonCode::System, ReasonCode::WrongNode, ReasonCode::Implausible, ReasonCode::Quantised];
-    observation.refusal.is_none() && has(ReasonCode::Imprecise) && !broken.into_iter().any(has)
+    observation.is_lacking() && !scaling
 }
 
 /// Whether any finding missed its precision: what a longer run would cure.
