@@ -61,16 +61,11 @@ pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<Part<'a>> {
         rows.iter().filter(|row| points.iter().filter(|p| p.numbers == **row).count() == 1).collect();
     let rest: Vec<&Point<'a>> = points.iter().filter(|p| single.contains(&&p.numbers)).collect();
     let words = distinct(rest.iter().map(|p| p.word.clone()));
-    let (wide, [only]) = (rows.len() - single.len() == 1 && columns.len() > 1, words.as_slice()) else {
+    let (true, [only]) = (rows.len() - single.len() == 1 && columns.len() > 1, words.as_slice()) else {
         return along(op, points);
     };
-    if !wide {
-        return along(op, points);
-    }
-    let (by_word, curve): (Vec<Point<'a>>, Vec<Point<'a>>) =
-        (points.iter().filter(|p| !single.contains(&&p.numbers)).cloned().collect(), {
-            points.iter().filter(|p| p.word == *only).cloned().collect()
-        });
+    let by_word = points.iter().filter(|p| !single.contains(&&p.numbers)).cloned().collect();
+    let curve = points.iter().filter(|p| p.word == *only).cloned().collect();
     std::iter::once(Part::new(op, Vec::new(), by_word)).chain(along(op, curve)).collect()
 }
 
