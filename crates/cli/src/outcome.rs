@@ -30,8 +30,14 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
 pub(crate) fn missing(run: &Run) -> usize {
     let of = |experiment: &Experiment| {
         let known = |refusal: &&Refusal| is_known_otherwise(refusal, |tier| is_found(experiment, tier));
-        let refused = experiment.plan.refused.iter().filter(|refusal| !known(refusal)).count();
-        refused + experiment.observations.iter().filter(|o| is_missing(experiment, o)).count()
+        // What is refused for several primitives alike is told once, and is one part.
+        let mut refused: Vec<&Refusal> = Vec::new();
+        for refusal in experiment.plan.refused.iter().filter(|refusal| !known(refusal)) {
+            if !refused.contains(&refusal) {
+                refused.push(refusal);
+            }
+        }
+        refused.len() + experiment.observations.iter().filter(|o| is_missing(experiment, o)).count()
     };
     run.experiments.iter().map(of).sum()
 }
@@ -107,6 +113,16 @@ mod tests {
             "verdict": verdict, "refusal": refusal.map(|why| Refusal::new("a", why, "")),
         });
         serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn what_several_lack_alike_is_missing_once() {
+        let mut run: Run =
+            serde_json::from_str(include_str!("../../history/tests/fixtures/run-1.json")).expect("a document");
+        let mut lacking = experiment("DRAM", Some(1e9), "moving memory between nodes");
+        lacking.plan.refused.push(lacking.plan.refused[0].clone());
+        run.experiments = vec![lacking];
+        assert_eq!(missing(&run), 1, "as the report lists it");
     }
 
     #[test]
