@@ -11,6 +11,7 @@ pub mod idset;
 pub mod kernel;
 pub mod labels;
 pub mod machine;
+mod made;
 pub mod observation;
 pub mod os;
 mod peak;

@@ -29,7 +29,7 @@ const STANDARD_S: f64 = 52.0;
 /// Seconds of a full run at most, on such a machine.
 const FULL_S: f64 = 300.0;
 /// Machines with more places and nodes have more points: this many times what the fewest allocations take.
-const SLACK: f64 = 1.2;
+const SLACK: f64 = 1.1;
 /// How many times longer the shots of channels are.
 const PHASES: f64 = 4.0;
 /// A shot of sleeps: with two a time and three allocations, 1,200 of a millisecond.
