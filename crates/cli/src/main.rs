@@ -10,6 +10,7 @@ mod finish;
 mod hints;
 mod limit;
 mod measure;
+mod names;
 mod orphans;
 mod outcome;
 mod output;

@@ -9,6 +9,7 @@ use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Origin, Policy, Weights};
 
 use crate::args::{NodeChoice, OrUsual};
+use crate::names;
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -89,10 +90,7 @@ pub(crate) fn operation(text: &str) -> Result<String, String> {
     }
     // A kernel's typo is nearest to a kernel, an operation's to an operation.
     known.retain(|name| name.contains('/') == text.contains('/'));
-    // Where half of the letters differ it is another word.
-    let near =
-        known.into_iter().min_by_key(|name| edits(text, name)).filter(|name| 2 * edits(text, name) <= name.len());
-    let near = near.map_or_else(String::new, |name| format!("; the nearest is '{name}'"));
+    let near = names::near(text, &known).map_or_else(String::new, |name| format!("; the nearest is '{name}'"));
     Err(format!("unknown operation '{text}'{near}; `tiermark list kernels` shows all"))
 }
 
@@ -144,19 +142,9 @@ pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
     if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
 }
 
-/// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
-pub(crate) fn edits(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.chars().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.chars().count()]
+/// A group or a primitive of the operating system, by its whole name.
+pub(crate) fn primitive(text: &str) -> Result<String, String> {
+    names::of_the_system(text).map(str::to_owned)
 }
 
 /// What memory holds: `random` or `zeros`.
@@ -270,14 +258,5 @@ mod tests {
         assert!(operation("copy/portabel").unwrap_err().contains("nearest is 'copy/portable'"));
         assert!(!operation("foo").unwrap_err().contains("nearest"));
         assert!(operation("").is_err());
-    }
-
-    #[test]
-    fn words_are_as_far_apart_as_they_need_edits() {
-        for (from, to, edits_between) in
-            [("", "abc", 3), ("read", "read", 0), ("reed", "read", 1), ("tirad", "triad", 2)]
-        {
-            assert_eq!(edits(from, to), edits_between, "{from} {to}");
-        }
     }
 }

@@ -7,6 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
 use crate::args::Command;
+use crate::names::nearest;
 
 /// A plan as read.
 #[derive(Debug)]
@@ -236,14 +237,6 @@ impl Reader<'_> {
 /// A command as one would type it.
 fn shown(words: &[String]) -> String {
     words.iter().map(|word| word.replacen('=', " ", 1)).collect::<Vec<_>>().join(" ")
-}
-
-/// A suggestion, where a known word is near.
-pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
-    let near = known.iter().min_by_key(|name| crate::parse::edits(word, name));
-    // Where half of the letters differ it is another word.
-    let near = near.filter(|name| 2 * crate::parse::edits(word, name) <= name.len());
-    near.map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
 #[cfg(test)]

@@ -122,6 +122,11 @@ fn all() -> impl Iterator<Item = &'static Primitive> {
     groups.into_iter().flatten()
 }
 
+/// Names of the primitives, which are the same everywhere.
+pub fn primitive_names() -> impl Iterator<Item = &'static str> {
+    all().map(|primitive| primitive.id)
+}
+
 /// The primitives, and what each is measured over on a machine. What the running system refuses is not known here.
 pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
     all().map(|primitive| primitive.info(machine)).collect()
