@@ -92,7 +92,7 @@ class Peers:
     bare_program: str
     cpu: int
     other: int
-    # A bare process as large as tiermark when it forks.
+    # A bare process as large as the one from which tiermark forks.
     own: list = field(default_factory=list)
 
     def on(self, *command):
@@ -189,17 +189,19 @@ def rows(p):
 
 
 def own_memory():
-    """Arguments that make a bare process as large as tiermark when it forks with 64 MiB: memory that is copied, mappings, threads."""
+    """Arguments that make a bare process as large as the one from which tiermark forks with 64 MiB: memory that is copied, mappings, threads."""
     seen, over = [], threading.Event()
 
     def look(pid):
         while not over.wait(0.03):
             try:
-                status, maps = (open(f"/proc/{pid}/{name}").read() for name in ("status", "smaps"))
-            except OSError:
+                # Its only child holds the memory.
+                holder = open(f"/proc/{pid}/task/{pid}/children").read().split()[0]
+                status, maps = (open(f"/proc/{holder}/{name}").read() for name in ("status", "smaps"))
+            except (OSError, IndexError):
                 continue
             areas = zip(re.findall(r"^Anonymous:\s+(\d+)", maps, re.M), re.findall(r"^VmFlags:(.*)", maps, re.M))
-            # Without what is kept of earlier allocations, which a fork leaves out ("dc").
+            # Without what a fork leaves out ("dc").
             copied = [int(kib) for kib, flags in areas if "dc" not in flags.split()]
             if max(copied, default=0) == RESIDENT // KIB:
                 seen.append((sum(copied), len(copied), int(re.search(r"Threads:\s+(\d+)", status).group(1))))
@@ -212,7 +214,7 @@ def own_memory():
         over.set()
         thread.join()
     if not seen:
-        sys.exit("tiermark was never seen with 64 MiB to be copied")
+        sys.exit("no child of tiermark was ever seen with 64 MiB to be copied")
     kib, mappings, threads = (int(statistics.median(column)) for column in zip(*seen))
     # The bare loop's first thread is one of them.
     return ["-r", str(kib - BARE_KIB), "-m", str(mappings), "-t", str(threads - 1)]

@@ -103,7 +103,7 @@ pub(crate) enum Command {
     Schema,
     /// Check kernels, random generators, chases, the clock and the tool's own cost on this machine
     Selftest(ViewArgs),
-    /// Show the method page of a probe, or the help of a command
+    /// Show the method page of a probe or of a primitive of the operating system, or the help of a command
     Help(HelpArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
@@ -319,8 +319,8 @@ pub(crate) struct ListArgs {
 /// Arguments of `help`.
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// A probe (its method page) or a command
-    pub(crate) topic: Option<String>,
+    /// A probe (its method page), a command, or a primitive of the operating system or a group of them (how it is done)
+    pub(crate) topic: Vec<String>,
     #[command(flatten)]
     pub(crate) view: View,
 }

@@ -10,6 +10,7 @@ mod finish;
 mod hints;
 mod limit;
 mod measure;
+mod names;
 mod orphans;
 mod outcome;
 mod output;
@@ -30,8 +31,8 @@ use tiermark_model::Exit;
 use crate::output::Failure;
 
 fn main() -> ExitCode {
-    // Before anything else: how long such a process lives is measured.
-    if tiermark_host::ends_at_once() {
+    // Before anything else: how long such a process lives is measured, and what it is made of.
+    if tiermark_host::errand(std::env::args_os()) {
         return ExitCode::SUCCESS;
     }
     install_panic_hook();

@@ -30,8 +30,14 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
 pub(crate) fn missing(run: &Run) -> usize {
     let of = |experiment: &Experiment| {
         let known = |refusal: &&Refusal| is_known_otherwise(refusal, |tier| is_found(experiment, tier));
-        let refused = experiment.plan.refused.iter().filter(|refusal| !known(refusal)).count();
-        refused + experiment.observations.iter().filter(|o| is_missing(experiment, o)).count()
+        // What is refused for several primitives alike is told once, and is one part.
+        let mut refused: Vec<&Refusal> = Vec::new();
+        for refusal in experiment.plan.refused.iter().filter(|refusal| !known(refusal)) {
+            if !refused.contains(&refusal) {
+                refused.push(refusal);
+            }
+        }
+        refused.len() + experiment.observations.iter().filter(|o| is_missing(experiment, o)).count()
     };
     run.experiments.iter().map(of).sum()
 }
@@ -50,19 +56,11 @@ pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool
     is_cache && found(tier)
 }
 
-/// Whether a step that a number rests on has no value. Shapes are drawn last and give way when time runs out: without the last points
-/// of a curve or a scaling it is less dense, and that is all. What was measured and scatters too much to be a number is not
-/// missing but noise, which is a failure with `--strict` only.
+/// Whether a step that a number rests on has no value. The last points of a scaling are drawn when time is left, as shapes are: without
+/// them it is less dense, and that is all.
 fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
     let scaling = experiment.request.probe == "bandwidth" && observation.labels.is(Labels::PURPOSE, "scaling");
-    observation.value.is_none() && !observation.labels.is_point() && !scaling && !is_noise(observation)
-}
-
-/// Whether a step has no number for no other reason than that its shots scatter too much.
-fn is_noise(observation: &Observation) -> bool {
-    let has = |code: ReasonCode| observation.verdict.reasons.iter().any(|reason| reason.code == code);
-    let broken = [ReasonCode::System, ReasonCode::WrongNode, ReasonCode::Implausible, ReasonCode::Quantised];
-    observation.refusal.is_none() && has(ReasonCode::Imprecise) && !broken.into_iter().any(has)
+    observation.is_lacking() && !scaling
 }
 
 /// Whether any finding missed its precision: what a longer run would cure.
@@ -115,6 +113,16 @@ mod tests {
             "verdict": verdict, "refusal": refusal.map(|why| Refusal::new("a", why, "")),
         });
         serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn what_several_lack_alike_is_missing_once() {
+        let mut run: Run =
+            serde_json::from_str(include_str!("../../history/tests/fixtures/run-1.json")).expect("a document");
+        let mut lacking = experiment("DRAM", Some(1e9), "moving memory between nodes");
+        lacking.plan.refused.push(lacking.plan.refused[0].clone());
+        run.experiments = vec![lacking];
+        assert_eq!(missing(&run), 1, "as the report lists it");
     }
 
     #[test]

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, edits, parse_size};
+use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Origin, Policy, Weights};
 
 use crate::args::{NodeChoice, OrUsual};
+use crate::names;
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
@@ -89,10 +90,7 @@ pub(crate) fn operation(text: &str) -> Result<String, String> {
     }
     // A kernel's typo is nearest to a kernel, an operation's to an operation.
     known.retain(|name| name.contains('/') == text.contains('/'));
-    // Where half of the letters differ it is another word.
-    let near =
-        known.into_iter().min_by_key(|name| edits(text, name)).filter(|name| 2 * edits(text, name) <= name.len());
-    let near = near.map_or_else(String::new, |name| format!("; the nearest is '{name}'"));
+    let near = names::near(text, &known).map_or_else(String::new, |name| format!("; the nearest is '{name}'"));
     Err(format!("unknown operation '{text}'{near}; `tiermark list kernels` shows all"))
 }
 
@@ -142,6 +140,11 @@ pub(crate) fn nodes_or_all(text: &str) -> Result<OrUsual<IdSet>, String> {
 /// Weights, or `sweep`.
 pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
     if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
+}
+
+/// A group or a primitive of the operating system, by its whole name.
+pub(crate) fn primitive(text: &str) -> Result<String, String> {
+    names::of_the_system(text).map(str::to_owned)
 }
 
 /// What memory holds: `random` or `zeros`.

@@ -103,6 +103,31 @@ fn every_command_and_probe_has_help() {
 }
 
 #[test]
+fn primitives_have_help() {
+    let user = User::new();
+    let simulated = ["--simulate", "synth:cores=2"];
+    let help = |topic: &[&str]| user.run(&[&["help"], topic, &simulated[..]].concat()).expect(0).out;
+    let page = help(&["fork+exit"]);
+    assert!(page.starts_with("fork+exit: ") && page.contains("page size: base"), "{page}");
+    assert!(
+        page.contains("memory that the process holds: 1 MiB, 4 MiB") && page.contains("--only 'fork+exit'"),
+        "{page}"
+    );
+    // By its beginning, in any case, and without quotes around its spaces; a command of the same beginning is none.
+    let page = help(&["Process", "switch", "futex"]);
+    assert!(page.starts_with("process switch futex: time of one"), "{page}");
+    assert_eq!(help(&["GETPP"]), help(&["getppid"]));
+    // One that needs two nodes says why there is nothing here.
+    let page = user.run(&["help", "move_pages"]).expect(0).out;
+    assert!(page.contains("pairs of nodes"), "{page}");
+    let group = help(&["channels"]);
+    assert!(
+        group.contains("pipe ping-pong") && group.contains("tcp loopback") && !group.contains("getppid"),
+        "{group}"
+    );
+}
+
+#[test]
 fn kernels_are_listed_with_what_they_do() {
     let list = User::new().run(&["list", "kernels"]).expect(0).out;
     for kernel in ["read/portable", "write.nt/portable", "copy.rep/portable"] {

@@ -69,3 +69,56 @@ fn options_of_a_run_hold_for_every_experiment() {
         assert_eq!(request["precision"].as_f64(), Some(0.07), "{}", request["probe"]);
     }
 }
+
+#[test]
+fn little_time_leaves_points_out_and_not_allocations() {
+    for tree in ["synth:cores=2,smt=1,l3=8M,mem=4G", SERVER] {
+        let run = User::new().run(&["os", "--quick", "--no-save", "--json=-", "--simulate", tree]).expect(0).json();
+        let experiment = &run["experiments"][0];
+        let rules = experiment["plan"]["rules"].to_string();
+        assert!(rules.contains("--quick: ") && rules.contains("the first of every primitive"), "{rules}");
+        assert!(run["seconds"].as_f64().unwrap() <= 20.0, "{}", run["seconds"]);
+        let seen = experiment["observations"].as_array().unwrap();
+        assert!(seen.len() > 80, "{} points", seen.len());
+        for seen in seen {
+            assert!(seen["allocations"].as_u64() >= Some(3), "{}: {}", seen["step"], seen["allocations"]);
+        }
+    }
+}
+
+#[test]
+fn memory_moves_between_one_pair_of_nodes_of_each_distance() {
+    let tree = "synth:sockets=8,cores=2,smt=1,mem=4G";
+    let steps = |more: &[&str]| {
+        let plan = [&["os", "--only=numa", "--dry-run", "--json=-", "--simulate", tree], more].concat();
+        let plan = User::new().run(&plan).expect(0).json();
+        let steps = plan[0]["plan"]["steps"].as_array().unwrap().len();
+        (steps, plan[0]["plan"]["rules"].to_string())
+    };
+    let (few, rules) = steps(&[]);
+    // Three calls; every other socket is as far: there and back with the usual size, and the other size one way.
+    assert_eq!(few, 3 * 3);
+    assert!(rules.contains("2 of 56 pairs of nodes") && rules.contains("--full"), "{rules}");
+    let (all, rules) = steps(&["--full"]);
+    assert_eq!((all, rules.contains("pairs of nodes")), (3 * 2 * 56, false));
+}
+
+#[test]
+fn a_plan_takes_names_of_primitives_as_the_command_does() {
+    let user = User::new();
+    let write = |more: &str| {
+        let text = format!("name = \"p\"\ntitle = \"t\"\n[[experiment]]\nprobe = \"os\"\nquick = true\n{more}\n");
+        std::fs::write(user.path("os.toml"), text).unwrap();
+    };
+    write("only = [\"getppid\", \"frok+exit\"]");
+    let said = user.run(&["plan", "check", "os.toml"]).expect(2).err;
+    assert!(said.contains("line 6") && said.contains("did you mean 'fork+exit'"), "{said}");
+    // Options of the whole run are for experiments that can take them, and no mistake beside one that cannot.
+    write("only = [\"GETPP\"]");
+    let run = ["run", "os.toml", "--page=thp", "--format=mlc", "--no-save", "--json=run.json", "--simulate", SERVER];
+    user.run(&run).expect(0);
+    let run = common::document(&user.path("run.json"));
+    let experiment = &run["experiments"][0];
+    assert_eq!(experiment["observations"].as_array().unwrap().len(), 1);
+    assert!(experiment["plan"]["rules"].to_string().contains("--page thp: nothing of what is asked"), "{experiment}");
+}

@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -257,8 +258,9 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
 
 #[test]
 fn children_of_a_run_that_is_killed_are_killed_as_well() {
-    // One that sleeps, one that waits on a pipe whose other end it holds itself, one that waits for a word in memory.
-    for primitive in ["process_vm_readv", "process switch pipe", "shared memory ping-pong"] {
+    // One that sleeps, one that waits on a pipe whose other end it holds itself, one that waits for a word in memory, and one that has
+    // children of its own.
+    for primitive in ["process_vm_readv", "process switch pipe", "shared memory ping-pong", "fork+exec"] {
         let user = User::new();
         let arguments = ["os", "--full", "--force", "--no-save", "--max-time=60", "--only", primitive];
         let mut run = user.start(&arguments);
@@ -271,6 +273,33 @@ fn children_of_a_run_that_is_killed_are_killed_as_well() {
         run.wait().unwrap();
         until(&format!("{primitive}: one of {made:?} lives on"), || !made.iter().any(|pid| lives(pid)));
     }
+}
+
+#[test]
+fn forks_are_made_by_a_process_of_one_thread_that_holds_little_but_what_was_asked_for() {
+    let user = User::new();
+    let arguments = ["os", "--full", "--force", "--no-save", "--max-time=60", "--max-mem=200M", "--only", "fork+exit"];
+    let mut run = user.start(&arguments);
+    let said = |pid: &str, name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let number = |text: &str, name: &str| -> Option<u64> {
+        text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+    };
+    // The most that is held here: twice as much has to fit into what may be taken.
+    let resident = 64 << 10;
+    let mut seen = None;
+    until("no process holds the memory", || {
+        let holder = children(run.id()).into_iter().find(|pid| said(pid, "cmdline").contains("__hold"));
+        let look = |pid: String| {
+            let written = number(&said(&pid, "smaps_rollup"), "Anonymous:").filter(|kib| *kib >= resident)?;
+            Some((written, number(&said(&pid, "status"), "Threads:")?, said(&pid, "environ").len()))
+        };
+        seen = holder.and_then(look);
+        seen.is_some()
+    });
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let (written, threads, environment) = seen.unwrap();
+    assert!(written < resident + 1024 && threads == 1 && environment == 0, "{seen:?}");
 }
 
 #[test]

@@ -81,6 +81,18 @@ fn primitives_are_exact() {
     }
 }
 
+/// Two sockets, SMT: every place has its column, no name is cut and no row is wrapped.
+#[test]
+fn primitives_have_a_column_for_each_place() {
+    let only =
+        "--only=switches,pipe,socketpair,pipe ping-pong,shared memory ping-pong,process_vm_readv of a byte,userfaultfd";
+    let report = stable(&User::new().run(&["os", "--no-save", "--simulate", SERVER, only]).expect(0).out);
+    assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
+    insta::assert_snapshot!("os_places", report);
+    let dry = User::new().run(&["os", "--dry-run", "--simulate", SERVER, "--only=pipe,fork+exit written,munmap"]);
+    insta::assert_snapshot!("plan_os", dry.expect(0).out);
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn plans_are_exact() {

@@ -189,7 +189,10 @@ impl Cell {
         let boot = tiermark_stats::bootstrap_median(&groups, LEVEL, RESAMPLES, self.step.setup.seed)?;
         let medians: Vec<f64> = groups.iter().filter_map(|g| tiermark_stats::median(g)).collect();
         let half = tiermark_stats::student_half_width(&medians)?;
-        Some(Interval { low: boot.low.min(value - half), high: boot.high.max(value + half), level: LEVEL })
+        // Neither times nor rates are below zero, where Student's symmetric interval of a few that scatter would reach. Cut there it is still
+        // wider than half of the number.
+        let low = boot.low.min(value - half).max(0.0);
+        Some(Interval { low, high: boot.high.max(value + half), level: LEVEL })
     }
 
     fn half_width(&self) -> Option<f64> {
@@ -274,7 +277,8 @@ impl Cell {
         let mut sorted = self.blocks_ns.clone();
         sorted.sort_unstable_by(f32::total_cmp);
         let last = sorted.len() - 1;
-        let at = |index: usize| f64::from(sorted[index]) - self.stamp_per_access;
+        // An operation as short as a stamp takes no time that could be told, and no negative one.
+        let at = |index: usize| (f64::from(sorted[index]) - self.stamp_per_access).max(0.0);
         let mut quantiles = BTreeMap::new();
         for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)] {
             if sorted.len() as f64 * (1.0 - q) >= BLOCKS_BEYOND {
@@ -300,5 +304,29 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
         (Some(a), Some(b)) => Some(a.min(b)),
         // One proof that saw nothing leaves the whole unproven.
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Setup, StopRule};
+
+    #[test]
+    fn an_interval_ends_at_zero() {
+        let stop = StopRule { precision: 0.05, shots: 1, min_allocations: 2, max_allocations: 4, shot_seconds: 0.01 };
+        let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
+        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric: Metric::Latency, setup, stop };
+        let mut cell = Cell::new(step);
+        for (allocation, value) in [(0, 20.0), (1, 40.0)] {
+            cell.groups.push(vec![value; 2]);
+            cell.samples.extend([Sample { allocation, value }; 2]);
+        }
+        // Student: 30 ± 12.7 * 14.1 / sqrt(2), which is 127.
+        let interval = cell.interval().unwrap();
+        assert_eq!(interval.low, 0.0);
+        assert!((interval.high - 157.0).abs() < 1.0, "{interval:?}");
+        // As wide as it is, it stays no number.
+        assert!(cell.half_width().unwrap() > judge::TOO_WIDE);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tiermark_model::{Bench, CpuId, KernelId, Machine, PlacementProof, Refusal, Setup};
 
 /// A machine that experiments can be carried out on: the real one, or a simulated one.
@@ -64,7 +65,7 @@ pub struct Shot {
 }
 
 /// What one worker noted.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ThreadShot {
     /// Work between two stamps: accesses (all chains together) of a chase, useful bytes of a stream.
     pub per_block: f64,
@@ -75,7 +76,7 @@ pub struct ThreadShot {
 }
 
 /// The worker's own account of a shot, taken outside the stamped part.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Guard {
     /// The cpu it was told to run on.
     pub cpu: CpuId,

@@ -2,6 +2,7 @@
 
 mod placement;
 mod shares;
+mod states;
 mod value;
 
 use tiermark_model::{Machine, Observation, ReasonCode, Role, Step, Verdict};
@@ -103,7 +104,8 @@ fn judge_precision(step: &Step, seen: &Observation, verdict: &mut Verdict) {
         Some(interval) => {
             let half = (interval.high - interval.low) / 2.0 / value;
             let (seen_half, wanted_half) = told_apart(half, wanted);
-            let text = || format!("interval ±{seen_half}, wanted ±{wanted_half}{}", uneven(seen));
+            let why = || states::two(seen).unwrap_or_else(|| uneven(seen).to_owned());
+            let text = || format!("interval ±{seen_half}, wanted ±{wanted_half}{}", why());
             // Two allocations are too few to say that a number is none: Student's t is 12.7 there, and a tenth between them is enough.
             if half >= TOO_WIDE && seen.allocations >= step.stop.min_allocations {
                 verdict.invalid(ReasonCode::Imprecise, text());

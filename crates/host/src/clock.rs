@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tiermark_kernels::clock::stamp;
 use tiermark_model::{ClockInfo, CpuModel, System};
 
@@ -15,7 +16,7 @@ const CALIBRATION: Duration = Duration::from_millis(25);
 const NOMINAL_TOLERANCE: f64 = 0.001;
 
 /// Where ticks come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Source {
     /// The processor's counter: TSC or `cntvct_el0`.
     Counter,
@@ -26,8 +27,8 @@ enum Source {
     Coarse(u64),
 }
 
-/// A calibrated clock.
-#[derive(Debug, Clone, Copy)]
+/// A calibrated clock. Processes of one machine share it.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Clock {
     source: Source,
     hz: f64,

@@ -26,4 +26,4 @@ mod work;
 mod worker;
 
 pub use linux::{LinuxHost, Options, live_facts};
-pub use os::{ends_at_once, present_primitives, primitives};
+pub use os::{errand, present_primitives, primitive_names, primitives};

@@ -11,6 +11,7 @@ use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
 
 use crate::attic::Attic;
 use crate::clock::Clock;
+use crate::os::{HeldRig, is_held};
 use crate::rig::{Indices, LinuxRig};
 use crate::room::Room;
 use crate::{check, overheads, sys};
@@ -109,14 +110,17 @@ impl Host for LinuxHost {
             self.attic.clear();
             admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
         }
-        // A fork copies tables of all memory, and looks at each area even where it does not: what it takes must not depend on what was
-        // measured before.
+        // What the system does to a process depends on what it holds, which must not be what was measured before; a partner's fork copies
+        // tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
             self.attic.clear();
             self.indices = Indices::default();
             sys::os::give_back_kept();
         }
         let orders = check::setup(setup, &self.machine)?;
+        if let ([order], true) = (orders.as_slice(), is_held(setup)) {
+            return Ok(Box::new(HeldRig::prepare(self, setup, order)?));
+        }
         Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))
     }
 

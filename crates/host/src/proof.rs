@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use tiermark_kernels::rng::Rng;
-use tiermark_model::{NodeId, PageKind, PlacementProof};
+use tiermark_model::{Bytes, NodeId, PageKind, PlacementProof};
 
 use crate::region::Region;
 
@@ -123,10 +123,25 @@ fn page_share(regions: &[Arc<Region>]) -> Option<f64> {
     (total > 0.0).then(|| right / total)
 }
 
+/// What this process holds beside the regions, in words: what a fork copies of it, and who else runs in it.
+pub(crate) fn beside(regions: &[Arc<Region>]) -> Option<String> {
+    let smaps = fs::read_to_string("/proc/self/smaps").ok()?;
+    let threads = fs::read_dir("/proc/self/task").ok()?.count();
+    let mut areas = areas(&smaps);
+    for region in regions {
+        areas.remove(&(region.mapping.address() as u64));
+    }
+    let sum = |of: fn(&Area) -> f64| Bytes((areas.values().map(of).sum::<f64>() * 1024.0) as u64);
+    let (all, own) = (sum(|area| area.rss), sum(|area| area.anonymous));
+    let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+    Some(format!("{threads}, {all} beside it, {own} of that no file's, {} mappings", areas.len()))
+}
+
 /// The sizes of one kernel area, in kB as smaps has them.
 #[derive(Debug, Default, PartialEq)]
 struct Area {
     rss: f64,
+    anonymous: f64,
     transparent: f64,
     reserved: f64,
     kernel_page: f64,
@@ -160,6 +175,7 @@ fn areas(smaps: &str) -> BTreeMap<u64, Area> {
         let kib = || rest.trim().strip_suffix(" kB").and_then(|n| n.trim().parse::<f64>().ok()).unwrap_or(0.0);
         match name {
             "Rss:" => area.rss = kib(),
+            "Anonymous:" => area.anonymous = kib(),
             "AnonHugePages:" => area.transparent = kib(),
             "Private_Hugetlb:" | "Shared_Hugetlb:" => area.reserved += kib(),
             "KernelPageSize:" => area.kernel_page = kib(),

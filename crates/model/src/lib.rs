@@ -12,6 +12,7 @@ pub mod idset;
 pub mod kernel;
 pub mod labels;
 pub mod machine;
+mod made;
 pub mod observation;
 pub mod os;
 mod peak;
@@ -42,4 +43,4 @@ pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Set
 pub use share::{Kinds, LineState, PingOp, Place, Relation};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
 pub use verdict::{Grade, Reason, ReasonCode, Verdict};
-pub use words::{edits, nearest};
+pub use words::{near, nearest};

@@ -11,7 +11,7 @@ use crate::labels::Labels;
 use crate::plan::Metric;
 use crate::refusal::Refusal;
 use crate::units::Unit;
-use crate::verdict::Verdict;
+use crate::verdict::{ReasonCode, Verdict};
 
 /// An interval around a median.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +76,21 @@ pub struct Observation {
     pub verdict: Verdict,
     /// Why there is no number, when the host refused the step.
     pub refusal: Option<Refusal>,
+}
+
+impl Observation {
+    /// Whether a number that was asked for is missing. Points of a curve only draw its shape; what was measured and scatters too much to be a
+    /// number is not missing but noise.
+    pub fn is_lacking(&self) -> bool {
+        self.value.is_none() && !self.labels.is_point() && !self.is_noise()
+    }
+
+    /// Whether there is no number for no other reason than that its shots scatter too much.
+    fn is_noise(&self) -> bool {
+        let has = |code: ReasonCode| self.verdict.reasons.iter().any(|reason| reason.code == code);
+        let broken = [ReasonCode::System, ReasonCode::WrongNode, ReasonCode::Implausible, ReasonCode::Quantised];
+        self.refusal.is_none() && has(ReasonCode::Imprecise) && !broken.into_iter().any(has)
+    }
 }
 
 /// The value of one shot.

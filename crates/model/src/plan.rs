@@ -139,7 +139,7 @@ pub struct StopRule {
 impl Plan {
     /// The most memory any step holds at once.
     pub fn peak_bytes(&self) -> Bytes {
-        self.steps.iter().map(|s| s.setup.total_bytes()).max().unwrap_or_default()
+        self.steps.iter().map(Step::held_bytes).max().unwrap_or_default()
     }
 
     /// The cpus used by any step.

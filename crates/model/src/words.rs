@@ -2,7 +2,7 @@
 
 /// How many letters have to be put in, left out or replaced to make one word of another: Levenshtein, "Binary codes
 /// capable of correcting deletions, insertions, and reversals", Soviet Physics Doklady 10(8), 1966.
-pub fn edits(from: &str, to: &str) -> usize {
+fn edits(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (i, a) in from.chars().enumerate() {
         let mut diagonal = row[0];
@@ -16,12 +16,16 @@ pub fn edits(from: &str, to: &str) -> usize {
     row[to.chars().count()]
 }
 
-/// A suggestion to append to a complaint, where a known word is near; else nothing.
-pub fn nearest(word: &str, known: &[&str]) -> String {
+/// The known word that was probably meant.
+pub fn near<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let near = known.iter().min_by_key(|name| edits(word, name));
     // Where half of the letters differ it is another word.
-    let near = near.filter(|name| 2 * edits(word, name) <= name.len());
-    near.map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
+    near.filter(|name| 2 * edits(word, name) <= name.len()).copied()
+}
+
+/// A suggestion to append to a complaint, where a known word is near; else nothing.
+pub fn nearest(word: &str, known: &[&str]) -> String {
+    near(word, known).map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
 #[cfg(test)]

@@ -271,6 +271,11 @@ pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str
         // A refusal that names nothing but the step's id names it in words.
         Some(refusal) if refusal.what == o.step => Some(Refusal { what: step_name(o), ..refusal.clone() }),
         Some(refusal) => Some(refusal.clone()),
+        // What a table of primitives has no number for is missing as well, unless its shots only scatter.
+        None if o.labels.get(Labels::GROUP).is_some() && o.is_lacking() => {
+            let reasons: Vec<&str> = o.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+            Some(Refusal::new(step_name(o), reasons.join("; "), ""))
+        }
         None if o.value.is_some() || told(o, evidence) => None,
         None => {
             let reasons: Vec<&str> = o.verdict.reasons.iter().map(|r| r.text.as_str()).collect();

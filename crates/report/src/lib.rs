@@ -37,7 +37,9 @@ mod text;
 pub use capacity::capacity;
 pub use hmat::hmat;
 pub use json::json;
-pub use lists::{ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitives, probes, runs};
+pub use lists::{
+    ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitive, primitives, probes, runs,
+};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
 pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};

@@ -1,6 +1,8 @@
 //! Lists of kernels and probes, and pages of text about a probe.
 
-use tiermark_model::{Grade, KernelInfo, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind};
+use tiermark_model::{
+    Bytes, Grade, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
+};
 
 use crate::number::seconds;
 use crate::run::{numbers, trouble};
@@ -78,6 +80,43 @@ pub fn primitives(all: &[PrimitiveInfo], style: &Style) -> String {
     }
     let refused: Vec<&Refusal> = all.iter().filter_map(|p| p.refusal.as_ref()).collect();
     out.trim_start_matches('\n').to_owned() + &trouble("Not available here", &refused, style)
+}
+
+/// The method page of a primitive: how it is done, what it is measured over here, and why it cannot be measured here.
+pub fn primitive(info: &PrimitiveInfo, style: &Style) -> String {
+    let unit = match info.metric {
+        Metric::Latency => "time of one",
+        Metric::Bandwidth => "useful bytes a second",
+    };
+    let title = format!("{}: {unit}, one of the {} of `tiermark os`", info.id, info.group);
+    let over: Vec<String> = info.sweeps.iter().map(sweep).collect();
+    let refused = info.refusal.as_ref().map(ToString::to_string).unwrap_or_default();
+    let usage = format!("`tiermark os --only '{}'`; `tiermark help os` says how all of them are measured.", info.id);
+    let over = if over.is_empty() { "Nothing: it is a single number.".to_owned() } else { over.join("\n\n") };
+    let sections = [("Measured over", over.as_str()), ("Not available here", &refused), ("Use", &usage)];
+    about(&title, &format!("{}.", info.text.trim_end_matches('.')), &sections, style)
+}
+
+/// One dimension, in words.
+fn sweep(sweep: &Sweep) -> String {
+    let sizes = |what: &str, all: &[u64]| {
+        let mut all = all.to_vec();
+        all.sort_unstable();
+        let all: Vec<String> = all.into_iter().map(|bytes| Bytes(bytes).to_string()).collect();
+        format!("{what}: {}", all.join(", "))
+    };
+    match sweep {
+        Sweep::Bytes(all) => sizes("size", all),
+        Sweep::Capacity(all) => sizes("capacity of the channel", all),
+        Sweep::Resident(all) => sizes("memory that the process holds", all),
+        Sweep::WorkingSet(all) => sizes("working set of each side", all),
+        Sweep::Pages(all) => {
+            format!("page size: {}", all.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+        Sweep::Partner => "place of the other side: a cpu of every relation there is, and the same cpu".to_owned(),
+        Sweep::Bystanders => "threads of the process on other cpus: none, one, two, four and so on to all".to_owned(),
+        Sweep::NodePairs => "pairs of nodes that memory moves between".to_owned(),
+    }
 }
 
 /// A saved run in a list.

@@ -111,6 +111,12 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
     // The interval of a median is not symmetric.
     let half = interval.map(|i| (i.high - of).max(of - i.low)).filter(|half| half.is_finite() && *half >= 0.0);
     let (Some(half), true) = (half, of.is_finite()) else { return shown };
+    // A sign would read as if the number could be below zero: both ends are told.
+    if let Some(i) = interval.filter(|_| half > of && matches!(unit, Unit::Ns | Unit::BytesPerSecond)) {
+        let dash = style.glyph("–", "-");
+        let low = if i.low > 0.0 { value(i.low, unit, style) } else { "0".to_owned() };
+        return format!("{shown} ({low}{dash}{})", value(i.high, unit, style));
+    }
     let sign = style.glyph("±", "+-");
     let scale = match unit {
         Unit::Ns => 1.0,
@@ -161,6 +167,9 @@ mod tests {
         assert_eq!(with_interval(112.4, interval(112.1, 112.6), Unit::Ns, &style), "112.4 ±0.3");
         assert_eq!(with_interval(112.4, interval(112.399, 112.401), Unit::Ns, &style), "112 ±<0.1");
         assert_eq!(hertz(2.1e9), "2.100 GHz");
+        // Two allocations that differ: nothing here may read as a time below zero.
+        assert_eq!(with_interval(29.1, interval(11.0, 90.0), Unit::Ns, &style), "29.1 (11.0–90.0)");
+        assert_eq!(with_interval(29.1, interval(-40.0, 90.0), Unit::Ns, &style), "29.1 (0–90.0)");
         assert_eq!(with_interval(84.31, None, Unit::Ns, &style), "84.3");
         assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
         let ascii = Style { unicode: false, units_iec: true, ..style };

@@ -1,5 +1,7 @@
 //! What would be measured: the view of `--dry-run`.
 
+mod primitives;
+
 use std::collections::BTreeMap;
 
 use tiermark_model::{Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
@@ -27,7 +29,8 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
             seconds(plan.max_seconds)
         );
         out.push_str(heading(&title, style).trim_start_matches('\n'));
-        out.push_str(&labelled("cpus", &list_or_none(&plan.cpus().to_string()), style));
+        let cpus = plan.cpus().union(&primitives::cpus(&plan.steps));
+        out.push_str(&labelled("cpus", &list_or_none(&cpus.to_string()), style));
         out.push_str(&labelled("memory", &memory(plan), style));
         out.push_str(&labelled("seed", &request.seed.to_string(), style));
         out.push_str(&steps(&plan.steps, style));
@@ -88,6 +91,9 @@ fn by_node(step: &Step) -> BTreeMap<NodeId, u64> {
 
 fn steps(steps: &[Step], style: &Style) -> String {
     let grouped = steps.len() > STEPS_LISTED && !style.verbose;
+    if let Some(table) = primitives::table(steps, !grouped, style) {
+        return table.render(style);
+    }
     let mut table = Table::new().column("steps", Align::Left);
     table = table.column("memory", Align::Right).column("threads", Align::Right);
     table = table.column("work", Align::Left).column("time", Align::Right);

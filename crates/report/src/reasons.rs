@@ -27,6 +27,9 @@ struct Group {
 /// More subjects than this are counted, not listed.
 const LISTED: usize = 6;
 
+/// More than these are counted where all numbers of a long view share their reasons.
+const NAMED: usize = 4;
+
 /// A kind of doubt in one or two words.
 fn kind_name(code: ReasonCode) -> &'static str {
     match code {
@@ -191,6 +194,24 @@ impl Reasons {
             parts.push(format!("{} of {of} {what} {are} {}{why}", subjects.len(), groups[0].word()));
         }
         (!parts.is_empty()).then(|| format!("{}; --verbose lists them", parts.join(", ")))
+    }
+
+    /// One bullet a reason, the worst grade first, with the names of a few numbers or how many of all there are.
+    pub(crate) fn counted_by_reason(mut self, of: usize, style: &Style) -> String {
+        if style.verbose {
+            return self.render(style);
+        }
+        self.merge();
+        self.sort();
+        let bullet_of = |group: &Group| {
+            let who = match group.subjects.len() {
+                few if few <= NAMED => group.subjects.join(", "),
+                many => format!("{many} of {of}"),
+            };
+            let text = format!("{}: {who}: {}", group.word(), group.text);
+            bullet(style.mark(group.grade), grade_ink(group.grade), &text, None, style)
+        };
+        self.groups.iter().map(bullet_of).collect()
     }
 
     /// One bullet a reason, the worst grade first.

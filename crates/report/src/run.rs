@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Grade, IdSet, Observation, Refusal, Run, Warning};
+use tiermark_model::{Experiment, Finding, Grade, IdSet, Labels, Observation, Refusal, Run, Warning};
 
 use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables, unmeasured};
@@ -14,7 +14,7 @@ use crate::limits::limits;
 use crate::loaded::loaded;
 use crate::matrix::matrix;
 use crate::number::percent;
-use crate::os::os;
+use crate::os::{os, ran_out_of_time};
 use crate::parts::{page, parts};
 use crate::reasons::Reasons;
 use crate::shapes::shapes;
@@ -71,7 +71,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
     out.push_str(&c2c(&mut shown, style));
     out.push_str(&curves(&observations, &run.machine, style));
     out.push_str(&shapes(&mut shown, style));
-    out.push_str(&os(&mut shown, run, style));
+    out.push_str(&os(&mut shown, run, experiments, style));
     out.push_str(&tails(&mut shown, style));
     out.push_str(&loaded(&mut shown, &observations, style));
     out.push_str(&scaling(&mut shown, style));
@@ -148,10 +148,16 @@ fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> S
 /// Refused steps and plans, each once, with what would help, and steps that came to nothing.
 fn refusals(experiments: &[&Experiment], style: &Style) -> String {
     let mut all: Vec<&Refusal> = experiments.iter().flat_map(|e| &e.plan.refused).collect();
-    let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
-    let steps = unmeasured(&observations, &evidence(experiments));
+    // Of primitives, what only makes a curve less dense is no part that is missing, and what there was no time for has been counted.
+    let (points, parts): (Vec<&Observation>, Vec<&Observation>) = experiments
+        .iter()
+        .flat_map(|e| &e.observations)
+        .partition(|o| o.labels.get(Labels::GROUP).is_some() && o.labels.is_point());
+    let points: Vec<&Observation> = points.into_iter().filter(|o| !ran_out_of_time(o)).collect();
+    let known = evidence(experiments);
+    let (steps, points) = (unmeasured(&parts, &known), unmeasured(&points, &known));
     all.extend(&steps);
-    trouble("Not measured", &all, style)
+    trouble("Not measured", &all, style) + &trouble("Points left out", &points.iter().collect::<Vec<_>>(), style)
 }
 
 /// A list of refusals, those with the same reason and cure together; empty when there is none.

@@ -39,6 +39,10 @@ pub(crate) struct Table {
     rows: Vec<Vec<Cell>>,
     indent: usize,
     gap: usize,
+    /// Whether texts wrap where there is no room for all columns.
+    wraps: bool,
+    /// Columns that name the rows: they open every block.
+    names: usize,
 }
 
 /// A column that wraps keeps at least this many columns, unless it never had as many.
@@ -47,7 +51,19 @@ const NARROWEST: usize = 12;
 impl Table {
     /// A table with two spaces before it and between its columns.
     pub(crate) fn new() -> Self {
-        Self { columns: Vec::new(), rows: Vec::new(), indent: 2, gap: 2 }
+        Self { columns: Vec::new(), rows: Vec::new(), indent: 2, gap: 2, wraps: true, names: 1 }
+    }
+
+    /// Leaves every text whole: what has no room goes below, with the names of its rows.
+    pub(crate) fn whole(mut self) -> Self {
+        self.wraps = false;
+        self
+    }
+
+    /// Sets how many columns name the rows.
+    pub(crate) fn named_by(mut self, columns: usize) -> Self {
+        self.names = columns;
+        self
     }
 
     /// Sets the spaces between columns.
@@ -80,15 +96,24 @@ impl Table {
 
     /// The table as lines.
     pub(crate) fn render(&self, style: &Style) -> String {
-        if !style.unicode || style.units_iec {
-            let said = |text: &String| spoken(text, style);
-            let column = |c: &Column| Column { head: c.head.iter().map(said).collect(), align: c.align };
-            let cell = |c: &Cell| Cell { text: said(&c.text), ink: c.ink };
-            let columns = self.columns.iter().map(column).collect();
-            let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-            return Self { columns, rows, indent: self.indent, gap: self.gap }.lines(style);
-        }
-        self.lines(style)
+        if style.unicode && !style.units_iec { self.lines(style) } else { self.spoken(style).lines(style) }
+    }
+
+    /// Whether all columns have room side by side, without a wrapped text.
+    pub(crate) fn fits(&self, style: &Style) -> bool {
+        let spoken = self.spoken(style);
+        let widths = (0..spoken.columns.len()).map(|c| spoken.natural(c));
+        self.indent + widths.sum::<usize>() + self.gap * self.columns.len().saturating_sub(1) <= style.columns()
+    }
+
+    /// The same in the signs and units of a style.
+    fn spoken(&self, style: &Style) -> Self {
+        let said = |text: &String| spoken(text, style);
+        let column = |c: &Column| Column { head: c.head.iter().map(said).collect(), align: c.align };
+        let cell = |c: &Cell| Cell { text: said(&c.text), ink: c.ink };
+        let columns = self.columns.iter().map(column).collect();
+        let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+        Self { columns, rows, indent: self.indent, gap: self.gap, wraps: self.wraps, names: self.names }
     }
 
     fn lines(&self, style: &Style) -> String {
@@ -113,7 +138,7 @@ impl Table {
     /// Takes width from the widest left-flush columns (texts) until the table fits; numbers never wrap.
     fn shrink(&self, widths: &mut [usize], budget: usize) {
         let gaps = self.gap * widths.len().saturating_sub(1);
-        while widths.iter().sum::<usize>() + gaps > budget {
+        while self.wraps && widths.iter().sum::<usize>() + gaps > budget {
             let widest = (0..widths.len())
                 .filter(|&c| self.columns[c].align == Align::Left && widths[c] > NARROWEST)
                 .max_by_key(|&c| widths[c]);
@@ -128,16 +153,16 @@ impl Table {
         }
     }
 
-    /// Column numbers of each block; the first column opens every block.
+    /// Column numbers of each block; the columns that name the rows open every block.
     fn blocks(&self, widths: &[usize], budget: usize) -> Vec<Vec<usize>> {
         let mut blocks = vec![Vec::new()];
         let mut used = 0;
         for column in 0..widths.len() {
             let block = blocks.last().map_or(0, Vec::len);
             let needed = widths[column] + if block == 0 { 0 } else { self.gap };
-            if block > 1 && used + needed > budget {
-                blocks.push(vec![0, column]);
-                used = widths[0] + self.gap + widths[column];
+            if block > self.names && used + needed > budget {
+                blocks.push((0..self.names).chain([column]).collect());
+                used = widths[..self.names].iter().map(|width| width + self.gap).sum::<usize>() + widths[column];
             } else if let Some(last) = blocks.last_mut() {
                 last.push(column);
                 used += needed;

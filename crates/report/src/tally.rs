@@ -39,8 +39,10 @@ pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String
     }
     // Bounds of a shape are certain; what stands behind a sign is not.
     let uncertain = numbers.iter().filter_map(|f| f.interval).find(|i| i.level < 1.0);
-    if let Some(interval) = uncertain.filter(|_| has_intervals(text, style)) {
-        let key = format!("{} is a {} interval", style.glyph("±", "+-"), percent(interval.level));
+    let signs = [(style.glyph("±", "+-"), has_intervals(text, style)), ("(from–to)", has_ranges(text, style))];
+    let signs: Vec<&str> = signs.into_iter().filter(|(_, used)| *used).map(|(sign, _)| sign).collect();
+    if let Some(interval) = uncertain.filter(|_| !signs.is_empty()) {
+        let key = format!("{} is a {} interval", signs.join(" or "), percent(interval.level));
         line.push_str(&format!("; {}", glued(&key)));
     }
     format!("\n{}", hanging("", &line, Ink::Plain, style))
@@ -56,6 +58,16 @@ fn has_intervals(text: &str, style: &Style) -> bool {
     })
 }
 
+/// Whether a text shows a number with both ends of its interval: `29.1 (11.0–90.0)`.
+fn has_ranges(text: &str, style: &Style) -> bool {
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    text.split('(').skip(1).zip(text.split('(')).any(|(inside, before)| {
+        let ends = inside.split_once(')').and_then(|(inside, _)| inside.split_once(style.glyph("–", "-")));
+        let number = |end: &str| end.parse::<f64>().is_ok();
+        ends.is_some_and(|(low, high)| number(low) && number(high)) && digit(before.trim_end().chars().last())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +79,7 @@ mod tests {
         assert!(!has_intervals("suspect: one-way: interval ±3.5 % to ±9 %, wanted ±3.0 %", &style));
         assert!(!has_intervals("widest interval ±31 %", &style));
         assert!(has_intervals("148 +-2", &Style { unicode: false, ..style }));
+        assert!(has_ranges("getppid  29.1 (11.0–90.0) ns!", &style) && !has_ranges("29.1 (1 of 2: 3–4 pages)", &style));
+        assert!(has_ranges("29.1 (11.0-90.0)", &Style { unicode: false, ..style }));
     }
 }

@@ -61,8 +61,8 @@ Examples:
 /// Arguments of `os`.
 #[derive(Debug, Args)]
 pub(crate) struct OsArgs {
-    /// Groups (syscalls, processes, switches, channels, faults, numa, libc) or primitives [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    /// Groups (syscalls, processes, switches, channels, faults, numa, libc) or primitives, by the beginning of their names [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::primitive)]
     pub(crate) only: Vec<String>,
     #[command(flatten)]
     pub(crate) how: How,

@@ -1,33 +1,54 @@
-//! `tiermark help`: method pages of probes, and the help of commands.
+//! `tiermark help`: method pages of probes and of primitives of the operating system, and the help of commands.
 
 use clap::CommandFactory;
 use tiermark_engine::About;
-use tiermark_model::Exit;
+use tiermark_model::{Exit, PrimitiveInfo};
 use tiermark_report::Style;
 
-use crate::args::{Cli, HelpArgs};
+use super::list::primitives_of;
+use crate::args::{Cli, HelpArgs, Simulation};
+use crate::names;
 use crate::output::{Failure, print, style};
 
 /// Runs the command.
-pub(crate) fn run(args: &HelpArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let mut command = Cli::command();
-    let Some(topic) = &args.topic else {
+    // Names of primitives have spaces, which nobody wants to quote.
+    let topic = args.topic.join(" ");
+    if topic.is_empty() {
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
-    };
-    if let Some(probe) = tiermark_probes::find(topic) {
+    }
+    if let Some(probe) = tiermark_probes::find(&topic) {
         return print(&page(probe.about(), &style(&args.view))).map(|()| Exit::Done);
     }
     command.build();
-    match command.find_subcommand_mut(topic) {
-        Some(found) => print(&found.render_long_help().to_string()).map(|()| Exit::Done),
-        None => {
-            let probes: Vec<&str> = tiermark_probes::all().iter().map(|p| p.about().id).collect();
-            Err(Failure::usage(format!(
-                "no help on '{topic}': it is neither a probe ({}) nor a command; `tiermark list commands` shows those",
-                probes.join(", ")
-            )))
-        }
+    if let Some(found) = command.find_subcommand_mut(&topic) {
+        return print(&found.render_long_help().to_string()).map(|()| Exit::Done);
     }
+    let name = names::of_the_system(&topic).map_err(|why| no_help(&topic, &why, &command))?;
+    let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
+    of.retain(|info| info.id.0 == name || info.group.name() == name);
+    let style = style(&args.view);
+    match of.as_slice() {
+        [one] => print(&tiermark_report::primitive(one, &style)),
+        group => print(&tiermark_report::primitives(group, &style)),
+    }
+    .map(|()| Exit::Done)
+}
+
+/// Why there is no help on a topic.
+fn no_help(topic: &str, why: &str, command: &clap::Command) -> Failure {
+    let probes: Vec<&str> = tiermark_probes::all().iter().map(|p| p.about().id).collect();
+    let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
+    let near = names::nearest(topic, &commands.chain(probes.iter().copied()).collect::<Vec<_>>());
+    // Of primitives it may be a beginning; what is near to a command is not.
+    let why = if near.is_empty() { why.trim_start_matches(names::NONE) } else { &near };
+    let why = why.trim_start_matches("; ");
+    Failure::usage(format!(
+        "no help on '{topic}': it is neither a probe ({}) nor a command (`tiermark list commands`) nor a primitive of the \
+         operating system: {why}",
+        probes.join(", ")
+    ))
 }
 
 /// The method page of a probe.

@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
-use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, Refusal, Request, Scope};
+use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, PrimitiveInfo, Refusal, Request, Scope};
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 
 use crate::args::{Cli, ListArgs, Listing, Simulation};
@@ -82,10 +82,14 @@ fn machine(simulation: &Simulation) -> Result<Machine, Failure> {
 
 /// What of the operating system is measured, and why some cannot be measured here.
 fn primitives(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
+    Ok(tiermark_report::primitives(&primitives_of(simulation)?, style))
+}
+
+/// The primitives of this system, or of a simulated machine.
+pub(super) fn primitives_of(simulation: &Simulation) -> Result<Vec<PrimitiveInfo>, Failure> {
     let machine = machine(simulation)?;
     let simulated = simulation.simulate.is_some();
-    let all = if simulated { tiermark_host::primitives(&machine) } else { tiermark_host::present_primitives(&machine) };
-    Ok(tiermark_report::primitives(&all, style))
+    Ok(if simulated { tiermark_host::primitives(&machine) } else { tiermark_host::present_primitives(&machine) })
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {

@@ -63,7 +63,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::List(args)) => list::run(args, simulation),
         Some(Command::Schema) => schema::run(),
         Some(Command::Selftest(args)) => selftest::run(args),
-        Some(Command::Help(args)) => help::run(args),
+        Some(Command::Help(args)) => help::run(args, simulation),
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Man(args)) => man::run(args),
         None => Err(Failure::usage("say what to do; `tiermark --help` lists the commands")),

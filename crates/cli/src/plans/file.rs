@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use tiermark_model::nearest;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
 use crate::args::Command;
+use crate::names::nearest;
 
 /// A plan as read.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use std::path::Path;
 pub(crate) use file::{PlanFile, Planned};
 pub(crate) use keys::page as keys;
 
+use crate::names::nearest;
 use crate::output::Failure;
 
 /// The built-in plans, in the order they are listed.
@@ -41,7 +42,7 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
     match path.metadata() {
         Err(_) if path.extension().is_none() => Err(Failure::usage(format!(
             "there is no plan '{name}'{}; built in are {}, or give a file",
-            tiermark_model::nearest(name, &names),
+            nearest(name, &names),
             names.join(", ")
         ))),
         Ok(about) if about.len() > MOST_BYTES => Err(Failure::usage(format!("'{name}' is too large for a plan"))),

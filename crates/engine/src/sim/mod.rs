@@ -278,9 +278,7 @@ impl SimRig<'_> {
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
-            Role::Os(call) => {
-                find_primitive(bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread.region))
-            }
+            Role::Os(call) => find_primitive(bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread)),
             _ => 1.0 / self.shared[index].unwrap_or(1.0),
         };
         Ok(self.setup.threads.iter().enumerate().map(pace).collect())

@@ -13,13 +13,22 @@ use work::{Made, fetch, ping_pong, stream};
 /// A stream of blocks.
 const fn bandwidth(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
     let group = OsGroup::Channels;
-    Primitive { id, group, metric: Metric::Bandwidth, text, sweeps: blocks, refuse: |_| None, make }
+    Primitive { id, group, metric: Metric::Bandwidth, text, sweeps: blocks, refuse: |_| None, held: false, make }
 }
 
 /// A byte there and back.
 const fn latency(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
     let group = OsGroup::Channels;
-    Primitive { id, group, metric: Metric::Latency, text, sweeps: |_| vec![Sweep::Partner], refuse: |_| None, make }
+    Primitive {
+        id,
+        group,
+        metric: Metric::Latency,
+        text,
+        sweeps: |_| vec![Sweep::Partner],
+        refuse: |_| None,
+        held: false,
+        make,
+    }
 }
 
 /// The rows of this group.

@@ -5,6 +5,7 @@
 
 mod channels;
 mod faults;
+mod held;
 mod libc;
 mod numa;
 #[cfg(test)]
@@ -18,8 +19,9 @@ mod switches;
 mod syscalls;
 mod watch;
 
+pub(crate) use held::{HeldRig, is_held};
 pub(crate) use placed::Placed;
-pub use processes::ends_at_once;
+pub use processes::errand;
 
 use std::io;
 
@@ -51,6 +53,8 @@ pub(crate) struct Primitive {
     pub(crate) sweeps: fn(&Machine) -> Vec<Sweep>,
     /// Why it cannot be had here, where that can be told beforehand.
     pub(crate) refuse: fn(&Machine) -> Option<Refusal>,
+    /// Whether memory and caller are in a small process of their own: what it takes depends on what the process is made of.
+    pub(crate) held: bool,
     /// Makes its body.
     pub(crate) make: fn(&Order<'_>) -> Result<Box<dyn Body>, Refusal>,
 }
@@ -116,6 +120,11 @@ fn all() -> impl Iterator<Item = &'static Primitive> {
         libc::PRIMITIVES,
     ];
     groups.into_iter().flatten()
+}
+
+/// Names of the primitives, which are the same everywhere.
+pub fn primitive_names() -> impl Iterator<Item = &'static str> {
+    all().map(|primitive| primitive.id)
 }
 
 /// The primitives, and what each is measured over on a machine. What the running system refuses is not known here.

@@ -1,18 +1,13 @@
 //! Making processes and threads.
 
+use std::ffi::OsString;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-use std::time::Duration;
 
-use rustix::process::Pid;
-use rustix::thread::gettid;
 use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
 #[cfg(not(target_env = "gnu"))]
 use super::unavailable;
-use super::watch::{Watch, kill};
-use super::{Body, Order, Primitive, no_more};
+use super::{Body, Order, Primitive, held, no_more};
 use crate::clock::Clock;
 use crate::sys::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
 use crate::sys::{self, Advice, Mapping};
@@ -20,10 +15,15 @@ use crate::sys::{self, Advice, Mapping};
 /// The argument with which this program ends at once.
 const END_AT_ONCE: &str = "__end-at-once";
 
-/// Whether this process was started only to end at once: what `fork+exec` and `posix_spawn` run.
-pub fn ends_at_once() -> bool {
-    let mut arguments = std::env::args_os();
-    arguments.len() == 2 && arguments.nth(1).is_some_and(|argument| argument == END_AT_ONCE)
+/// Whether this process was started by another of ours for an errand, by the arguments it has (its own name before them): to end at once, which
+/// is what `fork+exec` and `posix_spawn` run, or to hold memory, which it has done when this returns.
+pub fn errand(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let mut arguments = arguments.into_iter().skip(1);
+    let (Some(argument), None) = (arguments.next(), arguments.next()) else { return false };
+    if argument == held::HOLD {
+        held::serve();
+    }
+    argument == held::HOLD || argument == END_AT_ONCE
 }
 
 /// Memory that a process holds, from little to what a database has. The first is measured first of all.
@@ -40,6 +40,7 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
         text,
         sweeps: |_| Vec::new(),
         refuse: |_| None,
+        held: true,
         make,
     }
 }
@@ -48,8 +49,9 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
 pub(super) static PRIMITIVES: &[Primitive] = &[
     resident(
         "fork+exit",
-        "the C library's fork of a process that holds so much memory (and some MiB of its own), a child that ends at once on the same \
-cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More than 256 MiB with --full",
+        "the C library's fork of a process of its own, of one thread, that holds so much memory (and a quarter of a MiB besides), a child \
+that ends at once on the same cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More \
+than 256 MiB with --full",
         |_| children("fork", Child::fork_and_end),
     ),
     Primitive {
@@ -111,6 +113,7 @@ one, musl maps and unmaps one each time",
     ),
     Primitive {
         refuse: |_| no_ucontext(),
+        held: false,
         ..row(
             "swapcontext pair",
             "the C library's: from one user-level context to another and back, two switches; each saves and sets the signal mask, a system \
@@ -118,18 +121,21 @@ call",
             swapcontext,
         )
     },
-    row(
-        "own switch pair",
-        "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \
+    Primitive {
+        held: false,
+        ..row(
+            "own switch pair",
+            "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \
 system call",
-        |_| {
-            let mut contexts = OwnContexts::new();
-            plain("a context switch", move || {
-                contexts.there_and_back();
-                Ok(())
-            })
-        },
-    ),
+            |_| {
+                let mut contexts = OwnContexts::new();
+                plain("a context switch", move || {
+                    contexts.there_and_back();
+                    Ok(())
+                })
+            },
+        )
+    },
 ];
 
 /// What is measured over the memory that the process holds. Where nothing of it is copied, the curve shows that it does not matter.
@@ -149,71 +155,24 @@ fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + '
     Ok(Box::new(super::Repeat(move || make().map_err(|error| format!("{what}: {error}")))))
 }
 
-/// A body that makes one child after another and waits for each.
-fn children(what: &'static str, make: impl FnMut() -> io::Result<Child> + Send + 'static) -> Made {
-    Ok(Box::new(Children::new(what, make, None)?))
+/// A body that makes one child after another and waits for each. One that hangs is killed with its maker, by whoever that holds for.
+fn children(what: &'static str, mut make: impl FnMut() -> io::Result<Child> + Send + 'static) -> Made {
+    plain(what, move || ended(make()?))
 }
 
-/// Makes one child after another and waits for each; one that hangs is killed.
-struct Children<F> {
-    what: &'static str,
-    make: F,
-    /// The child that is waited for; 0 while none is, or one is being made.
-    current: Arc<AtomicI32>,
-    watch: Watch,
-}
-
-/// The children that a thread of this process has made, also those whose numbers it has not been told yet.
-fn children_of(maker: Pid) -> Vec<Pid> {
-    let list = std::fs::read_to_string(format!("/proc/self/task/{}/children", maker.as_raw_nonzero()));
-    let numbers = list.unwrap_or_default();
-    numbers.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
-}
-
-impl<F: FnMut() -> io::Result<Child>> Children<F> {
-    fn new(what: &'static str, make: F, limit: Option<Duration>) -> Result<Self, Refusal> {
-        let current = Arc::new(AtomicI32::new(0));
-        let hung = Arc::clone(&current);
-        let maker = gettid();
-        let end = move || match Pid::from_raw(hung.load(Relaxed)) {
-            Some(child) => kill(child),
-            None => children_of(maker).into_iter().for_each(kill),
-        };
-        let watch = Watch::over_waits(limit, end).map_err(|error| no_more(what, &error))?;
-        let mut children = Self { what, make, current, watch };
-        children.one().map_err(|error| no_more(what, &error))?;
-        Ok(children)
-    }
-
-    fn one(&mut self) -> io::Result<()> {
-        // Making one waits as well: where both share the memory, until the child has ended or runs another program.
-        let ended = self.watch.waits(|| {
-            let child = (self.make)()?;
-            self.current.store(child.pid().as_raw_nonzero().get(), Relaxed);
-            child.wait()
-        });
-        self.current.store(0, Relaxed);
-        match ended? {
-            0 => Ok(()),
-            // What the child says when there is nothing to be executed.
-            127 => Err(io::Error::other("execve failed in the child")),
-            code => Err(io::Error::other(format!("the child ended with {code}"))),
-        }
-    }
-}
-
-impl<F: FnMut() -> io::Result<Child> + Send> Body for Children<F> {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
-        for _ in 0..times {
-            self.one().map_err(|error| format!("{}: {error}", self.what))?;
-        }
-        Ok(0)
+/// Waits for a child that has nothing to do but end.
+fn ended(child: Child) -> io::Result<()> {
+    match child.wait()? {
+        0 => Ok(()),
+        // What the child says when there is nothing to be executed.
+        127 => Err(io::Error::other("execve failed in the child")),
+        code => Err(io::Error::other(format!("the child ended with {code}"))),
     }
 }
 
 /// Forks after writing.
-struct Written<F> {
-    children: Children<F>,
+struct Written {
+    forks: Box<dyn Body>,
     memory: Mapping,
     page_words: usize,
     clock: Clock,
@@ -225,11 +184,11 @@ fn fork_written(order: &Order<'_>) -> Made {
     let memory = Mapping::reserve(bytes, page).map_err(|error| no_more("memory to be written", &error))?;
     // Where the kernel has no huge pages, it does not know the advice either.
     let _ = memory.advise(Advice::NoHugePage);
-    let children = Children::new("fork", Child::fork_and_end, None)?;
-    Ok(Box::new(Written { children, memory, page_words: page / 8, clock: *order.clock }))
+    let forks = children("fork", Child::fork_and_end)?;
+    Ok(Box::new(Written { forks, memory, page_words: page / 8, clock: *order.clock }))
 }
 
-impl<F: FnMut() -> io::Result<Child> + Send> Body for Written<F> {
+impl Body for Written {
     fn run(&mut self, times: u64) -> Result<u64, String> {
         let mut idle = 0;
         for _ in 0..times {
@@ -238,7 +197,7 @@ impl<F: FnMut() -> io::Result<Child> + Send> Body for Written<F> {
                 words.iter_mut().step_by(self.page_words).for_each(|word| *word = word.wrapping_add(1));
             });
             idle += self.clock.now().saturating_sub(start);
-            self.children.run(1)?;
+            self.forks.run(1)?;
         }
         Ok(idle)
     }

@@ -119,8 +119,8 @@ fn every_primitive_gives_back_what_its_steps_took() {
 }
 
 #[test]
-fn a_fork_does_not_copy_what_was_measured_before() {
-    if !in_own_process("os::steps::a_fork_does_not_copy_what_was_measured_before") {
+fn what_was_measured_before_has_been_given_back() {
+    if !in_own_process("os::steps::what_was_measured_before_has_been_given_back") {
         return;
     }
     let mut host = host();
@@ -133,11 +133,11 @@ fn a_fork_does_not_copy_what_was_measured_before() {
     };
     let chase = ThreadSetup::new(first_cpu(), Role::Chase { chains: 1 }, 0);
     let chases = Setup { regions: vec![region(1 << 16)], threads: vec![chase], seed: 7 };
-    let fork = ThreadSetup::new(first_cpu(), Role::Os(OsCall::new("fork+exit".into())), 0);
-    let fork =
-        Setup { regions: vec![RegionSetup { layout: Layout::Data, ..region(1 << 16) }], threads: vec![fork], seed: 7 };
+    let call = ThreadSetup::new(first_cpu(), Role::Os(OsCall::new("getppid".into())), 0);
+    let calls =
+        Setup { regions: vec![RegionSetup { layout: Layout::Data, ..region(1 << 16) }], threads: vec![call], seed: 7 };
     let areas = |host: &mut LinuxHost| {
-        let rig = host.prepare(&fork).unwrap();
+        let rig = host.prepare(&calls).unwrap();
         let areas = room()[0];
         drop(rig);
         areas
@@ -145,7 +145,7 @@ fn a_fork_does_not_copy_what_was_measured_before() {
     let before = areas(&mut host);
     const EARLIER: usize = 50;
     (0..EARLIER).for_each(|_| drop(host.prepare(&chases).unwrap()));
-    // Each left an area or more, which a fork would look at; a few are the C library's.
+    // Each left an area or more, which the fork of a partner would look at; a few are the C library's.
     let after = areas(&mut host);
     assert!(after < before + EARLIER / 2, "{before} areas, then {after}");
 }

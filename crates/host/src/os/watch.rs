@@ -85,7 +85,7 @@ impl Watch {
 
 /// Kills a child of ours by its number. It may have ended and been waited for meanwhile, and the number be another's: only a child can be
 /// waited for, and a file that was opened before that was asked stands for it and for no other.
-pub(super) fn kill(child: Pid) {
+fn kill(child: Pid) {
     let file = pidfd_open(child, PidfdFlags::empty());
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     if waitid(WaitId::Pid(child), look).is_err() {

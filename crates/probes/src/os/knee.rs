@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Bytes, Finding, Interval, Label, Labels, Metric, Observation, OsGroup, Unit, Verdict, format_gbs,
+    Bytes, Finding, Label, Labels, Metric, Observation, OsGroup, ReasonCode, Unit, Verdict, format_gbs,
 };
 use tiermark_stats::{Curve, XScale, knee};
 
@@ -19,22 +19,27 @@ struct Course<'a> {
     labels: Labels,
     /// Block sizes, rising, with what was seen.
     points: Vec<(u64, f64, &'a Observation)>,
+    /// Sizes that were asked for and have no number.
+    left_out: Vec<u64>,
 }
 
-/// The knees of all channels that were measured at enough sizes.
+/// The knees of all channels that were asked for at enough sizes.
 pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
     let mut courses: BTreeMap<String, Course<'_>> = BTreeMap::new();
     for seen in observations {
         let channel = seen.metric == Metric::Bandwidth && seen.labels.is(Labels::GROUP, OsGroup::Channels.name());
-        let point = seen.labels.number(Labels::SIZE).zip(seen.value).filter(|_| channel);
-        let Some((size, rate)) = point else { continue };
+        let Some(size) = seen.labels.number(Labels::SIZE).filter(|_| channel) else { continue };
         let mut labels = seen.labels.clone();
         labels.0.remove(Labels::SIZE);
         // The first point of a primitive is one of its curve.
         labels.0.remove(Labels::PURPOSE);
         let key = labels.0.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
-        let course = courses.entry(key).or_insert_with(|| Course { labels, points: Vec::new() });
-        course.points.push((size, rate, seen));
+        let new = || Course { labels, points: Vec::new(), left_out: Vec::new() };
+        let course = courses.entry(key).or_insert_with(new);
+        match seen.value {
+            Some(rate) => course.points.push((size, rate, seen)),
+            None => course.left_out.push(size),
+        }
     }
     courses.into_values().filter_map(Course::finding).collect()
 }
@@ -51,67 +56,100 @@ impl Course<'_> {
     fn finding(mut self) -> Option<Finding> {
         self.points.sort_by_key(|(size, _, _)| *size);
         self.points.dedup_by_key(|(size, _, _)| *size);
-        if self.points.len() < FEWEST {
+        if self.points.len() + self.left_out.len() < FEWEST {
             return None;
+        }
+        let on = self.rests_on();
+        let all = 0..self.points.len();
+        if self.points.len() < FEWEST {
+            return Some(self.told(None, all, format!("no knee can be told; {on}")));
         }
         let curve: Vec<(f64, f64)> = self.points.iter().map(|(size, rate, _)| (*size as f64, *rate)).collect();
         let most = self.points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let (first, last) = (self.points.first()?, self.points.last()?);
-        let rises = most.1 > first.1 * (1.0 + RISE);
         // Behind the most it may fall: larger blocks do not stay in the caches. The bend is that of the rise.
         let bend = knee(&curve, Curve::ConcaveIncreasing, XScale::Log, SENSITIVITY);
-        let Some(found) = bend.filter(|found| rises && found.x <= most.0 as f64) else {
-            let (a, b) = (Bytes(first.0), Bytes(last.0));
-            let note = format!(
-                "no knee from {a} to {b}: {} GB/s at the least, {} GB/s at most, without a marked bend",
-                format_gbs(curve.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min)),
-                format_gbs(most.1)
-            );
-            return Some(self.told(None, None, 0..self.points.len(), note));
+        let Some(found) = bend.filter(|found| differs(first, most) && found.x <= most.0 as f64) else {
+            return Some(self.told(None, all, format!("{}; {on}", self.without_knee(most))));
         };
         let beside = found.index.saturating_sub(1)..(found.index + 2).min(self.points.len());
         // It is one of the measured sizes: its neighbours say how well it is resolved.
         let (low, high) = (curve[beside.start].0, curve[beside.end - 1].0);
         let note = format!(
-            "blocks of {} reach {} GB/s, most is {} GB/s with {}, {} GB/s with {}; by Kneedle over {} sizes, the next are {} and {}",
+            "blocks of {} reach {} GB/s, most is {} GB/s with {}, {} GB/s with {}; by Kneedle, the next sizes are {} and {}; {on}",
             Bytes(found.x as u64),
             format_gbs(found.y),
             format_gbs(most.1),
             Bytes(most.0),
             format_gbs(last.1),
             Bytes(last.0),
-            curve.len(),
             Bytes(low as u64),
             Bytes(high as u64)
         );
-        Some(self.told(Some(found.x), Some(Interval { low, high, level: 1.0 }), beside, note))
+        Some(self.told(Some(found.x), beside, note))
     }
 
-    fn told(
-        &self,
-        value: Option<f64>,
-        interval: Option<Interval>,
-        on: std::ops::Range<usize>,
-        note: String,
-    ) -> Finding {
+    /// How many sizes have a number, how many have none, and where the other side was.
+    fn rests_on(&self) -> String {
+        let place = match self.labels.get(Labels::RELATION) {
+            Some(place) => format!("with the other side on {place} alone"),
+            None => "at one place".to_owned(),
+        };
+        let asked = self.points.len() + self.left_out.len();
+        match self.left_out.len() {
+            0 => format!("it rests on all {asked} sizes, {place}"),
+            out => format!("it rests on {} of {asked} sizes, {place}: {out} have no valid number", self.points.len()),
+        }
+    }
+
+    /// How a curve without a knee goes.
+    fn without_knee(&self, most: &(u64, f64, &Observation)) -> String {
+        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return String::new() };
+        let (a, b) = (Bytes(first.0), Bytes(last.0));
+        let least = self.points.iter().map(|(_, rate, _)| *rate).fold(f64::INFINITY, f64::min);
+        let [from, to, low, high] = [first.1, last.1, least, most.1].map(format_gbs);
+        if differs(first, most) {
+            let end = if most.0 == last.0 { "to its end" } else { "without a marked bend" };
+            format!("no knee: rises from {from} GB/s at {a} to {high} GB/s at {}, {end}", Bytes(most.0))
+        } else if differs(last, first) {
+            format!("no rise to end: falls from {from} GB/s at {a} to {to} GB/s at {b}")
+        } else {
+            format!("no rise to end: between {low} and {high} GB/s from {a} to {b}")
+        }
+    }
+
+    fn told(&self, value: Option<f64>, on: std::ops::Range<usize>, note: String) -> Finding {
         let seen = || self.points[on.clone()].iter().map(|(_, _, seen)| *seen);
+        let mut verdict = seen().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
+        let asked = self.points.len() + self.left_out.len();
+        if value.is_some() && 2 * self.left_out.len() > asked {
+            verdict.suspect(ReasonCode::TooFew, format!("{} of {asked} sizes have a number", self.points.len()));
+        }
         Finding {
             metric: "os.knee".to_owned(),
             labels: self.labels.clone(),
             value,
             unit: Unit::Bytes,
-            interval,
+            // Its neighbours resolve it, without a level of confidence: the note names them.
+            interval: None,
             samples: seen().map(|o| o.samples.len() as u64).sum(),
-            verdict: seen().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
+            verdict,
             evidence: seen().map(|o| o.step.clone()).collect(),
             note: Some(note),
         }
     }
 }
 
+/// Whether the second rate is larger than the first by more than a rise, and by more than both intervals.
+fn differs(small: &(u64, f64, &Observation), large: &(u64, f64, &Observation)) -> bool {
+    let apart = small.2.interval.zip(large.2.interval).is_none_or(|(small, large)| small.high < large.low);
+    large.1 > small.1 * (1.0 + RISE) && apart
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use tiermark_model::Interval;
 
     fn observations(op: &str, group: OsGroup, rates: &[(u64, f64)]) -> Vec<Observation> {
         let labels = |kib: u64| {
@@ -171,7 +209,10 @@ pub(super) mod tests {
         let note = knee.note.as_ref().unwrap();
         assert!(note.contains("most is 4.00 GB/s with 64 KiB") && note.contains("2.35 GB/s with 128 MiB"), "{note}");
         assert!(knee.labels.number(Labels::SIZE).is_none() && knee.labels.number(Labels::CAPACITY).is_some());
-        assert!(knee.evidence.len() == 3 && knee.interval.unwrap().low < knee.value.unwrap());
+        assert!(note.contains("the next sizes are 32 KiB and 128 KiB"), "{note}");
+        assert!(note.ends_with("it rests on all 16 sizes, with the other side on same cpu alone"), "{note}");
+        // Neighbours are no interval of any level.
+        assert!(knee.evidence.len() == 3 && knee.interval.is_none());
     }
 
     #[test]
@@ -188,13 +229,54 @@ pub(super) mod tests {
         let flat: Vec<(u64, f64)> = PIPE.iter().map(|(kib, _)| (*kib, 3.0 + (*kib % 3) as f64 * 0.01)).collect();
         let found = knees(&observations("pipe", OsGroup::Channels, &flat));
         assert_eq!(found[0].value, None);
-        assert!(found[0].note.as_ref().unwrap().contains("no knee from 4 KiB to 128 MiB"), "{found:?}");
+        let note = found[0].note.as_ref().unwrap();
+        assert!(note.starts_with("no rise to end: between 3.01 and 3.02 GB/s from 4 KiB to 128 MiB;"), "{note}");
         // One that rises to its very end has no knee either.
         let rising: Vec<(u64, f64)> = [4, 8, 16, 32, 64].map(|kib| (kib, (kib as f64).log2())).to_vec();
-        assert_eq!(knees(&observations("pipe", OsGroup::Channels, &rising))[0].value, None);
+        let found = knees(&observations("pipe", OsGroup::Channels, &rising));
+        let note = found[0].note.as_ref().unwrap();
+        assert!(found[0].value.is_none() && note.starts_with("no knee: rises from 2.00 GB/s at 4 KiB"), "{note}");
+        assert!(note.contains("6.00 GB/s at 64 KiB, to its end;"), "{note}");
         assert!(knees(&observations("pipe", OsGroup::Channels, &PIPE[..4])).is_empty());
         // What the C library copies is no channel.
         assert!(knees(&observations("memcpy", OsGroup::Libc, &PIPE)).is_empty());
+    }
+
+    #[test]
+    fn a_curve_that_only_falls_says_so() {
+        let falling: Vec<(u64, f64)> = (0..8).map(|n| (4 << n, 10.0 / f64::from(n + 1))).collect();
+        let found = knees(&observations("pipe", OsGroup::Channels, &falling));
+        let note = found[0].note.as_ref().unwrap();
+        assert!(note.starts_with("no rise to end: falls from 10.0 GB/s at 4 KiB to 1.25 GB/s at 512 KiB;"), "{note}");
+        assert_eq!(found[0].value, None);
+    }
+
+    #[test]
+    fn a_rise_within_the_intervals_is_none() {
+        let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
+        for point in &mut seen {
+            let rate = point.value.unwrap();
+            point.interval = Some(Interval { low: rate * 0.6, high: rate * 1.4, level: 0.95 });
+        }
+        assert_eq!(knees(&seen)[0].value, None);
+    }
+
+    #[test]
+    fn sizes_without_a_number_are_counted_and_doubt_the_knee() {
+        let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
+        for point in seen.iter_mut().filter(|o| o.labels.number(Labels::SIZE) > Some(256 << 10)) {
+            point.value = None;
+        }
+        let few = knees(&seen);
+        let (note, verdict) = (few[0].note.as_ref().unwrap(), &few[0].verdict);
+        assert!(note.contains("it rests on 7 of 16 sizes") && note.ends_with("9 have no valid number"), "{note}");
+        assert!(few[0].value.is_some() && *verdict != Verdict::trusted(), "{few:?}");
+        seen[..3].iter_mut().for_each(|point| point.value = None);
+        let none = knees(&seen);
+        let note = none[0].note.as_ref().unwrap();
+        assert!(none[0].value.is_none() && note.starts_with("no knee can be told"), "{note}");
+        // What was never asked for says nothing.
+        assert!(knees(&seen[..4]).is_empty());
     }
 
     #[test]

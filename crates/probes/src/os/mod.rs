@@ -1,19 +1,21 @@
 //! `os`: what the operating system adds: calls, processes, switches, channels, faults and mappings.
 
+mod few;
 mod knee;
+mod pairs;
 mod points;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
     Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
-    PrimitiveInfo, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    PrimitiveInfo, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
 use crate::ladder::derived;
 use crate::steps::{check_node, once, scope_cpus};
 use crate::tiers::{memory_cap, quiet_cpu};
-use points::Point;
+use points::{Ground, Point};
 
 /// A region for calls that need no memory: a page.
 const NO_MEMORY: u64 = 4096;
@@ -24,16 +26,19 @@ const PRECISION: f64 = 0.03;
 /// Processes and pipes are scheduled by chance: a twentieth is what can be had in seconds.
 const COARSE: f64 = 0.05;
 
+/// Seconds of a quick run at most.
+const QUICK_S: f64 = 20.0;
 /// Seconds of a usual run at most, where two cpus have that many points: a minute with all that belongs to it.
 const STANDARD_S: f64 = 52.0;
 /// Seconds of a full run at most, on such a machine.
 const FULL_S: f64 = 300.0;
 /// Machines with more places and nodes have more points: this many times what the fewest allocations take.
-const SLACK: f64 = 1.2;
+const SLACK: f64 = 1.1;
 /// How many times longer the shots of channels are.
 const PHASES: f64 = 4.0;
-/// A shot of sleeps: with two a time and three allocations, 1,200 of a millisecond.
+/// A shot of sleeps: with two a time and three allocations, 1,200 of a millisecond. With little time a quarter of them.
 const SLEEPING_S: f64 = 0.2;
+const SLEEPING_QUICK_S: f64 = 0.05;
 
 /// What can be asked of the os probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -67,23 +72,37 @@ impl Probe for Os {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let planner = Planner::new(request, lab)?;
         let mut plan = Plan::default();
-        for info in planner.chosen()? {
+        let mut rows: Vec<Vec<Step>> = Vec::new();
+        let chosen = planner.chosen()?;
+        for info in &chosen {
             match &info.refusal {
                 Some(refusal) => plan.refused.push(refusal.clone()),
-                None => planner.fill(info, &mut plan),
+                None => rows.push(planner.steps(info, &mut plan)),
             }
         }
+        if request.effort == Effort::Quick {
+            let seconds = request.scope.max_seconds.unwrap_or(QUICK_S);
+            plan.rules.extend(few::keep(&mut rows, seconds));
+        }
+        let by_page = |info: &&PrimitiveInfo| info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::Pages(_)));
+        if let Some(page) = request.scope.page.filter(|_| !chosen.iter().any(by_page)) {
+            plan.rules.push(format!("--page {page}: nothing of what is asked is measured by page size"));
+        }
+        plan.steps = rows.concat();
         once(&mut plan.steps);
         let expected: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
         let most = match request.effort {
-            Effort::Quick => 20.0,
+            Effort::Quick => QUICK_S,
             Effort::Standard => STANDARD_S.max(SLACK * expected),
             Effort::Full => FULL_S.max(SLACK * expected),
         };
         plan.max_seconds = request.scope.max_seconds.unwrap_or(most);
         if plan.steps.is_empty() {
-            let none = || Refusal::new("os", "nothing is left to measure", "ask for more with --only");
-            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+            let none = || match (request.scope.page, plan.rules.first()) {
+                (Some(page), Some(rule)) => Refusal::new(format!("--page {page}"), rule.clone(), "leave --page out"),
+                _ => Refusal::new("os", "nothing is left to measure", "ask for more with --only"),
+            };
+            return Err(plan.refused.first().cloned().unwrap_or_else(none));
         }
         Ok(plan)
     }
@@ -163,19 +182,21 @@ impl<'a> Planner<'a> {
         Ok(chosen)
     }
 
-    fn fill(&self, info: &PrimitiveInfo, plan: &mut Plan) {
+    /// The steps of a primitive; why some or all of it are left out goes to the plan.
+    fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan) -> Vec<Step> {
         let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
         let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
-        let (before, mut left_out) = (plan.steps.len(), false);
-        for point in points::of(info, self.lab.machine, &self.cpus, self.cpu, self.request.effort) {
+        let (mut steps, mut left_out) = (Vec::new(), false);
+        for point in points::of(info, self.ground()) {
             // A child that writes all its memory takes it twice.
             if (2 * point.resident.unwrap_or(0).max(point.call.bytes.unwrap_or(0))).max(beside) > cap {
                 left_out = true;
                 continue;
             }
-            plan.steps.push(self.step(info, point));
+            steps.push(self.step(info, point));
         }
-        if left_out && plan.steps.len() == before {
+        plan.rules.extend(self.not_asked(info));
+        if left_out && steps.is_empty() {
             let why = format!("it takes more memory than {} ({why})", Bytes(cap));
             plan.refused.push(Refusal::new(
                 info.id.0.clone(),
@@ -189,10 +210,35 @@ impl<'a> Planner<'a> {
                 Bytes(cap)
             ));
         }
+        steps
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        let effort = self.request.effort;
+        Ground { machine: self.lab.machine, cpus: &self.cpus, cpu: self.cpu, effort, page: self.request.scope.page }
+    }
+
+    /// What of a primitive is left out by what was asked for, in words.
+    fn not_asked(&self, info: &PrimitiveInfo) -> Vec<String> {
+        let mut rules = Vec::new();
+        for sweep in &info.sweeps {
+            let rule = match (sweep, self.request.scope.page) {
+                (Sweep::NodePairs, _) if self.request.effort != Effort::Full => {
+                    pairs::left_out(self.lab.machine, self.cpu)
+                }
+                (Sweep::Pages(all), Some(page)) if !all.contains(&page) => {
+                    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                    Some(format!("left out with --page {page}: it is measured on {}", all.join(", ")))
+                }
+                _ => None,
+            };
+            rules.extend(rule.map(|rule| format!("{}: {rule}", info.id)));
+        }
+        rules
     }
 
     fn step(&self, info: &PrimitiveInfo, point: Point) -> Step {
-        let page = point.page.or(self.request.scope.page).unwrap_or(PageKind::Base);
+        let page = point.page.unwrap_or(PageKind::Base);
         let mut labels = point.labels(info);
         // One other takes part; of those that only run beside, the count is told.
         if let [cpu] = point.call.others.as_slice() {
@@ -227,7 +273,8 @@ impl<'a> Planner<'a> {
         let rule = if phases { StopRule { shot_seconds: PHASES * shot_seconds, ..rule } } else { rule };
         // Of sleeps the distribution is asked for: as many as a 99th percentile takes, whatever the median's interval.
         let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
-        if sleeps { StopRule { max_allocations: 3, shot_seconds: SLEEPING_S, ..rule } } else { rule }
+        let sleeping = if self.request.effort == Effort::Quick { SLEEPING_QUICK_S } else { SLEEPING_S };
+        if sleeps { StopRule { max_allocations: 3, shot_seconds: sleeping, ..rule } } else { rule }
     }
 }
 

@@ -5,8 +5,12 @@ use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Relation, Sweep,
 };
 
+use super::pairs;
+
 /// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the others.
 const RESIDENT_MOST: u64 = 256 << 20;
+/// The same with little time.
+const RESIDENT_QUICK: u64 = 64 << 20;
 
 /// One point.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +38,21 @@ enum Value {
     Nodes(u32, u32),
 }
 
-/// The points of a primitive on a machine, for a caller on `cpu`.
-pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: CpuId, effort: Effort) -> Vec<Point> {
+/// Where, and how far to go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ground<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) cpus: &'a IdSet,
+    /// The cpu of the caller.
+    pub(super) cpu: CpuId,
+    pub(super) effort: Effort,
+    /// The only page size that is asked for.
+    pub(super) page: Option<PageKind>,
+}
+
+/// The points of a primitive, its first one first.
+pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<Point> {
+    let effort = ground.effort;
     // What is written before a fork is held as well.
     let held = |value: &Value| match value {
         Value::Resident(n) => Some(*n),
@@ -43,8 +60,13 @@ pub(super) fn of(info: &PrimitiveInfo, machine: &Machine, cpus: &IdSet, cpu: Cpu
         _ => None,
     };
     let dimension = |sweep| {
-        let mut values = values(sweep, machine, cpus, cpu);
-        values.retain(|value| effort == Effort::Full || held(value).is_none_or(|bytes| bytes <= RESIDENT_MOST));
+        let mut values = values(sweep, ground);
+        let most = match effort {
+            Effort::Quick => RESIDENT_QUICK,
+            Effort::Standard => RESIDENT_MOST,
+            Effort::Full => u64::MAX,
+        };
+        values.retain(|value| held(value).is_none_or(|bytes| bytes <= most));
         let slow = values.first().is_some_and(|value| held(value).is_some());
         thinned(values, effort, slow)
     };
@@ -92,23 +114,23 @@ fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
     [0, second, last].into_iter().map(|index| values[index].clone()).collect()
 }
 
-fn values(sweep: &Sweep, machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<Value> {
+fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
+    let Ground { machine, cpus, cpu, effort, page } = ground;
     match sweep {
         Sweep::Bytes(all) => all.iter().copied().map(Value::Bytes).collect(),
         Sweep::Capacity(all) => all.iter().copied().map(Value::Capacity).collect(),
         Sweep::Resident(all) => all.iter().copied().map(Value::Resident).collect(),
         Sweep::WorkingSet(all) => all.iter().copied().map(Value::WorkingSet).collect(),
-        Sweep::Pages(all) => all.iter().copied().map(Value::Page).collect(),
+        Sweep::Pages(all) => {
+            all.iter().copied().filter(|kind| page.is_none_or(|page| page == *kind)).map(Value::Page).collect()
+        }
         Sweep::Partner => {
             partners(machine, cpus, cpu).into_iter().map(|(cpu, place)| Value::Partner(cpu, place)).collect()
         }
         Sweep::Bystanders => bystanders(machine, cpus, cpu),
         Sweep::NodePairs => {
-            let usable =
-                machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && machine.allowed_nodes.contains(n.id));
-            let nodes: Vec<u32> = usable.map(|n| n.id).collect();
-            let pairs = nodes.iter().flat_map(|from| nodes.iter().map(move |to| (*from, *to)));
-            pairs.filter(|(from, to)| from != to).map(|(from, to)| Value::Nodes(from, to)).collect()
+            let pairs = if effort == Effort::Full { pairs::all(machine) } else { pairs::by_distance(machine, cpu) };
+            pairs.into_iter().map(|(from, to)| Value::Nodes(from, to)).collect()
         }
     }
 }
@@ -222,9 +244,12 @@ mod tests {
         PrimitiveInfo { id: "x".into(), group: OsGroup::Channels, metric: Metric::Latency, text, sweeps, refusal: None }
     }
 
+    fn ground(machine: &Machine, effort: Effort) -> Ground<'_> {
+        Ground { machine, cpus: &machine.allowed_cpus, cpu: 0, effort, page: None }
+    }
+
     fn points(sweeps: Vec<Sweep>, effort: Effort) -> Vec<Point> {
-        let machine = machine();
-        of(&info(sweeps), &machine, &machine.allowed_cpus, 0, effort)
+        of(&info(sweeps), ground(&machine(), effort))
     }
 
     #[test]
@@ -279,14 +304,15 @@ mod tests {
             let points = points(vec![Sweep::Resident(vec![1 << 20, 256 << 20, 1 << 30, 4 << 30])], effort);
             points.iter().filter_map(|p| p.resident).max()
         };
-        assert_eq!([Effort::Standard, Effort::Full].map(most), [Some(256 << 20), Some(4 << 30)]);
+        let efforts = [Effort::Quick, Effort::Standard, Effort::Full];
+        assert_eq!(efforts.map(most), [Some(1 << 20), Some(256 << 20), Some(4 << 30)]);
         let sizes = |effort| {
             let info = PrimitiveInfo {
                 group: OsGroup::Processes,
                 ..info(vec![Sweep::Bytes((0..7).map(|n| 4 << (2 * n + 18)).collect())])
             };
             let machine = machine();
-            let points = of(&info, &machine, &machine.allowed_cpus, 0, effort);
+            let points = of(&info, ground(&machine, effort));
             points.iter().filter_map(|p| p.call.bytes).collect::<Vec<_>>()
         };
         // What is written before a fork as well.
@@ -295,13 +321,15 @@ mod tests {
     }
 
     #[test]
-    fn memory_moves_between_the_nodes_that_may_be_used() {
-        let node = |id, bytes| tiermark_model::Node { id, memory_bytes: Some(bytes), ..Default::default() };
-        let nodes = vec![node(0, 1), node(1, 1), node(2, 0), node(3, 1)];
-        let machine = Machine { nodes, allowed_nodes: "0-2".parse().unwrap(), ..machine() };
-        let points = of(&info(vec![Sweep::NodePairs]), &machine, &machine.allowed_cpus, 0, Effort::Standard);
-        let pairs: Vec<_> = points.iter().map(|point| point.call.nodes.unwrap()).collect();
-        assert_eq!(pairs, [(0, 1), (1, 0)]);
+    fn a_page_size_that_is_asked_for_is_the_only_one() {
+        let both = || vec![Sweep::Resident(vec![64, 1]), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];
+        let machine = machine();
+        let kinds = |page| {
+            let points = of(&info(both()), Ground { page: Some(page), ..ground(&machine, Effort::Standard) });
+            points.iter().map(|point| (point.page.unwrap(), point.first)).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(PageKind::Thp), [(PageKind::Thp, true), (PageKind::Thp, false)]);
+        assert!(kinds(PageKind::Huge(2 << 20)).is_empty());
     }
 
     #[test]

@@ -32,45 +32,13 @@ fn a_child_that_fails_is_no_measurement() {
 }
 
 #[test]
-fn a_child_that_hangs_is_killed_and_told_of() {
-    let mut made = 0;
-    let make = move || {
-        made += 1;
-        let hangs = made == 3;
-        Child::fork(move || {
-            if hangs {
-                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
-            }
-            0
-        })
-    };
-    // Long enough for the children that do not hang, however busy the cpus are.
-    let mut body = Children::new("test", make, Some(Duration::from_millis(700))).unwrap();
-    body.run(1).unwrap();
-    assert!(body.run(1).unwrap_err().contains("killed"));
-    // The others go on.
-    body.run(2).unwrap();
-}
-
-#[test]
-fn a_child_that_hangs_while_it_is_made_is_killed_and_told_of() {
-    let mut made = 0;
-    let make = move || {
-        made += 1;
-        if made != 2 {
-            return Child::fork(|| 0);
-        }
-        // As clone with CLONE_VFORK before the program runs: the maker stands still, and nobody knows the number yet.
-        let child = Child::fork(|| {
-            let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
-            0
-        });
-        child?.wait()?;
-        Err(io::Error::other("it slept on"))
-    };
-    let mut body = Children::new("test", make, Some(Duration::from_millis(700))).unwrap();
-    assert!(body.run(1).unwrap_err().contains("killed"));
-    body.run(2).unwrap();
+fn an_errand_is_told_by_the_only_argument() {
+    let arguments = |words: &[&str]| errand(words.iter().map(OsString::from));
+    assert!(arguments(&["tiermark", END_AT_ONCE]));
+    for words in [&[] as &[&str], &["tiermark"], &["tiermark", "os"], &["tiermark", END_AT_ONCE, "os"], &[END_AT_ONCE]]
+    {
+        assert!(!arguments(words), "{words:?}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 use std::ptr;
 use std::sync::Once;
 use std::time::{Duration, Instant};
@@ -100,6 +101,23 @@ impl Child {
     pub(crate) fn fork_and_end() -> io::Result<Self> {
         // SAFETY: the child does nothing.
         unsafe { Self::bare(|| 0) }
+    }
+
+    /// Makes a child that runs a program, told of by the standard library.
+    ///
+    /// # Errors
+    /// Those of `fork` and `execve`.
+    pub(crate) fn of_program(command: &mut Command) -> io::Result<Self> {
+        keep_ended_children();
+        Self::known(command.spawn()?.id() as i32)
+    }
+
+    /// Kills it, where it was made as the first of a group of its own, and whoever it has made since.
+    pub(crate) fn kill_group(&self) {
+        if !self.reaped {
+            // Not waited for yet, so that the number is still its group's.
+            let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        }
     }
 
     /// A child that was just made by other means, and that nobody has waited for.

@@ -6,6 +6,8 @@ mod child;
 mod clone;
 mod cmem;
 mod context;
+#[cfg(test)]
+mod errand;
 mod files;
 mod migrate;
 mod program;

@@ -1,0 +1,250 @@
+use std::time::Instant;
+
+use rustix::process::{Pid, test_kill_process};
+use tiermark_machine::{Root, discover};
+use tiermark_model::{Bytes, Layout, MIB, MemPolicy, OsCall, PageKind, RegionSetup, ThreadSetup};
+
+use super::*;
+use crate::confined::in_own_process;
+use crate::os::own::first_cpu;
+use crate::{Options, live_facts};
+
+/// A holder that is no program of ours.
+fn shell(script: &str, limit: Duration) -> Holder {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]);
+    Holder::start(&mut command, Arc::default(), limit).unwrap()
+}
+
+fn ask(holder: &mut Holder) -> Result<u64, String> {
+    holder.ask(&Ask::Placement { seed: 7 })
+}
+
+fn setup(id: &str, bytes: u64, page: PageKind) -> Setup {
+    let region =
+        RegionSetup { bytes: Bytes(bytes), policy: MemPolicy::Bind, nodes: IdSet::new(), page, layout: Layout::Data };
+    Setup {
+        regions: vec![region],
+        threads: vec![ThreadSetup::new(first_cpu(), Role::Os(OsCall::new(id.into())), 0)],
+        seed: 7,
+    }
+}
+
+fn host() -> LinuxHost {
+    LinuxHost::new(discover(&Root::live(), &live_facts()).unwrap(), Options::default()).unwrap()
+}
+
+fn held(host: &mut LinuxHost, setup: &Setup) -> Result<HeldRig, Refusal> {
+    let order = crate::check::setup(setup, &host.machine)?.remove(0);
+    HeldRig::prepare(host, setup, &order)
+}
+
+/// What /proc says of a process under such a name.
+fn proc(pid: Pid, name: &str) -> String {
+    std::fs::read_to_string(format!("/proc/{}/{name}", pid.as_raw_nonzero())).unwrap_or_default()
+}
+
+/// The number behind a name in such a text.
+fn number(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// Gone, or dead and not waited for by whoever has it now.
+fn is_dead(pid: Pid) -> bool {
+    let stat = proc(pid, "stat");
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+fn dies(pid: Pid) {
+    let began = Instant::now();
+    while !is_dead(pid) {
+        assert!(began.elapsed() < Duration::from_secs(30), "it lives on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn an_answer_is_a_line_that_can_be_understood() {
+    let limit = Duration::from_secs(20);
+    // It reads what it is asked, and answers in two pieces, with some looks between them.
+    let mut holder =
+        shell("while read line; do case $line in *seed*) printf 4; sleep 0.7; echo 2;; esac; done >&0", limit);
+    assert_eq!((ask(&mut holder), ask(&mut holder)), (Ok(42), Ok(42)));
+    let rubbish = r#"exec >&0; read a; echo rubbish; read a; echo '{"a":'; read a; printf '\377\n'; sleep 20"#;
+    let mut holder = shell(rubbish, limit);
+    for _ in 0..3 {
+        assert!(ask(&mut holder).unwrap_err().contains("cannot be understood"));
+    }
+}
+
+#[test]
+fn one_that_ends_early_is_told_of() {
+    for script in ["exit 0", "read line; exit 3", "read line; printf 4 >&0"] {
+        let mut holder = shell(script, Duration::from_secs(20));
+        for _ in 0..2 {
+            let why = ask(&mut holder).unwrap_err();
+            assert!(
+                why.contains("ended before") || why.contains("any more") || why.contains("heard"),
+                "{script}: {why}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_without_end_is_not_read_for_ever() {
+    let mut holder = shell("read line; exec >&0; exec tr '\\0' 1 < /dev/zero", Duration::from_secs(20));
+    assert!(ask(&mut holder).unwrap_err().contains("no end"));
+}
+
+#[test]
+fn one_that_hangs_is_killed_with_its_children() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = directory.path().join("child");
+    let script = format!("sleep 60 & echo $! > {}; wait", list.display());
+    let mut holder = shell(&script, Duration::from_millis(700));
+    let began = Instant::now();
+    let why = ask(&mut holder).unwrap_err();
+    assert!(why.contains("killed with its children") && began.elapsed() < Duration::from_secs(30), "{why}");
+    let child = Pid::from_raw(std::fs::read_to_string(list).unwrap().trim().parse().unwrap()).unwrap();
+    dies(child);
+    dies(holder.child.pid());
+    // Whoever asks on is told.
+    assert!(ask(&mut holder).is_err());
+}
+
+#[test]
+fn one_that_works_for_long_is_left_alone() {
+    // Two to three seconds of a shell's work, however fast it is: it looks for itself what time it is.
+    let script = "read line; read t rest < /proc/uptime; end=$((${t%.*} + 3))
+                  while [ ${t%.*} -lt $end ]; do read t rest < /proc/uptime; done; echo 5 >&0";
+    let limit = Duration::from_millis(1_400);
+    let mut holder = shell(script, limit);
+    let began = Instant::now();
+    assert_eq!(ask(&mut holder), Ok(5));
+    assert!(began.elapsed() > limit, "{:?}", began.elapsed());
+}
+
+#[test]
+fn who_stops_the_run_need_not_wait() {
+    let mut command = Command::new("/bin/sleep");
+    let stopped = Arc::new(AtomicBool::new(true));
+    let mut holder = Holder::start(command.arg("60"), stopped, Duration::from_secs(4)).unwrap();
+    let (began, pid) = (Instant::now(), holder.child.pid());
+    assert!(ask(&mut holder).unwrap_err().contains("stopped") && began.elapsed() < Duration::from_secs(4));
+    drop(holder);
+    assert!(test_kill_process(pid).is_err(), "it lives on");
+    let mut host = host();
+    host.stopped.store(true, Relaxed);
+    let setup = setup("fork+exit", 4096, PageKind::Base);
+    assert_eq!(held(&mut host, &setup).err(), Some(stop_refusal()));
+}
+
+#[test]
+fn what_makes_processes_is_held_and_nothing_else() {
+    let held = |id: &str| is_held(&setup(id, 4096, PageKind::Base));
+    let all = ["fork+exit", "fork+exit written", "fork+exec", "fork+exec tiny", "vfork+exit", "posix_spawn", "clone3"];
+    assert!(all.into_iter().all(held));
+    let found: Vec<&str> = super::super::all().filter(|p| held(p.id)).map(|p| p.id).collect();
+    assert_eq!(found, [all.as_slice(), &["thread create+join"]].concat());
+    let mut two = setup("fork+exit", 4096, PageKind::Base);
+    two.threads.push(two.threads[0].clone());
+    assert!(!is_held(&two));
+}
+
+#[test]
+fn the_holder_is_one_thread_with_little_memory_whatever_its_maker_is() {
+    if !in_own_process("os::held::tests::the_holder_is_one_thread_with_little_memory_whatever_its_maker_is") {
+        return;
+    }
+    let mut host = host();
+    let setup = setup("fork+exit", 4 * MIB, PageKind::Base);
+    let look = |host: &mut LinuxHost| {
+        let mut rig = held(host, &setup).unwrap();
+        rig.shot(Duration::from_millis(2)).unwrap();
+        let how = rig.placement().how;
+        let pid = rig.holder.child.pid();
+        assert_eq!(number(&proc(pid, "status"), "Threads:"), 1);
+        assert!(how.contains("process of its own, 1 thread, "), "{how}");
+        let rollup = proc(pid, "smaps_rollup");
+        let areas = proc(pid, "maps").lines().count();
+        (number(&rollup, "Anonymous:") - 4096, number(&rollup, "Rss:") - 4096, areas)
+    };
+    let alone = look(&mut host);
+    // Some MiB would be as much as the least that is asked for.
+    assert!(alone.0 < 700 && alone.1 < 16 << 10 && alone.2 < 80, "{alone:?}: KiB written, KiB, mappings");
+    // A maker with much memory in many pieces, and threads.
+    let pieces: Vec<Vec<u8>> = (0..400).map(|_| vec![1u8; 256 << 10]).collect();
+    let (end, wait) = std::sync::mpsc::channel::<()>();
+    let waiting = std::thread::spawn(move || wait.recv().is_err());
+    let later = look(&mut host);
+    assert!(later.0.abs_diff(alone.0) <= 64 && later.2.abs_diff(alone.2) <= 2, "{alone:?}, then {later:?}");
+    drop((pieces, end));
+    assert!(waiting.join().unwrap());
+}
+
+#[test]
+fn its_pages_are_proven_by_what_the_kernel_says_of_them() {
+    if !in_own_process("os::held::tests::its_pages_are_proven_by_what_the_kernel_says_of_them") {
+        return;
+    }
+    let mut host = host();
+    let mut proof = |page| held(&mut host, &setup("fork+exit", 8 * MIB, page)).unwrap().placement();
+    let base = proof(PageKind::Base);
+    assert_eq!((base.page_share, base.page.as_str()), (Some(1.0), "base"), "{base:?}");
+    assert!(base.pages > 0 && base.on_target == Some(1.0), "{base:?}");
+    assert!(proof(PageKind::Thp).page_share.is_some());
+    // The holder inherits this: what is asked for cannot be had, and that is seen.
+    let _none = crate::sys::os::BasePagesOnly::new().unwrap();
+    let denied = proof(PageKind::Thp);
+    assert_eq!((denied.page_share, denied.page.as_str()), (Some(0.0), "thp"), "{denied:?}");
+}
+
+#[test]
+fn the_holder_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_more() {
+    let made = std::thread::spawn(|| {
+        let rig = held(&mut host(), &setup("vfork+exit", 4096, PageKind::Base)).unwrap();
+        let pid = rig.holder.child.pid();
+        assert!(!is_dead(pid));
+        // Nobody kills it but the kernel, and its socket stays open.
+        std::mem::forget(rig);
+        pid
+    });
+    dies(made.join().unwrap());
+    let mut rig = held(&mut host(), &setup("vfork+exit", 4096, PageKind::Base)).unwrap();
+    rig.holder.link.get_mut().shutdown(std::net::Shutdown::Write).unwrap();
+    assert!(rig.holder.child.ended_within(Duration::from_secs(20)), "it waits on");
+    assert!(rig.shot(Duration::from_millis(1)).is_err());
+    let lost = rig.placement();
+    assert!(lost.how.starts_with("not seen: ") && lost.on_target.is_none(), "{lost:?}");
+}
+
+#[test]
+fn without_a_program_or_a_process_there_is_a_refusal_with_its_cure() {
+    if !in_own_process("os::held::tests::without_a_program_or_a_process_there_is_a_refusal_with_its_cure") {
+        return;
+    }
+    let refusal = |calls: &'static [libc::c_long]| {
+        let confined = move || {
+            let mut host = host();
+            crate::sys::refuse(calls).unwrap();
+            held(&mut host, &setup("fork+exit", 4096, PageKind::Base)).err().unwrap()
+        };
+        std::thread::spawn(confined).join().unwrap()
+    };
+    // Its program, its socket, and what it does itself.
+    for calls in [&[libc::SYS_execve] as &[_], &[libc::SYS_socketpair], &[libc::SYS_wait4]] {
+        let refusal = refusal(calls);
+        assert!(refusal.cure.contains("seccomp") && !refusal.why.is_empty(), "{calls:?}: {refusal}");
+    }
+    let mut host = host();
+    let nobody = rustix::thread::Uid::from_raw(65_534);
+    if rustix::process::getuid().is_root() {
+        rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+    }
+    let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
+    rustix::process::setrlimit(rustix::process::Resource::Nproc, none).unwrap();
+    let refusal = held(&mut host, &setup("fork+exit", 4096, PageKind::Base)).err().unwrap();
+    assert!(refusal.cure.contains("ulimit -u") && refusal.cure.contains("pids.max"), "{refusal}");
+}

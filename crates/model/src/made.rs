@@ -1,0 +1,143 @@
+//! What operations of the kernel make for themselves beside a step's regions, and how long that takes: estimates from sizes.
+
+use crate::labels::Labels;
+use crate::os::{OsCall, OsGroup};
+use crate::plan::{Metric, Step};
+use crate::setup::{PageKind, Role};
+use crate::units::Bytes;
+
+/// Bytes a second at which base pages and huge pages are faulted in and written by one thread (measured on a Zen 5 guest: 0.4 to 0.6, 0.8).
+const FILL_BASE: f64 = 0.5e9;
+const FILL_HUGE: f64 = 0.8e9;
+/// Starting another process or thread, and hearing that it is ready (measured: 0.3 to 1 ms).
+const PARTNER_SECONDS: f64 = 1e-3;
+/// A shot has so many blocks, each of one operation at least, if they take no longer than this.
+const BLOCKS: f64 = 5.0;
+const SHOT_MOST: f64 = 0.2;
+/// Bytes a second at which a parent's pages are written again and its fork copies them (measured: 256 MiB in 44 ms).
+const WRITE_AND_FORK: f64 = 6e9;
+/// Bytes a second at which a mapping is populated and unmapped (measured: 32 MiB in 18 ms).
+const MAP_AND_UNMAP: f64 = 1.8e9;
+
+/// The call of a step, and its group.
+fn call(step: &Step) -> Option<(&OsCall, OsGroup)> {
+    let group = OsGroup::ALL.into_iter().find(|group| step.labels.is(Labels::GROUP, group.name()))?;
+    step.setup.threads.iter().find_map(|thread| match &thread.role {
+        Role::Os(call) => Some((call, group)),
+        _ => None,
+    })
+}
+
+/// Bytes of the memory that a call's body fills for itself.
+fn made(call: &OsCall, group: OsGroup, metric: Metric) -> u64 {
+    let bytes = call.bytes.unwrap_or(0);
+    match group {
+        // Both sides have a block; what moves between nodes lies on both for a moment.
+        OsGroup::Channels | OsGroup::Numa => 2 * bytes + call.capacity.unwrap_or(0),
+        OsGroup::Switches => 2 * call.working_set.unwrap_or(0),
+        // What is copied or filled, and its other side; nobody touches what malloc gives.
+        OsGroup::Libc if metric == Metric::Bandwidth => 2 * bytes,
+        OsGroup::Libc => 0,
+        OsGroup::Syscalls | OsGroup::Processes | OsGroup::Faults => bytes,
+    }
+}
+
+impl Step {
+    /// Memory that its operations make for themselves, about, beside the regions.
+    pub fn made_bytes(&self) -> Bytes {
+        Bytes(call(self).map_or(0, |(call, group)| made(call, group, self.metric)))
+    }
+
+    /// All memory that it takes, about.
+    pub fn held_bytes(&self) -> Bytes {
+        Bytes(self.setup.total_bytes().0.saturating_add(self.made_bytes().0))
+    }
+
+    /// Seconds that an allocation takes beside its region and its shots: filling what operations need, starting others, and shots made
+    /// longer by operations that are.
+    pub(crate) fn making_seconds(&self) -> f64 {
+        let Some((call, group)) = call(self) else { return 0.0 };
+        let bytes = call.bytes.unwrap_or(0) as f64;
+        let rate = match call.page {
+            Some(page) if page != PageKind::Base => FILL_HUGE,
+            // Zeroing is of huge pages.
+            None if group == OsGroup::Faults && self.metric == Metric::Bandwidth => FILL_HUGE,
+            _ => FILL_BASE,
+        };
+        // Two sides fill theirs at the same time.
+        let sides = if matches!(group, OsGroup::Channels | OsGroup::Switches) { 2.0 } else { 1.0 };
+        let filling = made(call, group, self.metric) as f64 / rate / sides;
+        let operation = match group {
+            OsGroup::Processes => bytes / WRITE_AND_FORK,
+            OsGroup::Faults if self.metric == Metric::Latency => bytes / MAP_AND_UNMAP,
+            _ => 0.0,
+        };
+        let longer = ((BLOCKS * operation).min(SHOT_MOST) - self.stop.shot_seconds).max(0.0);
+        filling + call.others.len() as f64 * PARTNER_SECONDS + f64::from(self.stop.shots) * longer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::idset::IdSet;
+    use crate::plan::StopRule;
+    use crate::setup::{Layout, MemPolicy, RegionSetup, Setup, ThreadSetup};
+    use crate::units::MIB;
+
+    fn step(group: OsGroup, metric: Metric, change: impl FnOnce(&mut OsCall)) -> Step {
+        let mut call = OsCall::new("x".into());
+        change(&mut call);
+        let region = RegionSetup {
+            bytes: Bytes(4096),
+            policy: MemPolicy::Bind,
+            nodes: IdSet::new(),
+            page: PageKind::Base,
+            layout: Layout::Data,
+        };
+        let stop = StopRule { precision: 0.05, shots: 2, min_allocations: 3, max_allocations: 6, shot_seconds: 0.008 };
+        let threads = vec![ThreadSetup::new(0, Role::Os(call), 0)];
+        let labels = Labels::new().text(Labels::GROUP, group);
+        Step {
+            id: "a".into(),
+            labels,
+            phase: 0,
+            metric,
+            setup: Setup { regions: vec![region], threads, seed: 0 },
+            stop,
+        }
+    }
+
+    #[test]
+    fn a_large_block_is_on_both_sides_and_takes_its_time_to_be_made() {
+        let small = step(OsGroup::Channels, Metric::Bandwidth, |call| call.bytes = Some(4096));
+        let large = step(OsGroup::Channels, Metric::Bandwidth, |call| {
+            (call.bytes, call.capacity, call.others) = (Some(128 * MIB), Some(65_536), vec![1]);
+        });
+        assert_eq!(large.made_bytes(), Bytes(256 * MIB + 65_536));
+        assert_eq!(large.held_bytes(), Bytes(256 * MIB + 65_536 + 4096));
+        // Measured: 0.32 s an allocation, 0.07 s of it shots, which here are shorter.
+        let more = large.allocation_seconds() - small.allocation_seconds();
+        assert!((0.2..0.4).contains(&more), "{more}");
+    }
+
+    #[test]
+    fn operations_longer_than_a_shot_make_it_longer() {
+        // Measured: 0.82 and 0.23 s.
+        for (mib, least, most) in [(256, 0.6, 1.2), (64, 0.18, 0.35)] {
+            let step = step(OsGroup::Processes, Metric::Latency, |call| call.bytes = Some(mib * MIB));
+            assert!((least..most).contains(&step.allocation_seconds()), "{mib}: {}", step.allocation_seconds());
+        }
+        // Measured: 0.18 s.
+        let munmap = step(OsGroup::Faults, Metric::Latency, |call| call.bytes = Some(32 * MIB));
+        assert!((0.12..0.3).contains(&munmap.allocation_seconds()), "{}", munmap.allocation_seconds());
+    }
+
+    #[test]
+    fn what_nobody_touches_takes_nothing() {
+        let malloc = step(OsGroup::Libc, Metric::Latency, |call| call.bytes = Some(64 * MIB));
+        assert_eq!((malloc.made_bytes(), malloc.making_seconds()), (Bytes(0), 0.0));
+        let memcpy = step(OsGroup::Libc, Metric::Bandwidth, |call| call.bytes = Some(64 * MIB));
+        assert_eq!(memcpy.made_bytes(), Bytes(128 * MIB));
+    }
+}

@@ -1,0 +1,127 @@
+//! With little time: as many points as get the allocations that an interval takes, those of every primitive in turn.
+
+use tiermark_model::{Labels, OsGroup, Role, Step};
+
+/// What an allocation takes beside filling memory and its shots, s: a body is made and its blocks sized, a partner started. A figure of a
+/// guest of two cpus that others used as well: where it is quiet, there is time for more allocations than the fewest.
+const BODY_S: f64 = 0.015;
+/// Bytes a second that a process goes through which makes children and holds so much memory: it is given back as well.
+const HELD: f64 = 1e9;
+/// The same of memory that is written again before each child: some fifteen of them an allocation.
+const WRITTEN: f64 = 0.2e9;
+/// Share of the time that is for the points: the rest is for the first step again, for what takes longer, and for allocations more than
+/// the fewest.
+const SHARE: f64 = 0.8;
+
+/// Seconds that a step takes with as few allocations as its rule allows.
+fn expected_seconds(step: &Step) -> f64 {
+    let calls = step.setup.threads.iter().filter_map(|thread| match &thread.role {
+        Role::Os(call) => call.bytes.filter(|_| step.labels.is(Labels::GROUP, OsGroup::Processes.name())),
+        _ => None,
+    });
+    let touched = step.setup.total_bytes().0 as f64 / HELD + calls.sum::<u64>() as f64 / WRITTEN;
+    f64::from(step.stop.min_allocations) * (step.allocation_seconds() + BODY_S + touched)
+}
+
+/// Keeps of every row (the steps of a primitive, its first one first) what there is time for: all first ones, and of the others one after
+/// the other. Returns what was left out, in words.
+pub(super) fn keep(rows: &mut [Vec<Step>], seconds: f64) -> Option<String> {
+    let all: usize = rows.iter().map(Vec::len).sum();
+    let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let mut kept = vec![0; rows.len()];
+    let mut left = SHARE * seconds;
+    for index in 0..longest {
+        for (row, kept) in rows.iter().zip(&mut kept) {
+            // A row that has lost a point has lost all that follow: they matter less.
+            let Some(step) = row.get(index).filter(|_| *kept == index) else { continue };
+            let takes = expected_seconds(step);
+            if index == 0 || takes <= left {
+                left -= takes;
+                *kept = index + 1;
+            }
+        }
+    }
+    rows.iter_mut().zip(&kept).for_each(|(row, kept)| row.truncate(*kept));
+    let kept: usize = kept.iter().sum();
+    (kept < all).then(|| {
+        format!(
+            "--quick: {kept} of {all} points, the first of every primitive before others, so that each gets its allocations in \
+             {seconds} s; more of them without --quick, or with less to do (--only)"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{
+        Bytes, IdSet, Layout, MIB, MemPolicy, Metric, OsCall, PageKind, RegionSetup, Setup, StopRule, ThreadSetup,
+    };
+
+    /// A row of steps that hold so many MiB each.
+    fn row(op: &str, held: &[u64]) -> Vec<Step> {
+        let step = |mib: &u64| Step {
+            id: format!("{op}/{mib}"),
+            labels: Labels::new(),
+            phase: 0,
+            metric: Metric::Latency,
+            setup: Setup {
+                regions: vec![RegionSetup {
+                    bytes: Bytes(mib * MIB),
+                    policy: MemPolicy::Bind,
+                    nodes: IdSet::new(),
+                    page: PageKind::Base,
+                    layout: Layout::Data,
+                }],
+                threads: vec![ThreadSetup::new(0, Role::Os(OsCall::new(op.into())), 0)],
+                seed: 1,
+            },
+            stop: StopRule { precision: 0.05, shots: 2, min_allocations: 3, max_allocations: 4, shot_seconds: 0.004 },
+        };
+        held.iter().map(step).collect()
+    }
+
+    fn ids(rows: &[Vec<Step>]) -> Vec<&str> {
+        rows.iter().flatten().map(|step| step.id.as_str()).collect()
+    }
+
+    #[test]
+    fn what_there_is_time_for_stays_whole() {
+        let mut rows = vec![row("a", &[0, 1]), row("b", &[0])];
+        assert_eq!(keep(&mut rows, 20.0), None);
+        assert_eq!(ids(&rows), ["a/0", "a/1", "b/0"]);
+    }
+
+    #[test]
+    fn first_points_come_before_others_and_those_in_turn() {
+        // Of 0 MiB 84 ms each.
+        let mut rows = vec![row("a", &[0, 0, 0, 0]), row("b", &[0, 0, 0, 0]), row("c", &[0])];
+        let told = keep(&mut rows, 6.5 * 0.084 / SHARE).unwrap();
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2, 1]);
+        assert!(told.contains("6 of 9 points") && told.contains("--only"), "{told}");
+        // However little time there is, each has its first.
+        keep(&mut rows, 0.01).unwrap();
+        assert_eq!(ids(&rows), ["a/0", "b/0", "c/0"]);
+    }
+
+    #[test]
+    fn what_takes_longer_than_there_is_gives_way_to_what_does_not() {
+        let mut rows = vec![row("a", &[0, 256, 0]), row("b", &[0, 0, 0])];
+        keep(&mut rows, 1.0).unwrap();
+        assert_eq!(ids(&rows), ["a/0", "b/0", "b/0", "b/0"]);
+    }
+
+    #[test]
+    fn memory_that_is_written_before_each_child_takes_longest() {
+        let mut held = row("a", &[64]).remove(0);
+        let mut written = row("a", &[0]).remove(0);
+        let Role::Os(call) = &mut written.setup.threads[0].role else { panic!("no call") };
+        call.bytes = Some(64 * MIB);
+        // Of a channel it is a message.
+        assert!(expected_seconds(&written) < 0.1);
+        for step in [&mut held, &mut written] {
+            step.labels = Labels::new().text(Labels::GROUP, OsGroup::Processes);
+        }
+        assert!(expected_seconds(&written) > 1.5 * expected_seconds(&held));
+    }
+}

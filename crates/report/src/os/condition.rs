@@ -1,0 +1,96 @@
+//! What is so on a system and part of the numbers of a group.
+
+use tiermark_model::{IdleState, Machine, OsGroup, Run};
+
+/// The condition of a group, in words.
+pub(super) fn condition(group: OsGroup, run: &Run) -> Option<String> {
+    match group {
+        OsGroup::Syscalls => Some(mitigations(&run.machine)),
+        OsGroup::Switches => Some(idle(&run.machine)),
+        OsGroup::Libc => {
+            let text = run.bench.primitives.iter().find(|p| p.group == group).map(|p| p.text.as_str())?;
+            let (_, library) = text.rsplit_once("(here: ")?;
+            Some(format!("Of this binary: {}", library.trim_end_matches(')')))
+        }
+        _ => None,
+    }
+}
+
+/// What idle cpus do: what a wake-up has to leave.
+fn idle(machine: &Machine) -> String {
+    let Some(idle) = &machine.system.idle else {
+        return "Idle states: none that the system chooses (a hypervisor may)".to_owned();
+    };
+    let state = |state: &IdleState| {
+        let latency = state.latency_us.map_or_else(String::new, |us| format!(" {us} µs"));
+        format!("{}{latency}{}", state.name, if state.disabled { " (off)" } else { "" })
+    };
+    let states: Vec<String> = idle.states.iter().map(state).collect();
+    let word = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".to_owned());
+    let states = if states.is_empty() { "none of its own".to_owned() } else { states.join(", ") };
+    format!(
+        "Idle states, and what leaving them is declared to take: {states}; driver {}, chosen by {}",
+        word(&idle.driver),
+        word(&idle.governor)
+    )
+}
+
+/// What the system does against faults of the processor: part of every entry to the kernel.
+fn mitigations(machine: &Machine) -> String {
+    let known = &machine.system.mitigations;
+    if known.is_empty() {
+        return "Mitigations: the system does not say (/sys/devices/system/cpu/vulnerabilities)".to_owned();
+    }
+    let begin = |word: &str| {
+        let found = known.iter().filter_map(|(name, state)| Some((name, state.strip_prefix(word)?)));
+        let found = found.map(|(name, how)| match how.trim_start_matches(':').trim() {
+            "" => name.clone(),
+            how => format!("{name} ({how})"),
+        });
+        found.collect::<Vec<String>>()
+    };
+    let (on, off) = (begin("Mitigation"), begin("Vulnerable"));
+    let unaffected = known.values().filter(|state| state.starts_with("Not affected")).count();
+    let list = |names: Vec<String>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let (on, off) = (list(on), list(off));
+    format!(
+        "Mitigations, a part of every call: {on}. Vulnerable, without one: {off}. Not affected by {unaffected} others"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mitigations_are_told_by_what_is_on_and_what_is_not() {
+        let mut machine = Machine::default();
+        assert!(mitigations(&machine).contains("does not say"));
+        let states = [
+            ("meltdown", "Not affected"),
+            ("spectre_v2", "Mitigation: Retpolines; STIBP: disabled"),
+            ("spec_store_bypass", "Vulnerable"),
+            ("spec_rstack_overflow", "Vulnerable: Safe RET, no microcode"),
+        ];
+        machine.system.mitigations = states.map(|(name, state)| (name.to_owned(), state.to_owned())).into();
+        assert_eq!(
+            mitigations(&machine),
+            "Mitigations, a part of every call: spectre_v2 (Retpolines; STIBP: disabled). Vulnerable, without one: \
+spec_rstack_overflow (Safe RET, no microcode), spec_store_bypass. Not affected by 1 others"
+        );
+    }
+
+    #[test]
+    fn idle_states_are_told_with_what_leaving_them_takes() {
+        let mut machine = Machine::default();
+        assert!(idle(&machine).contains("a hypervisor may"));
+        let state = |name: &str, us, disabled| IdleState { name: name.to_owned(), latency_us: Some(us), disabled };
+        machine.system.idle = Some(tiermark_model::Idle {
+            driver: Some("intel_idle".to_owned()),
+            governor: Some("menu".to_owned()),
+            states: vec![state("POLL", 0, false), state("C6", 133, true)],
+        });
+        let said = idle(&machine);
+        assert!(said.contains("POLL 0 µs, C6 133 µs (off); driver intel_idle, chosen by menu"), "{said}");
+    }
+}

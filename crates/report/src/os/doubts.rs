@@ -1,0 +1,73 @@
+//! What makes numbers of this view doubtful, said once for all groups, and what its time did not suffice for.
+
+use tiermark_model::{Experiment, Finding, Observation};
+
+use super::points::name;
+use crate::number::seconds;
+use crate::reasons::Reasons;
+use crate::style::{Ink, Style};
+use crate::text::{hanging, heading};
+
+/// What the refusal of a step begins with that there was no time for, as the engine words it.
+const NO_TIME: [&str; 2] = ["the time left did not suffice", "the time allowed went to the numbers"];
+
+/// Steps that took this share of the time allowed have used it up: what comes between them is the rest.
+const NEARLY: f64 = 0.95;
+
+/// Whether a step was not tried because there was no time left for it.
+pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
+    seen.refusal.as_ref().is_some_and(|refusal| NO_TIME.iter().any(|known| refusal.why.starts_with(known)))
+}
+
+/// Reasons of all numbers, the worst first.
+pub(super) fn doubts(findings: &[&Finding], style: &Style) -> String {
+    let mut reasons = Reasons::default();
+    for finding in findings {
+        reasons.add(&name(finding).replace(", ", " "), &finding.verdict);
+    }
+    let text = reasons.counted_by_reason(findings.len(), style);
+    if text.is_empty() { text } else { heading("Doubts", style) + &text }
+}
+
+/// What was left out when the time was used up.
+pub(super) fn time(experiments: &[&Experiment], style: &Style) -> String {
+    let mut out = String::new();
+    for experiment in experiments.iter().filter(|e| e.request.probe == "os") {
+        let untried = |points: bool| {
+            let steps = experiment.observations.iter().filter(|o| o.labels.is_point() == points);
+            steps.filter(|o| ran_out_of_time(o)).count()
+        };
+        let steps = |o: &&Observation| {
+            let wanted = experiment.plan.steps.iter().find(|step| step.id == o.step).map(|s| s.stop.min_allocations);
+            o.allocations > 0 && wanted.is_some_and(|wanted| o.allocations < wanted)
+        };
+        let (numbers, points) = (untried(false), untried(true));
+        let short = experiment.observations.iter().filter(steps).count();
+        // Allocations can be few for other reasons than time.
+        let spent: f64 = experiment.observations.iter().map(|o| o.seconds).sum();
+        if numbers + points == 0 && (short == 0 || spent < NEARLY * experiment.plan.max_seconds) {
+            continue;
+        }
+        let counted =
+            |n: usize, one: &str, many: &str| (n > 0).then(|| format!("{n} {}", if n == 1 { one } else { many }));
+        let parts: Vec<String> = [
+            counted(numbers, "primitive was not tried", "primitives were not tried"),
+            counted(points, "further point was not tried", "further points were not tried"),
+            counted(
+                short,
+                "number rests on fewer allocations than wanted",
+                "numbers rest on fewer allocations than wanted",
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let text = format!(
+            "The time allowed, {}, was used up: {}. --max-time allows more",
+            seconds(experiment.plan.max_seconds),
+            parts.join(", ")
+        );
+        out.push_str(&format!("\n{}", hanging("", &text, Ink::Warn, style)));
+    }
+    out
+}

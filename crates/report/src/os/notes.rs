@@ -1,0 +1,63 @@
+//! Remarks on channels: where their curves bend, and why another cpu can be slower than the same.
+
+use tiermark_model::{Bytes, Finding, Grade, Labels, OsGroup, Unit};
+
+use super::points::name;
+use super::tables::cell;
+use super::words::SAME_CPU;
+use crate::style::{Ink, Style};
+use crate::text::hanging;
+
+/// The channel whose bytes are fetched: nobody is woken.
+const FETCHED: &str = "process_vm_readv";
+/// The latency that tells what waking another costs.
+const WAKING: &str = "pipe ping-pong";
+
+/// Where a channel's curve bends, in words.
+pub(super) fn knee(finding: &Finding, style: &Style) -> Option<String> {
+    let at = finding.value.map_or_else(String::new, |bytes| format!("knee at {}: ", Bytes(bytes as u64)));
+    let text = format!("{}: {at}{}", name(finding), finding.note.as_ref()?);
+    let doubted = finding.value.is_some() && finding.verdict.grade != Grade::Trusted;
+    let mark = if doubted { style.mark(finding.verdict.grade) } else { "" };
+    Some(hanging("  ", format!("{text} {mark}").trim_end(), Ink::Plain, style))
+}
+
+/// Channels that are slower across cpus than on one, beyond both intervals, and what the method knows of it.
+pub(super) fn across(findings: &[&Finding], style: &Style) -> Option<String> {
+    let streams = || findings.iter().filter(|f| f.unit == Unit::BytesPerSecond && !f.labels.is(Labels::OP, FETCHED));
+    let mut slower: Vec<String> = Vec::new();
+    for same in streams().filter(|f| f.labels.is(Labels::RELATION, SAME_CPU)) {
+        let alike = |f: &&&Finding| {
+            let keys = [Labels::OP, Labels::SIZE, Labels::CAPACITY];
+            keys.iter().all(|key| f.labels.0.get(*key) == same.labels.0.get(*key))
+        };
+        let below = |f: &&&Finding| f.interval.zip(same.interval).is_some_and(|(other, own)| other.high < own.low);
+        let elsewhere = |f: &&&Finding| f.labels.get(Labels::RELATION).is_some_and(|place| place != SAME_CPU);
+        let op = same.labels.get(Labels::OP).unwrap_or_default().to_owned();
+        if !slower.contains(&op) && streams().filter(alike).filter(elsewhere).any(|f| below(&f)) {
+            slower.push(op);
+        }
+    }
+    if slower.is_empty() {
+        return None;
+    }
+    let waking = findings.iter().filter(|f| f.labels.is(Labels::OP, WAKING) && f.value.is_some());
+    let waking = waking.map(|f| {
+        let place = f.labels.get(Labels::RELATION).unwrap_or_default();
+        format!("{place} {}", cell(f, false, style).text.trim_end())
+    });
+    let waking: Vec<String> = waking.collect();
+    let seen = if waking.is_empty() { String::new() } else { format!(" ({WAKING}: {})", waking.join(", ")) };
+    let text = format!(
+        "Slower on another cpu than on the same: {}. Who finds a channel full or empty sleeps; on one cpu the kernel then \
+switches to the other side, on two it has to wake one, which may be idle{seen}",
+        slower.join(", ")
+    );
+    Some(hanging("  ", &text, Ink::Plain, style))
+}
+
+/// All remarks of a group.
+pub(super) fn notes(group: OsGroup, findings: &[&Finding], knees: &[&Finding], style: &Style) -> String {
+    let across = if group == OsGroup::Channels { across(findings, style) } else { None };
+    knees.iter().filter_map(|found| knee(found, style)).chain(across).collect()
+}

@@ -1,0 +1,158 @@
+//! A primitive's numbers, taken apart: which of them differ in one thing only, and so are a row, a column or a curve.
+
+use tiermark_model::{Finding, Label, Labels, Relation};
+
+use super::words::{self, Dimension};
+
+/// A number with what tells it from the others of its primitive.
+#[derive(Clone)]
+pub(super) struct Point<'a> {
+    pub(super) finding: &'a Finding,
+    /// In the order of [`Dimension::ALL`].
+    numbers: [Option<u64>; 5],
+    /// Place, page size or nodes.
+    pub(super) word: String,
+}
+
+impl<'a> Point<'a> {
+    pub(super) fn new(finding: &'a Finding) -> Self {
+        let numbers = Dimension::ALL.map(|dimension| finding.labels.number(dimension.key()));
+        Self { finding, numbers, word: column(finding) }
+    }
+
+    /// Whether its primitive's name says all of it.
+    pub(super) fn is_bare(&self) -> bool {
+        self.numbers.iter().all(Option::is_none) && self.word.is_empty()
+    }
+
+    pub(super) fn number(&self, dimension: Dimension) -> Option<u64> {
+        self.numbers[dimension as usize]
+    }
+
+    /// Its numbers of some dimensions, in words.
+    pub(super) fn told(&self, along: &[Dimension]) -> String {
+        let words = along.iter().filter_map(|dimension| Some(dimension.told(self.number(*dimension)?)));
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Points of a primitive that make one curve, one row, or one block of rows.
+pub(super) struct Part<'a> {
+    pub(super) op: String,
+    /// What its rows differ in.
+    pub(super) along: Vec<Dimension>,
+    /// What its columns differ in, where there is more than one: place, page size or nodes.
+    pub(super) across: Vec<String>,
+    /// The word of all its points, where it has no columns.
+    pub(super) word: String,
+    /// What is the same in all of it, and not told by its rows.
+    pub(super) fixed: Vec<(Dimension, u64)>,
+    pub(super) points: Vec<Point<'a>>,
+}
+
+/// The points of a primitive: one part where each was combined with each, else a part for everything that was moved by itself.
+pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<Part<'a>> {
+    let mut points: Vec<Point<'a>> = findings.iter().map(|finding| Point::new(finding)).collect();
+    points.sort_by_key(|point| point.numbers);
+    let rows = distinct(points.iter().map(|p| p.numbers));
+    let columns = distinct(points.iter().map(|p| p.word.clone()));
+    // Where all but one row are of one column only, the columns are a table of that row.
+    let single: Vec<&[Option<u64>; 5]> =
+        rows.iter().filter(|row| points.iter().filter(|p| p.numbers == **row).count() == 1).collect();
+    let rest: Vec<&Point<'a>> = points.iter().filter(|p| single.contains(&&p.numbers)).collect();
+    let words = distinct(rest.iter().map(|p| p.word.clone()));
+    let (true, [only]) = (rows.len() - single.len() == 1 && columns.len() > 1, words.as_slice()) else {
+        return along(op, points);
+    };
+    let by_word = points.iter().filter(|p| !single.contains(&&p.numbers)).cloned().collect();
+    let curve = points.iter().filter(|p| p.word == *only).cloned().collect();
+    std::iter::once(Part::new(op, Vec::new(), by_word)).chain(along(op, curve)).collect()
+}
+
+/// Points of which each moved dimension is a part, where they were moved one at a time; else all together.
+fn along<'a>(op: &str, points: Vec<Point<'a>>) -> Vec<Part<'a>> {
+    let moved: Vec<Dimension> = match points.as_slice() {
+        [only] => Dimension::ALL.into_iter().filter(|d| only.number(*d).is_some()).collect(),
+        _ => {
+            let several = |d: &Dimension| distinct(points.iter().map(|p| p.number(*d))).len() > 1;
+            Dimension::ALL.into_iter().filter(several).collect()
+        }
+    };
+    let first = points.iter().find(|p| p.finding.labels.is(Labels::PURPOSE, "os"));
+    let (Some(first), true) = (first, moved.len() > 1 && points.len() > 1) else {
+        return vec![Part::new(op, moved, points)];
+    };
+    let arm = |dimension: Dimension| -> Vec<Point<'a>> {
+        let beside =
+            |p: &&Point<'a>| Dimension::ALL.into_iter().all(|d| d == dimension || p.number(d) == first.number(d));
+        points.iter().filter(beside).cloned().collect()
+    };
+    let arms: Vec<(Dimension, Vec<Point<'a>>)> = moved.iter().map(|d| (*d, arm(*d))).collect();
+    let whole = points.iter().all(|p| arms.iter().any(|(_, arm)| arm.iter().any(|q| q.numbers == p.numbers)));
+    if !whole {
+        return vec![Part::new(op, moved, points)];
+    }
+    arms.into_iter().filter(|(_, arm)| arm.len() > 1).map(|(d, arm)| Part::new(op, vec![d], arm)).collect()
+}
+
+impl<'a> Part<'a> {
+    fn new(op: &str, along: Vec<Dimension>, points: Vec<Point<'a>>) -> Self {
+        let mut across = distinct(points.iter().map(|p| p.word.clone()));
+        across.sort_by_key(|word| near(word));
+        let word = if across.len() == 1 { across.remove(0) } else { String::new() };
+        let fixed = |dimension: &Dimension| Some((*dimension, points.first()?.number(*dimension)?));
+        let fixed = Dimension::ALL.iter().filter(|d| !along.contains(d)).filter_map(fixed).collect();
+        Self { op: op.to_owned(), along, across, word, fixed, points }
+    }
+
+    /// Whether it is one number that needs no other words than its name.
+    pub(super) fn is_plain(&self) -> bool {
+        self.points.len() == 1 && self.along.is_empty() && self.word.is_empty()
+    }
+
+    /// The point of a column in a row, told by its words.
+    pub(super) fn at(&self, row: &str, column: &str) -> Option<&Point<'a>> {
+        let column = if self.across.is_empty() { &self.word } else { column };
+        self.points.iter().find(|p| p.told(&self.along) == row && p.word == *column)
+    }
+
+    /// Its rows.
+    pub(super) fn rows(&self) -> Vec<String> {
+        distinct(self.points.iter().map(|p| p.told(&self.along)))
+    }
+}
+
+/// How far away a word's place is: the cpu itself first; other words stay in their order.
+fn near(word: &str) -> usize {
+    let place = Relation::ALL.iter().position(|relation| relation.to_string() == *word);
+    if word == words::SAME_CPU { 0 } else { place.map_or(0, |at| at + 1) }
+}
+
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for one in all {
+        if !known.contains(&one) {
+            known.push(one);
+        }
+    }
+    known
+}
+
+/// What tells a number from all others.
+pub(super) fn name(finding: &Finding) -> String {
+    let point = Point::new(finding);
+    let op = finding.labels.get(Labels::OP).unwrap_or_default().to_owned();
+    let words = [op, point.told(&Dimension::ALL), point.word];
+    words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+/// The words that tell it.
+pub(super) fn column(finding: &Finding) -> String {
+    let word = |key: &str| match finding.labels.0.get(key) {
+        Some(Label::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let nodes =
+        word(Labels::FROM).zip(finding.labels.number(Labels::NODE)).map(|(from, to)| format!("node {from} to {to}"));
+    [word(Labels::RELATION), word(Labels::PAGE), nodes].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,206 @@
+use super::*;
+use tiermark_model::{Interval, Machine, ReasonCode, Unit, Verdict};
+
+fn finding(metric: &str, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
+    Finding {
+        metric: metric.to_owned(),
+        labels: Labels::new().text(Labels::OP, op).text(Labels::GROUP, group),
+        value,
+        unit,
+        interval: value.map(|v| Interval { low: v * 0.97, high: v * 1.03, level: 0.95 }),
+        samples: 6,
+        verdict: Verdict::trusted(),
+        evidence: Vec::new(),
+        note: None,
+    }
+}
+
+fn rate(op: &str, gbs: f64) -> Finding {
+    finding("os.bandwidth", op, OsGroup::Channels, Some(gbs * 1e9), Unit::BytesPerSecond)
+}
+
+fn latency(op: &str, group: OsGroup, ns: f64) -> Finding {
+    finding("os.latency", op, group, Some(ns), Unit::Ns)
+}
+
+fn with(mut finding: Finding, change: impl FnOnce(Labels) -> Labels) -> Finding {
+    finding.labels = change(finding.labels);
+    finding
+}
+
+/// A run of nothing else.
+fn run() -> Run {
+    serde_json::from_str(include_str!("../../../history/tests/fixtures/run-1.json")).unwrap()
+}
+
+fn shown(findings: &[Finding], style: &Style) -> String {
+    let mut run = run();
+    run.machine = Machine::default();
+    let mut shown = Shown::new(findings.iter());
+    os(&mut shown, &run, &[], style)
+}
+
+/// A pipe as it is measured on a server: sizes and capacities beside the nearest core, places at the first point.
+fn pipe() -> Vec<Finding> {
+    let point = |size: u64, capacity: u64, place: &str, gbs: f64| {
+        let purpose = if (size, capacity, place) == (64, 64, "LLC") { "os" } else { "os-point" };
+        with(rate("pipe", gbs), |labels| {
+            let labels = labels.whole(Labels::SIZE, size << 10).whole(Labels::CAPACITY, capacity << 10);
+            labels.text(Labels::RELATION, place).text(Labels::PURPOSE, purpose)
+        })
+    };
+    let mut all = vec![point(64, 64, "LLC", 1.5), point(64, 64, "SMT", 2.5), point(64, 64, "remote", 1.0)];
+    all.push(point(64, 64, "same cpu", 4.5));
+    all.extend([4, 16, 1024].map(|size| point(size, 64, "LLC", 2.0)));
+    all.extend([4, 256].map(|capacity| point(64, capacity, "LLC", 3.0)));
+    all
+}
+
+fn ping_pongs() -> Vec<Finding> {
+    let place = |op: &str, place: &str, ns: f64| {
+        with(latency(op, OsGroup::Channels, ns), |labels| labels.text(Labels::RELATION, place))
+    };
+    let ops = ["pipe ping-pong", "shared memory ping-pong", "process_vm_readv of a byte"];
+    let one = |op| [("LLC", 34e3), ("remote", 41e3), ("same cpu", 4.4e3)].map(|(at, ns)| place(op, at, ns));
+    ops.into_iter().flat_map(one).collect()
+}
+
+#[test]
+fn what_was_moved_by_itself_is_a_table_of_its_own_and_what_is_alike_shares_one() {
+    let all = [pipe(), ping_pongs()].concat();
+    let text = shown(&all, &Style::default());
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn no_name_is_cut_where_the_page_is_narrow() {
+    let all = [pipe(), ping_pongs()].concat();
+    for width in [40, 60, 80, 120] {
+        let text = shown(&all, &Style { width, ..Style::default() });
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        for name in ["shared memory", "process_vm_readv"] {
+            assert!(text.contains(name), "{width}: {text}");
+        }
+        // Every number is there, whatever the layout.
+        assert_eq!(text.matches("4.50").count(), 1, "{width}: {text}");
+    }
+}
+
+#[test]
+fn blocks_repeat_all_columns_that_name_their_rows() {
+    let places = ["same cpu", "SMT", "cluster", "LLC", "die", "socket", "remote"];
+    let one = |place: &&str, set: u64| {
+        with(latency("process switch eventfd", OsGroup::Switches, 4_000.0 + set as f64), |labels| {
+            labels.text(Labels::RELATION, place).whole(Labels::WORKING_SET, set)
+        })
+    };
+    let all: Vec<Finding> = places.iter().flat_map(|place| [one(place, 0), one(place, 1 << 20)]).collect();
+    let text = shown(&all, &Style::default());
+    assert_eq!(text.matches("process switch eventfd").count(), 2, "{text}");
+    assert_eq!(text.matches("1 MiB").count(), 2, "{text}");
+    assert!(text.contains("Intervals are left out"), "{text}");
+}
+
+#[test]
+fn a_reason_that_all_share_is_said_once() {
+    let mut all =
+        vec![latency("getppid", OsGroup::Syscalls, 100.0), latency("fork+exec tiny", OsGroup::Processes, 3e5)];
+    all.extend([pipe(), ping_pongs()].concat());
+    for finding in &mut all {
+        finding.verdict.suspect(ReasonCode::Drift, "the machine drifted: it moved by -7.6 %");
+    }
+    all[0].verdict.suspect(ReasonCode::TooFew, "2 of 3 allocations measured");
+    let text = shown(&all, &Style::default());
+    assert_eq!(text.matches("the machine drifted").count(), 1, "{text}");
+    assert!(text.contains(&format!("{} of {}: the machine drifted", all.len(), all.len())), "{text}");
+    assert!(text.contains("suspect: getppid: 2 of 3 allocations measured"), "{text}");
+}
+
+#[test]
+fn what_was_never_tried_has_no_row() {
+    let mut untried = latency("stat", OsGroup::Syscalls, 1.0);
+    (untried.value, untried.interval) = (None, None);
+    untried.verdict.invalid(ReasonCode::System, "refused: os/stat: the time left did not suffice");
+    let text = shown(&[latency("getppid", OsGroup::Syscalls, 100.0), untried.clone()], &Style::default());
+    assert!(text.contains("getppid") && !text.contains("stat "), "{text}");
+    let mut counted = Shown::new(std::iter::once(&untried));
+    os(&mut counted, &run(), &[], &Style::default());
+    assert_eq!(counted.numbers.len(), 1, "it is missing, and counts");
+}
+
+#[test]
+fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
+    let labels = |f| with(f, |labels| labels.whole(Labels::SIZE, 65_536));
+    let point = with(rate("pipe", 1.0), |labels| labels.whole(Labels::SIZE, 4096));
+    let mut knee = finding("os.knee", "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
+    knee.note = Some("blocks of 64 KiB reach 4 GB/s".to_owned());
+    let text = shown(&[point, labels(rate("pipe", 4.0)), knee.clone()], &Style::default());
+    assert!(text.contains("pipe: knee at 64 KiB: blocks of 64 KiB reach 4 GB/s"), "{text}");
+    // The column of its size and the knee: had it been a cell, there would be another.
+    assert_eq!(text.matches("64 KiB").count(), 3, "{text}");
+    let none = Finding { value: None, interval: None, note: Some("no knee".to_owned()), ..knee };
+    assert!(shown(&[none], &Style::default()).contains("pipe: no knee"));
+}
+
+#[test]
+fn a_channel_slower_on_another_cpu_has_its_cause_with_what_waking_takes() {
+    let text = shown(&[pipe(), ping_pongs()].concat(), &Style::default());
+    let line = text.replace("\n  ", " ");
+    assert!(line.contains("Slower on another cpu than on the same: pipe."), "{text}");
+    assert!(line.contains("(pipe ping-pong: LLC 34.0 µs, remote 41.0 µs, same cpu 4.40 µs)"), "{text}");
+    let mut even = pipe();
+    for finding in &mut even {
+        finding.interval = Some(Interval { low: 0.9e9, high: 5e9, level: 0.95 });
+    }
+    assert!(!shown(&even, &Style::default()).contains("Slower on"), "intervals that overlap tell nothing");
+}
+
+#[test]
+fn names_of_single_operations_are_whole_and_their_quantiles_columns() {
+    let mut all = vec![latency("fork+exec tiny", OsGroup::Processes, 335e3)];
+    for (statistic, ns) in [("max", 465e3), ("p50", 335e3)] {
+        let tail = finding("os.tail", "fork+exec tiny", OsGroup::Processes, Some(ns), Unit::Ns);
+        all.push(with(tail, |labels| labels.text(Labels::STATISTIC, statistic)));
+    }
+    let text = shown(&all, &Style::default());
+    let head = text.lines().find(|line| line.contains("p50")).unwrap();
+    assert!(head.find("p50") < head.find("max"), "{text}");
+    assert_eq!(text.matches("fork+exec tiny").count(), 2, "{text}");
+}
+
+#[test]
+fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
+    let mut run = run();
+    run.machine = Machine::default();
+    let mut experiment = run.experiments.remove(0);
+    experiment.request.probe = "os".to_owned();
+    experiment.plan.max_seconds = 20.0;
+    experiment.findings = vec![latency("getppid", OsGroup::Syscalls, 100.0)];
+    let step = experiment.observations[0].clone();
+    let untried = |op: &str, purpose: &str, why: &str| {
+        let mut seen = step.clone();
+        seen.step = format!("os/{op}/{purpose}");
+        seen.labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, OsGroup::Syscalls);
+        seen.labels = seen.labels.text(Labels::PURPOSE, purpose);
+        (seen.value, seen.interval) = (None, None);
+        seen.verdict.invalid(ReasonCode::System, format!("refused: {why}"));
+        seen.refusal = Some(tiermark_model::Refusal::new(seen.step.clone(), why, "allow more with --max-time"));
+        seen
+    };
+    let (late, later) = ("the time left did not suffice", "the time allowed went to the numbers: a point less");
+    experiment.observations = vec![untried("stat", "os", late), untried("read", "os-point", later)];
+    experiment.observations.push(untried("pread", "os-point", "memfd_create: EPERM"));
+    run.experiments = vec![experiment];
+    let text = crate::run(&run, &Style::default()).replace('\n', " ");
+    assert!(
+        text.contains("The time allowed, 20.0 s, was used up: 1 primitive was not tried, 1 further point"),
+        "{text}"
+    );
+    // Of these one is a part that is missing; what a filter forbade is a point that is left out.
+    let (missing, points) = text.split_once("Points left out").unwrap();
+    assert!(missing.contains("stat: the time left") && !missing.contains("pread"), "{text}");
+    assert!(points.contains("pread: memfd_create: EPERM") && !points.contains("read: the time"), "{text}");
+    let lacking = run.experiments[0].observations.iter().filter(|o| o.is_lacking()).count();
+    assert_eq!(lacking, 1);
+}

@@ -1,0 +1,124 @@
+//! What the view of primitives calls things.
+
+use tiermark_model::{Bytes, Finding, Labels, OsGroup, Relation};
+
+/// Where both sides take turns on one cpu.
+pub(super) const SAME_CPU: &str = "same cpu";
+
+/// A number that tells one point of a primitive from another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dimension {
+    Size,
+    Resident,
+    Capacity,
+    WorkingSet,
+    Threads,
+}
+
+impl Dimension {
+    pub(super) const ALL: [Self; 5] = [Self::Size, Self::Resident, Self::Capacity, Self::WorkingSet, Self::Threads];
+
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Size => Labels::SIZE,
+            Self::Resident => Labels::RESIDENT,
+            Self::Capacity => Labels::CAPACITY,
+            Self::WorkingSet => Labels::WORKING_SET,
+            Self::Threads => Labels::THREADS,
+        }
+    }
+
+    /// Its head over a column of values.
+    pub(super) fn head(self) -> &'static str {
+        match self {
+            Self::Size => "size",
+            Self::Resident => "resident",
+            Self::Capacity => "capacity",
+            Self::WorkingSet => "working set",
+            Self::Threads => "others",
+        }
+    }
+
+    /// What a table goes by.
+    pub(super) fn by(self) -> &'static str {
+        match self {
+            Self::Resident => "resident memory",
+            Self::Threads => "other threads",
+            _ => self.head(),
+        }
+    }
+
+    /// A value among those of others.
+    pub(super) fn told(self, value: u64) -> String {
+        match self {
+            Self::Size | Self::Resident => Bytes(value).to_string(),
+            Self::Capacity => format!("holding {}", Bytes(value)),
+            Self::WorkingSet => format!("on {}", Bytes(value)),
+            Self::Threads if value == 1 => "1 other thread".to_owned(),
+            Self::Threads => format!("{value} other threads"),
+        }
+    }
+
+    /// A value under its own head.
+    pub(super) fn value(self, value: u64) -> String {
+        if self == Self::Threads { value.to_string() } else { Bytes(value).to_string() }
+    }
+}
+
+/// What a group is called in a heading.
+pub(super) fn title(group: OsGroup) -> &'static str {
+    match group {
+        OsGroup::Syscalls => "System calls",
+        OsGroup::Processes => "Processes and threads",
+        OsGroup::Switches => "Context switches, there and back, and wake-ups",
+        OsGroup::Channels => "Pipes and local channels",
+        OsGroup::Faults => "Page faults and mappings",
+        OsGroup::Numa => "Moving memory between nodes",
+        OsGroup::Libc => "The C library",
+    }
+}
+
+/// What the words and numbers of a group's tables mean; the places follow by themselves.
+pub(super) fn legend(group: OsGroup) -> &'static str {
+    match group {
+        OsGroup::Syscalls => "each = one call, into the kernel and back; size = bytes of the call",
+        OsGroup::Processes => "each = made, ended, waited for; resident, size = memory that the parent holds",
+        OsGroup::Switches => "each = there and back; of sleeps, how late; working set = what a side changes",
+        OsGroup::Channels => "GB/s count a byte once, on arrival; capacity = what the channel holds",
+        OsGroup::Faults => "each = one page, of munmap one mapping; others = threads that spin elsewhere",
+        OsGroup::Numa => "GB/s = pages that arrived, one way, in one call",
+        OsGroup::Libc => "same bytes again and again: small ones from caches; malloc+free: both",
+    }
+}
+
+/// Whether the words of a group's tables are places of another side.
+pub(super) fn places(findings: &[&Finding]) -> Option<String> {
+    let used = |word: &str| findings.iter().any(|f| f.labels.is(Labels::RELATION, word));
+    let meaning = |relation: &Relation| match relation {
+        Relation::Smt => "the core's other thread",
+        Relation::Cluster => "a core of the same cluster",
+        Relation::Llc => "a core of the same last-level cache",
+        Relation::Die => "a core of the same die",
+        Relation::Socket => "a core of the same socket",
+        Relation::Remote => "another socket",
+    };
+    let mut words: Vec<String> = Vec::new();
+    if used(SAME_CPU) {
+        words.push(format!("{SAME_CPU} = both sides in turn"));
+    }
+    let named = Relation::ALL.iter().filter(|relation| used(&relation.to_string()));
+    words.extend(named.map(|relation| format!("{relation} = {}", meaning(relation))));
+    (!words.is_empty()).then(|| format!("Where the other side runs: {}", words.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_legend_is_one_line() {
+        for group in OsGroup::ALL {
+            assert!(legend(group).chars().count() <= 78, "{}", legend(group));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Steps of operating-system primitives: how many points each has, over which bytes, and who takes part on which cpus.
+
+use tiermark_model::{Bytes, CpuId, IdSet, Labels, OsCall, OsGroup, Relation, Role, Step};
+
+use super::range;
+use crate::findings::words;
+use crate::number::seconds;
+use crate::style::Style;
+use crate::table::{Align, Cell, Table};
+
+/// Labels that have columns of their own.
+const TOLD: [&str; 7] =
+    [Labels::CPUS, Labels::TO, Labels::RELATION, Labels::SIZE, Labels::RESIDENT, Labels::WORKING_SET, Labels::THREADS];
+
+/// The cpus of those that take part beside the threads of the plan.
+pub(super) fn cpus(steps: &[Step]) -> IdSet {
+    steps.iter().filter_map(call).flat_map(|call| &call.others).copied().collect()
+}
+
+/// What a step asks of the kernel.
+fn call(step: &Step) -> Option<&OsCall> {
+    step.setup.threads.iter().find_map(|thread| match &thread.role {
+        Role::Os(call) => Some(call),
+        _ => None,
+    })
+}
+
+/// The table of such steps: a row for each primitive, or for each step; `None` where some steps are of another kind.
+pub(super) fn table(steps: &[Step], each: bool, style: &Style) -> Option<Table> {
+    if steps.is_empty() || !steps.iter().all(|step| call(step).is_some()) {
+        return None;
+    }
+    let mut groups: Vec<(String, Vec<&Step>)> = Vec::new();
+    for step in steps {
+        let name =
+            if each { words(&step.labels, &TOLD) } else { step.labels.get(Labels::OP).unwrap_or(&step.id).to_owned() };
+        match groups.iter_mut().find(|(known, _)| !each && *known == name) {
+            Some((_, group)) => group.push(step),
+            None => groups.push((name, vec![step])),
+        }
+    }
+    let mut table = Table::new().column("steps", Align::Left).column("bytes", Align::Right);
+    table = table.column("takes part", Align::Left).column("time", Align::Right);
+    for (name, group) in &groups {
+        let name = if each { name.clone() } else { format!("{} {} {name}", group.len(), style.times()) };
+        let sizes = || group.iter().filter_map(|step| bytes(step)).map(Bytes);
+        let time: f64 = group.iter().map(|step| step.expected_seconds()).sum();
+        table.row(vec![
+            Cell::new(name),
+            Cell::new(range(sizes().min(), sizes().max())),
+            Cell::new(partners(group, each)),
+            Cell::new(seconds(time)),
+        ]);
+    }
+    Some(table)
+}
+
+/// The bytes that a point is about: of a block, held by the process, or worked on between two switches.
+fn bytes(step: &Step) -> Option<u64> {
+    [Labels::SIZE, Labels::RESIDENT, Labels::WORKING_SET].into_iter().find_map(|key| step.labels.number(key))
+}
+
+/// Who takes part beside the thread that asks, and where.
+fn partners(steps: &[&Step], each: bool) -> String {
+    let mut kind = None;
+    let mut places: Vec<String> = Vec::new();
+    let mut threads: Vec<u64> = Vec::new();
+    let mut cpus: Vec<CpuId> = Vec::new();
+    for step in steps {
+        let others = call(step).map(|call| call.others.as_slice()).unwrap_or_default();
+        if let Some(count) = step.labels.number(Labels::THREADS) {
+            threads.push(count);
+        } else if !others.is_empty() {
+            kind = Some(kind_of(step));
+            cpus.extend(others.iter().filter(|cpu| !cpus.contains(cpu)).collect::<Vec<_>>());
+            let place = step.labels.get(Labels::RELATION).unwrap_or_default().to_owned();
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    let near = |place: &String| Relation::ALL.iter().position(|relation| relation.to_string() == *place);
+    places.sort_by_key(near);
+    match (kind, threads.iter().min(), threads.iter().max()) {
+        (Some(kind), ..) if each => {
+            let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+            format!("{kind} on cpu {}: {}", cpus.join(", "), places.join(", "))
+        }
+        (Some(kind), ..) => format!("{kind}: {}", places.join(", ")),
+        (None, Some(least), Some(most)) if *most > 0 => {
+            let counts = range(Some(*least), Some(*most));
+            format!("{counts} other thread{}", if *most == 1 { "" } else { "s" })
+        }
+        _ => String::new(),
+    }
+}
+
+/// What the other side of a step is.
+fn kind_of(step: &Step) -> &'static str {
+    let group = |group: OsGroup| step.labels.is(Labels::GROUP, group.name());
+    let thread = step.labels.get(Labels::OP).is_some_and(|op| op.starts_with("thread"));
+    match () {
+        () if group(OsGroup::Channels) => "child",
+        () if group(OsGroup::Faults) || thread => "thread",
+        () if group(OsGroup::Switches) => "child",
+        () => "other side",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Layout, MemPolicy, Metric, PageKind, RegionSetup, Setup, StopRule, ThreadSetup};
+
+    fn step(op: &str, group: OsGroup, place: &str, cpu: CpuId, size: u64) -> Step {
+        let mut call = OsCall::new(op.into());
+        (call.bytes, call.others) = (Some(size), vec![cpu]);
+        let labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, group).whole(Labels::SIZE, size);
+        let region = RegionSetup {
+            bytes: Bytes(4096),
+            policy: MemPolicy::Bind,
+            nodes: IdSet::new(),
+            page: PageKind::Base,
+            layout: Layout::Data,
+        };
+        let stop = StopRule { precision: 0.05, shots: 2, min_allocations: 3, max_allocations: 6, shot_seconds: 0.008 };
+        Step {
+            id: op.to_owned(),
+            labels: labels.text(Labels::RELATION, place).text(Labels::TO, cpu),
+            phase: 0,
+            metric: Metric::Bandwidth,
+            setup: Setup { regions: vec![region], threads: vec![ThreadSetup::new(0, Role::Os(call), 0)], seed: 0 },
+            stop,
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_told_with_its_blocks_its_child_and_its_places() {
+        let pipe = |place, cpu, size| step("pipe", OsGroup::Channels, place, cpu, size);
+        let switch = |place, cpu| step("thread switch pipe", OsGroup::Switches, place, cpu, 0);
+        let steps = [pipe("remote", 4, 4096), pipe("LLC", 2, 128 << 20), pipe("same cpu", 0, 4096), switch("SMT", 1)];
+        let style = Style::default();
+        insta::assert_snapshot!("grouped", table(&steps, false, &style).unwrap().render(&style));
+        insta::assert_snapshot!("each", table(&steps, true, &style).unwrap().render(&style));
+    }
+}
