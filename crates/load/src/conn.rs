@@ -113,7 +113,10 @@ impl Conn {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => self.written += n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Wrote::Part),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.compact();
+                    return Ok(Wrote::Part);
+                }
                 Err(error) => return Err(error),
             }
             let reached = self.before + self.written as u64;
@@ -131,6 +134,15 @@ impl Conn {
         self.out.clear();
         self.written = 0;
         Ok(Wrote::All)
+    }
+
+    /// Forgets what was written, so that a socket that always takes only a part does not make this grow.
+    fn compact(&mut self) {
+        if self.written > self.out.len() / 2 {
+            self.before += self.written as u64;
+            self.out.drain(..self.written);
+            self.written = 0;
+        }
     }
 
     /// Reads once and tells every request that is answered by it, with the answer and the time.

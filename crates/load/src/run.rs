@@ -21,6 +21,8 @@ use crate::workload::{ClientSetup, Length, Pace, Workload};
 
 /// Requests under way while filling: enough to keep a server busy, few enough for its buffers.
 const FILL_DEPTH: usize = 64;
+/// Bytes of values under way while filling, unless a single one is larger.
+const FILL_BYTES: usize = 4 << 20;
 /// Time for all threads to be ready after the last has said so, ns.
 const GET_READY: u64 = 5_000_000;
 /// How often the watcher is asked.
@@ -73,7 +75,7 @@ pub fn fill(
         pace: Pace::Closed,
         length: Length::Requests(workload.keys),
         connections: 1,
-        depth: FILL_DEPTH,
+        depth: (FILL_BYTES / workload.value.bytes.max(1)).clamp(1, FILL_DEPTH),
         ..workload.clone()
     };
     carry_out(targets, &filling, None, client, watch)
@@ -174,7 +176,8 @@ fn tenant(
         Length::Time(_) => None,
     };
     // Filling is neither a warm-up nor a measurement; its values come from a stream of their own.
-    let seed = seed(workload.seed, index as u64, phase.unwrap_or(Phase::WarmUp(u32::MAX)));
+    let number = target.number.unwrap_or(index as u64);
+    let seed = seed(workload.seed, number, phase.unwrap_or(Phase::WarmUp(u32::MAX)));
     let pace = TenantPace::new(workload.pace, workload.depth, left, stagger, seed);
     Ok(Tenant::new(index, conns, source, form, pace))
 }

@@ -34,13 +34,16 @@ pub struct Target {
     pub user: Option<String>,
     /// The password to authenticate with.
     pub password: Option<String>,
+    /// Its number among all tenants of an experiment, from which its keys and values are drawn; `None`: its place in the list. Tenants
+    /// that are filled in separate calls need one, or they hold the same values.
+    pub number: Option<u64>,
 }
 
 impl Target {
     /// A server that wants no password.
     #[must_use]
     pub fn new(address: Address) -> Self {
-        Self { address, user: None, password: None }
+        Self { address, user: None, password: None, number: None }
     }
 }
 
@@ -52,6 +55,7 @@ impl fmt::Debug for Target {
             .field("address", &self.address)
             .field("user", &self.user)
             .field("password", &password)
+            .field("number", &self.number)
             .finish()
     }
 }

@@ -280,6 +280,51 @@ fn filling_asks_for_every_key_once_in_order() {
 }
 
 #[test]
+fn tenants_that_are_filled_apart_hold_different_values() {
+    let (send, values) = std::sync::mpsc::channel();
+    let send = std::sync::Mutex::new(send);
+    let fake = Fake::new(move |_, words| {
+        if words[0] == b"SET" {
+            send.lock().unwrap().send(words[2].clone()).unwrap();
+        }
+        polite(words)
+    });
+    let workload = Workload { keys: 3, ..Workload::default() };
+    for number in [Some(0), Some(1), None] {
+        let target = Target { number, ..fake.target() };
+        unwatched(|watch| fill(&[target], &workload, &ClientSetup::default(), watch)).unwrap();
+    }
+    let values: Vec<Vec<u8>> = values.try_iter().collect();
+    assert_eq!(values.len(), 9);
+    assert_ne!(values[0], values[3], "numbers make the difference");
+    assert_eq!(values[0], values[6], "the first of a list is number 0");
+    assert_ne!(values[0], values[1]);
+}
+
+#[test]
+fn what_a_socket_does_not_take_at_once_follows_when_it_does() {
+    // 24 MiB are under way at most, and no buffer of a socket holds as much.
+    const BYTES: usize = 3 << 20;
+    let fake = Fake::new(|_, words| {
+        thread::sleep(Duration::from_millis(2));
+        if words[0] == b"SET" && words[2].len() != BYTES {
+            Some(b"-ERR wrong length\r\n".to_vec())
+        } else {
+            polite(words)
+        }
+    });
+    let workload = Workload {
+        depth: 8,
+        mix: Mix { get_percent: 20.0, brief: false },
+        value: ValueShape { bytes: BYTES, compressible: 0.0 },
+        ..closed(40)
+    };
+    let seen = only(run_on(&[fake.target()], &workload).unwrap());
+    assert_eq!((seen.sent, seen.done, seen.errors, seen.fault), (40, 40, 0, None));
+    assert!(seen.sets > 20 && seen.gets > 0, "{} {}", seen.sets, seen.gets);
+}
+
+#[test]
 fn single_commands_are_answered() {
     let fake = Fake::new(|_, words| polite(words));
     let mut client = Client::connect(&fake.target(), Duration::from_secs(5)).unwrap();

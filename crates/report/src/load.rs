@@ -55,8 +55,11 @@ pub fn load(view: &LoadView, style: &Style) -> String {
         lines.push(all);
         out.push_str(&heading("Rate", style));
         out.push_str(&rates(&lines, style));
-        out.push_str(&heading("Response: from when a request was due to its answer, µs", style));
-        out.push_str(&latencies(&lines, |line| &line.response, style));
+        // In a closed loop a request is due when it is sent.
+        if all.share.is_some() {
+            out.push_str(&heading("Response: from when a request was due to its answer, µs", style));
+            out.push_str(&latencies(&lines, |line| &line.response, style));
+        }
         out.push_str(&heading("Service: from when it was sent to its answer, µs", style));
         out.push_str(&latencies(&lines, |line| &line.service, style));
         if shown < view.tenants.len() {
@@ -159,5 +162,6 @@ mod tests {
         (all.share, all.late) = (None, None);
         let text = load(&LoadView { tenants: Vec::new(), all: Some(all), ..view(0) }, &Style::default());
         assert!(!text.contains("of what was due") && !text.contains("sent late"), "{text}");
+        assert!(!text.contains("Response") && text.contains("Service"), "{text}");
     }
 }

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         address: address.clone(),
         user: args.user.clone(),
         password: args.password.clone(),
+        number: None,
     };
     let targets: Vec<Target> = args.targets.iter().map(target).collect();
     let mut done = Done { args, workload, client, started, filled: None, measured: None, stopped: None };
