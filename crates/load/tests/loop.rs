@@ -58,7 +58,9 @@ fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
     // One request under way at a time, so that the send has to wait for the answer, as in a client of one blocking connection.
     let workload = Workload { depth: 1, ..open(1000.0, 2.0) };
     let seen = only(run_on(&[fake.target()], &workload).unwrap());
-    assert_eq!((seen.scheduled, seen.sent, seen.done, seen.errors), (2000, 2000, 2000, 0));
+    // Where this machine stalls at the very end, a few requests still wait for an answer then.
+    assert_eq!((seen.scheduled, seen.sent + seen.unsent, seen.response.count(), seen.errors), (2000, 2000, 2000, 0));
+    assert!(seen.unsent < 100, "{}", seen.unsent);
     assert!(seen.service.max().unwrap() >= 199_000_000, "{}", millis(seen.service.max()));
     // 200 requests are due during the stall: 10 % of all, whose waits are spread evenly from 0 to 200 ms.
     let (response, service) = (millis(seen.response.quantile(0.99)), millis(seen.service.quantile(0.99)));

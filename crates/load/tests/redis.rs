@@ -134,6 +134,7 @@ fn an_open_loop_keeps_its_rate() {
     let workload = Workload {
         pace: Pace::Open { arrivals: Arrivals::Poisson, rate: 500.0 },
         length: Length::Time(Duration::from_secs(1)),
+        depth: 1000,
         ..workload()
     };
     filled(&redis.tcp(), &workload);
