@@ -121,10 +121,18 @@ impl Tenant {
         self.schedule.as_ref().map_or(Next::Finished, |schedule| Next::Due(schedule.due()))
     }
 
-    /// Fills a connection of a closed loop up to its depth.
-    pub(crate) fn refill(&mut self, conn: usize) {
-        while self.has_more() && self.conns[conn].as_ref().is_some_and(|c| c.under_way() < self.depth) {
-            self.make(conn, 0);
+    /// Fills a connection of a closed loop up to its depth, once no more than half of it is under way: a batch whose answers came in two
+    /// pieces would else go on as two batches, then three, until every request is written and served by itself.
+    pub(crate) fn refill(&mut self, place: usize) {
+        let under_way = self.conns[place].as_ref().map_or(0, Conn::under_way);
+        if under_way > self.depth / 2 {
+            return;
+        }
+        for _ in under_way..self.depth {
+            if !self.has_more() {
+                return;
+            }
+            self.make(place, 0);
         }
     }
 
