@@ -2,6 +2,7 @@
 
 mod common;
 mod ladder;
+mod load;
 mod loads;
 mod matrix;
 mod shapes;
@@ -17,6 +18,7 @@ use crate::parse;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
 use ladder::{BANDWIDTH_EXAMPLES, LATENCY_EXAMPLES};
 pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
+pub(crate) use load::LoadArgs;
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
@@ -88,6 +90,9 @@ pub(crate) enum Command {
     /// Measure what the operating system adds: calls, processes, switches, pipes, faults and mappings
     #[command(after_help = shapes::OS_EXAMPLES)]
     Os(OsArgs),
+    /// Load Redis servers: rate kept or throughput, latency from when a request was due and from when it was sent
+    #[command(after_help = load::EXAMPLES)]
+    Load(Box<LoadArgs>),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),

@@ -123,6 +123,15 @@ pub(crate) fn policy(text: &str) -> Result<Policy, String> {
     }
 }
 
+/// Cpus by number, in list format.
+pub(crate) fn cpu_list(text: &str) -> Result<IdSet, String> {
+    match text.parse::<IdSet>() {
+        Ok(cpus) if cpus.is_empty() => Err("it names no cpu; use 0-3,8".into()),
+        Ok(cpus) => Ok(cpus),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Nodes in list format.
 pub(crate) fn nodes(text: &str) -> Result<IdSet, String> {
     match text.parse::<IdSet>() {

@@ -13,6 +13,7 @@ mod kernels;
 mod ladder;
 mod limits;
 mod lists;
+mod load;
 mod loaded;
 mod machine;
 mod matrix;
@@ -40,6 +41,7 @@ pub use json::json;
 pub use lists::{
     ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitive, primitives, probes, runs,
 };
+pub use load::{LoadLine, LoadView, load};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
 pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};

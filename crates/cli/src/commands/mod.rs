@@ -9,6 +9,7 @@ mod granularity;
 mod help;
 mod latency;
 mod list;
+mod load;
 mod loaded;
 mod machine;
 mod man;
@@ -56,6 +57,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Background(args)) => background::run(args, simulation),
         Some(Command::Os(args)) => os::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
+        Some(Command::Load(args)) => load::run(args),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
