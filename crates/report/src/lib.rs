@@ -4,6 +4,7 @@
 
 mod c2c;
 mod curves;
+mod doctor;
 mod findings;
 mod header;
 mod hmat;
@@ -32,7 +33,9 @@ mod style;
 mod table;
 mod tally;
 mod text;
+mod tuning;
 
+pub use doctor::doctor;
 pub use hmat::hmat;
 pub use json::json;
 pub use lists::{ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitives, probes, runs};
@@ -45,3 +48,4 @@ pub use redact::redact;
 pub use run::{run, trouble};
 pub use selftest::{Check, selftest};
 pub use style::Style;
+pub use tuning::{deeds, tuning};
