@@ -6,14 +6,10 @@ use std::time::Duration;
 
 use tiermark_model::{IdSet, Refusal, Warning};
 use tiermark_tune::CpuTimes;
+use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM};
 
 /// Time watched: 20 ticks of the slowest usual accounting, 100 a second.
 const WATCHED: Duration = Duration::from_millis(200);
-/// Share of the cpus that other work may take before a reader should know.
-const WARN: f64 = 0.1;
-/// Share beyond which a run would both disturb that work and measure little of use. Not at [`WARN`] already: on two cpus a
-/// tenth is one daemon, and below one half the stamps show what was disturbed, so that the verdicts tell the truth.
-const REFUSE: f64 = 0.5;
 
 /// How many of the given cpus other work keeps busy; `None` where the system does not say.
 pub(crate) fn busy_cpus(cpus: &IdSet) -> Option<f64> {
@@ -30,7 +26,7 @@ pub(crate) fn busy_cpus(cpus: &IdSet) -> Option<f64> {
 /// A [`Refusal`] when more than half are busy and the user did not insist.
 pub(crate) fn judge(busy: f64, cpus: &IdSet, force: bool) -> Result<Option<Warning>, Refusal> {
     let share = busy / cpus.len().max(1) as f64;
-    if share > REFUSE && !force {
+    if share > BUSY_PROBLEM && !force {
         return Err(Refusal::new(
             "measuring now",
             format!(
@@ -40,7 +36,7 @@ pub(crate) fn judge(busy: f64, cpus: &IdSet, force: bool) -> Result<Option<Warni
             "wait until it is quieter, choose idle cpus with --cpus, or insist with --force",
         ));
     }
-    Ok((share > WARN).then(|| Warning {
+    Ok((share > BUSY_NOTE).then(|| Warning {
         code: "busy".into(),
         text: format!("other work kept {busy:.1} of {} cpus busy just before the run", cpus.len()),
         cure: Some("measure on a quiet machine, or trust the verdicts".into()),

@@ -3,8 +3,7 @@
 use tiermark_model::{Deed, Fate, HeldChanges, KnobRow, Reach, Standing, Tuning};
 
 use crate::style::{Ink, Style};
-use crate::table::{Align, Cell, Table};
-use crate::text::{bullet, hanging, heading, items};
+use crate::text::{bullet, hanging, heading, items, left, spoken, width};
 
 /// Renders the knobs: what would be changed first, then what needs more than this program, then the rest in a few lines.
 pub fn tuning(tuning: &Tuning, style: &Style) -> String {
@@ -42,17 +41,16 @@ fn section(title: &str, rows: &[&KnobRow], style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let mut table = Table::new().column("knob", Align::Left).column("now", Align::Right);
-    table = table.column("advised", Align::Right).column("why", Align::Left);
-    for row in rows {
-        table.row(vec![
-            Cell::new(label(row)),
-            Cell::new(row.value.as_deref().unwrap_or_default()),
-            Cell::inked(row.advice.as_deref().unwrap_or_default(), Ink::Head),
-            Cell::inked(reason(row, style), Ink::Dim),
-        ]);
+    let labels: Vec<String> = rows.iter().map(|row| spoken(&label(row), style)).collect();
+    let longest = labels.iter().map(|text| width(text)).max().unwrap_or_default();
+    let mut out = heading(title, style);
+    for (row, label) in rows.iter().zip(&labels) {
+        let (now, advised) = (row.value.as_deref().unwrap_or_default(), row.advice.as_deref().unwrap_or_default());
+        let values = format!("{now} → {advised}");
+        out.push_str(&hanging(&format!("  {}  ", left(label, longest)), &values, Ink::Plain, style));
+        out.push_str(&hanging("      ", &reason(row, style), Ink::Dim, style));
     }
-    heading(title, style) + &table.render(style)
+    out
 }
 
 /// Why; with what the knob does and where it is, where more is to be shown.

@@ -55,7 +55,7 @@ fn clocksource(patient: &Patient<'_>) -> Found {
 
 fn paranoid(patient: &Patient<'_>) -> Found {
     match patient.machine.system.perf_event_paranoid {
-        None => Found::not_here("this kernel counts no events"),
+        None => patient.none(),
         Some(level) if level > 2 => Found::note(level.to_string(), "sysctl kernel.perf_event_paranoid=2"),
         Some(level) => Found::ok(level.to_string()),
     }
@@ -82,7 +82,7 @@ fn mitigations(patient: &Patient<'_>) -> Found {
 
 fn watchdog(patient: &Patient<'_>) -> Found {
     match patient.number("proc/sys/kernel/nmi_watchdog") {
-        None => Found::not_here("this kernel has none"),
+        None => patient.none(),
         Some(0) => Found::ok("off"),
         Some(_) => Found::note("on", "tiermark tune --profile latency --only kernel.nmi_watchdog --apply"),
     }
@@ -107,7 +107,7 @@ fn pressure(patient: &Patient<'_>) -> Found {
 
 fn delays(patient: &Patient<'_>) -> Found {
     match patient.number("proc/sys/kernel/task_delayacct") {
-        None => Found::not_here("this kernel has none"),
+        None => patient.none(),
         Some(0) => Found::ok("off"),
         Some(_) => Found::ok("on"),
     }

@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[Check] = &[
         look: ksm,
     },
     Check { name: "DAMON", why: "it clears the marks of used pages, which costs page walks", look: damon },
-    Check { name: "swap", why: "a page that is not in memory takes 10,000 times as long", look: swap },
+    Check { name: "swap", why: "a page that was swapped takes microseconds to milliseconds to come back", look: swap },
     Check {
         name: "zswap",
         why: "swapping then costs cpu time rather than a device's, and is a tier of its own",
@@ -41,7 +41,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn thp(patient: &Patient<'_>) -> Found {
     match patient.machine.system.thp.as_deref() {
-        None => Found::not_here("this kernel has none"),
+        None => patient.none(),
         Some("never") => Found::note("never", "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"),
         Some(mode) => Found::ok(mode),
     }
@@ -62,7 +62,7 @@ fn reserved(patient: &Patient<'_>) -> Found {
         .map(|(bytes, free, total)| format!("{free} of {total} free of {}", Bytes(*bytes)))
         .collect();
     match (sizes.is_empty(), some.is_empty()) {
-        (true, _) => Found::not_here("this kernel has none"),
+        (true, _) => patient.none(),
         (false, true) => Found::ok("none"),
         (false, false) => Found::ok(some.join(", ")),
     }
@@ -71,7 +71,7 @@ fn reserved(patient: &Patient<'_>) -> Found {
 fn balancing(patient: &Patient<'_>) -> Found {
     let nodes = patient.machine.nodes.len();
     match patient.machine.system.numa_balancing {
-        None => Found::not_here("this kernel has none"),
+        None => patient.none(),
         Some(0) => Found::ok("off"),
         Some(n) if nodes < 2 => Found::ok(format!("{n}, without effect on one node")),
         Some(n) => {
@@ -83,7 +83,7 @@ fn balancing(patient: &Patient<'_>) -> Found {
 
 fn ksm(patient: &Patient<'_>) -> Found {
     match patient.machine.system.ksm {
-        None => Found::not_here("this kernel has none"),
+        None => patient.none(),
         Some(1) => Found::note("running", "tiermark tune --profile latency --only ksm/run --apply; stop ksmtuned too"),
         Some(_) => Found::ok("stopped"),
     }
@@ -91,7 +91,7 @@ fn ksm(patient: &Patient<'_>) -> Found {
 
 fn damon(patient: &Patient<'_>) -> Found {
     match patient.machine.system.damon_running {
-        None => Found::not_here("this kernel has none"),
+        None => patient.none(),
         Some(true) => Found::note("running", "stop it for the time of a run, if it is yours"),
         Some(false) => Found::ok("not running"),
     }
@@ -113,7 +113,7 @@ fn swap(patient: &Patient<'_>) -> Found {
 
 fn zswap(patient: &Patient<'_>) -> Found {
     match patient.machine.system.zswap {
-        None => Found::not_here("this kernel has none"),
+        None => patient.none(),
         Some(true) if !patient.machine.system.swaps.is_empty() => {
             Found::note("on", "echo N > /sys/module/zswap/parameters/enabled, where the device itself is meant")
         }

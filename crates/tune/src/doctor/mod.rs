@@ -9,7 +9,7 @@ mod work;
 use tiermark_machine::Root;
 use tiermark_model::{CheckRow, Checkup, Health, Machine};
 
-pub use work::{Busy, watch};
+pub use work::{BUSY_NOTE, BUSY_PROBLEM, Busy, watch};
 
 /// What is examined.
 #[derive(Debug)]
@@ -29,6 +29,11 @@ impl Patient<'_> {
     fn word(&self, path: &str) -> Option<String> {
         let text = self.root.read(path).ok().flatten()?;
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// What it means that a file is not there: a captured tree may just not have it.
+    fn none(&self) -> Found {
+        Found::not_here(if self.root.is_live() { "this kernel has none" } else { "not told" })
     }
 
     fn number(&self, path: &str) -> Option<i64> {

@@ -126,6 +126,7 @@ fn redis(patient: &Patient<'_>) -> Found {
 fn zram(patient: &Patient<'_>) -> Found {
     match patient.root.list("sys/class/zram-control").is_ok_and(|names| !names.is_empty()) {
         true => Found::ok("in the kernel"),
+        false if !patient.root.is_live() => Found::not_here("not told"),
         false => Found::not_here("not loaded: modprobe zram, where the kernel has it"),
     }
 }

@@ -10,10 +10,11 @@ use tiermark_model::IdSet;
 use super::{Check, Found, Patient};
 use crate::stat::{CpuTimes, ProcessTime};
 
-/// Share of the cpus that other work may take before a reader should know; a measurement warns from there on too.
-const BUSY_NOTE: f64 = 0.1;
-/// Share beyond which a measurement is refused without `--force`.
-const BUSY_PROBLEM: f64 = 0.5;
+/// Share of the cpus that other work may take before a reader should know.
+pub const BUSY_NOTE: f64 = 0.1;
+/// Share beyond which a run would both disturb that work and measure little of use. Not at [`BUSY_NOTE`] already: on two cpus a tenth is
+/// one daemon, and below one half the stamps show what was disturbed, so that the verdicts tell the truth.
+pub const BUSY_PROBLEM: f64 = 0.5;
 /// Stolen time beyond which medians are still right and tails are not.
 const STEAL_NOTE: f64 = 0.01;
 /// Stolen time beyond which hardly a window of half a millisecond is whole on every cpu.

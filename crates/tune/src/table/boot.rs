@@ -17,13 +17,14 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob::boot("isolcpus=", "isolcpus", "cpus that the scheduler leaves alone")
         .latency(Wish::Keep("pays for cpus whose threads are all pinned; cpusets do the same without a reboot")),
     Knob::boot("nohz=", "nohz", "whether idle cpus stop their tick").swap_tier(Wish::Keep(
-        "off was advised for guests of 2018, to save exits; today it costs more of them: leave it out",
+        "off was advised for guests of 2018, to save exits; leave it out, unless a measurement shows a gain",
     )),
     Knob::boot("highres=", "highres", "whether timers are exact").swap_tier(Wish::Keep(
         "off was advised for guests of 2018; it makes every sleep as long as a tick: leave it out",
     )),
-    Knob::boot("lapic=", "lapic", "the timer of each cpu")
-        .swap_tier(Wish::Keep("notscdeadline was advised for guests of 2018; with today's hypervisors leave it out")),
+    Knob::boot("lapic=", "lapic", "the timer of each cpu").swap_tier(Wish::Keep(
+        "notscdeadline was advised for guests of 2018; leave it out, unless a measurement shows a gain",
+    )),
     Knob::boot("mitigations=", "mitigations", "what the kernel does against faults of the processor")
         .swap_tier(Wish::Keep("record it, and compare only runs with the same; security is not given up for a number"))
         .latency(Wish::Keep("record it, and compare only runs with the same; security is not given up for a number")),

@@ -97,7 +97,7 @@ fn balancing(scene: &Scene<'_>) -> Option<(String, String)> {
 }
 
 fn demotion(scene: &Scene<'_>) -> Option<(String, String)> {
-    let why = "cold pages go to the slower node, which is far faster than any swap";
+    let why = "cold pages go to the slower node, which is faster than a swap device";
     scene.has_slow_node().then(|| ("true".to_owned(), why.to_owned()))
 }
 

@@ -87,7 +87,8 @@ impl Fake {
         self.put(&format!("proc/{pid}/stat"), &format!("{pid} (redis server) S {rest} {start} 0\n"));
         if let Some(group) = group {
             let path = format!("{group}/cgroup.procs");
-            self.put(&path, &format!("{}\n{pid}", self.get(&path).unwrap_or_default()).trim().to_owned());
+            let members = format!("{}\n{pid}", self.get(&path).unwrap_or_default());
+            self.put(&path, members.trim());
         }
     }
 
