@@ -117,6 +117,8 @@ fn what_makes_no_sense_is_refused() {
         &["tune", "--restore", "--profile=latency"],
         &["tune", "--force"],
         &["tune", "--root", &tree, "--apply"],
+        &["tune", "--simulate", "synth:cores=2", "--apply"],
+        &["tune", "--simulate", "synth:cores=2", "--restore"],
     ] {
         user.run(arguments).expect(2);
     }
@@ -227,9 +229,12 @@ fn killed_at_any_moment_everything_comes_back() {
     let (mut held, mut changed) = (0, 0);
     for round in 0..20u32 {
         let mut child = user.start(&APPLY);
-        if round % 2 == 0 {
-            // From before the start to after the end, evenly.
-            thread::sleep(whole * round / 18);
+        if round == 0 {
+            // Done, and its changes in place.
+            child.wait().unwrap();
+        } else if round % 2 == 0 {
+            // From soon after the start to after the end, evenly.
+            thread::sleep(whole * round / 14);
         } else {
             // Between the journal and the writes, or among them.
             while noted() == 0 && child.try_wait().unwrap().is_none() {}
@@ -242,6 +247,7 @@ fn killed_at_any_moment_everything_comes_back() {
         assert_eq!(all_values(&user), before, "round {round}");
         assert_eq!(noted(), 0);
     }
+    assert!(held > 0 && changed > 0, "the test saw nothing to take back");
     eprintln!("killed 20 times within {whole:?}; {held} times changes were noted, {changed} times made");
 }
 

@@ -28,7 +28,9 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     let live = root.is_live();
     let busy = if live { watch(&root, &machine.allowed_cpus, WATCHED) } else { None };
     let state = shell::state().filter(|_| live);
-    let held = state.map_or(0, |state| pending(&state, &root).iter().map(|held| held.changes.len()).sum());
+    let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
+    // Those of a run at work are its own business.
+    let held = held.iter().filter(|held| !held.at_work).map(|held| held.changes.len()).sum();
     let checkup = checkup(&Patient { root: &root, machine: &machine, busy, held });
     let text = if args.json {
         serde_json::to_string_pretty(&checkup).map_err(Failure::tool)?

@@ -61,7 +61,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
-        Some(Command::Tune(args)) => tune::run(args),
+        Some(Command::Tune(args)) => tune::run(args, simulation),
         Some(Command::Doctor(args)) => doctor::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),

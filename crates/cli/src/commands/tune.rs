@@ -4,22 +4,28 @@ use serde_json::json;
 use tiermark_machine::Root;
 use tiermark_model::{Deed, Exit, Fate, HeldChanges, Machine, Refusal, Tuning};
 use tiermark_tune::{
-    Applied, Head, Journal, Knob, Live, Profile, Restored, Scene, StateDir, apply, changes, knobs, look, pending,
+    Applied, Head, Journal, Knob, Live, Restored, Scene, StateDir, apply, changes, knobs, look, pending,
     resolve_device, restore_all,
 };
 
-use crate::args::TuneArgs;
+use crate::args::{Simulation, TuneArgs};
 use crate::output::{Failure, complain_once, print, style, tell};
 use crate::{shell, target};
 
 /// Runs the command.
-pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
+    if tree.is_some() && (args.apply || args.restore) {
+        return Err(Failure::usage(
+            "a machine that is not this one can only be looked at: leave --apply and --restore out",
+        ));
+    }
     if args.restore {
         return restore(args);
     }
-    let (root, machine) = match &args.root {
-        Some(path) => {
-            let root = target::tree(&path.display().to_string())?;
+    let (root, machine) = match tree {
+        Some(tree) => {
+            let root = target::tree(&tree)?;
             let machine = target::captured_machine(&root)?;
             (root, machine)
         }
@@ -82,7 +88,7 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
     }
     let mut hands = Live::new(root.clone());
     let (started, _) = shell::started_and_id();
-    let what = format!("tiermark tune --apply --profile {}", name(args.profile.profile()));
+    let what = format!("tiermark tune --apply --profile {}", args.profile.profile().name());
     let mut journal = Journal::create(&state()?, Head::new(root, what, started))?;
     let applied = apply(&wanted, &mut hands, &mut journal);
     let place = journal.path().display().to_string();
@@ -108,10 +114,6 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
             Ok(if stuck { Exit::Failure } else { Exit::Refused })
         }
     }
-}
-
-fn name(profile: Profile) -> &'static str {
-    profile.name()
 }
 
 /// Takes back what earlier calls changed.

@@ -40,7 +40,9 @@ impl StateDir {
             .or_else(|| places.root.then(|| PathBuf::from("/var/lib/tiermark")))
             .or_else(|| set(&places.xdg_state_home).filter(|p| p.is_absolute()).map(|dir| dir.join("tiermark")))
             .or_else(|| set(&places.home).map(|home| home.join(".local/state/tiermark")))?;
-        let lock = if places.root { PathBuf::from(SYSTEM_LOCK) } else { path.join("lock") };
+        let system = Path::new(SYSTEM_LOCK);
+        let for_all = places.root && system.parent().is_some_and(Path::is_dir);
+        let lock = if for_all { system.to_owned() } else { path.join("lock") };
         Some(Self { path, lock })
     }
 
@@ -98,5 +100,30 @@ impl StateDir {
             }
             Err(TryLockError::Error(why)) => Err(unusable(&self.lock, why)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_are_where_the_next_one_looks_for_them() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        let user = StatePlaces { home: path("/home/u"), ..StatePlaces::default() };
+        let place = |places: &StatePlaces| StateDir::choose(places).map(|state| state.path().display().to_string());
+        assert_eq!(place(&user).as_deref(), Some("/home/u/.local/state/tiermark"));
+        let xdg = StatePlaces { xdg_state_home: path("/s"), ..user.clone() };
+        assert_eq!(place(&xdg).as_deref(), Some("/s/tiermark"));
+        let relative = StatePlaces { xdg_state_home: path("s"), ..user.clone() };
+        assert_eq!(place(&relative), place(&user));
+        // However one became root, and whatever home one kept.
+        assert_eq!(place(&StatePlaces { root: true, ..xdg.clone() }).as_deref(), Some("/var/lib/tiermark"));
+        let told = StatePlaces { tiermark_home: path("/t"), root: true, ..xdg };
+        assert_eq!(place(&told).as_deref(), Some("/t/state"));
+        let locks = [&told, &StatePlaces { tiermark_home: path("/other"), ..told.clone() }];
+        let locks = locks.map(|places| StateDir::choose(places).map(|state| state.lock));
+        assert_eq!(locks[0], locks[1], "one lock for the system");
+        assert_eq!(place(&StatePlaces::default()), None);
     }
 }
