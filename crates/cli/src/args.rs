@@ -6,6 +6,7 @@ mod load;
 mod loads;
 mod matrix;
 mod shapes;
+mod system;
 
 use std::path::PathBuf;
 
@@ -23,6 +24,7 @@ use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
 pub(crate) use shapes::{How, MlpArgs, OsArgs, PagesArgs, ShapeArgs};
+pub(crate) use system::{DoctorArgs, TuneArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -32,7 +34,7 @@ const STYLES: Styles = Styles::styled()
 
 const AFTER: &str = "\
 Sizes: 64, 32K = 32KiB (powers of 1024), 32kB (powers of 1000). Cpus: 0-3,8 or node:1, socket:0, core:5, llc:2, all, !2.
-Exit codes: 0 done, 1 failure, 2 usage, 4 nothing can be measured here, 5 partial, 6 too noisy (--strict), 130/143 stopped.
+Exit codes: 0 done, 1 failure, 2 usage, 3 problem found (doctor), 4 nothing can be measured here, 5 partial, 6 too noisy (--strict), 130/143 stopped.
 Text output is for people and may change; programs read --json, whose schema `tiermark schema` prints.";
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.
@@ -100,6 +102,12 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Show cpus, caches, nodes, DIMMs and the settings that matter
     Machine(MachineArgs),
+    /// Show the system's knobs beside what a profile advises; change them when told to, and take the changes back
+    #[command(after_help = system::TUNE_EXAMPLES)]
+    Tune(TuneArgs),
+    /// Check what keeps measurements on this machine from being trusted; changes nothing
+    #[command(after_help = system::DOCTOR_EXITS)]
+    Doctor(DoctorArgs),
     /// Show a saved run again
     Show(ShowArgs),
     /// List runs, probes, kernels, primitives or commands

@@ -9,7 +9,7 @@ pub enum Exit {
     Failure,
     /// Bad usage.
     Usage,
-    /// A comparison found a regression or an outlier beyond the threshold.
+    /// A comparison found a regression or an outlier beyond the threshold, or a check-up a problem.
     Regression,
     /// Nothing asked for can be measured here.
     Refused,
@@ -62,7 +62,7 @@ impl Exit {
             Self::Done => "done, all measured (warnings allowed)",
             Self::Failure => "failure inside the tool or the run",
             Self::Usage => "bad usage",
-            Self::Regression => "a regression or an outlier beyond the threshold",
+            Self::Regression => "a regression or an outlier beyond the threshold, or a problem found by a check-up",
             Self::Refused => "nothing asked for can be measured here",
             Self::Partial => {
                 "partial: numbers asked for are missing (points of curves do not count), the rest is in the report"

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capacity;
+mod checkup;
 pub mod exit;
 mod expect;
 pub mod idset;
@@ -23,10 +24,12 @@ pub mod selector;
 pub mod setup;
 pub mod share;
 mod text_serde;
+mod tuning;
 pub mod units;
 pub mod verdict;
 mod words;
 
+pub use checkup::{CheckRow, Checkup, Health};
 pub use exit::Exit;
 pub use expect::{TOURNAMENT, Tournament};
 pub use idset::{CpuId, IdSet, ListError, NodeId};
@@ -41,6 +44,7 @@ pub use run::*;
 pub use selector::resolve_cpus;
 pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{Kinds, LineState, PingOp, Place, Relation};
+pub use tuning::{Deed, Fate, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
 pub use verdict::{Grade, Reason, ReasonCode, Verdict};
 pub use words::{near, nearest};

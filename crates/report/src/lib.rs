@@ -5,6 +5,7 @@
 mod c2c;
 mod capacity;
 mod curves;
+mod doctor;
 mod findings;
 mod header;
 mod hmat;
@@ -34,8 +35,10 @@ mod style;
 mod table;
 mod tally;
 mod text;
+mod tuning;
 
 pub use capacity::capacity;
+pub use doctor::doctor;
 pub use hmat::hmat;
 pub use json::json;
 pub use lists::{
@@ -51,3 +54,4 @@ pub use redact::redact;
 pub use run::{run, trouble};
 pub use selftest::{Check, selftest};
 pub use style::Style;
+pub use tuning::{deeds, tuning};

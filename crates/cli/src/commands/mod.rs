@@ -4,6 +4,7 @@ mod background;
 mod bandwidth;
 mod c2c;
 mod completions;
+mod doctor;
 mod geometry;
 mod granularity;
 mod help;
@@ -24,6 +25,7 @@ mod selftest;
 mod show;
 mod survey;
 mod tlb;
+mod tune;
 
 use serde_json::Value;
 use tiermark_model::{Effort, Exit, Machine, Request, Scope};
@@ -61,6 +63,8 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
+        Some(Command::Tune(args)) => tune::run(args, simulation),
+        Some(Command::Doctor(args)) => doctor::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
         Some(Command::Schema) => schema::run(),

@@ -1,0 +1,131 @@
+//! Taking changes back, in an order that kills no tenant by accident: processes are stopped, limits lifted, swap given back, devices
+//! removed, knobs written, and control groups removed last. Giving back swap under a limit would make the kernel kill whoever's
+//! pages no longer fit.
+
+mod group;
+mod knob;
+mod process;
+mod swap;
+
+use std::ops::RangeFrom;
+use std::path::Path;
+
+use tiermark_model::{Deed, Fate, Refusal};
+
+use crate::hands::Hands;
+use crate::journal::{Change, Journal, StateDir, boot_id};
+
+pub(crate) use knob::knobs;
+
+/// What was taken back.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Each change.
+    pub deeds: Vec<Deed>,
+    /// Journals that make no sense, and whatever else keeps something from being taken back.
+    pub refused: Vec<Refusal>,
+}
+
+impl Restored {
+    /// Whether something is left that was to be taken back.
+    pub fn incomplete(&self) -> bool {
+        !self.refused.is_empty() || self.deeds.iter().any(|deed| matches!(deed.fate, Fate::Failed | Fate::Left))
+    }
+}
+
+/// Takes back everything that any journal of the directory holds, the newest first. Doing it again does no harm. Knobs that somebody
+/// changed since are left alone, unless forced.
+///
+/// # Errors
+/// A [`Refusal`] where another program is changing the system right now, or the directory cannot be written.
+pub fn restore_all(state: &StateDir, hands: &mut dyn Hands, force: bool) -> Result<Restored, Refusal> {
+    let mut restored = Restored::default();
+    if state.journals().is_empty() {
+        return Ok(restored);
+    }
+    let lock = state.lock("tiermark tune --restore")?;
+    for path in state.journals().into_iter().rev() {
+        if never_began(&path) {
+            let _ = std::fs::remove_file(&path);
+            continue;
+        }
+        let again = lock.try_clone().map_err(|why| Refusal::new(path.display().to_string(), why.to_string(), ""));
+        match again.and_then(|lock| Journal::reopen(&path, lock)) {
+            Ok(mut journal) => {
+                restored.deeds.extend(one(&mut journal, hands, force));
+                journal.close();
+            }
+            Err(refusal) => restored.refused.push(refusal),
+        }
+    }
+    Ok(restored)
+}
+
+/// Whether a journal's writer died before its head was whole: nothing was changed then.
+fn never_began(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| !bytes.contains(&b'\n'))
+}
+
+impl Journal {
+    /// Takes back what this journal holds, and removes it where all of that worked.
+    pub fn restore(mut self, hands: &mut dyn Hands, force: bool) -> Vec<Deed> {
+        let deeds = one(&mut self, hands, force);
+        self.close();
+        deeds
+    }
+
+    /// Changes not taken back yet, the newest first, of one kind.
+    fn left<T>(&self, mut of: impl FnMut(&Change) -> Option<T>) -> Vec<(usize, T)> {
+        let all = self.changes.iter().enumerate().rev();
+        all.filter(|(index, _)| !self.undone[*index]).filter_map(|(index, change)| Some((index, of(change)?))).collect()
+    }
+
+    /// Notes what became of taking one back.
+    fn settle(&mut self, index: usize, fate: Fate) {
+        if !matches!(fate, Fate::Failed | Fate::Left) {
+            self.note_undone(index);
+        }
+    }
+}
+
+fn one(journal: &mut Journal, hands: &mut dyn Hands, force: bool) -> Vec<Deed> {
+    // A journal of another boot, or of a system that does not tell its boots apart and is then taken for the same one.
+    if boot_id(hands.root()).is_some_and(|now| now != journal.head.boot) {
+        return after_reboot(journal, hands);
+    }
+    let mut deeds = process::stop(journal, hands);
+    deeds.extend(group::lift(journal, hands));
+    deeds.extend(swap::areas(journal, hands));
+    deeds.extend(swap::zram(journal, hands));
+    let all: RangeFrom<usize> = 0..;
+    deeds.extend(knobs(journal, all, hands, force));
+    deeds.extend(group::remove(journal, hands));
+    deeds
+}
+
+/// A reboot takes everything but files.
+fn after_reboot(journal: &mut Journal, hands: &mut dyn Hands) -> Vec<Deed> {
+    let mut deeds = Vec::new();
+    for (index, change) in journal.left(|change| Some(change.clone())) {
+        let done = match &change {
+            Change::Swap { path, remove_file: true } => swap::remove(path, hands),
+            _ => deed(&change, Fate::Gone, Some("it was gone with the reboot".to_owned())),
+        };
+        journal.settle(index, done.fate);
+        deeds.push(done);
+    }
+    deeds
+}
+
+/// What became of taking a change back.
+fn deed(change: &Change, fate: Fate, why: Option<String>) -> Deed {
+    let (from, to) = match change {
+        Change::Knob { old, new, .. } => (Some(new.clone()), Some(old.clone())),
+        _ => (None, None),
+    };
+    let what = match change {
+        Change::Knob { path, .. } => format!("/{path}"),
+        other => other.to_string(),
+    };
+    Deed { what, from, to, fate, why }
+}
