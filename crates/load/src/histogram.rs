@@ -50,6 +50,12 @@ impl Latencies {
         }
     }
 
+    /// The counts themselves, for those who take more than one figure of them.
+    #[must_use]
+    pub fn histogram(&self) -> &Histogram<u64> {
+        &self.counts
+    }
+
     /// How many latencies there are.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -60,6 +66,12 @@ impl Latencies {
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
+    }
+
+    /// The sum of the latencies, ns; as much as 584 years.
+    #[must_use]
+    pub fn sum_ns(&self) -> u64 {
+        u64::try_from(self.sum).unwrap_or(u64::MAX)
     }
 
     /// The smallest value that at least this share (0 to 1) of the latencies do not exceed, ns, to three digits.
@@ -98,7 +110,7 @@ struct Stored {
 impl From<Latencies> for Stored {
     fn from(latencies: Latencies) -> Self {
         let counts = latencies.counts.iter_recorded().map(|at| (at.value_iterated_to(), at.count_at_value())).collect();
-        Self { sum_ns: u64::try_from(latencies.sum).unwrap_or(u64::MAX), counts }
+        Self { sum_ns: latencies.sum_ns(), counts }
     }
 }
 

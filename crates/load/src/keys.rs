@@ -8,18 +8,19 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::Refusal;
+use tiermark_model::{Refusal, nearest};
 use tiermark_stats::Rng;
 
 use brief::Brief;
 use scramble::Scramble;
 use zipf::Zipf;
 
-/// How often each key is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// How often each key is asked for. In documents it stands as it is written: `zipf:0.99`.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub enum KeyDist {
     /// All alike.
+    #[default]
     Uniform,
     /// The published swap-tier test's mapping with this width, bit for bit: uniform keys drawn towards the middle by
     /// exp(−(t − 50)²/2D²), t uniform in 0..=100. A mixture of 101 uniform distributions, not a normal one: 1 % of the requests
@@ -43,10 +44,14 @@ pub enum KeyDist {
     },
 }
 
+/// What distributions are called.
+const NAMES: [&str; 5] = ["uniform", "brief", "normal", "zipf", "hotspot"];
+
 /// Whether keys that are alike in popularity lie together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyOrder {
+    #[default]
     /// Popular keys are neighbours, which a filled server keeps on the same pages: the best case of a tier of pages.
     Clustered,
     /// A fixed permutation spreads them over all keys, as hashed identifiers are.
@@ -162,12 +167,32 @@ impl fmt::Display for KeyDist {
     }
 }
 
+impl From<KeyDist> for String {
+    fn from(keys: KeyDist) -> Self {
+        keys.to_string()
+    }
+}
+
+impl TryFrom<String> for KeyDist {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
 impl FromStr for KeyDist {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let usage = || "use uniform, brief:25, normal, normal:SIGMA,MEAN, zipf:0.99 or hotspot:0.2,0.8".to_owned();
         let (name, numbers) = text.split_once(':').map_or((text, None), |(name, numbers)| (name, Some(numbers)));
+        let usage = || {
+            let near = if NAMES.contains(&name) { String::new() } else { nearest(name, &NAMES) };
+            format!(
+                "'{text}' is no distribution of keys{near}; \
+                 use uniform, brief:25, normal, normal:SIGMA,MEAN, zipf:0.99 or hotspot:0.2,0.8"
+            )
+        };
         let numbers: Vec<f64> = match numbers {
             None => Vec::new(),
             Some(list) => {

@@ -13,6 +13,8 @@ pub struct TenantNow {
     pub done: u64,
     /// Answers that refused.
     pub errors: u64,
+    /// Sum of the response times of the answers, ns.
+    pub response_sum_ns: u64,
     /// How far its requests are behind the times at which they are due, ns; 0 in a closed loop.
     pub behind_ns: u64,
     /// The longest that an answer is being waited for, ns.
@@ -52,6 +54,7 @@ struct Slot {
     sent: AtomicU64,
     done: AtomicU64,
     errors: AtomicU64,
+    response_sum: AtomicU64,
     behind: AtomicU64,
     waiting: AtomicU64,
     lost: AtomicU64,
@@ -79,6 +82,7 @@ impl Live {
         slot.sent.store(now.sent, Ordering::Relaxed);
         slot.done.store(now.done, Ordering::Relaxed);
         slot.errors.store(now.errors, Ordering::Relaxed);
+        slot.response_sum.store(now.response_sum_ns, Ordering::Relaxed);
         slot.behind.store(now.behind_ns, Ordering::Relaxed);
         slot.waiting.store(now.waiting_ns, Ordering::Relaxed);
         slot.lost.store(u64::from(now.is_lost), Ordering::Relaxed);
@@ -95,6 +99,7 @@ impl Live {
             sent: slot.sent.load(Ordering::Relaxed),
             done: slot.done.load(Ordering::Relaxed),
             errors: slot.errors.load(Ordering::Relaxed),
+            response_sum_ns: slot.response_sum.load(Ordering::Relaxed),
             behind_ns: slot.behind.load(Ordering::Relaxed),
             waiting_ns: slot.waiting.load(Ordering::Relaxed),
             is_lost: slot.lost.load(Ordering::Relaxed) != 0,

@@ -1,12 +1,15 @@
 //! When requests are due: the intended starts of an open loop.
 
+use serde::{Deserialize, Serialize};
 use tiermark_stats::Rng;
 
 use crate::clock::SECOND;
 
 /// How requests of an open loop are spread in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Arrivals {
+    #[default]
     /// One every 1/rate seconds.
     Constant,
     /// A Poisson process: gaps independent and exponential, as from many users who know nothing of each other.

@@ -216,6 +216,7 @@ impl<'a> Worker<'a> {
                 sent: tenant.tally.sent,
                 done: tenant.tally.done,
                 errors: tenant.tally.errors,
+                response_sum_ns: tenant.tally.response.sum_ns(),
                 behind_ns: tenant.behind(now),
                 waiting_ns: waiting,
                 is_lost: tenant.tally.fault.is_some(),

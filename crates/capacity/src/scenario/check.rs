@@ -105,6 +105,11 @@ impl Scenario {
         found.unless(!load.keys.is_empty(), "load.keys", || "is empty: write [\"uniform\"]".into());
         found.within("load.connections", f64::from(load.connections), 1.0..=1000.0);
         found.within("load.pipeline", f64::from(load.pipeline), 1.0..=100_000.0);
+        // What the load generator itself would refuse, where nothing above says so already.
+        if found.0.is_empty() {
+            let refused = load.keys.iter().filter_map(|keys| self.asked(100.0, *keys, 0).check().err());
+            found.0.extend(refused.map(|refusal| Problem::new("load", refusal.to_string())));
+        }
     }
 
     fn check_times(&self, found: &mut Found) {

@@ -62,28 +62,6 @@ pub enum Backend {
     External,
 }
 
-/// When requests are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrival {
-    /// At even intervals.
-    #[default]
-    Constant,
-    /// With exponential gaps, as many independent users send them.
-    Poisson,
-}
-
-/// Where keys that are asked for often lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KeyOrder {
-    /// Beside each other, as they were filled: few pages are hot.
-    #[default]
-    Clustered,
-    /// Anywhere: many pages are hot.
-    Scrambled,
-}
-
 /// Memory that is given back when it is full. Only one choice is honest: a server that drops records holds any number of
 /// tenants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -171,76 +149,14 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Which keys are asked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Keys {
-    /// All alike.
-    Uniform,
-    /// The brief's mapping with this influence, above 0: larger is narrower.
-    Brief(u32),
-    /// A normal distribution around the middle: standard deviation as a share of all keys.
-    Normal(f64),
-    /// Zipf's law with this exponent.
-    Zipf(f64),
-    /// A share of the keys gets a share of the requests.
-    Hotspot(f64, f64),
-}
-
-const KEYS: [&str; 5] = ["uniform", "brief", "normal", "zipf", "hotspot"];
-
-impl FromStr for Keys {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (kind, what) = text.split_once(':').map_or((text, ""), |(kind, what)| (kind, what));
-        let number = |text: &str, most: f64| text.parse::<f64>().ok().filter(|n| *n > 0.0 && *n <= most);
-        match kind {
-            "uniform" if what.is_empty() => Some(Self::Uniform),
-            // No influence is the uniform distribution, whatever the original's mapping makes of a division by nothing.
-            "brief" if what == "0" => Some(Self::Uniform),
-            "brief" => what.parse().ok().filter(|d| (1..=1000).contains(d)).map(Self::Brief),
-            "normal" => number(what, 1.0).map(Self::Normal),
-            "zipf" => number(what, 10.0).map(Self::Zipf),
-            "hotspot" => what.split_once(',').and_then(|(keys, requests)| {
-                Some(Self::Hotspot(number(keys.trim(), 1.0)?, number(requests.trim(), 1.0)?))
-            }),
-            _ => return Err(format!("'{text}' is no distribution of keys{}; {KEYS_ARE}", nearest(kind, &KEYS))),
-        }
-        .ok_or_else(|| format!("'{text}' cannot be; {KEYS_ARE}"))
+impl Serialize for Tier {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
-/// What distributions of keys are written like.
-const KEYS_ARE: &str = "write uniform, brief:D (1 to 1000), normal:SD (share of the keys), zipf:EXPONENT (up to 10), or \
-                        hotspot:KEYS,REQUESTS (shares)";
-
-impl fmt::Display for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Uniform => f.write_str("uniform"),
-            Self::Brief(d) => write!(f, "brief:{d}"),
-            Self::Normal(sd) => write!(f, "normal:{sd}"),
-            Self::Zipf(exponent) => write!(f, "zipf:{exponent}"),
-            Self::Hotspot(keys, requests) => write!(f, "hotspot:{keys},{requests}"),
-        }
+impl<'de> Deserialize<'de> for Tier {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
-
-/// Serde by the text of a type.
-macro_rules! as_text {
-    ($($kind:ty),*) => {$(
-        impl Serialize for $kind {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $kind {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-            }
-        }
-    )*};
-}
-
-as_text!(Tier, Keys);

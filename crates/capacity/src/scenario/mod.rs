@@ -1,13 +1,15 @@
 //! A scenario: who the tenants are, what is asked of them, what memory there is, and when it is enough.
 
+mod asked;
 mod check;
 mod kinds;
 
 use serde::{Deserialize, Serialize};
+use tiermark_load::{Arrivals, KeyDist, KeyOrder};
 
 use crate::level::Level;
 use crate::reading::{self, Mistake};
-pub use kinds::{Arrival, Backend, KeyOrder, Keys, MaxMemory, Size, Tier};
+pub use kinds::{Backend, MaxMemory, Size, Tier};
 
 /// The built-in scenarios, in the order in which they are listed.
 const BUILT_IN: [(&str, &str); 2] =
@@ -99,7 +101,7 @@ pub struct Load {
     pub rate: f64,
     /// When they are sent.
     #[serde(default)]
-    pub arrival: Arrival,
+    pub arrival: Arrivals,
     /// Percentages of GETs, the rest being SETs; each is searched by itself.
     #[serde(default = "reads")]
     pub mixes: Vec<f64>,
@@ -108,7 +110,7 @@ pub struct Load {
     pub brief_mix: bool,
     /// Distributions of keys; each is searched by itself.
     #[serde(default = "uniform")]
-    pub keys: Vec<Keys>,
+    pub keys: Vec<KeyDist>,
     /// Where keys that are asked for often lie.
     #[serde(default)]
     pub key_order: KeyOrder,
@@ -124,8 +126,8 @@ fn reads() -> Vec<f64> {
     vec![100.0]
 }
 
-fn uniform() -> Vec<Keys> {
-    vec![Keys::Uniform]
+fn uniform() -> Vec<KeyDist> {
+    vec![KeyDist::Uniform]
 }
 
 fn one() -> u32 {
@@ -188,7 +190,7 @@ pub struct Part<'a> {
     /// Percentage of GETs.
     pub mix: f64,
     /// Distribution of keys.
-    pub keys: Keys,
+    pub keys: KeyDist,
 }
 
 impl Part<'_> {

@@ -18,7 +18,7 @@ fn the_brief_is_the_brief_s() {
     let brief = read("brief");
     assert_eq!((brief.tenant.records, brief.tenant.value, brief.load.rate), (3_300_000, Size(1024), 5000.0));
     assert_eq!(brief.load.mixes, [100.0, 70.0]);
-    assert_eq!(brief.load.keys, [Keys::Uniform, Keys::Brief(10), Keys::Brief(25)]);
+    assert_eq!(brief.load.keys, [KeyDist::Uniform, KeyDist::Brief(10), KeyDist::Brief(25)]);
     // 3.3 million requests at 5,000 a second, one iteration to warm up and three that count.
     assert_eq!((brief.time.warm_up, brief.time.measure, brief.time.iterations), (660.0, 660.0, 3));
     assert_eq!(brief.level.to_string(), "average < 50 µs, P99 < 300 µs as means over the tenants (the brief's)");
@@ -80,20 +80,6 @@ fn tiers_are_read_and_written() {
 }
 
 #[test]
-fn keys_are_read_and_written() {
-    for text in ["uniform", "brief:10", "normal:0.2", "zipf:0.99", "hotspot:0.1,0.9"] {
-        assert_eq!(text.parse::<Keys>().unwrap().to_string(), text);
-    }
-    assert_eq!("brief:0".parse(), Ok(Keys::Uniform));
-    for text in
-        ["brief", "brief:-1", "brief:1e3", "normal:0", "normal:nan", "zipf:inf", "hotspot:0.1", "hotspot:2,0.5", ""]
-    {
-        assert!(text.parse::<Keys>().is_err(), "{text}");
-    }
-    assert!("unifrom".parse::<Keys>().unwrap_err().contains("did you mean 'uniform'?"));
-}
-
-#[test]
 fn mistakes_are_told_with_line_and_key() {
     let told = |from: &str, to: &str| {
         let text = text_of("mini");
@@ -120,7 +106,7 @@ fn mistakes_are_told_with_line_and_key() {
         ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility: 1.5 cannot be: write 0 to 0.99"),
         ("mixes = [100.0]", "mixes = [101.0]", "load.mixes: 101 cannot be"),
         ("mixes = [100.0]", "mixes = []", "load.mixes: is empty"),
-        ("[\"uniform\"]", "[\"brief:x\"]", "load.keys: 'brief:x' cannot be"),
+        ("[\"uniform\"]", "[\"brief:x\"]", "load.keys: 'brief:x' is no distribution of keys"),
         ("pipeline = 1000", "pipeline = 0", "load.pipeline: 0 cannot be"),
         ("p99 < 1s", "p99 1s", "level.limits: 'p99 1s' is no limit"),
         ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be shown by 3000 requests of a tenant"),
@@ -174,8 +160,8 @@ proptest! {
         if let Ok(tier) = text.parse::<Tier>() {
             prop_assert_eq!(tier.to_string().parse::<Tier>(), Ok(tier));
         }
-        if let Ok(keys) = text.parse::<Keys>() {
-            prop_assert_eq!(keys.to_string().parse::<Keys>(), Ok(keys));
+        if let Ok(keys) = text.parse::<KeyDist>() {
+            prop_assert_eq!(keys.to_string().parse::<KeyDist>(), Ok(keys));
         }
     }
 }
