@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod backend;
 pub mod budget;
 pub mod cgroup;
 pub mod cost;
@@ -19,5 +20,7 @@ pub mod result;
 pub mod scenario;
 pub mod search;
 pub mod steady;
+pub mod system;
+pub mod tier;
 
 pub use reading::{Mistake, Problem};

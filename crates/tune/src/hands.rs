@@ -141,8 +141,11 @@ impl Hands for Live {
     }
 }
 
-/// Runs a command for so long at most; what it complains of comes back.
-fn bounded(mut command: Command, most: Duration) -> Result<(), String> {
+/// Runs a command for so long at most, without input or output.
+///
+/// # Errors
+/// What it complains of, or why it could not be started or took too long.
+pub fn bounded(mut command: Command, most: Duration) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|why| format!("{name} cannot be started: {why}"))?;

@@ -22,7 +22,7 @@ mod value;
 
 pub use apply::{Applied, KnobChange, apply, changes};
 pub use device::{disk_of, resolve as resolve_device};
-pub use hands::{Hands, Live};
+pub use hands::{Hands, Live, bounded};
 pub use journal::{Change, Head, Journal, StateDir, StatePlaces, pending};
 pub use kconfig::KernelConfig;
 pub use knob::{Fact, Knob, Place, Profile, Wish};

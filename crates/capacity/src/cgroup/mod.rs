@@ -68,7 +68,8 @@ impl Layout {
     }
 
     /// Directories of a group of that name, the one of memory first.
-    fn directories(&self, name: &str) -> Vec<String> {
+    #[must_use]
+    pub fn directories(&self, name: &str) -> Vec<String> {
         let mounts = match self {
             Self::V2(mount) => vec![mount],
             Self::V1 { memory, cpu, unified } => {
@@ -97,6 +98,14 @@ pub struct Budget {
 pub struct Group {
     name: String,
     directories: Vec<String>,
+}
+
+impl Group {
+    /// Its directory in every hierarchy, below the root, that of memory first.
+    #[must_use]
+    pub fn directories(&self) -> &[String] {
+        &self.directories
+    }
 }
 
 /// The parent and its tenants. To be removed with [`Groups::remove`]; dropping it leaves them, since processes may still run in them.

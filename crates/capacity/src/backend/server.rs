@@ -1,0 +1,198 @@
+//! One server process: started inside its control groups, waited for, and ended.
+
+use std::io::{self, Read};
+use std::net::TcpListener;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tiermark_load::{Address, Client, Target};
+use tiermark_model::Refusal;
+
+/// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server ever does
+/// is outside of them. The kernel kills it before anything else that runs here.
+const ENTER: &str = "echo 1000 > /proc/self/oom_score_adj; \
+                     while [ \"$1\" != -- ]; do echo $$ > \"$1/cgroup.procs\" || exit 97; shift; done; shift; exec \"$@\"";
+/// A server without data answers within milliseconds; a machine that swaps may need longer.
+const READY: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+/// One answer of a server that has just started.
+const ANSWER: Duration = Duration::from_secs(5);
+/// What a server may say of why it does not start.
+const SAID: usize = 2000;
+
+/// A server that runs.
+#[derive(Debug)]
+pub(super) struct Server {
+    child: Child,
+    pub(super) target: Target,
+}
+
+/// How a server is started.
+#[derive(Debug)]
+pub(super) struct Start<'a> {
+    /// Its program, and what stands before it (`numactl`-like).
+    pub(super) program: &'a [String],
+    /// Its groups' directories below the root.
+    pub(super) groups: &'a [String],
+    /// The port; `None` takes one that is free.
+    pub(super) port: Option<u16>,
+    /// Its number among the tenants.
+    pub(super) number: u32,
+}
+
+impl Server {
+    /// Starts one, and waits until it answers.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: the port is taken, the program is not there, or it ends or does not answer, with what it said.
+    pub(super) fn start(start: &Start<'_>) -> Result<Self, Refusal> {
+        let port = free_port(start.port)?;
+        let child = command(start, port).spawn().map_err(|why| {
+            Refusal::new(
+                format!("starting {}", start.program.join(" ")),
+                why.to_string(),
+                "check the path of the program",
+            )
+        })?;
+        let target =
+            Target { number: Some(u64::from(start.number)), ..Target::new(Address::Tcp("127.0.0.1".to_owned(), port)) };
+        let mut server = Self { child, target };
+        match server.wait_until_ready(start) {
+            Ok(()) => {
+                // Nobody reads on, and a server that warns must not wait for a full pipe.
+                drop(server.child.stdout.take());
+                Ok(server)
+            }
+            Err(refusal) => {
+                server.end();
+                Err(refusal)
+            }
+        }
+    }
+
+    fn wait_until_ready(&mut self, start: &Start<'_>) -> Result<(), Refusal> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.exited() {
+                return Err(ended(start, status, &self.said()));
+            }
+            match Client::connect(&self.target, ANSWER) {
+                Ok(_) => return Ok(()),
+                Err(_) if begun.elapsed() < READY => thread::sleep(LOOK),
+                Err(refusal) => {
+                    let what = format!("tenant {}", start.number + 1);
+                    let why = format!("it does not answer within {} s: {}", READY.as_secs(), refusal.why);
+                    return Err(Refusal::new(
+                        what,
+                        why,
+                        "is the program a Redis server, and the machine not too busy?",
+                    ));
+                }
+            }
+        }
+    }
+
+    /// How it ended, where it has.
+    fn exited(&mut self) -> Option<ExitStatus> {
+        // Only a process that is not ours could not be asked.
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.exited().is_some()
+    }
+
+    /// What it said, once it has ended.
+    fn said(&mut self) -> String {
+        let mut text = Vec::new();
+        if let Some(out) = self.child.stdout.take() {
+            let _ = out.take(SAID as u64).read_to_end(&mut text);
+        }
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        // What is wrong stands at the end; what it is stands before.
+        lines[lines.len().saturating_sub(3)..].join("; ")
+    }
+
+    /// Ends it, if it has not ended.
+    pub(super) fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(start: &Start<'_>, port: u16) -> Command {
+    let port = port.to_string();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", ENTER, "tiermark-tenant"]);
+    command.args(start.groups.iter().map(|group| format!("/{group}")));
+    command.arg("--").args(start.program);
+    // Nothing is written to disk, nothing is dropped, and nobody from elsewhere gets in.
+    let settings = [
+        ["--port", &port],
+        ["--bind", "127.0.0.1"],
+        ["--save", ""],
+        ["--appendonly", "no"],
+        ["--daemonize", "no"],
+        ["--dir", "/"],
+        ["--logfile", ""],
+        ["--loglevel", "warning"],
+        ["--maxmemory", "0"],
+        ["--maxmemory-policy", "noeviction"],
+    ];
+    command.args(settings.iter().flatten());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// A port of this machine that nobody listens on.
+fn free_port(wanted: Option<u16>) -> Result<u16, Refusal> {
+    let found = TcpListener::bind(("127.0.0.1", wanted.unwrap_or(0))).and_then(|listener| listener.local_addr());
+    found.map(|address| address.port()).map_err(|why| {
+        let (why, cure) = match why.kind() {
+            io::ErrorKind::AddrInUse => ("somebody listens there".to_owned(), "choose another --first-port"),
+            _ => (why.to_string(), "choose another --first-port"),
+        };
+        Refusal::new(format!("port {}", wanted.unwrap_or(0)), why, cure)
+    })
+}
+
+fn ended(start: &Start<'_>, status: ExitStatus, said: &str) -> Refusal {
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    let cure = match status.code() {
+        Some(97) => "run as root, or use servers that run elsewhere: --backend external",
+        Some(126 | 127) => "install redis-server or valkey-server, or name it: --server PATH",
+        _ => "start it by hand to see what is wrong",
+    };
+    Refusal::new(format!("tenant {}", start.number + 1), format!("the server ended at once ({status}){said}"), cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(program: &[&str], groups: &[&str], port: Option<u16>) -> Result<Server, Refusal> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        Server::start(&Start { program: &words(program), groups: &words(groups), port, number: 4 })
+    }
+
+    #[test]
+    fn what_does_not_start_says_why() {
+        let refused = start(&["/nonexistent/redis"], &[], None).unwrap_err();
+        assert!(refused.cure.contains("install redis-server"), "{refused}");
+        let refused = start(&["sh", "-c", "echo cannot; exit 3"], &[], None).unwrap_err();
+        assert!(refused.why.contains("exit status: 3") && refused.why.contains("cannot"), "{refused}");
+        let refused = start(&["true"], &["nonexistent-group"], None).unwrap_err();
+        assert!(refused.cure.contains("root") && refused.what == "tenant 5", "{refused}");
+    }
+
+    #[test]
+    fn a_taken_port_is_refused_before_anything_is_started() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let refused = start(&["/nonexistent"], &[], Some(port)).unwrap_err();
+        assert!(refused.why.contains("somebody listens") && refused.cure.contains("--first-port"), "{refused}");
+    }
+}

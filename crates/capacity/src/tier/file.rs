@@ -1,0 +1,106 @@
+//! A file to swap to, made for it and removed with it.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use tiermark_machine::Root;
+use tiermark_model::{Bytes, Refusal};
+use tiermark_tune::{Change, disk_of};
+
+use super::Raised;
+use crate::system::System;
+
+/// Bytes of the file system that stay free.
+const SPARE: u64 = 1 << 30;
+
+/// Makes a file in a directory, or one of a name that is free, and swaps to it.
+pub(super) fn raise(path: &str, size: u64, priority: u16, system: &mut System) -> Result<Raised, Refusal> {
+    let place = place(path, std::process::id())?;
+    let text = place.display().to_string();
+    let dir = place.parent().unwrap_or(Path::new("/"));
+    room(path, dir, size)?;
+    system.note([Change::Swap { path: text.trim_start_matches('/').to_owned(), remove_file: true }])?;
+    make(&place, size).map_err(|why| refused(path, &why.to_string(), "name a directory on a local disk"))?;
+    system.swap_on(&text, priority)?;
+    Ok(Raised { device: disk(system.root(), &place), areas: vec![text], room: size, ..Raised::default() })
+}
+
+/// Where the file goes.
+fn place(path: &str, pid: u32) -> Result<PathBuf, Refusal> {
+    let asked = Path::new(path);
+    let name = asked.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match fs::symlink_metadata(asked) {
+        Ok(about) if about.is_dir() => Ok(asked.join(format!("tiermark-{pid}.swap"))),
+        Ok(_) => Err(refused(path, "it is there already, and files of others are not touched", "name a directory")),
+        Err(why) if why.kind() == io::ErrorKind::NotFound && name.contains("tiermark") => Ok(asked.to_owned()),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Err(refused(
+            path,
+            "there is no such device, file or directory",
+            "name a device, or a directory for the file",
+        )),
+        Err(why) => Err(refused(path, &why.to_string(), "check the path")),
+    }
+}
+
+fn room(path: &str, dir: &Path, size: u64) -> Result<(), Refusal> {
+    let about = statvfs(dir).map_err(|why| refused(path, &why.to_string(), "check the path"))?;
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    if size.saturating_add(SPARE) <= free {
+        return Ok(());
+    }
+    let why =
+        format!("{} are free there, of which {} stay so, and {} are wanted", Bytes(free), Bytes(SPARE), Bytes(size));
+    Err(refused(path, &why, "choose a smaller --tier-size, or another place"))
+}
+
+fn make(place: &Path, size: u64) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(place)?;
+    // A file with holes is refused by swapon: it has no blocks to write to.
+    Ok(fallocate(&file, FallocateFlags::empty(), 0, size)?)
+}
+
+/// The disk below a file; `None` where there is none, as on tmpfs.
+fn disk(root: &Root, place: &Path) -> Option<String> {
+    let id = fs::metadata(place).ok()?.dev();
+    let (major, minor) = (rustix::fs::major(id), rustix::fs::minor(id));
+    let link = root.on_disk(&format!("sys/dev/block/{major}:{minor}")).ok()??;
+    disk_of(root, fs::canonicalize(link).ok()?.file_name()?.to_str()?)
+}
+
+fn refused(path: &str, why: &str, cure: &str) -> Refusal {
+    Refusal::new(format!("the tier swap:{path}"), why, cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_others_stay_as_they_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name).display().to_string();
+        fs::write(at("there-tiermark"), "somebody's").unwrap();
+        assert_eq!(place(&at(""), 7).unwrap(), dir.path().join("tiermark-7.swap"));
+        assert_eq!(place(&at("tiermark.swap"), 7).unwrap(), dir.path().join("tiermark.swap"));
+        for (name, said) in [("there-tiermark", "not touched"), ("new", "no such"), ("no/tiermark", "")] {
+            let found = place(&at(name), 7);
+            match said {
+                "" => assert!(make(&found.unwrap(), 4096).is_err(), "a directory that is not there"),
+                said => assert!(found.unwrap_err().why.contains(said), "{name}"),
+            }
+        }
+        make(Path::new(&at("tiermark.swap")), 8192).unwrap();
+        assert_eq!(fs::metadata(at("tiermark.swap")).unwrap().len(), 8192);
+        assert!(make(Path::new(&at("there-tiermark")), 8192).is_err());
+    }
+
+    #[test]
+    fn disks_are_not_filled() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = room("/x", dir.path(), u64::MAX / 2).unwrap_err();
+        assert!(refused.why.contains("are wanted") && refused.cure.contains("--tier-size"), "{refused}");
+    }
+}
