@@ -14,6 +14,7 @@ pub mod curve;
 pub mod evidence;
 pub mod guard;
 pub mod level;
+pub mod probe;
 mod reading;
 pub mod resource;
 pub mod result;

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Refusal;
 use crate::run::Warning;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -25,6 +26,9 @@ pub struct Capacity {
     pub cases: Vec<Case>,
     /// What tenants cost; `None` without a price file.
     pub cost: Option<CostTable>,
+    /// Searches that could not be made here, and why.
+    #[serde(default)]
+    pub refused: Vec<Refusal>,
     /// What a reader should know, with cures.
     pub warnings: Vec<Warning>,
 }
@@ -141,7 +145,7 @@ pub enum Outcome {
 }
 
 /// A probe as it was made: saved at once, and enough to take a search up again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeRecord {
     /// Its number, from 1.
     pub number: u32,
@@ -159,6 +163,58 @@ pub struct ProbeRecord {
     pub said: String,
     /// What ran out; `None` where it passed, or where that is not known.
     pub ended_by: Option<Ended>,
+    /// What the system said meanwhile; `None` where the probe ended before it measured.
+    #[serde(default)]
+    pub evidence: Option<Evidence>,
+}
+
+/// What the system said while a probe measured. What it did not tell is `None`, never zero.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// Seconds that were measured.
+    pub seconds: f64,
+    /// Requests that were answered in them.
+    pub requests: u64,
+    /// Why the system had not come to rest when it was measured; `None` where it had.
+    pub not_steady: Option<String>,
+    /// Major page faults a request.
+    pub faults_per_request: Option<f64>,
+    /// Bytes swapped in and out a request, of the whole machine.
+    pub swap_bytes_per_request: Option<f64>,
+    /// Share of what the tenants hold that is in memory.
+    pub resident_share: Option<f64>,
+    /// Bytes held over bytes of memory taken for them, of a zram device.
+    pub compression: Option<f64>,
+    /// Mean time of a read of the tier's device in ns.
+    pub read_ns: Option<f64>,
+    /// Mean time of a write to it in ns.
+    pub write_ns: Option<f64>,
+    /// Share of the time in which the device had anything to do.
+    pub device_busy: Option<f64>,
+    /// Seconds of the tenants on cpus, a million requests.
+    pub cpu_seconds_per_million: Option<f64>,
+    /// Seconds of the client on cpus, a million requests.
+    pub client_seconds_per_million: Option<f64>,
+    /// Share of the time in which the busiest thread of the client ran.
+    pub client_cpu: Option<f64>,
+    /// Share of the requests that the client sent later than it meant to.
+    pub late_sends: Option<f64>,
+    /// Share of the time in which some tenant waited for memory (PSI some).
+    pub memory_wait: Option<f64>,
+    /// Share of the time in which some tenant waited for a cpu (PSI some).
+    pub cpu_wait: Option<f64>,
+    /// Share of the cpus' time that was used, by anyone.
+    pub cpu: Option<f64>,
+    /// Share of the cpus' time that the hypervisor gave to others.
+    pub steal: Option<f64>,
+    /// Pages read from swap, of the whole machine.
+    pub swapped_in: Option<u64>,
+    /// Pages written to swap, of the whole machine.
+    pub swapped_out: Option<u64>,
+    /// Times that a task had to free memory itself before it got some, of the whole machine.
+    pub direct_reclaims: Option<u64>,
+    /// Processes of tenants that the kernel killed for want of memory, since the probe began.
+    pub oom_kills: Option<u64>,
 }
 
 /// The resource that ends it.

@@ -49,7 +49,7 @@ impl Backend for External {
         if new.is_empty() {
             return Ok(None);
         }
-        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0 });
+        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
         let mut watch = Watch { stop: asking.stop, each_second: &mut told };
         let outcome = fill(&self.targets[new], asking.workload, asking.client, &mut watch)?;
         if !outcome.stopped {
@@ -59,7 +59,7 @@ impl Backend for External {
     }
 
     fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
-        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0 });
+        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
         let mut watch = Watch { stop: asking.stop, each_second: &mut told };
         run(&self.targets[..self.used], asking.workload, phase, asking.client, &mut watch)
     }
@@ -67,6 +67,10 @@ impl Backend for External {
     fn clear(&mut self) -> Result<(), Refusal> {
         self.used = 0;
         Ok(())
+    }
+
+    fn ended(&mut self) -> u32 {
+        0
     }
 
     fn counted(&self) -> Option<Counted> {

@@ -21,6 +21,8 @@ pub struct Pulse<'a> {
     pub load: Option<&'a Snapshot>,
     /// Tenants that ended by themselves or were killed.
     pub ended: u32,
+    /// Where their counters are.
+    pub counted: Option<&'a Counted>,
 }
 
 /// Who is told, once a second, how tenants are doing; `false` ends what goes on.
@@ -74,6 +76,9 @@ pub trait Backend {
     /// # Errors
     /// A [`Refusal`] that says what is left.
     fn clear(&mut self) -> Result<(), Refusal>;
+
+    /// Tenants that ended by themselves or were killed.
+    fn ended(&mut self) -> u32;
 
     /// Where their counters are; `None` where they run elsewhere.
     fn counted(&self) -> Option<Counted>;

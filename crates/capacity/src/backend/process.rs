@@ -117,7 +117,8 @@ impl Backend for Processes {
         let from = self.tenants.len();
         for number in self.count()..count {
             self.start(number, system)?;
-            let pulse = Pulse { load: None, ended: ended(&mut self.tenants) };
+            let counted = self.counted();
+            let pulse = Pulse { load: None, ended: self.ended(), counted: counted.as_ref() };
             if !watcher(&pulse) {
                 break;
             }
@@ -126,16 +127,20 @@ impl Backend for Processes {
         if new.is_empty() {
             return Ok(None);
         }
+        let counted = self.counted();
         let tenants = &mut self.tenants;
-        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants) });
+        let mut told =
+            |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
         let mut watch = Watch { stop: asking.stop, each_second: &mut told };
         fill(&new, asking.workload, asking.client, &mut watch).map(Some)
     }
 
     fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
         let targets = self.targets(0);
+        let counted = self.counted();
         let tenants = &mut self.tenants;
-        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants) });
+        let mut told =
+            |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
         let mut watch = Watch { stop: asking.stop, each_second: &mut told };
         run(&targets, asking.workload, phase, asking.client, &mut watch)
     }
@@ -146,6 +151,10 @@ impl Backend for Processes {
         }
         self.tenants.clear();
         self.groups.take().map_or(Ok(()), |groups| groups.remove(PATIENCE))
+    }
+
+    fn ended(&mut self) -> u32 {
+        ended(&mut self.tenants)
     }
 
     fn counted(&self) -> Option<Counted> {

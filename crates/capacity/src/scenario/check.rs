@@ -115,6 +115,7 @@ impl Scenario {
     fn check_times(&self, found: &mut Found) {
         let (time, limits) = (&self.time, &self.limits);
         found.within("time.warm-up", time.warm_up, 0.0..=MOST_SECONDS);
+        found.within("time.settle", time.settle, 0.0..=MOST_SECONDS);
         found.within("time.measure", time.measure, 0.1..=MOST_SECONDS);
         found.within("time.iterations", f64::from(time.iterations), 1.0..=100.0);
         found.within("limits.most-tenants", f64::from(limits.most_tenants), 1.0..=100_000.0);
@@ -123,11 +124,16 @@ impl Scenario {
         if let Some(total) = limits.total_seconds {
             found.within("limits.total-seconds", total, 1.0..=MOST_TOTAL);
         }
-        let needed = time.warm_up + time.measure * f64::from(time.iterations);
+        let needed = time.warm_up + time.settle + time.measure * f64::from(time.iterations);
         found.unless(
             needed.is_nan() || limits.probe_seconds.is_nan() || needed <= limits.probe_seconds,
             "limits.probe-seconds",
-            || format!("{} is less than warm-up and iterations take by themselves, {needed} s", limits.probe_seconds),
+            || {
+                format!(
+                    "{} is less than warm-up, settling and iterations take by themselves, {needed} s",
+                    limits.probe_seconds
+                )
+            },
         );
     }
 

@@ -46,6 +46,9 @@ pub struct Scenario {
     /// Of that, what is kept for the system and the clients.
     #[serde(default = "nothing")]
     pub reserve: Size,
+    /// Room of tiers that have no size of their own, zram and files; four times the budget where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier_size: Option<Size>,
     /// A file of prices, by its path; `None` computes no cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<String>,
@@ -144,6 +147,8 @@ fn thousand() -> u32 {
 pub struct Times {
     /// Before it counts, with keys of their own.
     pub warm_up: f64,
+    /// After that, at most, for the system to come to rest; 0 does not wait for it.
+    pub settle: f64,
     /// One iteration.
     pub measure: f64,
     /// Iterations of a full probe.
@@ -153,7 +158,7 @@ pub struct Times {
 impl Default for Times {
     fn default() -> Self {
         // Percentiles of 60 s at a few thousand requests a second are known to some percent.
-        Self { warm_up: 30.0, measure: 60.0, iterations: 3 }
+        Self { warm_up: 30.0, settle: 120.0, measure: 60.0, iterations: 3 }
     }
 }
 

@@ -236,6 +236,7 @@ fn probes_of_another_scenario_are_not_taken_up() {
         outcome: Outcome::Pass,
         said: String::new(),
         ended_by: None,
+        evidence: None,
     };
     let saved = [record(1, 1, Phase::Baseline), record(2, 30, Phase::Start)];
     let error = Search::resume(limits(31, 134), &saved).unwrap_err();
@@ -261,7 +262,7 @@ proptest! {
             let outcome = [Outcome::Pass, Outcome::Fail, Outcome::Unclear][rng.below(3)];
             search.told(&ask, outcome);
             let Ask { number, tenants, phase, fresh, why, .. } = ask;
-            saved.push(ProbeRecord { number, tenants, phase, fresh, why, outcome, said: String::new(), ended_by: None });
+            saved.push(ProbeRecord { number, tenants, phase, fresh, why, outcome, said: String::new(), ended_by: None, evidence: None });
             let resumed = Search::resume(limits, &saved);
             let said = |step: Step| match step {
                 Step::Probe(ask) => (Some((ask.tenants, ask.phase, ask.full)), None),

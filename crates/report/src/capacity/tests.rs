@@ -28,7 +28,7 @@ fn point(probe: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint 
 fn probe(number: u32, tenants: u32, phase: Phase, outcome: Outcome, why: &str, said: &str) -> ProbeRecord {
     let fresh = matches!(phase, Phase::Baseline | Phase::Bisection | Phase::Verification);
     let ended_by = None;
-    ProbeRecord { number, tenants, phase, fresh, why: why.into(), outcome, said: said.into(), ended_by }
+    ProbeRecord { number, tenants, phase, fresh, why: why.into(), outcome, said: said.into(), ended_by, evidence: None }
 }
 
 fn votes(passed: u32, failed: u32) -> Votes {
@@ -113,6 +113,7 @@ fn run() -> Capacity {
             rows: vec![row("dram", 5, 10_000.0, None), row("swap:/dev/disk/by-id/nvme-1", 17, 13_935.0, Some(against))],
             remarks: vec!["the prices are of 2018-07-01, 8.4 years ago: take today's before deciding anything".into()],
         }),
+        refused: Vec::new(),
         warnings: vec![Warning {
             code: "busy".into(),
             text: "other work kept 1.2 of 2 cpus busy".into(),

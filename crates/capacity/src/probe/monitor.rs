@@ -1,0 +1,248 @@
+//! Looks after a probe: once a second, all counters, the guards, and whether the system has come to rest.
+
+use std::time::Instant;
+
+use tiermark_load::Snapshot;
+use tiermark_machine::Root;
+
+use super::Told;
+use crate::backend::{Backend, Counted, Pulse};
+use crate::evidence::{Group, GroupPaths, Host};
+use crate::guard::{Abort, Guard, Guards, Sample, abort};
+use crate::resource::Signs;
+use crate::steady::{Steadiness, Window, steadiness};
+use crate::tier::Raised;
+
+/// What a probe is doing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stage {
+    /// Tenants are started and filled.
+    Filling,
+    /// A tenant is asked for a moment, to see what it takes.
+    Sizing,
+    /// Tenants are asked until the system has come to rest.
+    WarmingUp {
+        /// Seconds at least.
+        least: f64,
+        /// Whether rest is waited for.
+        settles: bool,
+    },
+    /// It counts.
+    Measuring,
+}
+
+impl Stage {
+    /// In one word or two.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Filling => "filling",
+            Self::Sizing => "sizing",
+            Self::WarmingUp { .. } => "warming up",
+            Self::Measuring => "measuring",
+        }
+    }
+}
+
+/// How a probe is going.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// What it is doing.
+    pub stage: Stage,
+    /// Seconds since the stage began.
+    pub seconds: f64,
+    /// Seconds that it takes at most; `None` where that is not known.
+    pub of: Option<f64>,
+    /// Requests answered a second, over the last one.
+    pub rate: Option<f64>,
+}
+
+/// What the load had done at a moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Done {
+    seconds: f64,
+    done: u64,
+    response_ns: u64,
+}
+
+/// The counters of which the differences count.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Counts {
+    faults: Option<u64>,
+    swapped_out: Option<u64>,
+}
+
+/// Looks after one probe.
+pub(super) struct Monitor<'a> {
+    root: Root,
+    raised: &'a Raised,
+    guards: Guards,
+    /// Requests a second of each tenant.
+    rate: f64,
+    begun: Instant,
+    stage: Stage,
+    entered: Instant,
+    length: Option<f64>,
+    samples: Vec<Sample>,
+    windows: Vec<Window>,
+    last: Option<(Done, Counts)>,
+    steady: Steadiness,
+    abort: Option<Abort>,
+    told: Told<'a>,
+}
+
+impl<'a> Monitor<'a> {
+    pub(super) fn new(root: Root, raised: &'a Raised, guards: Guards, rate: f64, told: Told<'a>) -> Self {
+        let now = Instant::now();
+        Self {
+            root,
+            raised,
+            guards,
+            rate,
+            begun: now,
+            stage: Stage::Filling,
+            entered: now,
+            length: None,
+            samples: Vec::new(),
+            windows: Vec::new(),
+            last: None,
+            steady: Steadiness::NotYet("it was not waited for".to_owned()),
+            abort: None,
+            told,
+        }
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Why the probe is to end.
+    pub(super) fn abort(&self) -> Option<Abort> {
+        self.abort.clone()
+    }
+
+    /// Why the system had not come to rest.
+    pub(super) fn not_steady(&self) -> Option<String> {
+        match &self.steady {
+            Steadiness::Steady => None,
+            Steadiness::NotYet(why) => Some(why.clone()),
+        }
+    }
+
+    /// A new stage begins.
+    pub(super) fn enter(&mut self, stage: Stage, length: f64) {
+        (self.stage, self.entered, self.length) = (stage, Instant::now(), Some(length));
+        self.last = None;
+    }
+
+    /// Looks at everything. `false` ends the stage.
+    pub(super) fn pulse(&mut self, pulse: &Pulse<'_>) -> bool {
+        let host = Host::read(&self.root, self.raised.device.as_deref()).unwrap_or_default();
+        let group = pulse.counted.map(|counted| self.group(&counted.all)).unwrap_or_default();
+        let asked = pulse.load.filter(|_| self.stage != Stage::Filling);
+        let rate = asked.and_then(|load| self.window(load, &host, &group));
+        let wanted = asked.map(|load| self.rate * load.tenants.len() as f64);
+        let sample = Sample {
+            at: self.begun.elapsed().as_secs_f64(),
+            oom_kills: pulse.counted.map_or(0, |counted| self.oom_kills(counted)),
+            ended: pulse.ended,
+            achieved: rate.zip(wanted).map(|(rate, wanted)| rate / wanted),
+            backlog: asked.map_or(0.0, behind),
+            // While tenants are filled, waiting for memory is what makes room for them.
+            memory_full: asked.and(group.memory_pressure.and_then(|pressure| pressure.full_avg10)),
+            available: host.available.unwrap_or(u64::MAX),
+            heartbeat_late: pulse.load.map_or(0.0, |load| load.client_silent),
+            signs: Signs { memory_wait: group.memory_pressure.map(|p| p.some_avg10 / 100.0), ..Signs::default() },
+            ..swap(&host, self.raised)
+        };
+        self.samples.push(sample);
+        self.abort = self.abort.take().or_else(|| abort(&self.samples, &self.guards));
+        let seconds = self.entered.elapsed().as_secs_f64();
+        (self.told)(&Progress { stage: self.stage, seconds, of: self.length, rate });
+        self.abort.is_none() && !self.rested(seconds)
+    }
+
+    /// Looks once more at the end of a stage: a tenant that was killed may have ended it between two seconds.
+    pub(super) fn look(&mut self, backend: &mut dyn Backend) {
+        let counted = backend.counted();
+        let ended = backend.ended();
+        self.pulse(&Pulse { load: None, ended, counted: counted.as_ref() });
+        // What is gone because the kernel killed it is told as that.
+        let kills = counted.as_ref().map_or(0, |counted| self.oom_kills(counted));
+        if kills > 0 && self.abort.as_ref().is_some_and(|abort| abort.guard == Guard::TenantEnded) {
+            self.abort = abort(&self.samples, &self.guards);
+        }
+    }
+
+    fn group(&self, paths: &GroupPaths) -> Group {
+        // A file that makes no sense says nothing, as one that is not there.
+        Group::read(&self.root, paths).unwrap_or_default()
+    }
+
+    /// Version 1 counts a kill where the victim was, version 2 above it too.
+    fn oom_kills(&self, counted: &Counted) -> u64 {
+        let of = |paths: &GroupPaths| self.group(paths).oom_kills.unwrap_or(0);
+        match counted.all {
+            GroupPaths::V2(_) => of(&counted.all),
+            GroupPaths::V1 { .. } => counted.each.iter().map(of).sum::<u64>() + of(&counted.all),
+        }
+    }
+
+    /// Takes the second since the last look into account, and tells its rate; `None` for the first of a stage.
+    fn window(&mut self, load: &Snapshot, host: &Host, group: &Group) -> Option<f64> {
+        let response_ns = load.tenants.iter().map(|tenant| tenant.response_sum_ns).sum();
+        let done = Done { seconds: load.seconds, done: load.done(), response_ns };
+        let swapped_out = host.vmstat.as_ref().and_then(|vmstat| vmstat.get("pswpout").copied());
+        let counts = Counts { faults: group.major_faults, swapped_out };
+        let (before, counted) = self.last.replace((done, counts))?;
+        let seconds = done.seconds - before.seconds;
+        let answered = done.done.checked_sub(before.done)? as f64;
+        if seconds <= 0.0 {
+            return None;
+        }
+        if answered > 0.0 {
+            let more = |now: Option<u64>, then: Option<u64>| Some(now?.checked_sub(then?)? as f64);
+            self.windows.push(Window {
+                response_ns: done.response_ns.saturating_sub(before.response_ns) as f64 / answered,
+                faults: more(counts.faults, counted.faults),
+                swapped_out: more(counts.swapped_out, counted.swapped_out),
+                resident: group.memory.map(|bytes| bytes as f64),
+            });
+        }
+        Some(answered / seconds)
+    }
+
+    /// Whether warming up may end.
+    fn rested(&mut self, seconds: f64) -> bool {
+        let Stage::WarmingUp { least, settles } = self.stage else { return false };
+        if !settles {
+            return false;
+        }
+        self.steady = steadiness(&self.windows);
+        seconds >= least && self.steady == Steadiness::Steady
+    }
+}
+
+/// Seconds by which the tenant that is worst off is behind its schedule.
+fn behind(load: &Snapshot) -> f64 {
+    load.tenants.iter().map(|tenant| tenant.behind_ns).max().unwrap_or(0) as f64 / 1e9
+}
+
+/// A sample of nothing but the swap areas of the tier.
+fn swap(host: &Host, raised: &Raised) -> Sample {
+    let areas = host.swaps.iter().flatten().filter(|area| raised.areas.contains(&area.path));
+    let (used, total) = areas.fold((0u64, 0u64), |(used, total), area| (used + area.used, total + area.size));
+    Sample {
+        at: 0.0,
+        oom_kills: 0,
+        ended: 0,
+        swap_used: used,
+        swap_total: total,
+        achieved: None,
+        backlog: 0.0,
+        memory_full: None,
+        available: u64::MAX,
+        heartbeat_late: 0.0,
+        signs: Signs::default(),
+    }
+}
