@@ -9,6 +9,7 @@
 pub mod backend;
 pub mod budget;
 pub mod cgroup;
+pub mod conduct;
 pub mod cost;
 pub mod curve;
 pub mod evidence;
@@ -18,6 +19,7 @@ pub mod probe;
 mod reading;
 pub mod resource;
 pub mod result;
+pub mod saved;
 pub mod scenario;
 pub mod search;
 pub mod steady;

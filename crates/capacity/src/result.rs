@@ -1,8 +1,11 @@
 //! What follows from several searches together.
 
-use tiermark_model::capacity::{Answer, Case, CostTable};
+use tiermark_model::Warning;
+use tiermark_model::capacity::{Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Outcome, ProbeRecord};
 
 use crate::cost::{BASE, Prices};
+use crate::saved::{Known, Saved};
+use crate::scenario::Part;
 
 /// The number of tenants of an answer that is one.
 #[must_use]
@@ -43,6 +46,51 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
         format!("{}, {}: reckoned with {} tenants, which fit for sure", case.tier, case.load, surely(&case.answer))
     }));
     table
+}
+
+/// What a run found out, as far as it got: searches that have begun, and those that could not be made.
+#[must_use]
+pub fn document(saved: &Saved, warnings: Vec<Warning>) -> Capacity {
+    let scenario = &saved.begun.scenario;
+    let parts = scenario.parts();
+    let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.probes.is_empty());
+    let mut cases: Vec<Case> = begun.map(|(part, known)| case(part, known)).collect();
+    over_dram(&mut cases);
+    Capacity {
+        schema: CAPACITY_SCHEMA.to_owned(),
+        scenario: scenario.name.clone(),
+        workload: scenario.workload(),
+        level: scenario.level.to_string(),
+        cases,
+        cost: None,
+        refused: saved.cases.iter().filter_map(|known| known.refused.clone()).collect(),
+        warnings,
+    }
+}
+
+fn case(part: &Part<'_>, known: &Known) -> Case {
+    let unfinished = || {
+        let passed = known.probes.iter().filter(|p| p.outcome == Outcome::Pass).map(|p| p.tenants).max().unwrap_or(0);
+        let failed = known.probes.iter().filter(|p| p.outcome == Outcome::Fail).map(|p| p.tenants).min();
+        let high = failed.map_or(passed, |failed| failed.saturating_sub(1)).max(passed);
+        Answer::Between { low: passed.min(high), high, why: "the search was stopped before its end".to_owned() }
+    };
+    Case {
+        tier: part.tier.to_string(),
+        load: part.load(),
+        answer: known.answer.clone().unwrap_or_else(unfinished),
+        over_dram: None,
+        ended_by: ended_by(&known.probes),
+        curve: known.curve.clone(),
+        probes: known.probes.clone(),
+    }
+}
+
+/// What ran out where it first failed: of the fewest tenants that failed, the last probe that says so.
+fn ended_by(probes: &[ProbeRecord]) -> Option<Ended> {
+    let failed = || probes.iter().filter(|probe| probe.outcome == Outcome::Fail);
+    let fewest = failed().map(|probe| probe.tenants).min()?;
+    failed().rev().filter(|probe| probe.tenants == fewest).find_map(|probe| probe.ended_by.clone())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub use journal::{Change, Head, Journal, StateDir, StatePlaces, pending};
 pub use kconfig::KernelConfig;
 pub use knob::{Fact, Knob, Place, Profile, Wish};
 pub use look::{Scene, look};
-pub use restore::{Restored, restore_all};
+pub use restore::{Restored, restore_all, restore_those};
 pub use stat::{CpuTimes, ProcessTime, start_ticks};
 pub use table::all as knobs;
 pub use value::{Reading, Syntax};

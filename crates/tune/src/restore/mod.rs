@@ -39,6 +39,19 @@ impl Restored {
 /// # Errors
 /// A [`Refusal`] where another program is changing the system right now, or the directory cannot be written.
 pub fn restore_all(state: &StateDir, hands: &mut dyn Hands, force: bool) -> Result<Restored, Refusal> {
+    restore_those(state, hands, force, &|_| true)
+}
+
+/// Takes back what was changed by those that `whose` knows by what they said they do, as [`restore_all`] does of all.
+///
+/// # Errors
+/// As for [`restore_all`].
+pub fn restore_those(
+    state: &StateDir,
+    hands: &mut dyn Hands,
+    force: bool,
+    whose: &dyn Fn(&str) -> bool,
+) -> Result<Restored, Refusal> {
     let mut restored = Restored::default();
     if state.journals().is_empty() {
         return Ok(restored);
@@ -51,6 +64,7 @@ pub fn restore_all(state: &StateDir, hands: &mut dyn Hands, force: bool) -> Resu
         }
         let again = lock.try_clone().map_err(|why| Refusal::new(path.display().to_string(), why.to_string(), ""));
         match again.and_then(|lock| Journal::reopen(&path, lock)) {
+            Ok(journal) if !whose(&journal.head.what) => {}
             Ok(mut journal) => {
                 restored.deeds.extend(one(&mut journal, hands, force));
                 journal.close();
