@@ -1,5 +1,6 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod capacity;
 mod common;
 mod ladder;
 mod load;
@@ -16,6 +17,7 @@ use tiermark_model::{Bytes, Effort, PingOp};
 use tiermark_probes::c2c::Sample;
 
 use crate::parse;
+pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
 use ladder::{BANDWIDTH_EXAMPLES, LATENCY_EXAMPLES};
 pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
@@ -95,6 +97,9 @@ pub(crate) enum Command {
     /// Load Redis servers: rate kept or throughput, latency from when a request was due and from when it was sent
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadArgs>),
+    /// Count the Redis tenants that fit within a service level, with DRAM alone and with swap, zram, zswap or a node behind it
+    #[command(after_help = capacity::EXAMPLES)]
+    Capacity(Box<CapacityArgs>),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),

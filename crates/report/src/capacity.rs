@@ -31,7 +31,13 @@ pub fn capacity(run: &Capacity, style: &Style) -> String {
         out.push_str(&heading("Not measured", style));
     }
     for refusal in &run.refused {
-        out.push_str(&bullet("!", Ink::Warn, &format!("{}: {}", refusal.what, refusal.why), Some(&refusal.cure), style));
+        out.push_str(&bullet(
+            "!",
+            Ink::Warn,
+            &format!("{}: {}", refusal.what, refusal.why),
+            Some(&refusal.cure),
+            style,
+        ));
     }
     if !run.warnings.is_empty() {
         out.push('\n');

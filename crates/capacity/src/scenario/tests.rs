@@ -111,7 +111,11 @@ fn mistakes_are_told_with_line_and_key() {
         ("p99 < 1s", "p99 1s", "level.limits: 'p99 1s' is no limit"),
         ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be shown by 3000 requests of a tenant"),
         ("\"every\"", "\"all\"", "level.scope: 'all' is no scope"),
-        ("probe-seconds = 60.0", "probe-seconds = 5.0", "limits.probe-seconds: 5 is less than warm-up, settling and iterations"),
+        (
+            "probe-seconds = 60.0",
+            "probe-seconds = 5.0",
+            "limits.probe-seconds: 5 is less than warm-up, settling and iterations",
+        ),
         ("iterations = 3", "iterations = 0", "time.iterations: 0 cannot be"),
     ] {
         let (line, told) = told(from, to);

@@ -173,36 +173,36 @@ pub(crate) struct ClientArgs {
     pub(crate) late_after: u32,
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     let rate: Option<f64> = text.parse().ok();
     rate.filter(|r| *r > 0.0 && *r <= 1e8).ok_or_else(|| "use requests a second above 0, such as 5000".into())
 }
 
-fn above_zero(text: &str) -> Result<usize, String> {
+pub(super) fn above_zero(text: &str) -> Result<usize, String> {
     // More connections than ports, or requests than memory, help nobody; a sum of two such numbers still fits.
     text.parse().ok().filter(|n| (1..=1_000_000).contains(n)).ok_or_else(|| "use a number from 1 to 1000000".into())
 }
 
-fn seconds_or_none(text: &str) -> Result<f64, String> {
+pub(super) fn seconds_or_none(text: &str) -> Result<f64, String> {
     if text.trim_end_matches('s') == "0" { Ok(0.0) } else { parse::seconds(text) }
 }
 
-fn percentage(text: &str) -> Result<f64, String> {
+pub(super) fn percentage(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
     number.filter(|n| (0.0..=100.0).contains(n)).ok_or_else(|| "use a percentage from 0 to 100".into())
 }
 
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|n| (0.0..=1.0).contains(n)).ok_or_else(|| "use a share from 0 to 1, such as 0.5".into())
 }
 
-fn value_size(text: &str) -> Result<Bytes, String> {
+pub(super) fn value_size(text: &str) -> Result<Bytes, String> {
     let size = parse_size(text).map_err(|e| e.why)?;
     if size.0 > 512 << 20 { Err("a value of Redis has at most 512M".into()) } else { Ok(size) }
 }
 
 /// A number of things: they are counted in powers of 1000.
-fn count(text: &str) -> Result<u64, String> {
+pub(super) fn count(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale = match &text[digits.len()..] {
         "" => 1,

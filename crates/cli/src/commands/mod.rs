@@ -3,6 +3,7 @@
 mod background;
 mod bandwidth;
 mod c2c;
+mod capacity;
 mod completions;
 mod doctor;
 mod geometry;
@@ -60,6 +61,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Os(args)) => os::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
         Some(Command::Load(args)) => load::run(args),
+        Some(Command::Capacity(args)) => capacity::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),

@@ -11,6 +11,7 @@ mod numa;
 #[cfg(test)]
 mod own;
 mod pair;
+mod place;
 mod placed;
 mod processes;
 #[cfg(test)]
@@ -20,6 +21,7 @@ mod syscalls;
 mod watch;
 
 pub(crate) use held::{HeldRig, is_held};
+pub use place::PLACE;
 pub(crate) use placed::Placed;
 pub use processes::errand;
 

@@ -7,7 +7,7 @@ use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal,
 
 #[cfg(not(target_env = "gnu"))]
 use super::unavailable;
-use super::{Body, Order, Primitive, held, no_more};
+use super::{Body, Order, Primitive, held, no_more, place};
 use crate::clock::Clock;
 use crate::sys::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
 use crate::sys::{self, Advice, Mapping};
@@ -18,7 +18,10 @@ const END_AT_ONCE: &str = "__end-at-once";
 /// Whether this process was started by another of ours for an errand, by the arguments it has (its own name before them): to end at once, which
 /// is what `fork+exec` and `posix_spawn` run, or to hold memory, which it has done when this returns.
 pub fn errand(arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let mut arguments = arguments.into_iter().skip(1);
+    let mut arguments = arguments.into_iter().skip(1).peekable();
+    if arguments.next_if(|argument| argument == place::PLACE).is_some() {
+        place::serve(arguments);
+    }
     let (Some(argument), None) = (arguments.next(), arguments.next()) else { return false };
     if argument == held::HOLD {
         held::serve();

@@ -113,7 +113,11 @@ fn run() -> Capacity {
             rows: vec![row("dram", 5, 10_000.0, None), row("swap:/dev/disk/by-id/nvme-1", 17, 13_935.0, Some(against))],
             remarks: vec!["the prices are of 2018-07-01, 8.4 years ago: take today's before deciding anything".into()],
         }),
-        refused: vec![tiermark_model::Refusal::new("the tier zram", "the kernel has no /sys/class/zram-control", "load the module: modprobe zram; or choose swap:PATH")],
+        refused: vec![tiermark_model::Refusal::new(
+            "the tier zram",
+            "the kernel has no /sys/class/zram-control",
+            "load the module: modprobe zram; or choose swap:PATH",
+        )],
         warnings: vec![Warning {
             code: "busy".into(),
             text: "other work kept 1.2 of 2 cpus busy".into(),

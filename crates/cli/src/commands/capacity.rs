@@ -1,0 +1,223 @@
+//! `tiermark capacity`: how many tenants fit within a service level, on each kind of memory.
+
+mod progress;
+mod scenario;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tiermark_capacity::backend::Places;
+use tiermark_capacity::conduct::{Event, Means, conduct, intended, unfinished};
+use tiermark_capacity::result;
+use tiermark_capacity::saved::{Begun, Saved};
+use tiermark_capacity::scenario::{Backend, Scenario};
+use tiermark_load::{ClientSetup, Target};
+use tiermark_machine::Root;
+use tiermark_model::capacity::{Answer, Capacity};
+use tiermark_model::{Exit, Refusal, Warning};
+use tiermark_tune::{Live, StateDir, restore_those};
+
+use crate::args::{CapacityArgs, Simulation};
+use crate::output::{Failure, Place, print, style, tell};
+use crate::shell;
+use crate::signals::Stop;
+use progress::Bar;
+
+/// What the journals of capacity runs begin with, by which what a killed one left is known.
+const WHAT: &str = "tiermark capacity";
+
+/// Runs the command.
+pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    if simulation.simulate.is_some() {
+        return Err(Failure::usage("tenants are real servers: there is no simulation of them"));
+    }
+    if args.list {
+        return print(&scenario::list()).map(|()| Exit::Done);
+    }
+    if args.dry_run {
+        return dry_run(args);
+    }
+    let place = args.json.as_deref().map(Place::open).transpose()?;
+    let mut saved = saved(args)?;
+    // Prices that make no sense are told before hours of measuring.
+    let prices = saved.begun.scenario.prices.as_deref().map(scenario::prices).transpose()?;
+    let stop = Stop::listen().map_err(Failure::tool)?;
+    let state = state()?;
+    take_back(&state, args.quiet)?;
+    let warnings = carry_out(args, &mut saved, &state, &stop)?;
+    let mut document = result::document(&saved, warnings);
+    if let Some(prices) = prices {
+        document.cost = Some(result::costs(&prices, &document.cases, &saved.begun.started[..DAY]));
+    }
+    finish(args, place, &document, &saved, &stop)
+}
+
+/// Characters of an RFC 3339 time that are its day.
+const DAY: usize = "2026-11-21".len();
+
+/// The scenario that was named, with what options change, checked as a whole.
+fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
+    let name = args.plan.as_deref().unwrap_or_default();
+    let mut scenario = scenario::read(name)?;
+    args.change(&mut scenario);
+    let problems = scenario.problems();
+    match problems.is_empty() {
+        true => Ok(scenario),
+        false => Err(Failure::Mistakes(problems.iter().map(ToString::to_string).collect())),
+    }
+}
+
+/// Where runs are saved while they go on.
+fn directory() -> Result<PathBuf, Refusal> {
+    let store = shell::store();
+    let runs = store.directory().and_then(std::path::Path::parent).map(|data| data.join("capacity"));
+    runs.ok_or_else(|| {
+        let why = "no directory for it is known, and a killed run could not be taken up again";
+        Refusal::new("saving the run", why, "set TIERMARK_HOME or HOME")
+    })
+}
+
+/// The run: a new one, or one that was stopped.
+fn saved(args: &CapacityArgs) -> Result<Saved, Failure> {
+    if let Some(file) = &args.resume {
+        let file = match file {
+            Some(file) => file.clone(),
+            None => unfinished(&directory()?)?,
+        };
+        return Ok(Saved::open(&file)?);
+    }
+    let scenario = asked(args)?;
+    let (started, id) = shell::started_and_id();
+    let seed = scenario.seed.unwrap_or_else(shell::random);
+    Ok(Saved::create(&directory()?, &id, Begun::new(started, seed, scenario))?)
+}
+
+/// What would be done.
+fn dry_run(args: &CapacityArgs) -> Result<Exit, Failure> {
+    let scenario = asked(args)?;
+    let text = toml::to_string(&scenario).map_err(Failure::tool)?;
+    let mut out = format!("{text}\n# {} searches:\n", scenario.parts().len());
+    for part in scenario.parts() {
+        out.push_str(&format!("#   {}, {}\n", part.tier, part.load()));
+    }
+    out.push_str("# Made for them, noted first, and taken back at the end:\n");
+    for line in intended(&scenario) {
+        out.push_str(&format!("#   {line}\n"));
+    }
+    print(&out).map(|()| Exit::Done)
+}
+
+fn state() -> Result<StateDir, Refusal> {
+    shell::state().ok_or_else(|| {
+        Refusal::new("changing the system", "no directory for the journal is known", "set TIERMARK_HOME or HOME")
+    })
+}
+
+/// Takes back what a killed run of this kind left.
+fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
+    let mut hands = Live::new(Root::live());
+    let restored = restore_those(state, &mut hands, false, &|what| what.starts_with(WHAT))?;
+    if !quiet && !restored.deeds.is_empty() {
+        tell("tiermark: a run that was killed had left something; it is taken back now");
+    }
+    match restored.incomplete() {
+        true => Err(Failure::Refused(Refusal::new(
+            "beginning a run",
+            "what a killed run left could not all be taken back",
+            "see `tiermark tune --restore`",
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Makes the searches; what is found is in `saved`, whatever ends it.
+fn carry_out(args: &CapacityArgs, saved: &mut Saved, state: &StateDir, stop: &Stop) -> Result<Vec<Warning>, Failure> {
+    let flag = stop.flag();
+    let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
+    let places = Places {
+        server: saved.begun.scenario.tenant.server.clone(),
+        placer: vec![own, tiermark_host::PLACE.to_owned()],
+        first_port: args.tenants.first_port,
+    };
+    let means =
+        Means { state, places, targets: targets(args, &saved.begun.scenario)?, client: client(args), stop: &flag };
+    if saved.begun.scenario.backend == Backend::Process && !rustix::process::geteuid().is_root() {
+        return Err(Failure::Refused(Refusal::new(
+            "tenants in control groups",
+            "only root may make them here",
+            "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...",
+        )));
+    }
+    let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
+    let mut told = |event: &Event<'_>| {
+        if let Event::Remark(text) = event {
+            warnings.push(Warning { code: "tier".to_owned(), text: (*text).to_owned(), cure: None });
+        }
+        bar.tell(event);
+    };
+    let ended = conduct(saved, &means, &mut told);
+    drop(bar);
+    match ended {
+        // What was found is told before what went wrong in the end.
+        Err(refusal) if saved.cases.iter().any(|case| !case.probes.is_empty()) => {
+            warnings.push(Warning { code: "ended".to_owned(), text: refusal.to_string(), cure: None });
+        }
+        other => other?,
+    }
+    Ok(warnings)
+}
+
+fn targets(args: &CapacityArgs, scenario: &Scenario) -> Result<Vec<Target>, Failure> {
+    let target = |text: &String| {
+        let address = text.parse().map_err(|why| Failure::usage(format!("'{text}': {why}")))?;
+        Ok(Target { password: args.tenants.password.clone(), ..Target::new(address) })
+    };
+    scenario.targets.iter().map(target).collect()
+}
+
+fn client(args: &CapacityArgs) -> ClientSetup {
+    let cpus: Vec<usize> = args.client_cpus.iter().flat_map(|cpus| cpus.iter()).map(|cpu| cpu as usize).collect();
+    let timeout = Duration::from_secs(60);
+    ClientSetup { threads: args.threads.unwrap_or(cpus.len().max(1)), cpus, timeout, ..ClientSetup::default() }
+}
+
+/// Shows and keeps the document.
+fn finish(
+    args: &CapacityArgs,
+    place: Option<Place>,
+    document: &Capacity,
+    saved: &Saved,
+    stop: &Stop,
+) -> Result<Exit, Failure> {
+    let json = serde_json::to_string_pretty(document).map_err(Failure::tool)?;
+    let kept = saved.path().with_extension("json");
+    if let Err(error) = std::fs::write(&kept, &json) {
+        tell(format_args!("tiermark: warning: the result could not be kept as {}: {error}", kept.display()));
+    }
+    let on_stdout = matches!(place, Some(Place::Stdout));
+    if let Some(place) = place {
+        place.write(&json)?;
+    }
+    if !on_stdout {
+        print(&tiermark_report::capacity(document, &style(&args.view)))?;
+    }
+    if !args.quiet {
+        let path = shell::quoted(if saved.is_whole() { &kept } else { saved.path() });
+        tell(match saved.is_whole() {
+            true => format!("Kept as {path}"),
+            false => format!("Not finished: tiermark capacity --resume={path}"),
+        });
+    }
+    Ok(stop.exit().unwrap_or_else(|| exit(document, saved)))
+}
+
+fn exit(document: &Capacity, saved: &Saved) -> Exit {
+    let single = |answer: &Answer| !matches!(answer, Answer::Between { .. });
+    match () {
+        () if document.cases.is_empty() => Exit::Refused,
+        () if saved.is_whole() && document.refused.is_empty() && document.cases.iter().all(|c| single(&c.answer)) => {
+            Exit::Done
+        }
+        () => Exit::Partial,
+    }
+}
