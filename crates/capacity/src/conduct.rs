@@ -120,7 +120,10 @@ impl Run<'_, '_> {
     }
 
     fn system(&self, saved: &Saved, what: &str) -> Result<System, Refusal> {
-        System::begin(self.means.state, &format!("tiermark capacity ({what})"), &saved.begun.started)
+        match saved.begun.scenario.backend {
+            Kind::External => Ok(System::untouched()),
+            _ => System::begin(self.means.state, &format!("tiermark capacity ({what})"), &saved.begun.started),
+        }
     }
 
     /// What keeps the tenants of a search.
@@ -220,6 +223,12 @@ impl Run<'_, '_> {
             let probed = match probed {
                 Ok(Some(probed)) => probed,
                 Ok(None) => return Ok(None),
+                Err(_) if self.stopped() => return Ok(None),
+                // Nothing is known of it then, and that is no number of tenants.
+                Err(refusal) if search.made() == 0 => {
+                    (self.tell)(&Event::Refused(&refusal));
+                    return saved.refused(number, refusal).map(|()| None);
+                }
                 Err(refusal) => {
                     return Ok(Some(search.given_up(&format!("{} tenants could not be run: {refusal}", ask.tenants))));
                 }

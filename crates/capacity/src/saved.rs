@@ -147,6 +147,12 @@ impl Saved {
         &self.path
     }
 
+    /// Removes the file of a run that found out nothing.
+    pub fn discard(self) {
+        // What cannot be removed is a run that can be gone on with.
+        let _ = fs::remove_file(&self.path);
+    }
+
     /// Whether every search has an answer, or cannot be made.
     #[must_use]
     pub fn is_whole(&self) -> bool {

@@ -11,12 +11,12 @@ use tiermark_tune::{Change, Hands, Head, Journal, Live, StateDir, bounded};
 /// Formatting and turning on a swap area writes little; a device that takes longer than this hangs.
 const COMMAND_MOST: Duration = Duration::from_secs(60);
 
-/// The running system, with a journal of what is changed on it.
+/// The running system, with a journal of what is changed on it; without one nothing can be.
 #[derive(Debug)]
 pub struct System {
     root: Root,
     hands: Live,
-    journal: Journal,
+    journal: Option<Journal>,
 }
 
 impl System {
@@ -27,7 +27,14 @@ impl System {
     pub fn begin(state: &StateDir, what: &str, started: &str) -> Result<Self, Refusal> {
         let root = Root::live();
         let journal = Journal::create(state, Head::new(&root, what, started))?;
-        Ok(Self { hands: Live::new(root.clone()), root, journal })
+        Ok(Self { hands: Live::new(root.clone()), root, journal: Some(journal) })
+    }
+
+    /// The running system, to be looked at only: any user may, also while another is at work.
+    #[must_use]
+    pub fn untouched() -> Self {
+        let root = Root::live();
+        Self { hands: Live::new(root.clone()), root, journal: None }
     }
 
     /// Where everything is read.
@@ -37,8 +44,12 @@ impl System {
     }
 
     /// The hands, and the journal that has to know before they do anything.
-    pub(crate) fn hands(&mut self) -> (&mut Live, &mut Journal) {
-        (&mut self.hands, &mut self.journal)
+    ///
+    /// # Errors
+    /// A [`Refusal`] where nothing is to be changed.
+    pub(crate) fn hands(&mut self) -> Result<(&mut Live, &mut Journal), Refusal> {
+        let journal = self.journal.as_mut().ok_or_else(only_looked_at)?;
+        Ok((&mut self.hands, journal))
     }
 
     /// Notes what is about to be changed; what is noted already is not noted twice.
@@ -46,9 +57,10 @@ impl System {
     /// # Errors
     /// A [`Refusal`]: it must not be changed.
     pub fn note(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<(), Refusal> {
-        let known = self.journal.changes();
+        let (_, journal) = self.hands()?;
+        let known = journal.changes();
         let new: Vec<Change> = changes.into_iter().filter(|change| !known.contains(change)).collect();
-        if new.is_empty() { Ok(()) } else { self.journal.note(new) }
+        if new.is_empty() { Ok(()) } else { journal.note(new) }
     }
 
     /// Writes to a file of the kernel, whose path is below the root.
@@ -84,7 +96,8 @@ impl System {
     /// # Errors
     /// A [`Refusal`] that names what could not be; it stays noted.
     pub fn restore(mut self) -> Result<(), Refusal> {
-        let deeds = self.journal.restore(&mut self.hands, false);
+        let Some(journal) = self.journal.take() else { return Ok(()) };
+        let deeds = journal.restore(&mut self.hands, false);
         let left: Vec<String> =
             deeds.iter().filter(|deed| matches!(deed.fate, Fate::Failed | Fate::Left)).map(said).collect();
         if left.is_empty() {
@@ -93,6 +106,10 @@ impl System {
         let cure = "it stays noted: `tiermark tune --restore` tries again";
         Err(Refusal::new("taking back what was changed for the tenants", left.join("; "), cure))
     }
+}
+
+fn only_looked_at() -> Refusal {
+    Refusal::new("changing the system", "tenants that run elsewhere need no change of it", "choose the tier dram")
 }
 
 /// The label of swap areas that this program makes, by which it knows its own again.

@@ -20,7 +20,7 @@ pub(super) fn raise(system: &mut System) -> Result<Raised, Refusal> {
     if !Syntax::Switch.same(&old, "Y") {
         let (name, path) = ("zswap/enabled".to_owned(), ENABLED.to_owned());
         let change = KnobChange { name, path, syntax: Syntax::Switch, old, new: "Y".to_owned() };
-        let (hands, journal) = system.hands();
+        let (hands, journal) = system.hands()?;
         if let Some(refusal) = apply(&[change], hands, journal)?.refused {
             return Err(refusal);
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tiermark_capacity::backend::Places;
 use tiermark_capacity::conduct::{Event, Means, conduct, intended, unfinished};
+use tiermark_capacity::cost::Prices;
 use tiermark_capacity::result;
 use tiermark_capacity::saved::{Begun, Saved};
 use tiermark_capacity::scenario::{Backend, Scenario};
@@ -18,7 +19,7 @@ use tiermark_model::{Exit, Refusal, Warning};
 use tiermark_tune::{Live, StateDir, restore_those};
 
 use crate::args::{CapacityArgs, Simulation};
-use crate::output::{Failure, Place, print, style, tell};
+use crate::output::{Failure, Place, complain_once, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
 use progress::Bar;
@@ -38,18 +39,53 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
         return dry_run(args);
     }
     let place = args.json.as_deref().map(Place::open).transpose()?;
-    let mut saved = saved(args)?;
-    // Prices that make no sense are told before hours of measuring.
-    let prices = saved.begun.scenario.prices.as_deref().map(scenario::prices).transpose()?;
     let stop = Stop::listen().map_err(Failure::tool)?;
-    let state = state()?;
-    take_back(&state, args.quiet)?;
-    let warnings = carry_out(args, &mut saved, &state, &stop)?;
+    let (mut saved, prices) = begin(args)?;
+    let warnings = match carry_out(args, &mut saved, &stop) {
+        Ok(warnings) => warnings,
+        Err(failure) => {
+            saved.discard();
+            return Err(failure);
+        }
+    };
     let mut document = result::document(&saved, warnings);
     if let Some(prices) = prices {
         document.cost = Some(result::costs(&prices, &document.cases, &saved.begun.started[..DAY]));
     }
     finish(args, place, &document, &saved, &stop)
+}
+
+/// The run, and prices: those that make no sense are told before hours of measuring.
+fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Failure> {
+    let prices = |scenario: &Scenario| scenario.prices.as_deref().map(scenario::prices).transpose();
+    if let Some(file) = &args.resume {
+        let file = match file {
+            Some(file) => file.clone(),
+            None => unfinished(&directory()?)?,
+        };
+        let saved = Saved::open(&file)?;
+        let prices = prices(&saved.begun.scenario)?;
+        may_run(&saved.begun.scenario)?;
+        return Ok((saved, prices));
+    }
+    let scenario = asked(args)?;
+    let prices = prices(&scenario)?;
+    may_run(&scenario)?;
+    let (started, id) = shell::started_and_id();
+    let seed = scenario.seed.unwrap_or_else(shell::random);
+    Ok((Saved::create(&directory()?, &id, Begun::new(started, seed, scenario))?, prices))
+}
+
+/// Whether this user may have tenants of that kind.
+fn may_run(scenario: &Scenario) -> Result<(), Refusal> {
+    if scenario.backend != Backend::Process || rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        "tenants in control groups",
+        "only root may make them here",
+        "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...",
+    ))
 }
 
 /// Characters of an RFC 3339 time that are its day.
@@ -75,21 +111,6 @@ fn directory() -> Result<PathBuf, Refusal> {
         let why = "no directory for it is known, and a killed run could not be taken up again";
         Refusal::new("saving the run", why, "set TIERMARK_HOME or HOME")
     })
-}
-
-/// The run: a new one, or one that was stopped.
-fn saved(args: &CapacityArgs) -> Result<Saved, Failure> {
-    if let Some(file) = &args.resume {
-        let file = match file {
-            Some(file) => file.clone(),
-            None => unfinished(&directory()?)?,
-        };
-        return Ok(Saved::open(&file)?);
-    }
-    let scenario = asked(args)?;
-    let (started, id) = shell::started_and_id();
-    let seed = scenario.seed.unwrap_or_else(shell::random);
-    Ok(Saved::create(&directory()?, &id, Begun::new(started, seed, scenario))?)
 }
 
 /// What would be done.
@@ -131,7 +152,11 @@ fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
 }
 
 /// Makes the searches; what is found is in `saved`, whatever ends it.
-fn carry_out(args: &CapacityArgs, saved: &mut Saved, state: &StateDir, stop: &Stop) -> Result<Vec<Warning>, Failure> {
+fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<Warning>, Failure> {
+    let state = &state()?;
+    if saved.begun.scenario.backend != Backend::External {
+        take_back(state, args.quiet)?;
+    }
     let flag = stop.flag();
     let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
     let places = Places {
@@ -141,13 +166,6 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, state: &StateDir, stop: &St
     };
     let means =
         Means { state, places, targets: targets(args, &saved.begun.scenario)?, client: client(args), stop: &flag };
-    if saved.begun.scenario.backend == Backend::Process && !rustix::process::geteuid().is_root() {
-        return Err(Failure::Refused(Refusal::new(
-            "tenants in control groups",
-            "only root may make them here",
-            "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...",
-        )));
-    }
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
         if let Event::Remark(text) = event {
@@ -159,7 +177,7 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, state: &StateDir, stop: &St
     drop(bar);
     match ended {
         // What was found is told before what went wrong in the end.
-        Err(refusal) if saved.cases.iter().any(|case| !case.probes.is_empty()) => {
+        Err(refusal) if saved.cases.iter().any(|case| !case.probes.is_empty() || case.refused.is_some()) => {
             warnings.push(Warning { code: "ended".to_owned(), text: refusal.to_string(), cure: None });
         }
         other => other?,
@@ -198,6 +216,7 @@ fn finish(
     if let Some(place) = place {
         place.write(&json)?;
     }
+    complain_once(&document.refused);
     if !on_stdout {
         print(&tiermark_report::capacity(document, &style(&args.view)))?;
     }

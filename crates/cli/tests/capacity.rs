@@ -1,0 +1,353 @@
+//! `tiermark capacity` as users call it: on real servers, in real control groups and with a real tier where that can be had, and everything
+//! as it was afterwards, after SIGKILL too.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Ran, User};
+use serde_json::Value;
+
+/// A search of seconds: three small tenants.
+const SMALL: [&str; 26] = [
+    "capacity",
+    "--plan",
+    "mini",
+    "--tiers",
+    "zram",
+    "--records",
+    "2000",
+    "--rps",
+    "1000",
+    "--warmup",
+    "0",
+    "--measure",
+    "0.5s",
+    "--iterations",
+    "1",
+    "--most-tenants",
+    "3",
+    "--dram-budget",
+    "24M",
+    "--tier-size",
+    "64M",
+    "--memory-floor",
+    "64M",
+    "--seed",
+    "1",
+    "--quiet",
+];
+
+/// Whether tenants can be limited and a zram device made here; else says why the test is skipped, which CI must not. One such test at a
+/// time on the whole machine.
+fn real() -> Option<File> {
+    let lacks = [
+        (rustix::process::geteuid().is_root(), "root"),
+        (Path::new("/sys/class/zram-control/hot_add").exists(), "a kernel with zram"),
+        (Command::new("redis-server").arg("--version").output().is_ok(), "redis-server"),
+    ];
+    let lacks: Vec<&str> = lacks.iter().filter(|(there, _)| !there).map(|(_, what)| *what).collect();
+    if !lacks.is_empty() {
+        // Of these, the project's scripts can install the server only.
+        assert!(!lacks.contains(&"redis-server") || std::env::var_os("CI").is_none(), "CI must not skip: {lacks:?}");
+        eprintln!("SKIPPED: needs {}", lacks.join(", "));
+        return None;
+    }
+    let lock = File::create("/tmp/tiermark-test-capacity.lock").unwrap();
+    lock.lock().unwrap();
+    Some(lock)
+}
+
+/// Everything that a run changes, as it is.
+fn state() -> String {
+    let mut found = vec![fs::read_to_string("/proc/swaps").unwrap()];
+    let zram = fs::read_dir("/sys/block").unwrap().flatten().map(|entry| entry.file_name().display().to_string());
+    let mut zram: Vec<String> = zram.filter(|name| name.starts_with("zram")).collect();
+    zram.sort();
+    found.extend(zram);
+    let mut groups = Vec::new();
+    collect_groups(Path::new("/sys/fs/cgroup"), 3, &mut groups);
+    found.extend(groups.iter().map(|path| path.display().to_string()));
+    found.join("\n")
+}
+
+/// Groups with this program's name in theirs.
+fn collect_groups(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    for path in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()) {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().contains("tiermark")) {
+            found.push(path.clone());
+        }
+        if depth > 0 {
+            collect_groups(&path, depth - 1, found);
+        }
+    }
+}
+
+/// Runs again while another program holds the lock of the system.
+fn patient(user: &User, arguments: &[&str]) -> Ran {
+    let started = Instant::now();
+    loop {
+        let ran = user.run(arguments);
+        let busy = ran.code == Some(4) && ran.err.contains("is changing this system right now");
+        if !busy || started.elapsed() > Duration::from_secs(60) {
+            return ran;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn probes(case: &Value) -> Vec<Value> {
+    case["probes"].as_array().unwrap().clone()
+}
+
+#[test]
+fn dram_holds_five_tenants_and_compressed_memory_more() {
+    let Some(_lock) = real() else { return };
+    let (user, before) = (User::new(), state());
+    let arguments =
+        ["capacity", "--plan", "mini", "--measure=1s", "--iterations=1", "--most-tenants=8", "--seed=1", "--json"];
+    let ran = patient(&user, &arguments).expect(0);
+    assert_eq!(state(), before);
+    let document = ran.json();
+    let [dram, zram] = &document["cases"].as_array().unwrap()[..] else { panic!("{document}") };
+    assert_eq!((dram["tier"].as_str(), zram["tier"].as_str()), (Some("dram"), Some("zram")));
+    assert_eq!(dram["answer"]["kind"], "exactly", "{}", dram["answer"]);
+    assert_eq!(dram["answer"]["tenants"], 5);
+    assert!(dram["ended_by"]["words"].as_str().unwrap().contains("killed"), "{}", dram["ended_by"]);
+    let sixth = probes(dram).into_iter().find(|probe| probe["tenants"] == 6).unwrap();
+    assert!(sixth["said"].as_str().unwrap().starts_with("out of memory"), "{sixth}");
+    assert_eq!((zram["answer"]["kind"].as_str(), zram["answer"]["tenants"].as_u64()), (Some("at_least"), Some(8)));
+    let eighth = probes(zram).into_iter().rfind(|probe| probe["tenants"] == 8).unwrap();
+    let evidence = &eighth["evidence"];
+    let number = |name: &str| evidence[name].as_f64().unwrap_or_else(|| panic!("{name} in {evidence}"));
+    assert!(number("faults_per_request") > 0.1 && number("swapped_in") > 0.0, "{evidence}");
+    assert!(number("resident_share") < 0.95 && number("compression") > 1.2, "{evidence}");
+    assert!(number("cpu_seconds_per_million") > 0.0 && number("requests") > 3000.0, "{evidence}");
+    assert_eq!(evidence["oom_kills"], 0);
+    // Nothing of it is left to take back.
+    assert!(user.run(&["tune", "--restore"]).expect(0).out.contains("Nothing to take back"));
+}
+
+/// Files of runs that go on, or were killed.
+fn begun(user: &User) -> Vec<PathBuf> {
+    let entries = fs::read_dir(user.path("capacity")).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect()
+}
+
+fn lines(user: &User, of: &str) -> usize {
+    let texts = begun(user).into_iter().map(|path| fs::read_to_string(path).unwrap());
+    texts.map(|text| text.lines().filter(|line| line.starts_with(&format!("{{\"{of}\""))).count()).sum()
+}
+
+#[test]
+fn killed_at_any_moment_everything_comes_back() {
+    let Some(_lock) = real() else { return };
+    let (user, before) = (User::new(), state());
+    let started = Instant::now();
+    patient(&user, &SMALL).expect(0);
+    let whole = started.elapsed();
+    let mut changed = 0;
+    for round in 0..20u32 {
+        let mut child = user.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Evenly over the run, at moments that nothing in it is bound to.
+        thread::sleep(whole * (2 * round + 1) / 40);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        changed += u32::from(state() != before);
+        // Half of the rounds by the command, half by the next run.
+        if round % 2 == 0 {
+            let ran = patient(&user, &["tune", "--restore"]).expect(0);
+            assert_eq!(state(), before, "round {round}: {}", ran.out);
+        }
+    }
+    patient(&user, &["tune", "--restore"]).expect(0);
+    assert_eq!(state(), before);
+    assert!(changed > 10, "the test saw hardly anything to take back: {changed} times");
+    eprintln!("killed 20 times within {whole:?}; {changed} times something was left");
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was() {
+    let Some(_lock) = real() else { return };
+    let (user, before) = (User::new(), state());
+    let mut child = user.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    while lines(&user, "probe") < 2 {
+        assert!(
+            started.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(),
+            "no probe was saved"
+        );
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (made, footprints) = (lines(&user, "probe"), lines(&user, "footprint"));
+    let document = patient(&user, &["capacity", "--resume", "--quiet", "--json"]).expect(0).json();
+    assert_eq!(state(), before, "the run that goes on takes back what the killed one left");
+    assert_eq!((begun(&user).len(), lines(&user, "footprint")), (1, footprints));
+    let probes = probes(&document["cases"][0]);
+    assert!(made >= 2 && probes.len() > made, "{made} {}", probes.len());
+    let numbers: Vec<u64> = probes.iter().map(|probe| probe["number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=probes.len() as u64).collect::<Vec<_>>());
+    // It is whole now.
+    let none = user.run(&["capacity", "--resume"]).expect(4).err;
+    assert!(none.contains("is left to go on with"), "{none}");
+}
+
+#[test]
+fn a_run_that_is_stopped_takes_everything_back_and_says_how_to_go_on() {
+    let Some(_lock) = real() else { return };
+    let (user, before) = (User::new(), state());
+    let arguments: Vec<&str> = SMALL.iter().copied().filter(|word| *word != "--quiet").collect();
+    let child = user.start(&arguments);
+    let started = Instant::now();
+    while lines(&user, "probe") == 0 {
+        assert!(started.elapsed() < Duration::from_secs(60), "no probe was saved");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap()).expect(130);
+    assert_eq!(state(), before);
+    assert!(ran.out.contains("the search was stopped before its end"), "{}", ran.out);
+    assert!(ran.err.contains("tiermark capacity --resume="), "{}", ran.err);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
+    let Some(_lock) = real() else { return };
+    let (user, before) = (User::new(), state());
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = format!("--first-port={}", taken.local_addr().unwrap().port());
+    fs::write(user.path("mine"), "somebody's").unwrap();
+    let file = format!("--tiers=swap:{}", user.path("mine").display());
+    for (more, code, said) in [
+        ("--server=/nonexistent/redis", 4, "install redis-server"),
+        ("--server=true", 4, "the server ended at once"),
+        ("--tiers=zram:zippy", 4, "this kernel compresses with"),
+        (&file, 4, "files of others are not touched"),
+        ("--tiers=node:77", 4, "no such node"),
+        ("--memory-floor=1T", 4, "stay free (memory-floor)"),
+        ("--dram-budget=4M", 4, "one tenant alone"),
+        (&port, 4, "somebody listens there"),
+    ] {
+        // Later options stand in place of earlier ones, but for lists.
+        let name = more.split('=').next().unwrap();
+        let mut arguments: Vec<&str> = Vec::new();
+        let mut skip = false;
+        for word in SMALL {
+            if !skip && word != name {
+                arguments.push(word);
+            }
+            skip = word == name;
+        }
+        arguments.push(more);
+        let ran = patient(&user, &arguments).expect(code);
+        let told = format!("{}{}", ran.out, ran.err);
+        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(told.contains(said), "{more}: {told}");
+        assert_eq!(state(), before, "{more}");
+    }
+    assert_eq!(fs::read_to_string(user.path("mine")).unwrap(), "somebody's");
+}
+
+#[test]
+fn files_with_mistakes_are_told_line_by_line() {
+    let user = User::new();
+    fs::write(user.path("bad.toml"), "name = \"x\"\ntiers = [\"zrm\"]\n").unwrap();
+    let told = user.run(&["capacity", "--plan", "bad.toml"]).expect(2).err;
+    assert!(told.contains("line 2") && told.contains("did you mean 'zram'"), "{told}");
+    let told = user.run(&["capacity", "--plan", "minni"]).expect(2).err;
+    assert!(told.contains("did you mean 'mini'") && told.contains("brief, mini"), "{told}");
+    fs::write(user.path("prices.toml"), "currency = 5\n").unwrap();
+    let told = user.run(&["capacity", "--plan", "mini", "--prices", "prices.toml"]).expect(2).err;
+    assert!(told.contains("prices.toml: line 1"), "{told}");
+    let told = user.run(&["capacity", "--plan", "mini", "--level", "p99 < 1us", "--measure", "0.1s"]).expect(2).err;
+    assert!(told.contains("cannot be shown by"), "{told}");
+    user.run(&["capacity"]).expect(2);
+    user.run(&["capacity", "--plan", "mini", "--simulate", "synth:cores=2"]).expect(2);
+    assert!(!user.path("state").exists() && begun(&user).is_empty());
+}
+
+#[test]
+fn a_dry_run_is_a_scenario_to_begin_with() {
+    let user = User::new();
+    let shown = user.run(&["capacity", "--plan=mini", "--tiers=dram,zram:lz4", "--dry-run"]).expect(0).out;
+    assert!(shown.contains("#   zram:lz4, 100 % GET, uniform"), "{shown}");
+    fs::write(user.path("mine.toml"), &shown).unwrap();
+    assert_eq!(user.run(&["capacity", "--plan=mine.toml", "--dry-run"]).expect(0).out, shown);
+    let listed = user.run(&["capacity", "--list"]).expect(0).out;
+    assert!(listed.contains("brief") && listed.contains("mini"), "{listed}");
+}
+
+#[test]
+fn without_root_groups_are_refused_with_a_cure() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: becoming another user needs root");
+        return;
+    }
+    let user = User::new();
+    fs::set_permissions(user.home.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    const NOBODY: u32 = 65_534;
+    let output = user.command(&["capacity", "--plan=mini"]).uid(NOBODY).gid(NOBODY).output().unwrap();
+    let refused = Ran::from(output).expect(4).err;
+    assert!(refused.contains("only root") && refused.contains("--backend external"), "{refused}");
+}
+
+/// A server of a user's own, ended with the test.
+struct Server(std::process::Child, String);
+
+impl Server {
+    fn start(home: &Path) -> Option<Self> {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        let mut command = Command::new("redis-server");
+        command.args(["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]).current_dir(home);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        if child.is_err() {
+            assert!(std::env::var_os("CI").is_none(), "CI must not skip: no redis-server");
+            eprintln!("SKIPPED: needs redis-server");
+        }
+        let server = Self(child.ok()?, format!("127.0.0.1:{port}"));
+        let started = Instant::now();
+        while TcpStream::connect(&server.1).is_err() {
+            assert!(started.elapsed() < Duration::from_secs(10), "redis-server does not listen");
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn servers_that_run_already_need_no_root() {
+    let user = User::new();
+    let (Some(one), Some(two)) = (Server::start(user.home.path()), Server::start(user.home.path())) else { return };
+    let targets = format!("--target={},{}", one.1, two.1);
+    let common = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram", "--records=2000", "--rps=1000"];
+    let times = ["--warmup=0", "--measure=0.5s", "--iterations=1", "--quiet", "--json"];
+    let ran = patient(&user, &[&common[..], &[&targets], &times].concat()).expect(0);
+    let case = &ran.json()["cases"][0];
+    assert_eq!((case["answer"]["kind"].as_str(), case["answer"]["tenants"].as_u64()), (Some("at_least"), Some(2)));
+    // Nobody answers: an error, not a wait for ever.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let targets = format!("--target={}", silent.local_addr().unwrap());
+    let refused = patient(&user, &[&common[..], &[&targets], &times].concat());
+    assert_ne!(refused.code, Some(0), "{}", refused.out);
+    assert!(format!("{}{}", refused.out, refused.err).contains("does not answer"), "{}{}", refused.out, refused.err);
+}
