@@ -1,8 +1,10 @@
 //! How many tenants a server holds before their service level breaks, with each kind of memory, and what each costs.
 //!
-//! This is the pure half: what is asked ([`scenario`]), when it is met ([`level`]), which number of tenants to try next
-//! ([`search`]), when a system is steady ([`steady`]) or has to be stopped ([`guard`]), what the system says meanwhile
-//! ([`evidence`]), and what it comes to in money ([`cost`]). Nothing here waits, reads a clock or changes anything.
+//! What is asked ([`scenario`]), when it is met ([`level`]), which number of tenants to try next ([`search`]), when a system is steady
+//! ([`steady`]) or has to be stopped ([`guard`]), what the system says meanwhile ([`evidence`]), and what it comes to in money
+//! ([`cost`]) wait for nothing and change nothing. Around them: the memory behind DRAM ([`tier`]), what keeps tenants
+//! ([`backend`]), one [`probe`], and the whole run ([`conduct`]), [`saved`] line by line. Whatever is changed goes through [`system`],
+//! which notes it first.
 
 #![forbid(unsafe_code)]
 

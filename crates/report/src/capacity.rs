@@ -1,5 +1,7 @@
 //! The view of a capacity run: tenants per tier, the curve over their number, probes, and cost.
 
+mod evidence;
+
 use tiermark_model::Grade;
 use tiermark_model::capacity::{Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, ProbeRecord, Votes};
 
@@ -96,7 +98,17 @@ fn explained(case: &Case, style: &Style) -> String {
     if let Some(ended) = &case.ended_by {
         out.push_str(&hanging("  ", &format!("ended by {}: {}", ended.resource, ended.words), Ink::Plain, style));
     }
+    // Of the most tenants that were within the level, the last probe: what it costs to be there.
+    let most = case.probes.iter().filter(|probe| probe.outcome == Outcome::Pass).max_by_key(|probe| probe.tenants);
+    if let Some((probe, said)) = most.and_then(|probe| Some((probe, said(probe)?))) {
+        out.push_str(&hanging("  ", &format!("at {} tenants: {said}", probe.tenants), Ink::Plain, style));
+    }
     out
+}
+
+/// What the system said during a probe.
+fn said(probe: &ProbeRecord) -> Option<String> {
+    probe.evidence.as_ref().map(evidence::words).filter(|words| !words.is_empty())
 }
 
 fn outcome(outcome: Outcome, style: &Style) -> Cell {
@@ -160,6 +172,9 @@ fn probes(probes: &[ProbeRecord], style: &Style) -> String {
         out.push_str(&hanging(&format!("  {branch} "), &text, Ink::Plain, style));
         let rail = if last { "      " } else { style.glyph("  │   ", "  |   ") };
         out.push_str(&hanging(rail, &probe.why, Ink::Dim, style));
+        if let Some(said) = said(probe) {
+            out.push_str(&hanging(rail, &said, Ink::Plain, style));
+        }
     }
     out
 }
