@@ -104,7 +104,7 @@ impl HeldRig {
 impl Rig for HeldRig {
     fn placement(&mut self) -> PlacementProof {
         self.seed = self.seed.wrapping_add(1);
-        let unseen = |why| PlacementProof { how: format!("not seen: {why}"), ..PlacementProof::default() };
+        let unseen = |why| PlacementProof { how: format!("the process that holds them: {why}"), ..PlacementProof::default() };
         self.holder.ask(&Ask::Placement { seed: self.seed }).unwrap_or_else(unseen)
     }
 

@@ -86,7 +86,7 @@ impl Held {
             stamps: Vec::new(),
             checksum: 0,
         };
-        let one_node = if let [only] = machine.nodes.as_slice() { Some(only.id) } else { None };
+        let one_node = machine.only_memory_node();
         drop(machine);
         worker.settle(setup.seed, None)?;
         worker.equip(None, None)?;

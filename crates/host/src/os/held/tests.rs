@@ -217,7 +217,7 @@ fn the_holder_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_more
     assert!(rig.holder.child.ended_within(Duration::from_secs(20)), "it waits on");
     assert!(rig.shot(Duration::from_millis(1)).is_err());
     let lost = rig.placement();
-    assert!(lost.how.starts_with("not seen: ") && lost.on_target.is_none(), "{lost:?}");
+    assert!(lost.how.starts_with("the process that holds them: ") && lost.on_target.is_none(), "{lost:?}");
 }
 
 #[test]
