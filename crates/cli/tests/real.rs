@@ -5,6 +5,8 @@
 mod common;
 
 use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -232,6 +234,45 @@ fn a_process_that_is_started_only_to_end_does_nothing_else() {
     assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
     // Only alone: a user's mistake is still told of.
     user.run(&["__end-at-once", "--quick"]).expect(2);
+}
+
+#[test]
+fn the_holder_says_what_it_is_to_whoever_types_it() {
+    let user = User::new();
+    let said = |run: &mut Command| {
+        let ran = Ran::from(run.output().unwrap()).expect(2);
+        assert!(ran.out.is_empty() && ran.err.lines().count() == 1, "{}{}", ran.out, ran.err);
+        assert!(ran.err.starts_with("tiermark: __hold is how tiermark starts itself"), "{}", ran.err);
+    };
+    said(user.command(&["__hold"]).stdin(Stdio::null()));
+    // A socket whose other side asks nothing of it, as a remote shell may give it.
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    drop(ours);
+    said(user.command(&["__hold"]).stdin(OwnedFd::from(theirs)));
+    user.run(&["__hold", "--quick"]).expect(2);
+}
+
+#[test]
+fn a_program_that_its_loader_started_holds_nothing() {
+    let program = env!("CARGO_BIN_EXE_tiermark");
+    let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+    let loads = |loader: &&str| Command::new(loader).args(["--verify", program]).status().is_ok_and(|s| s.success());
+    // A static program has none.
+    let Some(loader) = loaders.into_iter().find(loads) else { return };
+    let user = User::new();
+    let mut command = Command::new(loader);
+    command.arg(program).args(["os", "--quick", "--force", "--no-save", "--only=fork+exit,fork+exec,own switch pair"]);
+    command.args(["--allow-partial", "--json=os.json"]);
+    let ran = command.env("TIERMARK_HOME", user.home.path()).current_dir(user.home.path()).output().unwrap();
+    let ran = Ran::from(ran).expect(0);
+    let run = document(&user.path("os.json"));
+    for seen in run["experiments"][0]["observations"].as_array().unwrap() {
+        let (why, cure) = (&seen["refusal"]["why"], seen["refusal"]["cure"].as_str().unwrap_or_default());
+        let told =
+            why.as_str().is_some_and(|why| why.contains("started by its loader")) && cure.contains("by its name");
+        // What needs no process is measured.
+        assert_eq!(told, seen["labels"]["op"] != "own switch pair", "{seen}\n{}", ran.err);
+    }
 }
 
 /// Children of a process, whichever of its threads made them.

@@ -4,9 +4,11 @@
 //! prepared and gives back when it is dropped; nothing waits for another without a limit.
 
 mod channels;
+mod errand;
 mod faults;
 mod held;
 mod libc;
+mod mapped;
 mod numa;
 #[cfg(test)]
 mod own;
@@ -19,9 +21,9 @@ mod switches;
 mod syscalls;
 mod watch;
 
+pub use errand::errand;
 pub(crate) use held::{HeldRig, is_held};
 pub(crate) use placed::Placed;
-pub use processes::errand;
 
 use std::io;
 
