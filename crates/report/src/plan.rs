@@ -119,7 +119,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
     for (name, group) in &groups {
         let name = if grouped { format!("{} {} {name}", group.len(), style.times()) } else { name.clone() };
         let time: f64 = group.iter().map(|s| s.expected_seconds()).sum();
-        let bytes = group.iter().map(|s| s.setup.total_bytes());
+        let bytes = group.iter().map(|s| s.held_bytes());
         let threads = group.iter().map(|s| s.setup.threads.len());
         table.row(vec![
             Cell::new(name),
