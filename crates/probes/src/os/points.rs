@@ -129,7 +129,7 @@ fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
         }
         Sweep::Bystanders => bystanders(machine, cpus, cpu),
         Sweep::NodePairs => {
-            let pairs = if effort == Effort::Full { pairs::all(machine) } else { pairs::by_distance(machine, cpu) };
+            let pairs = if effort == Effort::Full { pairs::all(machine) } else { pairs::by_kind(machine, cpu) };
             pairs.into_iter().map(|(from, to)| Value::Nodes(from, to)).collect()
         }
     }
