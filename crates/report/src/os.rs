@@ -2,6 +2,7 @@
 
 mod condition;
 mod doubts;
+mod kinds;
 mod notes;
 mod points;
 mod tables;

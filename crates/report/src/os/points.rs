@@ -4,6 +4,44 @@ use tiermark_model::{Finding, Label, Labels, Relation};
 
 use super::words::{self, Dimension};
 
+/// What a word tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WordKind {
+    /// There is none.
+    None,
+    /// Where the other side is.
+    Place,
+    Page,
+    Nodes,
+}
+
+impl WordKind {
+    fn of(finding: &Finding) -> Self {
+        let keys = [(Labels::RELATION, Self::Place), (Labels::PAGE, Self::Page), (Labels::FROM, Self::Nodes)];
+        let kind = keys.into_iter().find(|(key, _)| finding.labels.0.contains_key(*key));
+        kind.map_or(Self::None, |(_, kind)| kind)
+    }
+
+    /// What a table goes by.
+    pub(super) fn by(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Place => "place of the other side",
+            Self::Page => "page size",
+            Self::Nodes => "nodes",
+        }
+    }
+
+    /// A word in a title.
+    pub(super) fn told(self, word: &str) -> String {
+        match self {
+            Self::Place if word != words::SAME_CPU => format!("other side {word}"),
+            Self::Page => format!("{word} pages"),
+            _ => word.to_owned(),
+        }
+    }
+}
+
 /// A number with what tells it from the others of its primitive.
 #[derive(Clone)]
 pub(super) struct Point<'a> {
@@ -12,12 +50,13 @@ pub(super) struct Point<'a> {
     numbers: [Option<u64>; 5],
     /// Place, page size or nodes.
     pub(super) word: String,
+    kind: WordKind,
 }
 
 impl<'a> Point<'a> {
     pub(super) fn new(finding: &'a Finding) -> Self {
         let numbers = Dimension::ALL.map(|dimension| finding.labels.number(dimension.key()));
-        Self { finding, numbers, word: column(finding) }
+        Self { finding, numbers, word: column(finding), kind: WordKind::of(finding) }
     }
 
     /// Whether its primitive's name says all of it.
@@ -45,6 +84,7 @@ pub(super) struct Part<'a> {
     pub(super) across: Vec<String>,
     /// The word of all its points, where it has no columns.
     pub(super) word: String,
+    pub(super) kind: WordKind,
     /// What is the same in all of it, and not told by its rows.
     pub(super) fixed: Vec<(Dimension, u64)>,
     pub(super) points: Vec<Point<'a>>,
@@ -102,7 +142,8 @@ impl<'a> Part<'a> {
         let word = if across.len() == 1 { across.remove(0) } else { String::new() };
         let fixed = |dimension: &Dimension| Some((*dimension, points.first()?.number(*dimension)?));
         let fixed = Dimension::ALL.iter().filter(|d| !along.contains(d)).filter_map(fixed).collect();
-        Self { op: op.to_owned(), along, across, word, fixed, points }
+        let kind = points.first().map_or(WordKind::None, |point| point.kind);
+        Self { op: op.to_owned(), along, across, word, kind, fixed, points }
     }
 
     /// Whether it is one number that needs no other words than its name.
@@ -112,8 +153,32 @@ impl<'a> Part<'a> {
 
     /// The point of a column in a row, told by its words.
     pub(super) fn at(&self, row: &str, column: &str) -> Option<&Point<'a>> {
-        let column = if self.across.is_empty() { &self.word } else { column };
         self.points.iter().find(|p| p.told(&self.along) == row && p.word == *column)
+    }
+
+    /// What is the same in a table that it shares with others: its columns, or the values it was moved along.
+    pub(super) fn values(&self) -> Vec<String> {
+        match self.along.as_slice() {
+            [] => self.columns(),
+            [_] if self.across.is_empty() => self.rows(),
+            _ => self.across.clone(),
+        }
+    }
+
+    /// Its columns; one without places, pages or nodes has one.
+    pub(super) fn columns(&self) -> Vec<String> {
+        if self.across.is_empty() { vec![self.word.clone()] } else { self.across.clone() }
+    }
+
+    /// The only number, in words, and where: of a part that is one.
+    pub(super) fn whole(&self) -> String {
+        let told = self.points.first().map(|point| point.told(&Dimension::ALL));
+        let place = match self.kind {
+            WordKind::Place => self.word.clone(),
+            kind => kind.told(&self.word),
+        };
+        let words = [told.unwrap_or_default(), place];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// Its rows.

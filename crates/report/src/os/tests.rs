@@ -1,5 +1,5 @@
 use super::*;
-use tiermark_model::{Interval, Machine, ReasonCode, Unit, Verdict};
+use tiermark_model::{Interval, Machine, ReasonCode, Relation, Unit, Verdict};
 
 fn finding(metric: &str, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
     Finding {
@@ -203,4 +203,54 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     assert!(points.contains("pread: memfd_create: EPERM") && !points.contains("read: the time"), "{text}");
     let lacking = run.experiments[0].observations.iter().filter(|o| o.is_lacking()).count();
     assert_eq!(lacking, 1);
+}
+
+fn size(op: &str, bytes: u64) -> Finding {
+    with(latency(op, OsGroup::Libc, 20.0), |labels| labels.whole(Labels::SIZE, bytes))
+}
+
+#[test]
+fn single_numbers_share_a_table_that_says_where_each_is_of() {
+    let page = |op: &str, page: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.text(Labels::PAGE, page));
+    let place =
+        |op: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.text(Labels::RELATION, Relation::Llc));
+    let unmapped = with(latency("munmap", OsGroup::Faults, 9e3), |labels| {
+        labels.whole(Labels::SIZE, 65_536).whole(Labels::THREADS, 0)
+    });
+    let all = [latency("major fault", OsGroup::Faults, 1e4), page("fault anonymous", "base"), place("userfaultfd")];
+    insta::assert_snapshot!(shown(&[&all[..], &[unmapped]].concat(), &Style::default()));
+}
+
+#[test]
+fn a_page_size_is_no_place_of_another_side() {
+    let held = |op: &str, mib: u64| {
+        with(latency(op, OsGroup::Processes, 1e3), |l| l.whole(Labels::RESIDENT, mib << 20).text(Labels::PAGE, "thp"))
+    };
+    let text = shown(&[held("vfork+exit", 1), held("vfork+exit", 64)], &Style::default());
+    assert!(text.contains("by resident memory: thp pages\n") && !text.contains("other side"), "{text}");
+}
+
+#[test]
+fn half_of_a_curve_stands_in_the_table_of_the_whole() {
+    let set = |op: &str, bytes: u64| {
+        with(latency(op, OsGroup::Switches, 2e3), |l| l.whole(Labels::WORKING_SET, bytes).text(Labels::RELATION, "LLC"))
+    };
+    let all = [set("by futex", 0), set("by pipe", 0), set("by pipe", 4096), set("by eventfd", 0)];
+    let text = shown(&all, &Style::default());
+    assert_eq!(text.matches("by working set: other side LLC").count(), 1, "{text}");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  by ")).collect();
+    let of = |at: usize| (lines[at].split_whitespace().nth(1).unwrap(), lines[at].matches("µs").count());
+    assert_eq!([of(1), of(2), of(3)], [("futex", 1), ("pipe", 2), ("eventfd", 1)], "{text}");
+    // A quarter of it would leave most of a row empty.
+    let longer = [all.to_vec(), [1, 2, 3].map(|n| set("by pipe", n << 20)).to_vec()].concat();
+    let text = shown(&longer, &Style::default());
+    let single: Vec<&str> = text.lines().filter(|line| line.contains("on 0 B, LLC")).collect();
+    assert!(single.len() == 2 && single.iter().all(|line| line.matches("µs").count() == 1), "{text}");
+}
+
+#[test]
+fn no_two_tables_of_a_group_have_one_title() {
+    let all = [size("memset", 1), size("memset", 2), size("malloc+free", 64), size("malloc+free", 128)];
+    let text = shown(&all, &Style::default());
+    assert!(text.contains("  by size\n") && text.contains("  malloc+free by size\n"), "{text}");
 }
