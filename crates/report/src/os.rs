@@ -57,7 +57,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
             "Intervals are left out where a table has no room for them: --verbose lists all, a wider page shows more";
         out.push_str(&format!("\n{}", hanging("", text, Ink::Dim, style)));
     }
-    out + &doubts::doubts(&tried, style) + &doubts::time(experiments, style)
+    out + &doubts::doubts(&tried, style) + &doubts::left_out(experiments, style) + &doubts::time(experiments, style)
 }
 
 /// Those of a group.

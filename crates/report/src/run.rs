@@ -202,7 +202,8 @@ fn warnings(warnings: &[Warning], style: &Style) -> String {
 
 fn rules(experiments: &[Experiment], style: &Style) -> String {
     let mut out = String::new();
-    for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty()) {
+    // Those of primitives stand in their view.
+    for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty() && e.request.probe != "os") {
         out.push_str(&heading(&format!("Rules of the {} plan", experiment.request.probe), style));
         for rule in &experiment.plan.rules {
             out.push_str(&hanging("  ", rule, Ink::Dim, style));

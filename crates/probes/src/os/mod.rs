@@ -2,6 +2,7 @@
 
 mod few;
 mod knee;
+mod omitted;
 mod pairs;
 mod points;
 
@@ -15,6 +16,7 @@ use tiermark_model::{
 use crate::ladder::derived;
 use crate::steps::{check_node, once, scope_cpus};
 use crate::tiers::{memory_cap, quiet_cpu};
+use omitted::Omitted;
 use points::{Ground, Point};
 
 /// A region for calls that need no memory: a page.
@@ -73,13 +75,16 @@ impl Probe for Os {
         let planner = Planner::new(request, lab)?;
         let mut plan = Plan::default();
         let mut rows: Vec<Vec<Step>> = Vec::new();
+        let mut omitted = Omitted::default();
         let chosen = planner.chosen()?;
         for info in &chosen {
             match &info.refusal {
-                Some(refusal) => plan.refused.push(refusal.clone()),
-                None => rows.push(planner.steps(info, &mut plan)),
+                // Several may lack one thing: each is told by its own name.
+                Some(refusal) => plan.refused.push(Refusal { what: info.id.0.clone(), ..refusal.clone() }),
+                None => rows.push(planner.steps(info, &mut plan, &mut omitted)),
             }
         }
+        plan.rules = omitted.told();
         if request.effort == Effort::Quick {
             let seconds = request.scope.max_seconds.unwrap_or(QUICK_S);
             plan.rules.extend(few::keep(&mut rows, seconds));
@@ -183,7 +188,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The steps of a primitive; why some or all of it are left out goes to the plan.
-    fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan) -> Vec<Step> {
+    fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan, omitted: &mut Omitted) -> Vec<Step> {
         let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
         let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
         let (mut steps, mut left_out) = (Vec::new(), false);
@@ -195,7 +200,9 @@ impl<'a> Planner<'a> {
             }
             steps.push(self.step(info, point));
         }
-        plan.rules.extend(self.not_asked(info));
+        for why in self.not_asked(info) {
+            omitted.add(&info.id, why);
+        }
         if left_out && steps.is_empty() {
             let why = format!("it takes more memory than {} ({why})", Bytes(cap));
             plan.refused.push(Refusal::new(
@@ -204,11 +211,7 @@ impl<'a> Planner<'a> {
                 "allow more: --max-mem, memory.max of the control group",
             ));
         } else if left_out {
-            plan.rules.push(format!(
-                "{}: points whose memory, twice, is above {} ({why}) are left out",
-                info.id,
-                Bytes(cap)
-            ));
+            omitted.add(&info.id, format!("points whose memory, twice, is above {} ({why}) are left out", Bytes(cap)));
         }
         steps
     }
@@ -228,11 +231,13 @@ impl<'a> Planner<'a> {
                 }
                 (Sweep::Pages(all), Some(page)) if !all.contains(&page) => {
                     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-                    Some(format!("left out with --page {page}: it is measured on {}", all.join(", ")))
+                    Some(format!("left out with --page {page}: measured on {}", all.join(", ")))
                 }
+                (Sweep::Pages(all), Some(page)) if all.len() > 1 => Some(format!("on {page} pages alone, with --page")),
+                (Sweep::Partner, _) => omitted::places(&self.request.scope, self.lab.machine, &self.cpus, self.cpu),
                 _ => None,
             };
-            rules.extend(rule.map(|rule| format!("{}: {rule}", info.id)));
+            rules.extend(rule);
         }
         rules
     }

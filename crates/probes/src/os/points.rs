@@ -136,7 +136,7 @@ fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
 }
 
 /// Where a partner can run: the nearest cpu of every relation, nearest first, then the caller's own.
-fn partners(machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<(CpuId, String)> {
+pub(super) fn partners(machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<(CpuId, String)> {
     let places = machine.places(cpus);
     let Some((_, own)) = places.iter().find(|(id, _)| *id == cpu) else { return Vec::new() };
     let nearest = |relation: Relation| {

@@ -6,7 +6,7 @@ use super::points::name;
 use crate::number::seconds;
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
-use crate::text::{hanging, heading};
+use crate::text::{bullet, hanging, heading};
 
 /// What the refusal of a step begins with that there was no time for, as the engine words it.
 const NO_TIME: [&str; 2] = ["the time left did not suffice", "the time allowed went to the numbers"];
@@ -27,6 +27,13 @@ pub(super) fn doubts(findings: &[&Finding], style: &Style) -> String {
     }
     let text = reasons.counted_by_reason(findings.len(), style);
     if text.is_empty() { text } else { heading("Doubts", style) + &text }
+}
+
+/// What effort and options of a request left out.
+pub(super) fn left_out(experiments: &[&Experiment], style: &Style) -> String {
+    let rules = experiments.iter().filter(|e| e.request.probe == "os").flat_map(|e| &e.plan.rules);
+    let text: String = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, rule, None, style)).collect();
+    if text.is_empty() { text } else { heading("Left out", style) + &text }
 }
 
 /// What was left out when the time was used up.

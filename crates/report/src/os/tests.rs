@@ -191,12 +191,15 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     let (late, later) = ("the time left did not suffice", "the time allowed went to the numbers: a point less");
     experiment.observations = vec![untried("stat", "os", late), untried("read", "os-point", later)];
     experiment.observations.push(untried("pread", "os-point", "memfd_create: EPERM"));
+    experiment.plan.rules = vec!["clone3, fork+exit: points above 20 MiB (--max-mem) are left out".to_owned()];
     run.experiments = vec![experiment];
     let text = crate::run(&run, &Style::default()).replace('\n', " ");
     assert!(
         text.contains("The time allowed, 20.0 s, was used up: 1 primitive was not tried, 1 further point"),
         "{text}"
     );
+    let (_, left_out) = text.split_once("Left out ").unwrap();
+    assert!(left_out.trim_start().starts_with("· clone3, fork+exit: points above 20 MiB"), "{left_out}");
     // Of these one is a part that is missing; what a filter forbade is a point that is left out.
     let (missing, points) = text.split_once("Points left out").unwrap();
     assert!(missing.contains("stat: the time left") && !missing.contains("pread"), "{text}");
