@@ -29,7 +29,7 @@ pub(super) fn places(scope: &Scope, machine: &Machine, cpus: &IdSet, cpu: CpuId)
     let (here, all) = (places(cpus), places(&machine.allowed_cpus));
     let missing: Vec<&str> = all.iter().filter(|place| !here.contains(place)).map(String::as_str).collect();
     (!missing.is_empty()).then(|| {
-        format!("other sides run on {} alone, with --cpus {asked}: none on {}", here.join(", "), missing.join(", "))
+        format!("--cpus {asked} has the other side on {} alone; left out: {}", here.join(", "), missing.join(", "))
     })
 }
 
@@ -56,8 +56,8 @@ mod tests {
             places(&Scope { cpus: Some(cpus.clone()), ..Scope::default() }, &machine, &cpus, 0)
         };
         let one = told("0").unwrap();
-        assert_eq!(one, "other sides run on same cpu alone, with --cpus 0: none on LLC, SMT");
-        assert!(told("0-1").unwrap().ends_with("none on LLC"));
+        assert_eq!(one, "--cpus 0 has the other side on same cpu alone; left out: socket, SMT");
+        assert!(told("0-1").unwrap().ends_with("left out: socket"));
         assert_eq!((told("0-2"), places(&Scope::default(), &machine, &"0".parse().unwrap(), 0)), (None, None));
     }
 }

@@ -134,11 +134,15 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     let labels = |f| with(f, |labels| labels.whole(Labels::SIZE, 65_536));
     let point = with(rate("pipe", 1.0), |labels| labels.whole(Labels::SIZE, 4096));
     let mut knee = finding("os.knee", "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
-    knee.note = Some("blocks of 64 KiB reach 4 GB/s".to_owned());
+    knee.note = Some("use blocks of 64 KiB: 4.00 GB/s".to_owned());
     let text = shown(&[point, labels(rate("pipe", 4.0)), knee.clone()], &Style::default());
-    assert!(text.contains("pipe: knee at 64 KiB: blocks of 64 KiB reach 4 GB/s"), "{text}");
+    assert!(text.contains("pipe: use blocks of 64 KiB: 4.00 GB/s\n"), "{text}");
     // The column of its size and the knee: had it been a cell, there would be another.
-    assert_eq!(text.matches("64 KiB").count(), 3, "{text}");
+    assert_eq!(text.matches("64 KiB").count(), 2, "{text}");
+    let mut doubted = knee.clone();
+    doubted.verdict.suspect(ReasonCode::Imprecise, "wide");
+    let text = shown(&[doubted], &Style::default());
+    assert!(text.contains("suspect, as numbers that it rests on") && !text.contains('!'), "{text}");
     let none = Finding { value: None, interval: None, note: Some("no knee".to_owned()), ..knee };
     assert!(shown(&[none], &Style::default()).contains("pipe: no knee"));
 }
