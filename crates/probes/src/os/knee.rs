@@ -129,6 +129,8 @@ impl Course<'_> {
             format!("use blocks of {best}: {high} GB/s; no knee: rises from {from} GB/s at {a}, {end}")
         } else if differs(last, first) {
             format!("use the smallest blocks: no rise to end, falls from {from} GB/s at {a} to {to} GB/s at {b}")
+        } else if most.1 > least * (1.0 + RISE) {
+            format!("no block size is better beyond the intervals: between {low} and {high} GB/s from {a} to {b}")
         } else {
             format!("any block size will do: no rise to end, between {low} and {high} GB/s from {a} to {b}")
         }
@@ -283,7 +285,9 @@ pub(super) mod tests {
             let rate = point.value.unwrap();
             point.interval = Some(Interval { low: rate * 0.6, high: rate * 1.4, level: 0.95 });
         }
-        assert_eq!(knees(&seen)[0].value, None);
+        let found = knees(&seen);
+        let note = found[0].note.as_ref().unwrap();
+        assert!(found[0].value.is_none() && note.starts_with("no block size is better beyond the intervals"), "{note}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod few;
 mod knee;
 mod omitted;
 mod pairs;
+mod partners;
 mod points;
 
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use tiermark_model::{CpuId, IdSet, Machine, PrimitiveId, Scope};
 
-use super::points::partners;
+use super::partners::partners;
 
 /// Why points or primitives are left out, with whom each reason touches.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! What makes numbers of this view doubtful, said once for all groups, and what its time did not suffice for.
 
-use tiermark_model::{Experiment, Finding, Observation};
+use tiermark_model::{Experiment, Finding, Observation, ReasonCode};
 
 use super::points::name;
 use crate::number::seconds;
@@ -13,6 +13,23 @@ const NO_TIME: [&str; 2] = ["the time left did not suffice", "the time allowed w
 
 /// Steps that took this share of the time allowed have used it up: what comes between them is the rest.
 const NEARLY: f64 = 0.95;
+
+/// An interval of fewer allocations is so wide that it tells nothing, and is judged more mildly than one of these: Student's t of two is 12.7.
+const ALLOCATIONS: u32 = 3;
+
+/// A number without the interval of too few allocations; its verdict says how many there were.
+pub(super) fn without_wide_interval(finding: &Finding, observations: &[&Observation]) -> Finding {
+    let few = |seen: &&&Observation| finding.evidence.contains(&seen.step) && seen.allocations < ALLOCATIONS;
+    let mut finding = finding.clone();
+    if observations.iter().any(|seen| few(&seen)) {
+        finding.interval = None;
+        let told = |code: ReasonCode| finding.verdict.reasons.iter().any(|reason| reason.code == code);
+        if told(ReasonCode::TooFew) {
+            finding.verdict.reasons.retain(|reason| reason.code != ReasonCode::Imprecise);
+        }
+    }
+    finding
+}
 
 /// Whether a step was not tried because there was no time left for it.
 pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {

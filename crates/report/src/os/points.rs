@@ -64,6 +64,11 @@ impl<'a> Point<'a> {
         self.numbers.iter().all(Option::is_none) && self.word.is_empty()
     }
 
+    /// Whether it is its primitive's first point.
+    fn is_first(&self) -> bool {
+        self.finding.labels.is(Labels::PURPOSE, "os")
+    }
+
     pub(super) fn number(&self, dimension: Dimension) -> Option<u64> {
         self.numbers[dimension as usize]
     }
@@ -94,18 +99,17 @@ pub(super) struct Part<'a> {
 pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<Part<'a>> {
     let mut points: Vec<Point<'a>> = findings.iter().map(|finding| Point::new(finding)).collect();
     points.sort_by_key(|point| point.numbers);
+    let row = |numbers: &[Option<u64>; 5]| points.iter().filter(|p| p.numbers == *numbers).count();
     let rows = distinct(points.iter().map(|p| p.numbers));
-    let columns = distinct(points.iter().map(|p| p.word.clone()));
-    // Where all but one row are of one column only, the columns are a table of that row.
-    let single: Vec<&[Option<u64>; 5]> =
-        rows.iter().filter(|row| points.iter().filter(|p| p.numbers == **row).count() == 1).collect();
-    let rest: Vec<&Point<'a>> = points.iter().filter(|p| single.contains(&&p.numbers)).collect();
-    let words = distinct(rest.iter().map(|p| p.word.clone()));
-    let (true, [only]) = (rows.len() - single.len() == 1 && columns.len() > 1, words.as_slice()) else {
-        return along(op, points);
-    };
-    let by_word = points.iter().filter(|p| !single.contains(&&p.numbers)).cloned().collect();
-    let curve = points.iter().filter(|p| p.word == *only).cloned().collect();
+    let most = rows.iter().map(row).max().unwrap_or(0);
+    // Where some rows have fewer columns than others, one that has all is a table of its own: that of the first point.
+    let full: Vec<&[Option<u64>; 5]> = rows.iter().filter(|numbers| row(numbers) == most).collect();
+    let first = points.iter().find(|p| p.is_first()).map(|p| &p.numbers);
+    let chosen = full.iter().find(|numbers| Some(**numbers) == first).or(full.first());
+    let (true, Some(full)) = (full.len() < rows.len(), chosen) else { return along(op, points) };
+    let elsewhere = |word: &str| points.iter().any(|p| p.word == word && p.numbers != **full);
+    let by_word = points.iter().filter(|p| p.numbers == **full).cloned().collect();
+    let curve = points.iter().filter(|p| elsewhere(&p.word)).cloned().collect();
     std::iter::once(Part::new(op, Vec::new(), by_word)).chain(along(op, curve)).collect()
 }
 
@@ -118,14 +122,17 @@ fn along<'a>(op: &str, points: Vec<Point<'a>>) -> Vec<Part<'a>> {
             Dimension::ALL.into_iter().filter(several).collect()
         }
     };
-    let first = points.iter().find(|p| p.finding.labels.is(Labels::PURPOSE, "os"));
+    let first = points.iter().find(|p| p.is_first());
     let (Some(first), true) = (first, moved.len() > 1 && points.len() > 1) else {
         return vec![Part::new(op, moved, points)];
     };
     let arm = |dimension: Dimension| -> Vec<Point<'a>> {
         let beside =
             |p: &&Point<'a>| Dimension::ALL.into_iter().all(|d| d == dimension || p.number(d) == first.number(d));
-        points.iter().filter(beside).cloned().collect()
+        let arm: Vec<Point<'a>> = points.iter().filter(beside).cloned().collect();
+        // Of a place that was tried at the first point only, that is no curve.
+        let curve = |p: &&Point<'a>| arm.iter().filter(|q| q.word == p.word).count() > 1;
+        arm.iter().filter(curve).cloned().collect()
     };
     let arms: Vec<(Dimension, Vec<Point<'a>>)> = moved.iter().map(|d| (*d, arm(*d))).collect();
     let whole = points.iter().all(|p| arms.iter().any(|(_, arm)| arm.iter().any(|q| q.numbers == p.numbers)));

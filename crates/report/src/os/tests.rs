@@ -28,6 +28,22 @@ fn with(mut finding: Finding, change: impl FnOnce(Labels) -> Labels) -> Finding 
     finding
 }
 
+/// A curve by size on two cpus, with some of its points on one, and another by capacity.
+#[test]
+fn some_points_on_the_same_cpu_are_a_column_of_the_curve() {
+    let point = |size: u64, capacity: u64, place: &str| {
+        let purpose = if (size, capacity, place) == (64, 64, "LLC") { "os" } else { "os-point" };
+        with(rate("pipe", 2.0), |labels| {
+            let labels = labels.whole(Labels::SIZE, size << 10).whole(Labels::CAPACITY, capacity << 10);
+            labels.text(Labels::RELATION, place).text(Labels::PURPOSE, purpose)
+        })
+    };
+    let mut all: Vec<Finding> = [64, 4, 16, 1024].map(|size| point(size, 64, "LLC")).to_vec();
+    all.extend([64, 4, 1024].map(|size| point(size, 64, "same cpu")));
+    all.push(point(64, 256, "LLC"));
+    insta::assert_snapshot!(shown(&all, &Style::default()));
+}
+
 /// A run of nothing else.
 fn run() -> Run {
     serde_json::from_str(include_str!("../../../history/tests/fixtures/run-1.json")).unwrap()
@@ -171,6 +187,33 @@ fn names_of_single_operations_are_whole_and_their_quantiles_columns() {
     let head = text.lines().find(|line| line.contains("p50")).unwrap();
     assert!(head.find("p50") < head.find("max"), "{text}");
     assert_eq!(text.matches("fork+exec tiny").count(), 2, "{text}");
+}
+
+#[test]
+fn two_allocations_have_no_interval_and_say_so() {
+    let mut run = run();
+    run.machine = Machine::default();
+    let mut experiment = run.experiments.remove(0);
+    let of = |allocations: u32| {
+        let mut seen = experiment.observations[0].clone();
+        (seen.step, seen.allocations) = (format!("os/stat/{allocations}"), allocations);
+        let mut found = latency(if allocations < 3 { "stat" } else { "getppid" }, OsGroup::Syscalls, 100.0);
+        found.evidence = vec![seen.step.clone()];
+        found.interval = Some(Interval { low: 20.0, high: 180.0, level: 0.95 });
+        found.verdict.suspect(ReasonCode::Imprecise, "interval ±80 %, wanted ±5.0 %");
+        if allocations < 3 {
+            found.verdict.suspect(ReasonCode::TooFew, "2 of 3 allocations measured");
+        }
+        (seen, found)
+    };
+    let (seen, found): (Vec<_>, Vec<_>) = [of(2), of(3)].into_iter().unzip();
+    (experiment.observations, experiment.findings) = (seen, found);
+    run.experiments = vec![experiment];
+    let text = crate::run(&run, &Style::default());
+    let of = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
+    assert!(of("getppid").contains("100 ±80 ns!") && of("stat").ends_with("  100 ns!"), "{text}");
+    assert!(text.contains("suspect: stat: 2 of 3 allocations measured"), "{text}");
+    assert!(text.contains("suspect: getppid: interval ±80 %"), "{text}");
 }
 
 #[test]
