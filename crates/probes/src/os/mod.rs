@@ -108,7 +108,7 @@ impl Probe for Os {
                 (Some(page), Some(rule)) => Refusal::new(format!("--page {page}"), rule.clone(), "leave --page out"),
                 _ => Refusal::new("os", "nothing is left to measure", "ask for more with --only"),
             };
-            return Err(plan.refused.first().cloned().unwrap_or_else(none));
+            return Err(alike(&plan.refused).unwrap_or_else(none));
         }
         Ok(plan)
     }
@@ -126,6 +126,14 @@ impl Probe for Os {
         });
         numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
     }
+}
+
+/// The first refusal, with all that are refused for the same reason.
+fn alike(refused: &[Refusal]) -> Option<Refusal> {
+    let first = refused.first()?;
+    let like = refused.iter().filter(|other| (&other.why, &other.cure) == (&first.why, &first.cure));
+    let what = like.map(|other| other.what.as_str()).collect::<Vec<_>>().join(", ");
+    Some(Refusal { what, ..first.clone() })
 }
 
 /// How single operations are distributed, where a block is one of them: children and sleeps.
@@ -289,6 +297,15 @@ mod tests {
     use super::*;
     use crate::os::knee::tests::seen;
     use tiermark_model::Tail;
+
+    #[test]
+    fn who_is_refused_alike_is_named_together() {
+        let refused = ["move_pages", "mbind"].map(|what| Refusal::new(what, "one node", "another machine"));
+        let other = Refusal::new("swap-in", "no swap", "swapon");
+        let all = [refused[0].clone(), other, refused[1].clone()];
+        assert_eq!(alike(&all).map(|refusal| refusal.what), Some("move_pages, mbind".to_owned()));
+        assert_eq!(alike(&[]), None);
+    }
 
     #[test]
     fn only_single_operations_have_a_distribution() {
