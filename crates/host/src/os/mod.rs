@@ -141,6 +141,9 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
         if p.group == OsGroup::Libc {
             info.text += &libc::measured_library();
         }
+        if p.id == "major fault" {
+            info.text += &faults::measured_store();
+        }
         if p.id == "getdents" {
             info.text += &syscalls::read_entries();
         }
