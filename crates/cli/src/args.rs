@@ -36,7 +36,9 @@ const STYLES: Styles = Styles::styled()
 
 const AFTER: &str = "\
 Sizes: 64, 32K = 32KiB (powers of 1024), 32kB (powers of 1000). Cpus: 0-3,8 or node:1, socket:0, core:5, llc:2, all, !2.
-Exit codes: 0 done, 1 failure, 2 usage, 3 problem found (doctor), 4 nothing can be measured here, 5 partial, 6 too noisy (--strict), 130/143 stopped.
+Exit codes: 0 done, 1 failure, 2 usage, 3 problem found (doctor), 4 nothing can be measured here, 5 partial: something asked for is
+missing, 6 too noisy (--strict), 130/143 stopped. A primitive that the system lacks is asked for where --only names it, not where all or
+a group are.
 Text output is for people and may change; programs read --json, whose schema `tiermark schema` prints.";
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.

@@ -1,8 +1,9 @@
 //! `--dry-run`: the plan, what of it would be refused here, and nothing measured.
 
 use serde_json::json;
+use tiermark_engine::Host;
 use tiermark_engine::admit::{Fresh, admit};
-use tiermark_model::{Exit, Labels, Machine, Plan, Refusal, Request};
+use tiermark_model::{Exit, Labels, Plan, Refusal, Request};
 
 use crate::args::RunArgs;
 use crate::measure::Planned;
@@ -15,14 +16,14 @@ use crate::output::{self, Failure, complain_once};
 /// A [`Failure`] when standard output cannot be written.
 pub(crate) fn run(
     planned: &[Planned],
-    machine: &Machine,
+    host: &dyn Host,
     simulated: Option<&str>,
     args: &RunArgs,
 ) -> Result<Exit, Failure> {
     let (mut plans, mut missing): (Vec<(Request, Plan)>, bool) = (Vec::new(), false);
     for (request, plan) in planned {
         let (plan, lacks) = match plan {
-            Ok(plan) => admitted(plan.clone(), machine),
+            Ok(plan) => admitted(request, plan.clone(), host),
             Err(refusal) => (Plan { refused: vec![refusal.clone()], ..Plan::default() }, true),
         };
         missing |= lacks;
@@ -50,7 +51,8 @@ pub(crate) fn run(
 
 /// The plan without the steps that the machine, as it was discovered, has no room for, and whether something is missing that
 /// was asked for. Points of a curve only draw its shape: without the largest it ends earlier.
-fn admitted(mut plan: Plan, machine: &Machine) -> (Plan, bool) {
+fn admitted(request: &Request, mut plan: Plan, host: &dyn Host) -> (Plan, bool) {
+    let machine = host.machine();
     let fresh = Fresh::discovered(machine);
     let mut missing = false;
     let mut refused: Vec<Refusal> = Vec::new();
@@ -62,7 +64,8 @@ fn admitted(mut plan: Plan, machine: &Machine) -> (Plan, bool) {
     });
     missing |= plan.refused.iter().any(|refusal| {
         let known = |tier: &str| plan.steps.iter().any(|step| step.labels.is(Labels::TIER, tier));
-        !outcome::is_known_otherwise(refusal, known)
+        let lacking = outcome::is_lacking_unnamed(refusal, request, &plan, &host.bench().primitives);
+        !lacking && !outcome::is_known_otherwise(refusal, known)
     });
     for refusal in refused {
         if !plan.refused.contains(&refusal) {

@@ -57,5 +57,6 @@ fn refusal(step: &Step, most: Bytes) -> Refusal {
     let threads = step.setup.threads.len();
     let place = format!("{} on {threads} thread{}", step.setup.total_bytes(), if threads == 1 { "" } else { "s" });
     let what = step.labels.get(Labels::TIER).map_or(place.clone(), |tier| format!("{tier}: {place}"));
-    Refusal::new(what, format!("--max-mem allows {most}"), "raise it, or ask for smaller sizes or fewer threads")
+    let fewer = if threads == 1 { "" } else { " or fewer threads" };
+    Refusal::new(what, format!("--max-mem allows {most}"), format!("raise it, or ask for smaller sizes{fewer}"))
 }

@@ -32,8 +32,8 @@ use crate::output::Failure;
 
 fn main() -> ExitCode {
     // Before anything else: how long such a process lives is measured, and what it is made of.
-    if tiermark_host::errand(std::env::args_os()) {
-        return ExitCode::SUCCESS;
+    if let Some(code) = tiermark_host::errand(std::env::args_os()) {
+        return ExitCode::from(code);
     }
     install_panic_hook();
     let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Failure);

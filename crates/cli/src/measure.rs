@@ -124,7 +124,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
         }
     }
     if place.dry_run {
-        return dry::run(&plans, host.machine(), job.simulation.simulate.as_deref(), job.args);
+        return dry::run(&plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
     }
     let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
     if refused.len() == plans.len() {

@@ -1,4 +1,5 @@
-//! Names that people type: the nearest one to a mistake, and primitives of the operating system by the beginning of theirs.
+//! Names that people type: the nearest one to a mistake, and primitives of the operating system by the beginning of
+//! theirs.
 
 use tiermark_model::OsGroup;
 pub(crate) use tiermark_model::{near, nearest};
@@ -6,18 +7,26 @@ pub(crate) use tiermark_model::{near, nearest};
 /// What is said first of a name that is none.
 pub(crate) const NONE: &str = "there is no group or primitive of that name";
 
-/// What a text names of the operating system: groups and primitives, in any case, with hyphens for spaces, and by their beginning
-/// where that is of one of them only.
+/// What stands for all of them.
+const ALL: &str = "all";
+/// More names than these are no suggestion.
+const SUGGESTED: usize = 4;
+
+/// What a text names of the operating system: groups and primitives, in any case, with hyphens for spaces, and all whose names begin
+/// with it; of `all`, every group.
 ///
 /// # Errors
-/// What it could be, or what is near.
-pub(crate) fn of_the_system(text: &str) -> Result<&'static str, String> {
+/// What is near.
+pub(crate) fn of_the_system(text: &str) -> Result<Vec<&'static str>, String> {
     let groups = OsGroup::ALL.iter().map(|group| group.name());
+    if text.trim().eq_ignore_ascii_case(ALL) {
+        return Ok(groups.collect());
+    }
     let known: Vec<&'static str> = groups.chain(tiermark_host::primitive_names()).collect();
-    one_of(text, &known)
+    begun(text, &known)
 }
 
-fn one_of<'a>(text: &str, known: &[&'a str]) -> Result<&'a str, String> {
+fn begun<'a>(text: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
     let plain = |name: &str| name.trim().to_lowercase().replace('-', " ");
     let asked = plain(text);
     if asked.is_empty() {
@@ -25,20 +34,24 @@ fn one_of<'a>(text: &str, known: &[&'a str]) -> Result<&'a str, String> {
     }
     // What is a name is meant by it, although others begin so as well.
     if let Some(name) = known.iter().find(|name| plain(name) == asked) {
-        return Ok(name);
+        return Ok(vec![name]);
     }
-    let begun: Vec<&str> = known.iter().copied().filter(|name| plain(name).starts_with(&asked)).collect();
-    match begun.as_slice() {
-        [one] => Ok(one),
-        [] => {
-            let suggestion = nearest(&asked, known);
-            Err(format!(
-                "{NONE}{suggestion}{} `tiermark list primitives` shows all",
-                if suggestion.is_empty() { ";" } else { "" }
-            ))
-        }
-        several => Err(format!("it could be '{}'; write more of it", several.join("', '"))),
+    let named =
+        |fits: &dyn Fn(&str) -> bool| known.iter().copied().filter(|name| fits(&plain(name))).collect::<Vec<_>>();
+    let begun = named(&|name| name.starts_with(&asked));
+    if !begun.is_empty() {
+        return Ok(begun);
     }
+    if text.contains(';') {
+        return Err(format!("{NONE}; write commas between names: {}", text.replace("; ", ",").replace(';', ",")));
+    }
+    let within = named(&|name| name.contains(&asked));
+    let suggestion = match within.len() {
+        1..=SUGGESTED => format!("; did you mean '{}'?", within.join("' or '")),
+        _ => nearest(&asked, known),
+    };
+    let suggestion = if suggestion.is_empty() { ";".to_owned() } else { suggestion };
+    Err(format!("{NONE}{suggestion} `tiermark list primitives` shows all"))
 }
 
 #[cfg(test)]
@@ -58,25 +71,36 @@ mod tests {
             ("pipe-ping-pong", "pipe ping-pong"),
             ("fork+exec-t", "fork+exec tiny"),
         ] {
-            assert_eq!(of_the_system(text), Ok(name), "{text}");
+            assert_eq!(of_the_system(text), Ok(vec![name]), "{text}");
         }
     }
 
     #[test]
-    fn a_beginning_of_several_says_which() {
-        let said = of_the_system("fork+e").unwrap_err();
-        assert_eq!(
-            said,
-            "it could be 'fork+exit', 'fork+exit written', 'fork+exec', 'fork+exec tiny'; write more of it"
-        );
+    fn a_beginning_of_several_is_all_of_them() {
+        let forks = ["fork+exit", "fork+exit written", "fork+exec", "fork+exec tiny"];
+        assert_eq!(of_the_system("fork").unwrap(), forks);
         // A group and primitives.
-        let said = of_the_system("process").unwrap_err();
-        assert!(said.contains("'processes'") && said.contains("'process switch pipe'"), "{said}");
+        let found = of_the_system("process").unwrap();
+        assert!(found.contains(&"processes") && found.contains(&"process switch pipe"), "{found:?}");
+        assert_eq!(of_the_system("All").unwrap(), OsGroup::ALL.map(OsGroup::name));
+    }
+
+    #[test]
+    fn a_list_takes_commas() {
+        let said = of_the_system("getppid; stat;fork").unwrap_err();
+        assert!(said.ends_with("write commas between names: getppid,stat,fork"), "{said}");
     }
 
     #[test]
     fn what_is_not_there_has_the_nearest_beside_it() {
-        for (text, near) in [("frok+exit", "'fork+exit'"), ("SYSCALS", "'syscalls'"), ("mumap", "'munmap'")] {
+        for (text, near) in [
+            ("frok+exit", "'fork+exit'"),
+            ("SYSCALS", "'syscalls'"),
+            ("proceses", "'processes'"),
+            ("mumap", "'munmap'"),
+            // In the middle of a name.
+            ("loopback", "'tcp loopback' or 'tcp loopback ping-pong'"),
+        ] {
             let said = of_the_system(text).unwrap_err();
             assert!(said.contains(near), "{text}: {said}");
         }
@@ -90,7 +114,7 @@ mod tests {
     fn every_name_is_its_own() {
         // Hyphens for spaces must not make two names one.
         for name in tiermark_host::primitive_names() {
-            assert_eq!(of_the_system(name), Ok(name));
+            assert_eq!(of_the_system(name), Ok(vec![name]));
         }
     }
 }

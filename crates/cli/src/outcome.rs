@@ -1,6 +1,9 @@
 //! From a run to an exit code.
 
-use tiermark_model::{Exit, Experiment, Grade, Labels, Observation, ReasonCode, Refusal, Run};
+use tiermark_model::{
+    Exit, Experiment, Grade, Labels, Observation, Plan, PrimitiveInfo, ReasonCode, Refusal, Request, Run,
+};
+use tiermark_probes::os::OsParams;
 
 /// How strictly a run is judged.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +32,10 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
 /// How much of what was asked for is missing: parts that were refused when they were planned, and steps without a number.
 pub(crate) fn missing(run: &Run) -> usize {
     let of = |experiment: &Experiment| {
-        let known = |refusal: &&Refusal| is_known_otherwise(refusal, |tier| is_found(experiment, tier));
+        let known = |refusal: &&Refusal| {
+            is_known_otherwise(refusal, |tier| is_found(experiment, tier))
+                || is_lacking_unnamed(refusal, &experiment.request, &experiment.plan, &run.bench.primitives)
+        };
         // What is refused for several primitives alike is told once, and is one part.
         let mut refused: Vec<&Refusal> = Vec::new();
         for refusal in experiment.plan.refused.iter().filter(|refusal| !known(refusal)) {
@@ -54,6 +60,17 @@ pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool
     let Some((tier, _)) = refusal.what.split_once(" with ") else { return false };
     let is_cache = tier.strip_prefix('L').is_some_and(|level| level.parse::<u8>().is_ok());
     is_cache && found(tier)
+}
+
+/// Whether a refused primitive is one that this system lacks (it has no swap, or one node) and that nobody named: all that there is was
+/// measured. A group stands for those of it that there are; where nothing is left of what was asked for, that is missing.
+pub(crate) fn is_lacking_unnamed(refusal: &Refusal, request: &Request, plan: &Plan, known: &[PrimitiveInfo]) -> bool {
+    let lacks = |info: &PrimitiveInfo| {
+        info.id.0 == refusal.what && info.refusal.as_ref().is_some_and(|own| own.why == refusal.why)
+    };
+    let params: OsParams = serde_json::from_value(request.params.clone()).unwrap_or_default();
+    let named = params.only.iter().any(|name| name.trim() == refusal.what);
+    request.probe == "os" && !plan.steps.is_empty() && !named && known.iter().any(lacks)
 }
 
 /// Whether a step that a number rests on has no value. The last points of a scaling are drawn when time is left, as shapes are: without
@@ -123,6 +140,42 @@ mod tests {
         lacking.plan.refused.push(lacking.plan.refused[0].clone());
         run.experiments = vec![lacking];
         assert_eq!(missing(&run), 1, "as the report lists it");
+    }
+
+    #[test]
+    fn what_the_system_lacks_is_missing_where_it_was_named() {
+        let refusal = |what: &str, why: &str| Refusal::new(what, why, "cure");
+        let known: Vec<PrimitiveInfo> = serde_json::from_value(serde_json::json!([
+            { "id": "swap-in", "group": "faults", "metric": "latency", "text": "", "sweeps": [],
+              "refusal": refusal("swap-in", "no swap") },
+            { "id": "getppid", "group": "syscalls", "metric": "latency", "text": "", "sweeps": [] },
+        ]))
+        .unwrap();
+        let step: tiermark_model::Step = serde_json::from_value(serde_json::json!({
+            "id": "os/getppid", "labels": {}, "phase": 0, "metric": "latency",
+            "setup": { "regions": [], "threads": [], "seed": 1 },
+            "stop": { "precision": 0.05, "shots": 2, "min_allocations": 3, "max_allocations": 4, "shot_seconds": 0.1 },
+        }))
+        .unwrap();
+        let run = |only: &[&str], refused: Refusal, steps: usize| {
+            let mut run: Run =
+                serde_json::from_str(include_str!("../../history/tests/fixtures/run-1.json")).expect("a document");
+            let mut asked = experiment("", Some(1.0), "");
+            asked.request.probe = "os".into();
+            asked.request.params = serde_json::json!({ "only": only });
+            (asked.plan.refused, asked.plan.steps) = (vec![refused], vec![step.clone(); steps]);
+            run.experiments = vec![asked];
+            run.bench.primitives.clone_from(&known);
+            missing(&run)
+        };
+        let no_swap = || refusal("swap-in", "no swap");
+        assert_eq!(run(&[], no_swap(), 1), 0, "all that there is was measured");
+        assert_eq!(run(&["faults", "getppid"], no_swap(), 1), 0, "a group is what there is of it");
+        assert_eq!(run(&["getppid", "swap-in"], no_swap(), 1), 1, "named");
+        assert_eq!(run(&["faults"], no_swap(), 0), 1, "nothing is left");
+        // What there was no memory for is there, and was to be measured.
+        assert_eq!(run(&[], refusal("swap-in", "--max-mem allows 1 MiB"), 1), 1);
+        assert_eq!(run(&[], refusal("getppid", "no swap"), 1), 1);
     }
 
     #[test]

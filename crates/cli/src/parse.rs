@@ -34,9 +34,9 @@ pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     }
 }
 
-/// A page size.
+/// A page size, in any case.
 pub(crate) fn page(text: &str) -> Result<PageKind, String> {
-    text.parse()
+    text.parse().or_else(|why| text.to_lowercase().parse().map_err(|_: String| why))
 }
 
 /// A chain layout.
@@ -151,9 +151,18 @@ pub(crate) fn weights_or_sweep(text: &str) -> Result<OrUsual<Weights>, String> {
     if text == "sweep" { Ok(OrUsual::Usual) } else { text.parse().map(OrUsual::This) }
 }
 
-/// A group or a primitive of the operating system, by its whole name.
-pub(crate) fn primitive(text: &str) -> Result<String, String> {
-    names::of_the_system(text).map(str::to_owned)
+/// What a name of `--only` stands for.
+#[derive(Debug, Clone)]
+pub(crate) struct Chosen {
+    /// As it was typed.
+    pub(crate) asked: String,
+    /// Groups and primitives, by their whole names.
+    pub(crate) names: Vec<&'static str>,
+}
+
+/// Groups and primitives of the operating system, by the beginning of their names.
+pub(crate) fn primitive(text: &str) -> Result<Chosen, String> {
+    names::of_the_system(text).map(|names| Chosen { asked: text.trim().to_owned(), names })
 }
 
 /// What memory holds: `random` or `zeros`.

@@ -161,3 +161,19 @@ fn every_key_is_listed_with_what_it_takes() {
         assert!(!page.lines().any(|line| line.split_whitespace().next() == Some(of_the_run)), "{of_the_run}");
     }
 }
+
+/// On this machine: what it lacks is not known here, and which of it is missing follows from what was asked.
+#[test]
+fn what_the_system_lacks_is_missing_where_it_is_named() {
+    let user = User::new();
+    let plan = user.run(&["os", "--dry-run", "--json"]).expect(0).json();
+    let refused: Vec<&str> =
+        plan[0]["plan"]["refused"].as_array().unwrap().iter().map(|r| r["what"].as_str().unwrap()).collect();
+    let known = user.run(&["list", "primitives"]).expect(0).out;
+    for name in refused {
+        assert!(known.contains(name), "{name} is no primitive");
+        let told = user.run(&["os", "--dry-run", &format!("--only={name},getppid")]).expect(5).out;
+        assert!(told.contains(name), "{told}");
+        user.run(&["os", "--dry-run", &format!("--only={name}")]).expect(4);
+    }
+}

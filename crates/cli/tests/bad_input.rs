@@ -36,14 +36,14 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["latency", "--precision", "-1"], 2, &["-1"]),
     (&["latency", "--max-time", "soon"], 2, &["soon", "seconds"]),
     (&["os", "--only", "frok+exit"], 2, &["frok+exit", "did you mean 'fork+exit'", "tiermark list primitives"]),
-    (&["os", "--only", "getppid,fork+e"], 2, &["could be 'fork+exit', 'fork+exit written'", "write more"]),
+    (&["os", "--only", "getppid;stat"], 2, &["write commas between names: getppid,stat"]),
+    (&["os", "--only", "proceses"], 2, &["did you mean 'processes'"]),
     (&["os", "--only", ""], 2, &["names no group", "tiermark list primitives"]),
     (&["os", "--format", "mlc"], 2, &["--format mlc", "--json"]),
     (&["os", "--page", "thp", "--only", "getppid"], 2, &["--page thp", "nothing of getppid", "fork+exit"]),
     (&["os", "--page", "thp", "--only", "getppid", "--dry-run"], 2, &["--page thp", "leave it out"]),
     (&["os", "--page", "1G", "--only", "fork+exit"], 4, &["--page 1G", "measured on base, thp", "leave --page out"]),
     (&["help", "frok+exit"], 2, &["frok+exit", "did you mean 'fork+exit'"]),
-    (&["help", "fork"], 2, &["'fork'", "could be 'fork+exit'"]),
     (&["survey", "--quick", "--full"], 2, &["--quick", "--full"]),
     (&["latency", "--json", "--jsonl"], 2, &["standard output"]),
     (&["frob"], 2, &["frob"]),
@@ -61,6 +61,24 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["latency", "--sizes", "1M", "--page", "1G", "--dry-run"], 4, &["0 are free", "nr_hugepages"]),
     (&["latency", "--jsonl=/nonexistent/x.jsonl"], 2, &["/nonexistent/x.jsonl", "choose"]),
 ];
+
+#[test]
+fn a_beginning_stands_for_all_that_begin_so_and_says_which() {
+    let user = User::new();
+    let plan = |arguments: &[&str]| {
+        user.run(&[&["os", "--dry-run", "--quick", "--simulate", MACHINE][..], arguments].concat()).expect(0)
+    };
+    let forks = plan(&["--only", "fork+exe", "--page", "THP"]);
+    assert_eq!(forks.err, "tiermark: --only fork+exe: fork+exec, fork+exec tiny\n");
+    assert!(forks.out.contains("fork+exec tiny") && !forks.out.contains("fork+exit"), "{}", forks.out);
+    assert_eq!(plan(&["--only", "fork+exe", "-q"]).err, "");
+    // A group has its primitives with it; one name says nothing.
+    assert_eq!(plan(&["--only", "fault"]).err, "");
+    assert!(plan(&["--only", "proc"]).err.starts_with("tiermark: --only proc: processes, process switch pipe, "));
+    assert_eq!(plan(&["--only", "ALL"]).out, plan(&[]).out);
+    let help = user.run(&["help", "fork"]).expect(0).out;
+    assert!(help.contains("fork+exit written") && !help.contains("vfork"), "{help}");
+}
 
 #[test]
 fn each_gets_a_sentence_and_its_exit_code() {

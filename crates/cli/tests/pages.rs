@@ -43,7 +43,8 @@ plan of your own.
 `tiermark plan check FILE` tells every mistake, with its line, key and what to write instead, and warns of what this machine lacks: cpus, nodes,
 page sizes. That is no mistake, since a plan may be for another machine. Where such a plan is run all the same, the parts that
 do not apply are refused, the others run, and the exit code is 5 (partial); with `--allow-partial` it is 0. Points of curves that
-there was no time for do not count: headlines come first, and a curve with fewer points is whole.
+there was no time for do not count: headlines come first, and a curve with fewer points is whole. Nor does a primitive of the
+operating system that the machine lacks (swap, huge pages), unless `only` names it.
 
 `tiermark plan keys`:
 

@@ -4,14 +4,11 @@
 
 mod common;
 
-use std::fs;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Ran, User, document, findings};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Whatever else runs, these tests measure: numbers are not looked at.
 const QUICK: [&str; 4] = ["survey", "--quick", "--force", "--allow-partial"];
@@ -222,131 +219,5 @@ fn a_killed_run_is_recovered_from_its_journal() {
         }
         // It is said once.
         assert_eq!(user.run(&["show", "last"]).expect(0).err, "");
-    }
-}
-
-#[test]
-fn a_process_that_is_started_only_to_end_does_nothing_else() {
-    let user = User::new();
-    let ran = user.run(&["__end-at-once"]).expect(0);
-    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
-    // Only alone: a user's mistake is still told of.
-    user.run(&["__end-at-once", "--quick"]).expect(2);
-}
-
-/// Children of a process, whichever of its threads made them.
-fn children(pid: u32) -> Vec<String> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
-}
-
-/// Whether a process is there and has not ended.
-fn lives(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
-}
-
-/// Waits for something, for as long as a busy machine may take.
-#[track_caller]
-fn until(what: &str, mut is: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is() {
-        assert!(began.elapsed() < Duration::from_secs(30), "{what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
-
-#[test]
-fn children_of_a_run_that_is_killed_are_killed_as_well() {
-    // One that sleeps, one that waits on a pipe whose other end it holds itself, one that waits for a word in memory, and one that has
-    // children of its own.
-    for primitive in ["process_vm_readv", "process switch pipe", "shared memory ping-pong", "fork+exec"] {
-        let user = User::new();
-        let arguments = ["os", "--full", "--force", "--no-save", "--max-time=60", "--only", primitive];
-        let mut run = user.start(&arguments);
-        let mut made = Vec::new();
-        until("no child is made", || {
-            made = children(run.id());
-            !made.is_empty()
-        });
-        run.kill().unwrap();
-        run.wait().unwrap();
-        until(&format!("{primitive}: one of {made:?} lives on"), || !made.iter().any(|pid| lives(pid)));
-    }
-}
-
-#[test]
-fn forks_are_made_by_a_process_of_one_thread_that_holds_little_but_what_was_asked_for() {
-    let user = User::new();
-    let arguments = ["os", "--full", "--force", "--no-save", "--max-time=60", "--max-mem=200M", "--only", "fork+exit"];
-    let mut run = user.start(&arguments);
-    let said = |pid: &str, name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap_or_default();
-    let number = |text: &str, name: &str| -> Option<u64> {
-        text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
-    };
-    // The most that is held here: twice as much has to fit into what may be taken.
-    let resident = 64 << 10;
-    let mut seen = None;
-    until("no process holds the memory", || {
-        let holder = children(run.id()).into_iter().find(|pid| said(pid, "cmdline").contains("__hold"));
-        let look = |pid: String| {
-            let written = number(&said(&pid, "smaps_rollup"), "Anonymous:").filter(|kib| *kib >= resident)?;
-            Some((written, number(&said(&pid, "status"), "Threads:")?, said(&pid, "environ").len()))
-        };
-        seen = holder.and_then(look);
-        seen.is_some()
-    });
-    run.kill().unwrap();
-    run.wait().unwrap();
-    let (written, threads, environment) = seen.unwrap();
-    assert!(written < resident + 1024 && threads == 1 && environment == 0, "{seen:?}");
-}
-
-#[test]
-fn a_signal_to_the_whole_group_leaves_no_process() {
-    // As a terminal sends it: to the children as well.
-    for after in [0, 300, 1500] {
-        let user = User::new();
-        let mut command = user.command(&["os", "--force", "--allow-partial", "--only=processes,channels,faults"]);
-        let child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let group = Pid::from_raw(child.id() as i32).unwrap();
-        until("no journal appears", || !user.saved("journal").is_empty());
-        thread::sleep(Duration::from_millis(after));
-        let sent = Instant::now();
-        kill_process_group(group, Signal::INT).unwrap();
-        let ran = Ran::from(child.wait_with_output().unwrap()).expect(130);
-        assert!(sent.elapsed() < Duration::from_secs(10), "{:?}", sent.elapsed());
-        until("a process is left", || test_kill_process_group(group).is_err());
-        for saved in user.saved("json") {
-            let run = document(&saved);
-            let seen =
-                run["experiments"].as_array().unwrap().iter().flat_map(|e| e["observations"].as_array().unwrap());
-            // What the signal did to a child is no news of the machine.
-            for seen in seen.filter(|seen| seen["refusal"].is_object()) {
-                let why = seen["refusal"]["why"].as_str().unwrap();
-                assert!(why.contains("stopped") || why.contains("time"), "{seen}\n{}", ran.err);
-            }
-        }
-    }
-}
-
-#[test]
-fn children_are_waited_for_where_nobody_else_would() {
-    // Whoever starts programs may have told the kernel to forget children that end, and they inherit it.
-    let user = User::new();
-    let program = env!("CARGO_BIN_EXE_tiermark");
-    let line = format!(
-        "trap '' CHLD; exec '{program}' os --quick --force --allow-partial --json=os.json --only=fork+exit,fork+exec,posix_spawn,clone3"
-    );
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &line]).env("TIERMARK_HOME", user.home.path()).current_dir(user.home.path());
-    let ran = Ran::from(shell.output().unwrap());
-    assert!([Some(0), Some(4)].contains(&ran.code), "{}\n{}", ran.out, ran.err);
-    let run = document(&user.path("os.json"));
-    let seen = run["experiments"][0]["observations"].as_array().unwrap();
-    assert!(seen.len() >= 8, "{} points", seen.len());
-    // A container may forbid clone3 alone; no child was ever missed.
-    for seen in seen.iter().filter(|seen| seen["labels"]["op"] != "clone3") {
-        assert!(seen["refusal"].is_null() && seen["disturbance"]["shots"].as_u64() > Some(0), "{seen}");
     }
 }

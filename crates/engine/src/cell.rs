@@ -152,6 +152,14 @@ impl Cell {
         for (node, pages) in proof.by_node {
             *worst.by_node.entry(node).or_default() += pages;
         }
+        // What is said of the proof is said of the one that saw least: it is why the whole is unproven.
+        let less = |worst: Option<f64>, now: Option<f64>| worst.is_some() && now.is_none();
+        if less(worst.on_target, proof.on_target) || less(worst.page_share, proof.page_share) {
+            worst.how = proof.how;
+        }
+        if worst.page.is_empty() {
+            worst.page = proof.page;
+        }
         worst.on_target = lower(worst.on_target, proof.on_target);
         worst.page_share = lower(worst.page_share, proof.page_share);
         for note in proof.notes {
@@ -310,14 +318,73 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Setup, StopRule};
+    use tiermark_model::{
+        Bytes, Grade, IdSet, Layout, Machine, MemPolicy, Node, PageKind, ReasonCode, RegionSetup, Setup, StopRule,
+    };
+
+    fn cell(regions: Vec<RegionSetup>) -> Cell {
+        let stop = StopRule { precision: 0.05, shots: 1, min_allocations: 2, max_allocations: 4, shot_seconds: 0.01 };
+        let setup = Setup { regions, threads: Vec::new(), seed: 1 };
+        Cell::new(Step { id: "a".into(), labels: Labels::new(), phase: 0, metric: Metric::Latency, setup, stop })
+    }
+
+    #[test]
+    fn one_proof_that_saw_nothing_is_told_of_whichever_it_was() {
+        let region = |page| RegionSetup {
+            bytes: Bytes(64 << 20),
+            policy: MemPolicy::Bind,
+            nodes: IdSet::new(),
+            page,
+            layout: Layout::Data,
+        };
+        let seen = PlacementProof {
+            how: "move_pages".into(),
+            pages: 64,
+            on_target: Some(1.0),
+            page_share: Some(1.0),
+            page: "base".into(),
+            ..PlacementProof::default()
+        };
+        let no_sizes = PlacementProof { how: "no smaps".into(), page_share: None, ..seen.clone() };
+        let none = PlacementProof { how: "it ended".into(), ..PlacementProof::default() };
+        let node = |id| Node { id, memory_bytes: Some(1 << 30), ..Node::default() };
+        let bench = tiermark_model::Bench::default();
+        let doubts = |page, nodes: u32, proofs: &[&PlacementProof]| {
+            let mut cell = cell(vec![region(page)]);
+            cell.groups = vec![vec![20.0; 4]; 2];
+            cell.samples = vec![Sample { allocation: 0, value: 20.0 }; 8];
+            proofs.iter().for_each(|proof| cell.prove((*proof).clone()));
+            let machine = Machine { nodes: (0..nodes).map(node).collect(), ..Machine::default() };
+            let verdict = cell.observe(Lab { machine: &machine, bench: &bench }).verdict;
+            assert_eq!(verdict.grade == Grade::Trusted, verdict.reasons.is_empty(), "{verdict:?}");
+            verdict.reasons
+        };
+        for page in [PageKind::Base, PageKind::Thp, PageKind::Huge(2 << 20)] {
+            for nodes in [1, 2] {
+                assert_eq!(doubts(page, nodes, &[&seen, &seen]), []);
+                // First, between others, and last: no other hides it.
+                for proofs in [[&none, &seen, &seen], [&seen, &none, &seen], [&seen, &seen, &none]] {
+                    let found = doubts(page, nodes, &proofs);
+                    let codes: Vec<ReasonCode> = found.iter().map(|reason| reason.code).collect();
+                    // On one node, pages that were seen in any of the proofs are where they have to be.
+                    let place: &[ReasonCode] = if nodes > 1 { &[ReasonCode::Unproven] } else { &[] };
+                    assert_eq!(codes, [place, &[ReasonCode::PageSize]].concat(), "{page} {nodes}");
+                    assert!(found.iter().all(|reason| reason.text.ends_with("(it ended)")), "{found:?}");
+                }
+                let found = doubts(page, nodes, &[&seen, &no_sizes, &seen]);
+                let [only] = found.as_slice() else { panic!("{page}: {found:?}") };
+                assert_eq!(only.code, ReasonCode::PageSize);
+                assert!(only.text.ends_with("could not be seen (no smaps)"), "{only:?}");
+            }
+            // Where nothing was ever seen, one node proves nothing either.
+            let codes: Vec<ReasonCode> = doubts(page, 1, &[&none, &none]).iter().map(|reason| reason.code).collect();
+            assert_eq!(codes, [ReasonCode::Unproven, ReasonCode::PageSize]);
+        }
+    }
 
     #[test]
     fn an_interval_ends_at_zero() {
-        let stop = StopRule { precision: 0.05, shots: 1, min_allocations: 2, max_allocations: 4, shot_seconds: 0.01 };
-        let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
-        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric: Metric::Latency, setup, stop };
-        let mut cell = Cell::new(step);
+        let mut cell = cell(Vec::new());
         for (allocation, value) in [(0, 20.0), (1, 40.0)] {
             cell.groups.push(vec![value; 2]);
             cell.samples.extend([Sample { allocation, value }; 2]);

@@ -13,6 +13,9 @@ use value::{judge_clock, judge_value};
 
 /// Share of windows that must be undisturbed.
 const CLEAN_SHARE: f64 = 0.5;
+/// Share of the time that gaps may take. Windows of operations of the kernel are whole blocks, so that a gap however long disturbs one of
+/// them: where most of the time went into gaps, the clean windows are not what the machine does.
+const GAP_SHARE: f64 = 0.5;
 /// Clock moves beyond this are said. Boost follows what the neighbours do, in steps of 25 to 100 MHz: a few of those, up to 5 %
 /// of a core's clock, are every shared machine's state, and show in the interval of whatever depends on the clock.
 const CLOCK_SPREAD: f64 = 0.05;
@@ -57,6 +60,10 @@ fn judge_disturbance(step: &Step, seen: &Observation, verdict: &mut Verdict) {
                 percent(dirty),
                 duration(account.longest_gap_ns)
             );
+            verdict.suspect(ReasonCode::Disturbed, text);
+        } else if account.gap_share > GAP_SHARE && seen.value.is_some() {
+            let (share, longest) = (percent(account.gap_share), duration(account.longest_gap_ns));
+            let text = format!("{share} of the time went into gaps, the longest {longest}");
             verdict.suspect(ReasonCode::Disturbed, text);
         }
     }
@@ -274,6 +281,27 @@ mod tests {
         assert_eq!(grade_after_drift(Some(0.02)), Grade::Trusted);
         assert_eq!(grade_after_drift(Some(-0.08)), Grade::Trusted, "92 is inside the interval: it is scatter");
         assert_eq!(grade_after_drift(Some(0.08)), Grade::Suspect);
+    }
+
+    #[test]
+    fn most_of_the_time_in_few_gaps_is_told_once() {
+        let verdict = |clean_windows, gap_share| {
+            let mut seen = observed(100.0, 99.0, 101.0);
+            seen.interval = Some(tiermark_model::Interval { low: 99.5, high: 100.5, level: 0.95 });
+            let account = &mut seen.disturbance;
+            (account.shots, account.windows, account.clean_windows) = (9, 100, clean_windows);
+            (account.gap_share, account.longest_gap_ns) = (gap_share, 31e6);
+            let lab = Lab { machine: &Machine::default(), bench: &Bench::default() };
+            judge(&step(Metric::Latency, Labels::new()), &seen, None, None, lab)
+        };
+        assert_eq!((verdict(90, 0.5).grade, verdict(50, 0.3).grade), (Grade::Trusted, Grade::Trusted));
+        // Seen of a fork: few windows had a gap, and they took three quarters of the time.
+        let few = verdict(90, 0.77);
+        let [only] = few.reasons.as_slice() else { panic!("{few:?}") };
+        assert_eq!((few.grade, only.code), (Grade::Suspect, ReasonCode::Disturbed));
+        assert_eq!(only.text, "77 % of the time went into gaps, the longest 31.0 ms");
+        let many = verdict(40, 0.77);
+        assert!(many.reasons.len() == 1 && many.reasons[0].text.contains("of windows were disturbed"), "{many:?}");
     }
 
     #[test]

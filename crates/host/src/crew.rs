@@ -64,10 +64,12 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
                 .stack_size(STACK_BYTES)
                 .spawn(move || serve(&board, index, state))
                 .map_err(|error| {
+                    // One thread cannot be fewer.
+                    let fewer = if wanted == 1 { "" } else { "; or use fewer --threads" };
                     Refusal::new(
                         if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") },
                         format!("the system refused thread {index}: {error}"),
-                        "raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max; or use fewer --threads",
+                        format!("raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max{fewer}"),
                     )
                 })?;
             crew.threads.push(thread);

@@ -24,7 +24,7 @@ struct Seen {
     on_target: Option<u64>,
 }
 
-/// Proves the placement of all regions. `one_node` is the id of the only node of a machine that has just one.
+/// Proves the placement of all regions. `one_node` is the only node with memory, where there is just one.
 pub(crate) fn prove(regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64) -> PlacementProof {
     let mut rng = Rng::new(seed);
     let mut notes: Vec<String> = regions.iter().flat_map(|region| region.notes.clone()).collect();
@@ -48,12 +48,15 @@ pub(crate) fn prove(regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64
     }
     notes.sort();
     notes.dedup();
+    let page_share = page_share(regions);
+    let sizes =
+        if page_share.is_some() { "page sizes from smaps" } else { "page sizes not seen: smaps says nothing of it" };
     PlacementProof {
-        how: format!("{how}, {} pages of {} regions; page sizes from smaps", all.pages, regions.len()),
+        how: format!("{how}, {} pages of {} regions; {sizes}", all.pages, regions.len()),
         pages: all.pages,
         on_target: all.on_target.filter(|_| all.pages > 0).map(|on| on as f64 / all.pages as f64),
         by_node: all.by_node,
-        page_share: page_share(regions),
+        page_share,
         page: page_words(regions),
         notes,
     }

@@ -107,7 +107,7 @@ impl<'a> LinuxRig<'a> {
         let regions: Vec<Arc<Region>> =
             orders.iter().map(|order| Region::map(order, machine).map(Arc::new)).collect::<Result<_, _>>()?;
         let workers = (0..setup.threads.len()).map(|index| host.worker(setup, index, &regions)).collect();
-        let one_node = if machine.nodes.len() == 1 { machine.nodes.first().map(|node| node.id) } else { None };
+        let one_node = machine.only_memory_node();
         let crew = Crew::spawn(workers)?;
         let mut rig = Self {
             crew,

@@ -4,7 +4,7 @@ use crate::labels::Labels;
 use crate::os::{OsCall, OsGroup};
 use crate::plan::{Metric, Step};
 use crate::setup::{PageKind, Role};
-use crate::units::Bytes;
+use crate::units::{Bytes, MIB};
 
 /// Bytes a second at which base pages and huge pages are faulted in and written by one thread (measured on a Zen 5 guest: 0.4 to 0.6, 0.8).
 const FILL_BASE: f64 = 0.5e9;
@@ -18,6 +18,10 @@ const SHOT_MOST: f64 = 0.2;
 const WRITE_AND_FORK: f64 = 6e9;
 /// Bytes a second at which a mapping is populated and unmapped (measured: 32 MiB in 18 ms).
 const MAP_AND_UNMAP: f64 = 1.8e9;
+
+/// Memory that is faulted in before it is taken away again, at most: 16 MiB of base pages (as much again where they are copied from a file),
+/// 32 MiB of huge ones, or one of them where that is larger.
+const FAULTED: u64 = 32 * MIB;
 
 /// The call of a step, and its group.
 fn call(step: &Step) -> Option<(&OsCall, OsGroup)> {
@@ -42,10 +46,19 @@ fn made(call: &OsCall, group: OsGroup, metric: Metric) -> u64 {
     }
 }
 
+/// Bytes that its operations bring besides, shot by shot: no time is taken for them beforehand.
+fn brought(call: &OsCall, group: OsGroup) -> u64 {
+    match (group, call.page) {
+        (OsGroup::Faults, Some(PageKind::Huge(bytes))) => FAULTED.max(bytes),
+        (OsGroup::Faults, _) => FAULTED,
+        _ => 0,
+    }
+}
+
 impl Step {
     /// Memory that its operations make for themselves, about, beside the regions.
     pub fn made_bytes(&self) -> Bytes {
-        Bytes(call(self).map_or(0, |(call, group)| made(call, group, self.metric)))
+        Bytes(call(self).map_or(0, |(call, group)| made(call, group, self.metric).max(brought(call, group))))
     }
 
     /// All memory that it takes, about.
@@ -83,7 +96,6 @@ mod tests {
     use crate::idset::IdSet;
     use crate::plan::StopRule;
     use crate::setup::{Layout, MemPolicy, RegionSetup, Setup, ThreadSetup};
-    use crate::units::MIB;
 
     fn step(group: OsGroup, metric: Metric, change: impl FnOnce(&mut OsCall)) -> Step {
         let mut call = OsCall::new("x".into());
@@ -131,6 +143,19 @@ mod tests {
         // Measured: 0.18 s.
         let munmap = step(OsGroup::Faults, Metric::Latency, |call| call.bytes = Some(32 * MIB));
         assert!((0.12..0.3).contains(&munmap.allocation_seconds()), "{}", munmap.allocation_seconds());
+    }
+
+    #[test]
+    fn faults_hold_a_round_of_pages_whose_time_is_the_shots() {
+        let made =
+            |change: &dyn Fn(&mut OsCall)| step(OsGroup::Faults, Metric::Latency, |call| change(call)).made_bytes();
+        // What no size is asked of brings pages all the same.
+        assert_eq!(made(&|_| ()), Bytes(32 * MIB));
+        assert_eq!(made(&|call| call.bytes = Some(4096)), Bytes(32 * MIB));
+        assert_eq!(made(&|call| call.bytes = Some(512 * MIB)), Bytes(512 * MIB));
+        assert_eq!(made(&|call| call.page = Some(PageKind::Huge(1 << 30))), Bytes(1 << 30));
+        assert_eq!(step(OsGroup::Faults, Metric::Latency, |_| ()).making_seconds(), 0.0);
+        assert_eq!(step(OsGroup::Syscalls, Metric::Latency, |_| ()).made_bytes(), Bytes(0));
     }
 
     #[test]

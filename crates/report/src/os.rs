@@ -2,12 +2,13 @@
 
 mod condition;
 mod doubts;
+mod kinds;
 mod notes;
 mod points;
 mod tables;
 mod words;
 
-use tiermark_model::{Experiment, Finding, Labels, OsGroup, Run};
+use tiermark_model::{Experiment, Finding, Labels, Observation, OsGroup, Run};
 
 use crate::findings::quantile;
 use crate::ladder::Shown;
@@ -37,7 +38,10 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
     let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
     shown.count(&findings);
     // What was never tried has no row: how many there are, and why, is said below.
-    let tried: Vec<&Finding> = findings.into_iter().filter(|f| !is_refused(&f.verdict)).collect();
+    let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
+    let tried = findings.into_iter().filter(|f| !is_refused(&f.verdict));
+    let tried: Vec<Finding> = tried.map(|f| doubts::without_wide_interval(f, &observations)).collect();
+    let tried: Vec<&Finding> = tried.iter().collect();
     let (mut out, mut cut) = (String::new(), false);
     let mut places = words::places(&tried);
     for group in OsGroup::ALL {
@@ -56,7 +60,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
             "Intervals are left out where a table has no room for them: --verbose lists all, a wider page shows more";
         out.push_str(&format!("\n{}", hanging("", text, Ink::Dim, style)));
     }
-    out + &doubts::doubts(&tried, style) + &doubts::time(experiments, style)
+    out + &doubts::doubts(&tried, style) + &doubts::left_out(experiments, style) + &doubts::time(experiments, style)
 }
 
 /// Those of a group.

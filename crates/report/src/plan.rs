@@ -33,6 +33,7 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
         out.push_str(&labelled("cpus", &list_or_none(&cpus.to_string()), style));
         out.push_str(&labelled("memory", &memory(plan), style));
         out.push_str(&labelled("seed", &request.seed.to_string(), style));
+        out.push_str(&short_of_time(plan, style));
         out.push_str(&steps(&plan.steps, style));
         for (i, rule) in plan.rules.iter().enumerate() {
             out.push_str(&labelled(if i == 0 { "rules" } else { "" }, rule, style));
@@ -48,6 +49,20 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
         style,
     ));
     out
+}
+
+/// That the times of the steps add up to more than there is.
+fn short_of_time(plan: &Plan, style: &Style) -> String {
+    let all: f64 = plan.steps.iter().map(Step::expected_seconds).sum();
+    if all <= plan.max_seconds {
+        return String::new();
+    }
+    let text = format!(
+        "the steps below take {} in all, the plan at most {}: what there is no time for is left out; --max-time allows more",
+        seconds(all),
+        seconds(plan.max_seconds)
+    );
+    labelled("time", &text, style)
 }
 
 fn list_or_none(list: &str) -> String {
@@ -119,7 +134,7 @@ fn steps(steps: &[Step], style: &Style) -> String {
     for (name, group) in &groups {
         let name = if grouped { format!("{} {} {name}", group.len(), style.times()) } else { name.clone() };
         let time: f64 = group.iter().map(|s| s.expected_seconds()).sum();
-        let bytes = group.iter().map(|s| s.setup.total_bytes());
+        let bytes = group.iter().map(|s| s.held_bytes());
         let threads = group.iter().map(|s| s.setup.threads.len());
         table.row(vec![
             Cell::new(name),

@@ -18,7 +18,7 @@ use crate::os::{os, ran_out_of_time};
 use crate::parts::{page, parts};
 use crate::reasons::Reasons;
 use crate::shapes::shapes;
-use crate::style::{Ink, Style, grade_ink};
+use crate::style::{Ink, Style};
 use crate::tally::summary;
 use crate::text::{bullet, hanging, heading};
 
@@ -122,14 +122,14 @@ fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
 fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> String {
     let mut out = String::new();
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, percent(value));
-    let line = |drift: &str| format!("Drift: first step measured again last, {drift}");
+    // As the engine judges it: beyond both, all numbers are suspect.
+    let line = |drift: &str| format!("Drift: first step measured again last, {drift} (allowed: 3 % or its interval)");
     let findings = shown.take_all(|f| f.metric == "drift");
     let mut reasons = Reasons::default();
     for f in &findings {
         reasons.add(&subject(f), &f.verdict);
-        let mark = style.paint(grade_ink(f.verdict.grade), style.mark(f.verdict.grade));
         let text = f.value.map_or_else(|| "Drift: not measured".to_owned(), |v| line(&signed(v)));
-        out.push_str(&format!("{} {mark}\n", hanging("", &text, Ink::Plain, style).trim_end()));
+        out.push_str(&hanging("", &format!("{text} {}", style.mark(f.verdict.grade)), Ink::Plain, style));
     }
     if findings.is_empty() {
         let drifts = experiments.iter().filter_map(|e| Some((e.request.probe.as_str(), e.drift?)));
@@ -202,7 +202,8 @@ fn warnings(warnings: &[Warning], style: &Style) -> String {
 
 fn rules(experiments: &[Experiment], style: &Style) -> String {
     let mut out = String::new();
-    for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty()) {
+    // Those of primitives stand in their view.
+    for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty() && e.request.probe != "os") {
         out.push_str(&heading(&format!("Rules of the {} plan", experiment.request.probe), style));
         for rule in &experiment.plan.rules {
             out.push_str(&hanging("  ", rule, Ink::Dim, style));

@@ -172,6 +172,24 @@ fn plans() {
 }
 
 #[test]
+fn a_plan_takes_no_longer_than_it_may() {
+    let mut plan = plan_of(90);
+    plan.max_seconds = f64::INFINITY;
+    let whole = plan.expected_seconds();
+    plan.max_seconds = whole / 2.0;
+    let shown = tiermark_report::plan(&[(request("latency"), plan.clone())], &style(80));
+    let half = format!("{:.1} s", whole / 2.0);
+    assert!(shown.contains(&format!("90 steps, about {half}, at most {half}")), "{shown}");
+    assert!(
+        shown.contains(&format!("Expected time in all: {half}")) && shown.contains(&format!("at most {half}: what")),
+        "{shown}"
+    );
+    plan.max_seconds = 2.0 * whole;
+    let shown = tiermark_report::plan(&[(request("latency"), plan)], &style(80));
+    assert!(!shown.contains("the steps below take"), "{shown}");
+}
+
+#[test]
 fn lists_and_checks() {
     let kernel = |id: &str, store_kind, pattern, plain| KernelInfo {
         id: id.into(),

@@ -56,14 +56,16 @@ pub(super) const OS_EXAMPLES: &str = "\
 Examples:
   tiermark os
   tiermark os --only syscalls,pipe          (groups and primitives: tiermark list primitives)
-  tiermark os --only fork+exit --full --max-mem 16G";
+  tiermark os --only fork+exit --full --max-mem 16G
+  tiermark os --only fork                   (all whose names begin so)";
 
 /// Arguments of `os`.
 #[derive(Debug, Args)]
 pub(crate) struct OsArgs {
-    /// Groups (syscalls, processes, switches, channels, faults, numa, libc) or primitives, by the beginning of their names [default: all]
+    /// Groups (syscalls, processes, switches, channels, faults, numa, libc) or primitives; a beginning stands for all names that begin so
+    /// [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::primitive)]
-    pub(crate) only: Vec<String>,
+    pub(crate) only: Vec<parse::Chosen>,
     #[command(flatten)]
     pub(crate) how: How,
     #[command(flatten)]

@@ -25,9 +25,9 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
     if let Some(found) = command.find_subcommand_mut(&topic) {
         return print(&found.render_long_help().to_string()).map(|()| Exit::Done);
     }
-    let name = names::of_the_system(&topic).map_err(|why| no_help(&topic, &why, &command))?;
+    let names = names::of_the_system(&topic).map_err(|why| no_help(&topic, &why, &command))?;
     let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
-    of.retain(|info| info.id.0 == name || info.group.name() == name);
+    of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
     let style = style(&args.view);
     match of.as_slice() {
         [one] => print(&tiermark_report::primitive(one, &style)),
@@ -41,7 +41,7 @@ fn no_help(topic: &str, why: &str, command: &clap::Command) -> Failure {
     let probes: Vec<&str> = tiermark_probes::all().iter().map(|p| p.about().id).collect();
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
     let near = names::nearest(topic, &commands.chain(probes.iter().copied()).collect::<Vec<_>>());
-    // Of primitives it may be a beginning; what is near to a command is not.
+    // What is near to a command is no primitive.
     let why = if near.is_empty() { why.trim_start_matches(names::NONE) } else { &near };
     let why = why.trim_start_matches("; ");
     Failure::usage(format!(

@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 use super::keys::{self, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
 use crate::args::Command;
 use crate::names::nearest;
+use crate::shell::word;
 
 /// A plan as read.
 #[derive(Debug)]
@@ -234,9 +235,13 @@ impl Reader<'_> {
     }
 }
 
-/// A command as one would type it.
+/// A command as one would type it in a shell.
 fn shown(words: &[String]) -> String {
-    words.iter().map(|word| word.replacen('=', " ", 1)).collect::<Vec<_>>().join(" ")
+    let typed = |text: &String| match text.split_once('=') {
+        Some((option, value)) => format!("{option} {}", word(value)),
+        None => word(text),
+    };
+    words.iter().map(typed).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -271,6 +276,19 @@ mod tests {
         let plan = read(GOOD).unwrap();
         assert_eq!(plan.experiments[0].line, "latency --layout random --quick --sizes 2K,4096");
         assert!(matches!(&plan.experiments[0].command, Command::Latency(args) if args.quick && args.sizes.len() == 2));
+    }
+
+    #[test]
+    fn a_command_can_be_pasted_in_a_shell() {
+        let line = |key: &str| {
+            let text = GOOD.replace("latency", "os").replace("layout = \"random\"\n", "");
+            read(&text.replace("sizes = [\"2K\", 4096]", key)).unwrap().experiments[0].line.clone()
+        };
+        assert_eq!(
+            line("only = [\"swapcontext pair\", \"fork+exit\"]"),
+            "os --only 'swapcontext pair,fork+exit' --quick"
+        );
+        assert_eq!(line("cpus = \"all,!2\""), "os --cpus 'all,!2' --quick");
     }
 
     #[test]

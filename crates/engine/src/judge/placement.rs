@@ -8,10 +8,13 @@ use super::{percent, shares};
 const ON_TARGET: f64 = 0.99;
 /// Share of the memory that must have the page size asked for.
 const PAGE_SHARE: f64 = 0.99;
+
 /// Holds the proof of placement against the setup.
 pub(super) fn judge_placement(step: &Step, seen: &Observation, machine: &Machine, verdict: &mut Verdict) {
     let Some(proof) = &seen.placement else { return };
     let single = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0)).count() <= 1;
+    // With one node, pages that are there are on it; of a proof that saw none, nobody knows whether they are.
+    let known = single && proof.pages > 0;
     match proof.on_target {
         Some(share) if share < ON_TARGET => {
             let nodes: Vec<String> =
@@ -21,7 +24,7 @@ pub(super) fn judge_placement(step: &Step, seen: &Observation, machine: &Machine
                 format!("{} of the pages were elsewhere ({})", percent(1.0 - share), nodes.join(", ")),
             );
         }
-        None if !single => {
+        None if !known => {
             verdict.suspect(ReasonCode::Unproven, format!("where the pages were could not be seen ({})", proof.how));
         }
         _ => {}
@@ -38,8 +41,8 @@ pub(super) fn judge_placement(step: &Step, seen: &Observation, machine: &Machine
                 format!("asked for {} pages, got {got} for {}", proof.page, percent(1.0 - share)),
             );
         }
-        (None, Some(PageKind::Thp)) => {
-            verdict.suspect(ReasonCode::PageSize, "which page size it got could not be seen");
+        (None, Some(_)) => {
+            verdict.suspect(ReasonCode::PageSize, format!("which page size it got could not be seen ({})", proof.how));
         }
         _ => {}
     }

@@ -1,11 +1,12 @@
 //! What the C library adds: its own functions on memory, whichever library this binary uses.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
-use super::{Body, Order, Primitive, Repeat, beyond_caches, refused_by};
-use crate::sys::os::{Buffer, Library, library};
+use super::{Body, Order, Primitive, Repeat, beyond_caches, mapped, refused_by};
+use crate::sys::os::{Buffer, Library, library, library_place};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -62,7 +63,22 @@ fn sizes(machine: &Machine) -> Vec<Sweep> {
 
 /// The library whose functions these are, as the text of each says.
 pub(super) fn measured_library() -> String {
-    format!(" (here: {})", library())
+    let functions = Library::new().places().map(|(name, place)| (name, mapped::file_at(place)));
+    format!(" (here: {}{})", library(), in_its_place(mapped::file_at(library_place()).as_ref(), &functions))
+}
+
+/// Which functions are another library's, which the loader was told to take first (LD_PRELOAD) or this program was linked with.
+fn in_its_place(own: Option<&String>, functions: &[(&str, Option<String>)]) -> String {
+    let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, file) in functions {
+        // Where the kernel does not say, it is believed to be its own.
+        if let (Some(own), Some(file)) = (own, file)
+            && own != file
+        {
+            others.entry(file).or_default().push(name);
+        }
+    }
+    others.iter().map(|(file, names)| format!("; but {} of {file}", names.join(" and "))).collect()
 }
 
 fn bytes(order: &Order<'_>) -> usize {
@@ -205,6 +221,39 @@ mod tests {
         } else {
             assert!(text.contains("musl"), "{text}");
         }
+    }
+
+    #[test]
+    fn functions_of_another_library_are_named_with_it() {
+        let named = |malloc: &str| {
+            let file = |name: &str| Some(name.to_owned());
+            let functions = [("memcpy", file("/libc")), ("malloc", file(malloc)), ("free", file(malloc)), ("x", None)];
+            in_its_place(file("/libc").as_ref(), &functions)
+        };
+        assert_eq!(named("/libc"), "");
+        assert_eq!(named("/lib/libjemalloc.so.2"), "; but malloc and free of /lib/libjemalloc.so.2");
+        assert_eq!(in_its_place(None, &[("malloc", Some("/x".to_owned()))]), "");
+    }
+
+    #[test]
+    fn a_preloaded_malloc_is_not_taken_for_the_librarys() {
+        const PRELOADED: &str = "TIERMARK_TEST_PRELOADED";
+        // Comes with glibc since 2.34.
+        const OTHER: &str = "libc_malloc_debug.so.0";
+        if std::env::var_os(PRELOADED).is_some() {
+            let there = std::fs::read_to_string("/proc/self/maps").unwrap().contains(OTHER);
+            let text = measured_library();
+            assert_eq!(text.contains("; but malloc and free of /") && text.contains(OTHER), there, "{text}");
+            assert!(!text.contains("memcpy"), "{text}");
+            return;
+        }
+        assert!(!measured_library().contains("but"), "{}", measured_library());
+        let test = "os::libc::tests::a_preloaded_malloc_is_not_taken_for_the_librarys";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", test, "--nocapture"]).env(PRELOADED, "1").env("LD_PRELOAD", OTHER);
+        let output = again.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("1 passed"), "{text}{output:?}");
     }
 
     #[test]

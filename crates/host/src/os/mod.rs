@@ -4,9 +4,11 @@
 //! prepared and gives back when it is dropped; nothing waits for another without a limit.
 
 mod channels;
+mod errand;
 mod faults;
 mod held;
 mod libc;
+mod mapped;
 mod numa;
 #[cfg(test)]
 mod own;
@@ -20,10 +22,10 @@ mod switches;
 mod syscalls;
 mod watch;
 
+pub use errand::errand;
 pub(crate) use held::{HeldRig, is_held};
 pub use place::PLACE;
 pub(crate) use placed::Placed;
-pub use processes::errand;
 
 use std::io;
 
@@ -140,6 +142,9 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
         let mut info = PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) };
         if p.group == OsGroup::Libc {
             info.text += &libc::measured_library();
+        }
+        if p.id == "major fault" {
+            info.text += &faults::measured_store();
         }
         if p.id == "getdents" {
             info.text += &syscalls::read_entries();

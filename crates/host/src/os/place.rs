@@ -4,31 +4,52 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, exit};
+use std::process::Command;
 
 use crate::sys::PageRule;
 
 /// The argument behind which stand a node's number, a program and its arguments.
 pub const PLACE: &str = "__place";
-/// The exit code where that could not be done; what shells use for a program that cannot be run.
-const CANNOT: i32 = 126;
+/// Codes of shells for a program that cannot be run, and for one that is not there.
+const CANNOT: u8 = 126;
+const NOT_THERE: u8 = 127;
+/// Code of bad usage.
+const USAGE: u8 = 2;
 
-/// Takes memory from that node only from now on, and becomes the program; ends with a line on standard error where it cannot.
-pub(super) fn serve(mut arguments: impl Iterator<Item = OsString>) -> ! {
+/// Takes memory from that node only from now on, and becomes the program. Where it cannot it says why on standard error, and with which
+/// code to end.
+pub(super) fn serve(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let node = arguments.next().and_then(|node| node.to_str()?.parse().ok());
     let (Some(node), Some(program)) = (node, arguments.next()) else {
-        leave(2, format_args!("{PLACE} wants a node and a program; it is for this program's own use"));
+        return said(USAGE, format_args!("{PLACE} wants a node and a program; it is for this program's own use"));
     };
     if let Err(error) = PageRule::only(node).apply() {
-        leave(CANNOT, format_args!("memory cannot be taken from node {node} only: {error}"));
+        return said(CANNOT, format_args!("memory cannot be taken from node {node} only: {error}"));
     }
     let error = Command::new(&program).args(arguments).exec();
-    let code = CANNOT + i32::from(error.kind() == io::ErrorKind::NotFound);
-    leave(code, format_args!("{}: {error}", program.display()));
+    let code = if error.kind() == io::ErrorKind::NotFound { NOT_THERE } else { CANNOT };
+    said(code, format_args!("{}: {error}", program.display()))
 }
 
-/// Ends with a line on standard error; where that is closed, the code has to do.
-fn leave(code: i32, why: fmt::Arguments<'_>) -> ! {
+/// A line on standard error; where that is closed, the code has to do.
+fn said(code: u8, why: fmt::Arguments<'_>) -> u8 {
     let _ = writeln!(io::stderr(), "{why}");
-    exit(code)
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(words: &[&str]) -> u8 {
+        serve(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn what_cannot_be_started_ends_with_a_shell_s_codes() {
+        assert_eq!((code(&[]), code(&["x", "true"]), code(&["0"])), (USAGE, USAGE, USAGE));
+        // On a thread of its own: the rule it takes memory by stays changed.
+        let placed = std::thread::spawn(|| code(&["0", "/nonexistent/program"])).join().unwrap();
+        assert!(placed == NOT_THERE || placed == CANNOT, "{placed}: CANNOT where memory policies are forbidden");
+    }
 }

@@ -1,33 +1,16 @@
 //! Making processes and threads.
 
-use std::ffi::OsString;
 use std::io;
 
 use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
+use super::errand::{END_AT_ONCE, able};
 #[cfg(not(target_env = "gnu"))]
 use super::unavailable;
-use super::{Body, Order, Primitive, held, no_more, place};
+use super::{Body, Order, Primitive, no_more};
 use crate::clock::Clock;
 use crate::sys::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
 use crate::sys::{self, Advice, Mapping};
-
-/// The argument with which this program ends at once.
-const END_AT_ONCE: &str = "__end-at-once";
-
-/// Whether this process was started by another of ours for an errand, by the arguments it has (its own name before them): to end at once, which
-/// is what `fork+exec` and `posix_spawn` run, or to hold memory, which it has done when this returns.
-pub fn errand(arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let mut arguments = arguments.into_iter().skip(1).peekable();
-    if arguments.next_if(|argument| argument == place::PLACE).is_some() {
-        place::serve(arguments);
-    }
-    let (Some(argument), None) = (arguments.next(), arguments.next()) else { return false };
-    if argument == held::HOLD {
-        held::serve();
-    }
-    argument == held::HOLD || argument == END_AT_ONCE
-}
 
 /// Memory that a process holds, from little to what a database has. The first is measured first of all.
 const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
@@ -149,6 +132,7 @@ const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> 
 }
 
 fn itself(what: &str) -> Result<Program, Refusal> {
+    able(what)?;
     Program::itself(END_AT_ONCE).map_err(|error| no_more(what, &error))
 }
 

@@ -17,6 +17,12 @@ pub struct LlcGroup {
 }
 
 impl Machine {
+    /// The only node that has memory, where there is just one.
+    pub fn only_memory_node(&self) -> Option<NodeId> {
+        let mut with_memory = self.nodes.iter().filter(|node| node.memory_bytes != Some(0));
+        with_memory.next().filter(|_| with_memory.next().is_none()).map(|node| node.id)
+    }
+
     /// The cpu with this id.
     pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
         self.cpus.binary_search_by_key(&id, |c| c.id).ok().map(|i| &self.cpus[i])
@@ -115,5 +121,23 @@ impl Machine {
             })
             .map(|cpu| cpu.id)
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_without_memory_is_no_place_for_pages() {
+        let only = |bytes: &[Option<u64>]| {
+            let nodes = bytes.iter().zip(3..).map(|(bytes, id)| Node { id, memory_bytes: *bytes, ..Node::default() });
+            Machine { nodes: nodes.collect(), ..Machine::default() }.only_memory_node()
+        };
+        assert_eq!(only(&[Some(1 << 30)]), Some(3));
+        assert_eq!(only(&[Some(0), Some(1 << 30), Some(0)]), Some(4));
+        // One that does not say may have some.
+        assert_eq!((only(&[None]), only(&[None, Some(1 << 30)])), (Some(3), None));
+        assert_eq!((only(&[Some(1), Some(1)]), only(&[Some(0)]), only(&[])), (None, None, None));
     }
 }

@@ -19,8 +19,10 @@ struct Course<'a> {
     labels: Labels,
     /// Block sizes, rising, with what was seen.
     points: Vec<(u64, f64, &'a Observation)>,
-    /// Sizes that were asked for and have no number.
-    left_out: Vec<u64>,
+    /// Sizes that were asked for and not tried: refused, or no time was left.
+    untried: usize,
+    /// Sizes that were tried and gave no valid number.
+    invalid: usize,
 }
 
 /// The knees of all channels that were asked for at enough sizes.
@@ -34,11 +36,12 @@ pub(super) fn knees(observations: &[Observation]) -> Vec<Finding> {
         // The first point of a primitive is one of its curve.
         labels.0.remove(Labels::PURPOSE);
         let key = labels.0.iter().map(|(key, label)| format!("{key}={}\n", word(label))).collect();
-        let new = || Course { labels, points: Vec::new(), left_out: Vec::new() };
+        let new = || Course { labels, points: Vec::new(), untried: 0, invalid: 0 };
         let course = courses.entry(key).or_insert_with(new);
         match seen.value {
             Some(rate) => course.points.push((size, rate, seen)),
-            None => course.left_out.push(size),
+            None if seen.refusal.is_some() => course.untried += 1,
+            None => course.invalid += 1,
         }
     }
     courses.into_values().filter_map(Course::finding).collect()
@@ -56,7 +59,7 @@ impl Course<'_> {
     fn finding(mut self) -> Option<Finding> {
         self.points.sort_by_key(|(size, _, _)| *size);
         self.points.dedup_by_key(|(size, _, _)| *size);
-        if self.points.len() + self.left_out.len() < FEWEST {
+        if self.asked() < FEWEST {
             return None;
         }
         let on = self.rests_on();
@@ -75,54 +78,69 @@ impl Course<'_> {
         let beside = found.index.saturating_sub(1)..(found.index + 2).min(self.points.len());
         // It is one of the measured sizes: its neighbours say how well it is resolved.
         let (low, high) = (curve[beside.start].0, curve[beside.end - 1].0);
+        let (chosen, rate) = (found.x as u64, |rate: f64| format_gbs(rate));
+        let beyond = match most.0 {
+            best if best == chosen => "the most of all sizes".to_owned(),
+            best => format!("the most is {} GB/s, with {}", rate(most.1), Bytes(best)),
+        };
+        let end = match last.0 {
+            end if end == most.0 || end == chosen => String::new(),
+            end => format!(", {} GB/s with {}", rate(last.1), Bytes(end)),
+        };
         let note = format!(
-            "blocks of {} reach {} GB/s, most is {} GB/s with {}, {} GB/s with {}; by Kneedle, the next sizes are {} and {}; {on}",
-            Bytes(found.x as u64),
-            format_gbs(found.y),
-            format_gbs(most.1),
-            Bytes(most.0),
-            format_gbs(last.1),
-            Bytes(last.0),
+            "use blocks of {}: {} GB/s; {beyond}{end}; the knee by Kneedle, between {} and {}; {on}",
+            Bytes(chosen),
+            rate(found.y),
             Bytes(low as u64),
             Bytes(high as u64)
         );
         Some(self.told(Some(found.x), beside, note))
     }
 
-    /// How many sizes have a number, how many have none, and where the other side was.
-    fn rests_on(&self) -> String {
-        let place = match self.labels.get(Labels::RELATION) {
-            Some(place) => format!("with the other side on {place} alone"),
-            None => "at one place".to_owned(),
-        };
-        let asked = self.points.len() + self.left_out.len();
-        match self.left_out.len() {
-            0 => format!("it rests on all {asked} sizes, {place}"),
-            out => format!("it rests on {} of {asked} sizes, {place}: {out} have no valid number", self.points.len()),
-        }
+    /// Sizes that were asked for.
+    fn asked(&self) -> usize {
+        self.points.len() + self.untried + self.invalid
     }
 
-    /// How a curve without a knee goes.
+    /// How many sizes have a number, how many have none and why, and where the other side was.
+    fn rests_on(&self) -> String {
+        let place = match self.labels.get(Labels::RELATION) {
+            Some(place) => format!("other side {place}"),
+            None => "at one place".to_owned(),
+        };
+        let asked = self.asked();
+        if self.points.len() == asked {
+            return format!("of {asked} sizes, {place}");
+        }
+        let counted = [(self.untried, "not tried"), (self.invalid, "without a valid number")];
+        let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
+        format!("of {} of {asked} sizes ({}), {place}", self.points.len(), counted.collect::<Vec<_>>().join(", "))
+    }
+
+    /// How a curve without a knee goes, and what follows for who chooses a size.
     fn without_knee(&self, most: &(u64, f64, &Observation)) -> String {
         let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return String::new() };
         let (a, b) = (Bytes(first.0), Bytes(last.0));
         let least = self.points.iter().map(|(_, rate, _)| *rate).fold(f64::INFINITY, f64::min);
         let [from, to, low, high] = [first.1, last.1, least, most.1].map(format_gbs);
+        let best = Bytes(most.0);
         if differs(first, most) {
             let end = if most.0 == last.0 { "to its end" } else { "without a marked bend" };
-            format!("no knee: rises from {from} GB/s at {a} to {high} GB/s at {}, {end}", Bytes(most.0))
+            format!("use blocks of {best}: {high} GB/s; no knee: rises from {from} GB/s at {a}, {end}")
         } else if differs(last, first) {
-            format!("no rise to end: falls from {from} GB/s at {a} to {to} GB/s at {b}")
+            format!("use the smallest blocks: no rise to end, falls from {from} GB/s at {a} to {to} GB/s at {b}")
+        } else if most.1 > least * (1.0 + RISE) {
+            format!("no block size is better beyond the intervals: between {low} and {high} GB/s from {a} to {b}")
         } else {
-            format!("no rise to end: between {low} and {high} GB/s from {a} to {b}")
+            format!("any block size will do: no rise to end, between {low} and {high} GB/s from {a} to {b}")
         }
     }
 
     fn told(&self, value: Option<f64>, on: std::ops::Range<usize>, note: String) -> Finding {
         let seen = || self.points[on.clone()].iter().map(|(_, _, seen)| *seen);
         let mut verdict = seen().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
-        let asked = self.points.len() + self.left_out.len();
-        if value.is_some() && 2 * self.left_out.len() > asked {
+        let asked = self.asked();
+        if value.is_some() && 2 * self.points.len() < asked {
             verdict.suspect(ReasonCode::TooFew, format!("{} of {asked} sizes have a number", self.points.len()));
         }
         Finding {
@@ -207,10 +225,13 @@ pub(super) mod tests {
         assert_eq!((knee.metric.as_str(), knee.unit), ("os.knee", Unit::Bytes));
         assert_eq!(knee.value, Some(65_536.0), "{knee:?}");
         let note = knee.note.as_ref().unwrap();
-        assert!(note.contains("most is 4.00 GB/s with 64 KiB") && note.contains("2.35 GB/s with 128 MiB"), "{note}");
+        assert!(
+            note.starts_with("use blocks of 64 KiB: 4.00 GB/s; the most of all sizes, 2.35 GB/s with 128 MiB;"),
+            "{note}"
+        );
         assert!(knee.labels.number(Labels::SIZE).is_none() && knee.labels.number(Labels::CAPACITY).is_some());
-        assert!(note.contains("the next sizes are 32 KiB and 128 KiB"), "{note}");
-        assert!(note.ends_with("it rests on all 16 sizes, with the other side on same cpu alone"), "{note}");
+        assert!(note.contains("the knee by Kneedle, between 32 KiB and 128 KiB"), "{note}");
+        assert!(note.ends_with("of 16 sizes, other side same cpu"), "{note}");
         // Neighbours are no interval of any level.
         assert!(knee.evidence.len() == 3 && knee.interval.is_none());
     }
@@ -230,13 +251,16 @@ pub(super) mod tests {
         let found = knees(&observations("pipe", OsGroup::Channels, &flat));
         assert_eq!(found[0].value, None);
         let note = found[0].note.as_ref().unwrap();
-        assert!(note.starts_with("no rise to end: between 3.01 and 3.02 GB/s from 4 KiB to 128 MiB;"), "{note}");
+        assert!(
+            note.starts_with("any block size will do: no rise to end, between 3.01 and 3.02 GB/s from 4 KiB"),
+            "{note}"
+        );
         // One that rises to its very end has no knee either.
         let rising: Vec<(u64, f64)> = [4, 8, 16, 32, 64].map(|kib| (kib, (kib as f64).log2())).to_vec();
         let found = knees(&observations("pipe", OsGroup::Channels, &rising));
         let note = found[0].note.as_ref().unwrap();
-        assert!(found[0].value.is_none() && note.starts_with("no knee: rises from 2.00 GB/s at 4 KiB"), "{note}");
-        assert!(note.contains("6.00 GB/s at 64 KiB, to its end;"), "{note}");
+        assert!(found[0].value.is_none() && note.starts_with("use blocks of 64 KiB: 6.00 GB/s; no knee"), "{note}");
+        assert!(note.contains("rises from 2.00 GB/s at 4 KiB, to its end;"), "{note}");
         assert!(knees(&observations("pipe", OsGroup::Channels, &PIPE[..4])).is_empty());
         // What the C library copies is no channel.
         assert!(knees(&observations("memcpy", OsGroup::Libc, &PIPE)).is_empty());
@@ -247,7 +271,10 @@ pub(super) mod tests {
         let falling: Vec<(u64, f64)> = (0..8).map(|n| (4 << n, 10.0 / f64::from(n + 1))).collect();
         let found = knees(&observations("pipe", OsGroup::Channels, &falling));
         let note = found[0].note.as_ref().unwrap();
-        assert!(note.starts_with("no rise to end: falls from 10.0 GB/s at 4 KiB to 1.25 GB/s at 512 KiB;"), "{note}");
+        assert!(
+            note.starts_with("use the smallest blocks: no rise to end, falls from 10.0 GB/s at 4 KiB to 1.25"),
+            "{note}"
+        );
         assert_eq!(found[0].value, None);
     }
 
@@ -258,7 +285,9 @@ pub(super) mod tests {
             let rate = point.value.unwrap();
             point.interval = Some(Interval { low: rate * 0.6, high: rate * 1.4, level: 0.95 });
         }
-        assert_eq!(knees(&seen)[0].value, None);
+        let found = knees(&seen);
+        let note = found[0].note.as_ref().unwrap();
+        assert!(found[0].value.is_none() && note.starts_with("no block size is better beyond the intervals"), "{note}");
     }
 
     #[test]
@@ -267,9 +296,11 @@ pub(super) mod tests {
         for point in seen.iter_mut().filter(|o| o.labels.number(Labels::SIZE) > Some(256 << 10)) {
             point.value = None;
         }
+        let largest = seen.iter_mut().max_by_key(|o| o.labels.number(Labels::SIZE)).unwrap();
+        largest.refusal = Some(tiermark_model::Refusal::new("pipe", "no time", ""));
         let few = knees(&seen);
         let (note, verdict) = (few[0].note.as_ref().unwrap(), &few[0].verdict);
-        assert!(note.contains("it rests on 7 of 16 sizes") && note.ends_with("9 have no valid number"), "{note}");
+        assert!(note.contains("of 7 of 16 sizes (1 not tried, 8 without a valid number), other side"), "{note}");
         assert!(few[0].value.is_some() && *verdict != Verdict::trusted(), "{few:?}");
         seen[..3].iter_mut().for_each(|point| point.value = None);
         let none = knees(&seen);

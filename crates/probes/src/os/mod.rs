@@ -2,7 +2,9 @@
 
 mod few;
 mod knee;
+mod omitted;
 mod pairs;
+mod partners;
 mod points;
 
 use serde::{Deserialize, Serialize};
@@ -15,6 +17,7 @@ use tiermark_model::{
 use crate::ladder::derived;
 use crate::steps::{check_node, once, scope_cpus};
 use crate::tiers::{memory_cap, quiet_cpu};
+use omitted::Omitted;
 use points::{Ground, Point};
 
 /// A region for calls that need no memory: a page.
@@ -73,13 +76,16 @@ impl Probe for Os {
         let planner = Planner::new(request, lab)?;
         let mut plan = Plan::default();
         let mut rows: Vec<Vec<Step>> = Vec::new();
+        let mut omitted = Omitted::default();
         let chosen = planner.chosen()?;
         for info in &chosen {
             match &info.refusal {
-                Some(refusal) => plan.refused.push(refusal.clone()),
-                None => rows.push(planner.steps(info, &mut plan)),
+                // Several may lack one thing: each is told by its own name.
+                Some(refusal) => plan.refused.push(Refusal { what: info.id.0.clone(), ..refusal.clone() }),
+                None => rows.push(planner.steps(info, &mut plan, &mut omitted)),
             }
         }
+        plan.rules = omitted.told();
         if request.effort == Effort::Quick {
             let seconds = request.scope.max_seconds.unwrap_or(QUICK_S);
             plan.rules.extend(few::keep(&mut rows, seconds));
@@ -102,7 +108,7 @@ impl Probe for Os {
                 (Some(page), Some(rule)) => Refusal::new(format!("--page {page}"), rule.clone(), "leave --page out"),
                 _ => Refusal::new("os", "nothing is left to measure", "ask for more with --only"),
             };
-            return Err(plan.refused.first().cloned().unwrap_or_else(none));
+            return Err(alike(&plan.refused).unwrap_or_else(none));
         }
         Ok(plan)
     }
@@ -120,6 +126,14 @@ impl Probe for Os {
         });
         numbers.chain(knee::knees(observations)).chain(tails(observations)).collect()
     }
+}
+
+/// The first refusal, with all that are refused for the same reason.
+fn alike(refused: &[Refusal]) -> Option<Refusal> {
+    let first = refused.first()?;
+    let like = refused.iter().filter(|other| (&other.why, &other.cure) == (&first.why, &first.cure));
+    let what = like.map(|other| other.what.as_str()).collect::<Vec<_>>().join(", ");
+    Some(Refusal { what, ..first.clone() })
 }
 
 /// How single operations are distributed, where a block is one of them: children and sleeps.
@@ -183,7 +197,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The steps of a primitive; why some or all of it are left out goes to the plan.
-    fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan) -> Vec<Step> {
+    fn steps(&self, info: &PrimitiveInfo, plan: &mut Plan, omitted: &mut Omitted) -> Vec<Step> {
         let (cap, why) = memory_cap(self.lab.machine, &self.cpus, self.request.scope.mem_node, &self.request.scope);
         let beside = if info.group == OsGroup::Faults { FAULTS_MEMORY } else { 0 };
         let (mut steps, mut left_out) = (Vec::new(), false);
@@ -195,7 +209,9 @@ impl<'a> Planner<'a> {
             }
             steps.push(self.step(info, point));
         }
-        plan.rules.extend(self.not_asked(info));
+        for why in self.not_asked(info) {
+            omitted.add(&info.id, why);
+        }
         if left_out && steps.is_empty() {
             let why = format!("it takes more memory than {} ({why})", Bytes(cap));
             plan.refused.push(Refusal::new(
@@ -204,11 +220,7 @@ impl<'a> Planner<'a> {
                 "allow more: --max-mem, memory.max of the control group",
             ));
         } else if left_out {
-            plan.rules.push(format!(
-                "{}: points whose memory, twice, is above {} ({why}) are left out",
-                info.id,
-                Bytes(cap)
-            ));
+            omitted.add(&info.id, format!("points whose memory, twice, is above {} ({why}) are left out", Bytes(cap)));
         }
         steps
     }
@@ -228,11 +240,13 @@ impl<'a> Planner<'a> {
                 }
                 (Sweep::Pages(all), Some(page)) if !all.contains(&page) => {
                     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-                    Some(format!("left out with --page {page}: it is measured on {}", all.join(", ")))
+                    Some(format!("left out with --page {page}: measured on {}", all.join(", ")))
                 }
+                (Sweep::Pages(all), Some(page)) if all.len() > 1 => Some(format!("on {page} pages alone, with --page")),
+                (Sweep::Partner, _) => omitted::places(&self.request.scope, self.lab.machine, &self.cpus, self.cpu),
                 _ => None,
             };
-            rules.extend(rule.map(|rule| format!("{}: {rule}", info.id)));
+            rules.extend(rule);
         }
         rules
     }
@@ -283,6 +297,15 @@ mod tests {
     use super::*;
     use crate::os::knee::tests::seen;
     use tiermark_model::Tail;
+
+    #[test]
+    fn who_is_refused_alike_is_named_together() {
+        let refused = ["move_pages", "mbind"].map(|what| Refusal::new(what, "one node", "another machine"));
+        let other = Refusal::new("swap-in", "no swap", "swapon");
+        let all = [refused[0].clone(), other, refused[1].clone()];
+        assert_eq!(alike(&all).map(|refusal| refusal.what), Some("move_pages, mbind".to_owned()));
+        assert_eq!(alike(&[]), None);
+    }
 
     #[test]
     fn only_single_operations_have_a_distribution() {

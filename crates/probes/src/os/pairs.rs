@@ -18,26 +18,33 @@ pub(super) fn all(machine: &Machine) -> Vec<(NodeId, NodeId)> {
     pairs.filter(|(from, to)| from != to).collect()
 }
 
-/// From the node of the cpu to one of every distance that there is, the nearest first, and back: what all pairs would show again and
-/// again where there are many nodes.
-pub(super) fn by_distance(machine: &Machine, cpu: CpuId) -> Vec<(NodeId, NodeId)> {
+/// What kind of place a node is, seen from another: how far, with cpus or without (memory alone is of another kind: CXL, HBM, persistent),
+/// and the kernel's tier of its memory.
+type Kind = (Option<u32>, bool, Option<u32>);
+
+/// From the node of the cpu to one of every kind that there is, the nearest first, and back: what all pairs would show again and again
+/// where there are many nodes.
+pub(super) fn by_kind(machine: &Machine, cpu: CpuId) -> Vec<(NodeId, NodeId)> {
     let nodes = nodes(machine);
     let own = nearest_memory_node(cpu, machine).filter(|own| nodes.contains(own)).or(nodes.first().copied());
     let Some(own) = own else { return Vec::new() };
     let distances = machine.node(own).map(|node| &node.distances);
-    let mut classes: BTreeMap<Option<u32>, NodeId> = BTreeMap::new();
+    let mut kinds: BTreeMap<Kind, NodeId> = BTreeMap::new();
     for other in nodes.into_iter().filter(|other| *other != own) {
-        classes.entry(distances.and_then(|known| known.get(&other).copied())).or_insert(other);
+        let node = machine.node(other);
+        let far = distances.and_then(|known| known.get(&other).copied());
+        let (bare, tier) = (node.is_some_and(|node| node.cpus.is_empty()), node.and_then(|node| node.memory_tier));
+        kinds.entry((far, bare, tier)).or_insert(other);
     }
-    classes.into_values().flat_map(|other| [(own, other), (other, own)]).collect()
+    kinds.into_values().flat_map(|other| [(own, other), (other, own)]).collect()
 }
 
 /// What is left out where not all pairs are taken, if that is anything.
 pub(super) fn left_out(machine: &Machine, cpu: CpuId) -> Option<String> {
-    let (few, all) = (by_distance(machine, cpu), all(machine).len());
+    let (few, all) = (by_kind(machine, cpu), all(machine).len());
     let (own, _) = few.first().filter(|_| few.len() < all)?;
     Some(format!(
-        "{} of {all} pairs of nodes, from node {own} to one of every distance and back; all of them with --full",
+        "{} of {all} pairs of nodes, from node {own} to one of every kind (distance, with cpus or without, tier) and back; all of them with --full",
         few.len()
     ))
 }
@@ -45,7 +52,7 @@ pub(super) fn left_out(machine: &Machine, cpu: CpuId) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Cpu, Node};
+    use tiermark_model::{Cpu, IdSet, Node};
 
     fn machine(nodes: Vec<Node>, allowed: &str) -> Machine {
         let cpus = (0..8).map(|id| Cpu { id, core: id, node: Some(id), ..Cpu::default() }).collect();
@@ -75,7 +82,7 @@ mod tests {
         let node = |id, bytes| Node { id, memory_bytes: Some(bytes), ..Node::default() };
         let machine = machine(vec![node(0, 1), node(1, 1), node(2, 0), node(3, 1)], "0-2");
         assert_eq!(all(&machine), [(0, 1), (1, 0)]);
-        assert_eq!(by_distance(&machine, 0), [(0, 1), (1, 0)]);
+        assert_eq!(by_kind(&machine, 0), [(0, 1), (1, 0)]);
         assert_eq!(left_out(&machine, 0), None);
     }
 
@@ -83,19 +90,30 @@ mod tests {
     fn of_many_nodes_one_of_each_distance_is_taken() {
         let machine = eight_nodes();
         assert_eq!(all(&machine).len(), 56);
-        assert_eq!(by_distance(&machine, 0), [(0, 1), (1, 0), (0, 4), (4, 0), (0, 7), (7, 0)]);
+        assert_eq!(by_kind(&machine, 0), [(0, 1), (1, 0), (0, 4), (4, 0), (0, 7), (7, 0)]);
         // From the node of the cpu, wherever that is: node 5 has one distance less.
-        assert_eq!(by_distance(&machine, 5), [(5, 4), (4, 5), (5, 0), (0, 5)]);
+        assert_eq!(by_kind(&machine, 5), [(5, 4), (4, 5), (5, 0), (0, 5)]);
         let told = left_out(&machine, 0).unwrap();
         assert!(told.contains("6 of 56 pairs") && told.contains("node 0") && told.contains("--full"), "{told}");
+    }
+
+    #[test]
+    fn places_of_another_kind_are_not_one_because_they_are_as_far() {
+        // A memory of its own (CXL, persistent) as far as the other socket, and one of another tier.
+        let mut machine = eight_nodes();
+        machine.nodes[5].cpus = IdSet::new();
+        machine.nodes[6].memory_tier = Some(4);
+        let pairs = by_kind(&machine, 0);
+        assert_eq!(pairs, [(0, 1), (1, 0), (0, 4), (4, 0), (0, 6), (6, 0), (0, 5), (5, 0), (0, 7), (7, 0)]);
+        assert!(left_out(&machine, 0).unwrap().contains("10 of 56 pairs"));
     }
 
     #[test]
     fn nodes_that_do_not_say_how_far_they_are_count_as_one_distance() {
         let mut machine = eight_nodes();
         machine.nodes.iter_mut().for_each(|node| node.distances.clear());
-        assert_eq!(by_distance(&machine, 0), [(0, 1), (1, 0)]);
+        assert_eq!(by_kind(&machine, 0), [(0, 1), (1, 0)]);
         machine.nodes.clear();
-        assert_eq!(by_distance(&machine, 0), []);
+        assert_eq!(by_kind(&machine, 0), []);
     }
 }

@@ -1,11 +1,10 @@
 //! The points at which a primitive is measured: one dimension at a time around the first point of all, page sizes beside each, partners
 //! beside each working set; every combination with much time.
 
-use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Relation, Sweep,
-};
+use tiermark_model::{Bytes, CpuId, Effort, IdSet, Labels, Machine, OsCall, OsGroup, PageKind, PrimitiveInfo, Sweep};
 
 use super::pairs;
+use super::partners::{bystanders, partners};
 
 /// Resident memory of a point at most, but with much time: filling more, a few times over, takes longer than all the others.
 const RESIDENT_MOST: u64 = 256 << 20;
@@ -94,11 +93,39 @@ pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<Point> {
             })
             .collect();
     }
+    if effort == Effort::Standard {
+        points.extend(own_cpu(&dimensions));
+    }
     let first = |point: &Vec<Value>| point.iter().zip(&dimensions).all(|(value, all)| *value == all[0]);
     points.iter().map(|values| Point::new(info, values, first(values))).collect()
 }
 
-/// With little time, the first point and at most two more of each dimension; of memory held, which takes long to fill, also with some more.
+/// Of a curve by block size also some points with both sides on one cpu: whether it bends elsewhere when nobody has to be woken.
+fn own_cpu(dimensions: &[Vec<Value>]) -> Vec<Vec<Value>> {
+    /// Fewer sizes are no curve.
+    const MANY: usize = 8;
+    let size = |value: &Value| if let Value::Bytes(n) = value { Some(*n) } else { None };
+    let at = |fits: &dyn Fn(&Value) -> bool| dimensions.iter().position(|all| all.len() > 1 && fits(&all[0]));
+    let sizes = at(&|value| size(value).is_some()).filter(|at| dimensions[*at].len() >= MANY);
+    let (Some(sizes), Some(places)) = (sizes, at(&|value| matches!(value, Value::Partner(..)))) else {
+        return Vec::new();
+    };
+    let mut rising: Vec<&Value> = dimensions[sizes].iter().collect();
+    rising.sort_by_key(|value| size(value));
+    // The largest take longest.
+    let few = [0, rising.len() / 2, 3 * rising.len() / 4].map(|index| rising[index]);
+    let point = |value: &Value| {
+        let mut point: Vec<Value> = dimensions.iter().map(|all| all[0].clone()).collect();
+        // The last place is the caller's own cpu.
+        point[places] = dimensions[places][dimensions[places].len() - 1].clone();
+        point[sizes] = value.clone();
+        point
+    };
+    few.into_iter().filter(|value| **value != dimensions[sizes][0]).map(point).collect()
+}
+
+/// With little time, the first point and at most two more of each dimension; of memory held, which takes long to fill, also with some more,
+/// and one less with little: what a quick run shows, a longer one shows as well.
 fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
     const FEW: usize = 3;
     let whole = match effort {
@@ -111,7 +138,9 @@ fn thinned(values: Vec<Value>, effort: Effort, slow: bool) -> Vec<Value> {
     }
     // Behind the first the sizes rise: the least is what processes of a shell have.
     let (second, last) = (if slow { 1 } else { values.len() / 2 }, values.len() - 1);
-    [0, second, last].into_iter().map(|index| values[index].clone()).collect()
+    let kept = [0, second, last];
+    let kept = if slow && effort == Effort::Quick { &kept[..2] } else { &kept };
+    kept.iter().map(|index| values[*index].clone()).collect()
 }
 
 fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
@@ -127,41 +156,12 @@ fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
         Sweep::Partner => {
             partners(machine, cpus, cpu).into_iter().map(|(cpu, place)| Value::Partner(cpu, place)).collect()
         }
-        Sweep::Bystanders => bystanders(machine, cpus, cpu),
+        Sweep::Bystanders => bystanders(machine, cpus, cpu).into_iter().map(Value::Bystanders).collect(),
         Sweep::NodePairs => {
-            let pairs = if effort == Effort::Full { pairs::all(machine) } else { pairs::by_distance(machine, cpu) };
+            let pairs = if effort == Effort::Full { pairs::all(machine) } else { pairs::by_kind(machine, cpu) };
             pairs.into_iter().map(|(from, to)| Value::Nodes(from, to)).collect()
         }
     }
-}
-
-/// Where a partner can run: the nearest cpu of every relation, nearest first, then the caller's own.
-fn partners(machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<(CpuId, String)> {
-    let places = machine.places(cpus);
-    let Some((_, own)) = places.iter().find(|(id, _)| *id == cpu) else { return Vec::new() };
-    let nearest = |relation: Relation| {
-        let other = places.iter().find(|(id, place)| *id != cpu && own.relation(place) == relation);
-        other.map(|(id, _)| (*id, relation.to_string()))
-    };
-    // Another core first: that is where a scheduler with room puts it.
-    let mut order: Vec<(CpuId, String)> = Relation::ALL.into_iter().filter_map(nearest).collect();
-    if order.len() > 1 && order[0].1 == Relation::Smt.to_string() {
-        order.swap(0, 1);
-    }
-    order.push((cpu, "same cpu".to_owned()));
-    order
-}
-
-/// No other cpu, one, two, four, … and all.
-fn bystanders(machine: &Machine, cpus: &IdSet, cpu: CpuId) -> Vec<Value> {
-    let others: Vec<CpuId> = machine.cores_first(cpus).into_iter().filter(|id| *id != cpu).collect();
-    let mut counts: Vec<usize> =
-        std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|n| *n < others.len()).collect();
-    counts.insert(0, 0);
-    if !others.is_empty() {
-        counts.push(others.len());
-    }
-    counts.into_iter().map(|n| Value::Bystanders(others[..n].to_vec())).collect()
 }
 
 impl Point {
@@ -272,14 +272,20 @@ mod tests {
     }
 
     #[test]
-    fn a_partner_runs_on_one_cpu_of_each_relation_and_on_the_callers_own() {
-        let machine = machine();
-        let found = partners(&machine, &machine.allowed_cpus, 0);
-        let cpus: Vec<CpuId> = found.iter().map(|(cpu, _)| *cpu).collect();
-        // Another core of the socket, the sibling, the other socket, the same cpu.
-        assert_eq!(cpus, [2, 1, 4, 0], "{found:?}");
-        assert_eq!(partners(&machine, &"3".parse().unwrap(), 3), [(3, "same cpu".to_owned())]);
-        assert!(points(vec![Sweep::Partner], Effort::Standard).iter().all(|p| p.call.others.len() == 1));
+    fn a_curve_by_size_has_points_on_the_callers_own_cpu() {
+        let pipe =
+            || vec![Sweep::Bytes(vec![4, 1, 2, 8, 16, 32, 64, 128, 256]), Sweep::Capacity(vec![9, 7]), Sweep::Partner];
+        let own = |sweeps, effort| {
+            let mut sizes: Vec<u64> =
+                points(sweeps, effort).iter().filter(|p| p.call.others == [0]).filter_map(|p| p.call.bytes).collect();
+            sizes.sort_unstable();
+            sizes
+        };
+        assert_eq!(own(pipe(), Effort::Standard), [1, 4, 16, 64]);
+        assert_eq!(own(pipe(), Effort::Quick), [4]);
+        assert!(points(pipe(), Effort::Standard).iter().all(|p| p.call.capacity == Some(9) || p.call.others != [0]));
+        // Few sizes are no curve.
+        assert_eq!(own(vec![Sweep::Bytes(vec![4, 1, 2]), Sweep::Partner], Effort::Standard), [4]);
     }
 
     #[test]
@@ -317,7 +323,26 @@ mod tests {
         };
         // What is written before a fork as well.
         assert_eq!(sizes(Effort::Standard), [1 << 20, 4 << 20, 256 << 20]);
+        assert_eq!(sizes(Effort::Quick), [1 << 20, 4 << 20]);
         assert_eq!(sizes(Effort::Full).len(), 7);
+    }
+
+    #[test]
+    fn a_longer_run_has_all_points_of_a_shorter_one() {
+        let (machine, mib) = (machine(), 1 << 20);
+        let rows = [
+            vec![Sweep::Resident([64, 1, 4, 16, 256, 1024, 4096].map(|n| n * mib).to_vec())],
+            vec![Sweep::Bytes((0..16).map(|n| 4096 << n).collect()), Sweep::Capacity(vec![1, 2, 3, 4]), Sweep::Partner],
+            vec![Sweep::Partner, Sweep::WorkingSet(vec![0, 1, 2, 3, 4])],
+        ];
+        for sweeps in rows {
+            let info = info(sweeps);
+            let calls = |effort| of(&info, ground(&machine, effort)).into_iter().map(|p| (p.call, p.resident));
+            let [quick, standard, full] =
+                [Effort::Quick, Effort::Standard, Effort::Full].map(|effort| calls(effort).collect::<Vec<_>>());
+            let within = |few: &[_], all: &[_]| few.iter().all(|one| all.contains(one));
+            assert!(within(&quick, &standard) && within(&standard, &full), "{:?}", info.sweeps);
+        }
     }
 
     #[test]

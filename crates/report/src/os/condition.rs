@@ -7,13 +7,18 @@ pub(super) fn condition(group: OsGroup, run: &Run) -> Option<String> {
     match group {
         OsGroup::Syscalls => Some(mitigations(&run.machine)),
         OsGroup::Switches => Some(idle(&run.machine)),
-        OsGroup::Libc => {
-            let text = run.bench.primitives.iter().find(|p| p.group == group).map(|p| p.text.as_str())?;
-            let (_, library) = text.rsplit_once("(here: ")?;
-            Some(format!("Of this binary: {}", library.trim_end_matches(')')))
-        }
+        OsGroup::Libc => here(run, group).map(|(_, library)| format!("Of this binary: {library}")),
+        OsGroup::Faults => here(run, group).map(|(op, place)| format!("The file of {op}: {place}")),
         _ => None,
     }
+}
+
+/// What the text of a primitive says of this system, with its name.
+fn here(run: &Run, group: OsGroup) -> Option<(&str, &str)> {
+    run.bench.primitives.iter().filter(|p| p.group == group).find_map(|primitive| {
+        let (_, said) = primitive.text.rsplit_once(" (here: ")?;
+        Some((primitive.id.0.as_str(), said.strip_suffix(')')?))
+    })
 }
 
 /// What idle cpus do: what a wake-up has to leave.
@@ -61,6 +66,23 @@ fn mitigations(machine: &Machine) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_text_says_of_this_system_stands_under_its_group() {
+        let mut run: Run = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-1.json")).unwrap();
+        let row = |op: &str, group: &str, text: &str| {
+            let json = serde_json::json!({ "id": op, "group": group, "metric": "latency", "text": text, "sweeps": [] });
+            serde_json::from_value(json).unwrap()
+        };
+        run.bench.primitives = vec![
+            row("zeroing", "faults", "clears pages"),
+            row("major fault", "faults", "reads a page (here: ext4 on /dev/vda (253:0), in /tmp)"),
+            row("memcpy", "libc", "copies (here: glibc 2.36)"),
+        ];
+        let told = [OsGroup::Faults, OsGroup::Libc, OsGroup::Numa].map(|group| condition(group, &run));
+        let file = "The file of major fault: ext4 on /dev/vda (253:0), in /tmp";
+        assert_eq!(told, [Some(file.to_owned()), Some("Of this binary: glibc 2.36".to_owned()), None]);
+    }
 
     #[test]
     fn mitigations_are_told_by_what_is_on_and_what_is_not() {

@@ -1,18 +1,35 @@
 //! What makes numbers of this view doubtful, said once for all groups, and what its time did not suffice for.
 
-use tiermark_model::{Experiment, Finding, Observation};
+use tiermark_model::{Experiment, Finding, Observation, ReasonCode};
 
 use super::points::name;
 use crate::number::seconds;
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
-use crate::text::{hanging, heading};
+use crate::text::{bullet, hanging, heading};
 
 /// What the refusal of a step begins with that there was no time for, as the engine words it.
 const NO_TIME: [&str; 2] = ["the time left did not suffice", "the time allowed went to the numbers"];
 
 /// Steps that took this share of the time allowed have used it up: what comes between them is the rest.
 const NEARLY: f64 = 0.95;
+
+/// An interval of fewer allocations is so wide that it tells nothing, and is judged more mildly than one of these: Student's t of two is 12.7.
+const ALLOCATIONS: u32 = 3;
+
+/// A number without the interval of too few allocations; its verdict says how many there were.
+pub(super) fn without_wide_interval(finding: &Finding, observations: &[&Observation]) -> Finding {
+    let few = |seen: &&&Observation| finding.evidence.contains(&seen.step) && seen.allocations < ALLOCATIONS;
+    let mut finding = finding.clone();
+    if observations.iter().any(|seen| few(&seen)) {
+        finding.interval = None;
+        let told = |code: ReasonCode| finding.verdict.reasons.iter().any(|reason| reason.code == code);
+        if told(ReasonCode::TooFew) {
+            finding.verdict.reasons.retain(|reason| reason.code != ReasonCode::Imprecise);
+        }
+    }
+    finding
+}
 
 /// Whether a step was not tried because there was no time left for it.
 pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
@@ -27,6 +44,13 @@ pub(super) fn doubts(findings: &[&Finding], style: &Style) -> String {
     }
     let text = reasons.counted_by_reason(findings.len(), style);
     if text.is_empty() { text } else { heading("Doubts", style) + &text }
+}
+
+/// What effort and options of a request left out.
+pub(super) fn left_out(experiments: &[&Experiment], style: &Style) -> String {
+    let rules = experiments.iter().filter(|e| e.request.probe == "os").flat_map(|e| &e.plan.rules);
+    let text: String = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, rule, None, style)).collect();
+    if text.is_empty() { text } else { heading("Left out", style) + &text }
 }
 
 /// What was left out when the time was used up.

@@ -1,6 +1,6 @@
 //! Remarks on channels: where their curves bend, and why another cpu can be slower than the same.
 
-use tiermark_model::{Bytes, Finding, Grade, Labels, OsGroup, Unit};
+use tiermark_model::{Finding, Grade, Labels, OsGroup, Unit};
 
 use super::points::name;
 use super::tables::cell;
@@ -15,11 +15,11 @@ const WAKING: &str = "pipe ping-pong";
 
 /// Where a channel's curve bends, in words.
 pub(super) fn knee(finding: &Finding, style: &Style) -> Option<String> {
-    let at = finding.value.map_or_else(String::new, |bytes| format!("knee at {}: ", Bytes(bytes as u64)));
-    let text = format!("{}: {at}{}", name(finding), finding.note.as_ref()?);
-    let doubted = finding.value.is_some() && finding.verdict.grade != Grade::Trusted;
-    let mark = if doubted { style.mark(finding.verdict.grade) } else { "" };
-    Some(hanging("  ", format!("{text} {mark}").trim_end(), Ink::Plain, style))
+    let mut text = format!("{}: {}", name(finding), finding.note.as_ref()?);
+    if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
+        text.push_str(&format!("; {}, as numbers that it rests on are", finding.verdict.grade));
+    }
+    Some(hanging("  ", &text, Ink::Plain, style))
 }
 
 /// Channels that are slower across cpus than on one, beyond both intervals, and what the method knows of it.

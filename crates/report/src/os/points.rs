@@ -4,6 +4,44 @@ use tiermark_model::{Finding, Label, Labels, Relation};
 
 use super::words::{self, Dimension};
 
+/// What a word tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WordKind {
+    /// There is none.
+    None,
+    /// Where the other side is.
+    Place,
+    Page,
+    Nodes,
+}
+
+impl WordKind {
+    fn of(finding: &Finding) -> Self {
+        let keys = [(Labels::RELATION, Self::Place), (Labels::PAGE, Self::Page), (Labels::FROM, Self::Nodes)];
+        let kind = keys.into_iter().find(|(key, _)| finding.labels.0.contains_key(*key));
+        kind.map_or(Self::None, |(_, kind)| kind)
+    }
+
+    /// What a table goes by.
+    pub(super) fn by(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Place => "place of the other side",
+            Self::Page => "page size",
+            Self::Nodes => "nodes",
+        }
+    }
+
+    /// A word in a title.
+    pub(super) fn told(self, word: &str) -> String {
+        match self {
+            Self::Place if word != words::SAME_CPU => format!("other side {word}"),
+            Self::Page => format!("{word} pages"),
+            _ => word.to_owned(),
+        }
+    }
+}
+
 /// A number with what tells it from the others of its primitive.
 #[derive(Clone)]
 pub(super) struct Point<'a> {
@@ -12,17 +50,23 @@ pub(super) struct Point<'a> {
     numbers: [Option<u64>; 5],
     /// Place, page size or nodes.
     pub(super) word: String,
+    kind: WordKind,
 }
 
 impl<'a> Point<'a> {
     pub(super) fn new(finding: &'a Finding) -> Self {
         let numbers = Dimension::ALL.map(|dimension| finding.labels.number(dimension.key()));
-        Self { finding, numbers, word: column(finding) }
+        Self { finding, numbers, word: column(finding), kind: WordKind::of(finding) }
     }
 
     /// Whether its primitive's name says all of it.
     pub(super) fn is_bare(&self) -> bool {
         self.numbers.iter().all(Option::is_none) && self.word.is_empty()
+    }
+
+    /// Whether it is its primitive's first point.
+    fn is_first(&self) -> bool {
+        self.finding.labels.is(Labels::PURPOSE, "os")
     }
 
     pub(super) fn number(&self, dimension: Dimension) -> Option<u64> {
@@ -45,6 +89,7 @@ pub(super) struct Part<'a> {
     pub(super) across: Vec<String>,
     /// The word of all its points, where it has no columns.
     pub(super) word: String,
+    pub(super) kind: WordKind,
     /// What is the same in all of it, and not told by its rows.
     pub(super) fixed: Vec<(Dimension, u64)>,
     pub(super) points: Vec<Point<'a>>,
@@ -54,18 +99,17 @@ pub(super) struct Part<'a> {
 pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<Part<'a>> {
     let mut points: Vec<Point<'a>> = findings.iter().map(|finding| Point::new(finding)).collect();
     points.sort_by_key(|point| point.numbers);
+    let row = |numbers: &[Option<u64>; 5]| points.iter().filter(|p| p.numbers == *numbers).count();
     let rows = distinct(points.iter().map(|p| p.numbers));
-    let columns = distinct(points.iter().map(|p| p.word.clone()));
-    // Where all but one row are of one column only, the columns are a table of that row.
-    let single: Vec<&[Option<u64>; 5]> =
-        rows.iter().filter(|row| points.iter().filter(|p| p.numbers == **row).count() == 1).collect();
-    let rest: Vec<&Point<'a>> = points.iter().filter(|p| single.contains(&&p.numbers)).collect();
-    let words = distinct(rest.iter().map(|p| p.word.clone()));
-    let (true, [only]) = (rows.len() - single.len() == 1 && columns.len() > 1, words.as_slice()) else {
-        return along(op, points);
-    };
-    let by_word = points.iter().filter(|p| !single.contains(&&p.numbers)).cloned().collect();
-    let curve = points.iter().filter(|p| p.word == *only).cloned().collect();
+    let most = rows.iter().map(row).max().unwrap_or(0);
+    // Where some rows have fewer columns than others, one that has all is a table of its own: that of the first point.
+    let full: Vec<&[Option<u64>; 5]> = rows.iter().filter(|numbers| row(numbers) == most).collect();
+    let first = points.iter().find(|p| p.is_first()).map(|p| &p.numbers);
+    let chosen = full.iter().find(|numbers| Some(**numbers) == first).or(full.first());
+    let (true, Some(full)) = (full.len() < rows.len(), chosen) else { return along(op, points) };
+    let elsewhere = |word: &str| points.iter().any(|p| p.word == word && p.numbers != **full);
+    let by_word = points.iter().filter(|p| p.numbers == **full).cloned().collect();
+    let curve = points.iter().filter(|p| elsewhere(&p.word)).cloned().collect();
     std::iter::once(Part::new(op, Vec::new(), by_word)).chain(along(op, curve)).collect()
 }
 
@@ -78,14 +122,17 @@ fn along<'a>(op: &str, points: Vec<Point<'a>>) -> Vec<Part<'a>> {
             Dimension::ALL.into_iter().filter(several).collect()
         }
     };
-    let first = points.iter().find(|p| p.finding.labels.is(Labels::PURPOSE, "os"));
+    let first = points.iter().find(|p| p.is_first());
     let (Some(first), true) = (first, moved.len() > 1 && points.len() > 1) else {
         return vec![Part::new(op, moved, points)];
     };
     let arm = |dimension: Dimension| -> Vec<Point<'a>> {
         let beside =
             |p: &&Point<'a>| Dimension::ALL.into_iter().all(|d| d == dimension || p.number(d) == first.number(d));
-        points.iter().filter(beside).cloned().collect()
+        let arm: Vec<Point<'a>> = points.iter().filter(beside).cloned().collect();
+        // Of a place that was tried at the first point only, that is no curve.
+        let curve = |p: &&Point<'a>| arm.iter().filter(|q| q.word == p.word).count() > 1;
+        arm.iter().filter(curve).cloned().collect()
     };
     let arms: Vec<(Dimension, Vec<Point<'a>>)> = moved.iter().map(|d| (*d, arm(*d))).collect();
     let whole = points.iter().all(|p| arms.iter().any(|(_, arm)| arm.iter().any(|q| q.numbers == p.numbers)));
@@ -102,7 +149,8 @@ impl<'a> Part<'a> {
         let word = if across.len() == 1 { across.remove(0) } else { String::new() };
         let fixed = |dimension: &Dimension| Some((*dimension, points.first()?.number(*dimension)?));
         let fixed = Dimension::ALL.iter().filter(|d| !along.contains(d)).filter_map(fixed).collect();
-        Self { op: op.to_owned(), along, across, word, fixed, points }
+        let kind = points.first().map_or(WordKind::None, |point| point.kind);
+        Self { op: op.to_owned(), along, across, word, kind, fixed, points }
     }
 
     /// Whether it is one number that needs no other words than its name.
@@ -112,8 +160,32 @@ impl<'a> Part<'a> {
 
     /// The point of a column in a row, told by its words.
     pub(super) fn at(&self, row: &str, column: &str) -> Option<&Point<'a>> {
-        let column = if self.across.is_empty() { &self.word } else { column };
         self.points.iter().find(|p| p.told(&self.along) == row && p.word == *column)
+    }
+
+    /// What is the same in a table that it shares with others: its columns, or the values it was moved along.
+    pub(super) fn values(&self) -> Vec<String> {
+        match self.along.as_slice() {
+            [] => self.columns(),
+            [_] if self.across.is_empty() => self.rows(),
+            _ => self.across.clone(),
+        }
+    }
+
+    /// Its columns; one without places, pages or nodes has one.
+    pub(super) fn columns(&self) -> Vec<String> {
+        if self.across.is_empty() { vec![self.word.clone()] } else { self.across.clone() }
+    }
+
+    /// The only number, in words, and where: of a part that is one.
+    pub(super) fn whole(&self) -> String {
+        let told = self.points.first().map(|point| point.told(&Dimension::ALL));
+        let place = match self.kind {
+            WordKind::Place => self.word.clone(),
+            kind => kind.told(&self.word),
+        };
+        let words = [told.unwrap_or_default(), place];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
     /// Its rows.

@@ -2,8 +2,8 @@
 
 use tiermark_model::{Finding, Interval, Unit};
 
+use super::kinds::{Kind, kinds};
 use super::points::Part;
-use super::words::Dimension;
 use crate::number::{graded, unit_name, value, with_interval};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -15,185 +15,131 @@ pub(super) struct Tables {
     pub(super) cut: bool,
 }
 
-/// All parts of a group, those that are alike together, in the order in which the first of each came; plain numbers first.
+/// All parts of a group, those that are alike together; no two tables have the same title.
 pub(super) fn tables(parts: &[Part<'_>], style: &Style) -> Tables {
-    let mut kinds: Vec<(String, Vec<&Part<'_>>)> = Vec::new();
-    for part in parts {
-        let key = key(part, parts);
-        match kinds.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, alike)) => alike.push(part),
-            None => kinds.push((key, vec![part])),
-        }
-    }
-    kinds.sort_by_key(|(_, alike)| !alike[0].is_plain());
     let mut out = Tables { text: String::new(), cut: false };
-    for (_, alike) in &kinds {
-        let (text, cut) = table(alike, style);
+    let mut titles: Vec<String> = Vec::new();
+    for kind in kinds(parts) {
+        let (text, cut) = table(&kind, style);
         out.text.push_str(if out.text.is_empty() { "" } else { "\n" });
-        out.text.push_str(&title(alike).map_or_else(String::new, |title| hanging("  ", &title, Ink::Plain, style)));
+        if let Some(mut title) = kind.title(false) {
+            if titles.contains(&title) {
+                title = kind.title(true).unwrap_or(title);
+            }
+            out.text.push_str(&hanging("  ", &title, Ink::Plain, style));
+            titles.push(title);
+        }
         out.text.push_str(&text);
         out.cut |= cut;
     }
     out
 }
 
-/// What parts have in common that share a table.
-fn key(part: &Part<'_>, all: &[Part<'_>]) -> String {
-    let along: Vec<&str> = part.along.iter().map(|d| d.key()).collect();
-    // How much a channel holds is told beside.
-    let fixed: Vec<String> =
-        part.fixed.iter().filter(|(d, _)| *d != Dimension::Capacity).map(|(d, n)| d.told(*n)).collect();
-    // One dimension: its values are columns, and have to be the same.
-    let values = if part.across.is_empty() { part.rows() } else { Vec::new() };
-    let kind = if part.is_plain() { "" } else { suffix(part, all).unwrap_or_default() };
-    format!("{along:?} {:?} {} {fixed:?} {values:?} {kind}", part.across, part.word)
-}
-
-/// The last word of a name, where other names of parts like it end with the same: `ping-pong`.
-fn suffix<'a>(part: &'a Part<'_>, all: &[Part<'_>]) -> Option<&'a str> {
-    let (_, last) = part.op.rsplit_once(' ').filter(|_| part.along.is_empty() && !part.is_plain())?;
-    let like = |other: &&Part<'_>| other.along.is_empty() && other.op.rsplit_once(' ').is_some_and(|(_, w)| w == last);
-    (all.iter().filter(like).count() > 1).then_some(last)
-}
-
-/// The word that the names of all rows end with, and the names without it.
-fn short_names<'a>(alike: &[&'a Part<'_>]) -> (Option<&'a str>, Vec<&'a str>) {
-    let names = || alike.iter().map(|part| part.op.as_str());
-    let last = alike[0].along.is_empty().then(|| alike[0].op.rsplit_once(' ').map(|(_, last)| last)).flatten();
-    let shared = last.filter(|last| {
-        alike.len() > 1 && names().all(|name| name.rsplit_once(' ').is_some_and(|(_, word)| word == *last))
-    });
-    match shared {
-        Some(last) => (shared, names().map(|name| name[..name.len() - last.len()].trim_end()).collect()),
-        None => (None, names().collect()),
-    }
-}
-
-/// Most channels hold what the kernel gives them; of the others it is told, those that hold the same together.
-fn held(alike: &[&Part<'_>]) -> Vec<String> {
-    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
-    for part in alike {
-        let Some((dimension, n)) = part.fixed.iter().find(|(d, _)| *d == Dimension::Capacity) else { continue };
-        let told = dimension.told(*n);
-        match kinds.iter_mut().find(|(known, _)| *known == told) {
-            Some((_, ops)) => ops.push(&part.op),
-            None => kinds.push((told, vec![&part.op])),
-        }
-    }
-    kinds.into_iter().map(|(told, ops)| format!("{} {told}", ops.join(" and "))).collect()
-}
-
-/// What a table is of, on a line of its own.
-fn title(alike: &[&Part<'_>]) -> Option<String> {
-    let first = alike.first().filter(|part| !part.is_plain())?;
-    let mut words: Vec<String> = Vec::new();
-    let size = first.fixed.iter().find(|(d, _)| *d == Dimension::Size);
-    words.extend(size.map(|(_, bytes)| format!("{} a time", Dimension::Size.told(*bytes))));
-    let others = first.fixed.iter().filter(|(d, _)| !matches!(d, Dimension::Size | Dimension::Capacity));
-    words.extend(others.map(|(d, n)| d.told(*n)));
-    words.extend(held(alike));
-    let mut along: Vec<&str> = first.along.iter().map(|d| d.by()).collect();
-    along.extend(match first.across.first().map(String::as_str) {
-        Some(word) if word.starts_with("node ") => Some("nodes"),
-        Some(word) if word.starts_with("base") || word.starts_with("thp") || word.ends_with('B') => Some("page size"),
-        Some(_) => Some("place of the other side"),
-        None => None,
-    });
-    if !first.word.is_empty() {
-        words.push(match first.word.as_str() {
-            word if word.starts_with("node ") || word.ends_with("cpu") => word.to_owned(),
-            word => format!("other side {word}"),
-        });
-    }
-    let by = if along.is_empty() { String::new() } else { format!("by {}", along.join(" and ")) };
-    let shared = short_names(alike).0.map_or_else(String::new, |shared| format!("{shared} "));
-    let text = [format!("{shared}{by}"), words.join(", ")];
-    Some(text.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(": "))
-}
-
 /// Parts that are alike as a table, with intervals or without.
-type Layout = fn(&[&Part<'_>], bool, &Style) -> Table;
+type Layout = fn(&Kind<'_>, bool, &Style) -> Table;
 
 /// The first of several layouts that fits, intervals before their absence; and whether intervals are left out.
-fn table(alike: &[&Part<'_>], style: &Style) -> (String, bool) {
-    let layouts: &[Layout] = match alike[0] {
-        part if part.is_plain() => &[plain],
+fn table(kind: &Kind<'_>, style: &Style) -> (String, bool) {
+    let layouts: &[Layout] = match kind.alike[0] {
+        _ if kind.is_single() => &[single],
         part if part.along.is_empty() => &[by_word],
         part if part.across.is_empty() && part.along.len() == 1 => &[values_across, values_down],
         _ => &[rows],
     };
     for intervals in [true, false] {
         for layout in layouts {
-            let table = layout(alike, intervals, style);
+            let table = layout(kind, intervals, style);
             if table.fits(style) {
                 return (table.render(style), !intervals);
             }
         }
     }
-    (layouts[layouts.len() - 1](alike, false, style).render(style), true)
+    (layouts[layouts.len() - 1](kind, false, style).render(style), true)
 }
 
-fn plain(alike: &[&Part<'_>], intervals: bool, style: &Style) -> Table {
-    let mut table = Table::new().whole().column("operation", Align::Left).column("each ", Align::Right);
-    for part in alike {
+/// What the numbers of a column are.
+fn head<'a>(mut units: impl Iterator<Item = &'a Unit>) -> &'static str {
+    let first = units.next();
+    match first {
+        Some(first) if units.any(|unit| unit != first) => "",
+        Some(Unit::Ns) => "each",
+        _ => "rate",
+    }
+}
+
+/// A row for each number.
+fn single(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
+    let head = head(kind.alike.iter().flat_map(|part| &part.points).map(|p| &p.finding.unit));
+    let bare = kind.alike.iter().all(|part| part.is_plain());
+    let mut table = Table::new().whole().column("operation", Align::Left);
+    if !bare {
+        table = table.column("at", Align::Left);
+    }
+    table = table.column(&format!("{head} "), Align::Right);
+    for part in &kind.alike {
+        let at = (!bare).then(|| Cell::new(part.whole()));
         let found = part.points.iter().map(|p| cell(p.finding, intervals, style));
-        table.row(std::iter::once(Cell::new(&part.op)).chain(found).collect());
+        table.row(std::iter::once(Cell::new(&part.op)).chain(at).chain(found).collect());
     }
     table
 }
 
 /// A row for each primitive, a column for each place, page size or pair of nodes.
-fn by_word(alike: &[&Part<'_>], intervals: bool, style: &Style) -> Table {
-    let (_, names) = short_names(alike);
-    let columns = columns(alike[0]);
+fn by_word(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
+    let (_, names) = kind.short_names();
+    let columns = &kind.values;
     let mut table = columns
         .iter()
         .fold(Table::new().whole().column("", Align::Left), |t, c| t.column(&format!("{c} "), Align::Right));
-    for (part, name) in alike.iter().zip(names) {
-        table.row(std::iter::once(Cell::new(name)).chain(cells(part, "", &columns, intervals, style)).collect());
+    for (part, name) in kind.alike.iter().zip(names) {
+        table.row(std::iter::once(Cell::new(name)).chain(cells(part, "", columns, intervals, style)).collect());
     }
     table
 }
 
+/// The values of a kind whose parts were moved along one dimension, in words, and as they stand under its head.
+fn values<'a>(kind: &'a Kind<'_>) -> impl Iterator<Item = (&'a String, String)> {
+    let (part, dimension) = (kind.widest(), kind.alike[0].along[0]);
+    kind.values.iter().map(move |row| {
+        let number = part.points.iter().find(|p| p.told(&[dimension]) == *row).and_then(|p| p.number(dimension));
+        (row, number.map_or_else(String::new, |n| dimension.value(n)))
+    })
+}
+
 /// A row for each primitive, a column for each value.
-fn values_across(alike: &[&Part<'_>], intervals: bool, style: &Style) -> Table {
-    let (dimension, rows) = (alike[0].along[0], alike[0].rows());
-    let heads = alike[0].points.iter().filter_map(|p| p.number(dimension)).map(|n| dimension.value(n));
-    let mut table = heads.fold(Table::new().whole().column(dimension.head(), Align::Left), |t, head| {
-        t.column(&format!("{head} "), Align::Right)
-    });
-    for part in alike {
-        let found = rows.iter().flat_map(|row| cells(part, row, &[String::new()], intervals, style));
+fn values_across(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
+    let table = Table::new().whole().column(kind.alike[0].along[0].head(), Align::Left);
+    let mut table = values(kind).fold(table, |t, (_, head)| t.column(&format!("{head} "), Align::Right));
+    for part in &kind.alike {
+        let found = kind.values.iter().flat_map(|row| cells(part, row, &part.columns(), intervals, style));
         table.row(std::iter::once(Cell::new(&part.op)).chain(found).collect());
     }
     table
 }
 
 /// A row for each value, a column for each primitive.
-fn values_down(alike: &[&Part<'_>], intervals: bool, style: &Style) -> Table {
-    let dimension = alike[0].along[0];
-    let mut table = alike.iter().fold(Table::new().whole().column(dimension.head(), Align::Right), |t, part| {
-        t.column(&format!("{} ", part.op), Align::Right)
-    });
-    for row in alike[0].rows() {
-        let value = alike[0].points.iter().find(|p| p.told(&[dimension]) == row).and_then(|p| p.number(dimension));
-        let head = Cell::new(value.map_or_else(String::new, |n| dimension.value(n)));
-        let found = alike.iter().flat_map(|part| cells(part, &row, &[String::new()], intervals, style));
-        table.row(std::iter::once(head).chain(found).collect());
+fn values_down(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
+    let table = Table::new().whole().column(kind.alike[0].along[0].head(), Align::Right);
+    let mut table = kind.alike.iter().fold(table, |t, part| t.column(&format!("{} ", part.op), Align::Right));
+    for (row, head) in values(kind) {
+        let found = kind.alike.iter().flat_map(|part| cells(part, row, &part.columns(), intervals, style));
+        table.row(std::iter::once(Cell::new(head)).chain(found).collect());
     }
     table
 }
 
 /// Rows of each primitive one below the other, its name at the first of them.
-fn rows(alike: &[&Part<'_>], intervals: bool, style: &Style) -> Table {
-    let columns = columns(alike[0]);
-    let along = &alike[0].along;
-    let head = if let [only] = along.as_slice() { only.head() } else { "of" };
-    let table = Table::new().whole().named_by(2).column("operation", Align::Left).column(head, Align::Right);
+fn rows(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
+    let first = kind.alike[0];
+    let (columns, along) = (first.columns(), &first.along);
+    // A word that all numbers have stands in the title.
+    let only = head(kind.alike.iter().flat_map(|part| &part.points).map(|p| &p.finding.unit));
+    let of = if let [only] = along.as_slice() { only.head() } else { "of" };
+    let table = Table::new().whole().named_by(2).column("operation", Align::Left).column(of, Align::Right);
     let mut table = columns
         .iter()
-        .fold(table, |t, c| t.column(&format!("{} ", if c.is_empty() { "each" } else { c }), Align::Right));
-    for part in alike {
+        .fold(table, |t, c| t.column(&format!("{} ", if first.across.is_empty() { only } else { c }), Align::Right));
+    for part in &kind.alike {
         for (index, row) in part.rows().iter().enumerate() {
             let name = if index == 0 { part.op.as_str() } else { "" };
             let told = match along.as_slice() {
@@ -208,10 +154,6 @@ fn rows(alike: &[&Part<'_>], intervals: bool, style: &Style) -> Table {
         }
     }
     table
-}
-
-fn columns(part: &Part<'_>) -> Vec<String> {
-    if part.across.is_empty() { vec![part.word.clone()] } else { part.across.clone() }
 }
 
 fn cells(part: &Part<'_>, row: &str, columns: &[String], intervals: bool, style: &Style) -> Vec<Cell> {

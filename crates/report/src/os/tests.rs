@@ -1,5 +1,5 @@
 use super::*;
-use tiermark_model::{Interval, Machine, ReasonCode, Unit, Verdict};
+use tiermark_model::{Interval, Machine, ReasonCode, Relation, Unit, Verdict};
 
 fn finding(metric: &str, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
     Finding {
@@ -26,6 +26,22 @@ fn latency(op: &str, group: OsGroup, ns: f64) -> Finding {
 fn with(mut finding: Finding, change: impl FnOnce(Labels) -> Labels) -> Finding {
     finding.labels = change(finding.labels);
     finding
+}
+
+/// A curve by size on two cpus, with some of its points on one, and another by capacity.
+#[test]
+fn some_points_on_the_same_cpu_are_a_column_of_the_curve() {
+    let point = |size: u64, capacity: u64, place: &str| {
+        let purpose = if (size, capacity, place) == (64, 64, "LLC") { "os" } else { "os-point" };
+        with(rate("pipe", 2.0), |labels| {
+            let labels = labels.whole(Labels::SIZE, size << 10).whole(Labels::CAPACITY, capacity << 10);
+            labels.text(Labels::RELATION, place).text(Labels::PURPOSE, purpose)
+        })
+    };
+    let mut all: Vec<Finding> = [64, 4, 16, 1024].map(|size| point(size, 64, "LLC")).to_vec();
+    all.extend([64, 4, 1024].map(|size| point(size, 64, "same cpu")));
+    all.push(point(64, 256, "LLC"));
+    insta::assert_snapshot!(shown(&all, &Style::default()));
 }
 
 /// A run of nothing else.
@@ -134,11 +150,15 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     let labels = |f| with(f, |labels| labels.whole(Labels::SIZE, 65_536));
     let point = with(rate("pipe", 1.0), |labels| labels.whole(Labels::SIZE, 4096));
     let mut knee = finding("os.knee", "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
-    knee.note = Some("blocks of 64 KiB reach 4 GB/s".to_owned());
+    knee.note = Some("use blocks of 64 KiB: 4.00 GB/s".to_owned());
     let text = shown(&[point, labels(rate("pipe", 4.0)), knee.clone()], &Style::default());
-    assert!(text.contains("pipe: knee at 64 KiB: blocks of 64 KiB reach 4 GB/s"), "{text}");
+    assert!(text.contains("pipe: use blocks of 64 KiB: 4.00 GB/s\n"), "{text}");
     // The column of its size and the knee: had it been a cell, there would be another.
-    assert_eq!(text.matches("64 KiB").count(), 3, "{text}");
+    assert_eq!(text.matches("64 KiB").count(), 2, "{text}");
+    let mut doubted = knee.clone();
+    doubted.verdict.suspect(ReasonCode::Imprecise, "wide");
+    let text = shown(&[doubted], &Style::default());
+    assert!(text.contains("suspect, as numbers that it rests on") && !text.contains('!'), "{text}");
     let none = Finding { value: None, interval: None, note: Some("no knee".to_owned()), ..knee };
     assert!(shown(&[none], &Style::default()).contains("pipe: no knee"));
 }
@@ -170,6 +190,33 @@ fn names_of_single_operations_are_whole_and_their_quantiles_columns() {
 }
 
 #[test]
+fn two_allocations_have_no_interval_and_say_so() {
+    let mut run = run();
+    run.machine = Machine::default();
+    let mut experiment = run.experiments.remove(0);
+    let of = |allocations: u32| {
+        let mut seen = experiment.observations[0].clone();
+        (seen.step, seen.allocations) = (format!("os/stat/{allocations}"), allocations);
+        let mut found = latency(if allocations < 3 { "stat" } else { "getppid" }, OsGroup::Syscalls, 100.0);
+        found.evidence = vec![seen.step.clone()];
+        found.interval = Some(Interval { low: 20.0, high: 180.0, level: 0.95 });
+        found.verdict.suspect(ReasonCode::Imprecise, "interval ±80 %, wanted ±5.0 %");
+        if allocations < 3 {
+            found.verdict.suspect(ReasonCode::TooFew, "2 of 3 allocations measured");
+        }
+        (seen, found)
+    };
+    let (seen, found): (Vec<_>, Vec<_>) = [of(2), of(3)].into_iter().unzip();
+    (experiment.observations, experiment.findings) = (seen, found);
+    run.experiments = vec![experiment];
+    let text = crate::run(&run, &Style::default());
+    let of = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
+    assert!(of("getppid").contains("100 ±80 ns!") && of("stat").ends_with("  100 ns!"), "{text}");
+    assert!(text.contains("suspect: stat: 2 of 3 allocations measured"), "{text}");
+    assert!(text.contains("suspect: getppid: interval ±80 %"), "{text}");
+}
+
+#[test]
 fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     let mut run = run();
     run.machine = Machine::default();
@@ -191,16 +238,69 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     let (late, later) = ("the time left did not suffice", "the time allowed went to the numbers: a point less");
     experiment.observations = vec![untried("stat", "os", late), untried("read", "os-point", later)];
     experiment.observations.push(untried("pread", "os-point", "memfd_create: EPERM"));
+    experiment.plan.rules = vec!["clone3, fork+exit: points above 20 MiB (--max-mem) are left out".to_owned()];
     run.experiments = vec![experiment];
     let text = crate::run(&run, &Style::default()).replace('\n', " ");
     assert!(
         text.contains("The time allowed, 20.0 s, was used up: 1 primitive was not tried, 1 further point"),
         "{text}"
     );
+    let (_, left_out) = text.split_once("Left out ").unwrap();
+    assert!(left_out.trim_start().starts_with("· clone3, fork+exit: points above 20 MiB"), "{left_out}");
     // Of these one is a part that is missing; what a filter forbade is a point that is left out.
     let (missing, points) = text.split_once("Points left out").unwrap();
     assert!(missing.contains("stat: the time left") && !missing.contains("pread"), "{text}");
     assert!(points.contains("pread: memfd_create: EPERM") && !points.contains("read: the time"), "{text}");
     let lacking = run.experiments[0].observations.iter().filter(|o| o.is_lacking()).count();
     assert_eq!(lacking, 1);
+}
+
+fn size(op: &str, bytes: u64) -> Finding {
+    with(latency(op, OsGroup::Libc, 20.0), |labels| labels.whole(Labels::SIZE, bytes))
+}
+
+#[test]
+fn single_numbers_share_a_table_that_says_where_each_is_of() {
+    let page = |op: &str, page: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.text(Labels::PAGE, page));
+    let place =
+        |op: &str| with(latency(op, OsGroup::Faults, 1e3), |labels| labels.text(Labels::RELATION, Relation::Llc));
+    let unmapped = with(latency("munmap", OsGroup::Faults, 9e3), |labels| {
+        labels.whole(Labels::SIZE, 65_536).whole(Labels::THREADS, 0)
+    });
+    let all = [latency("major fault", OsGroup::Faults, 1e4), page("fault anonymous", "base"), place("userfaultfd")];
+    insta::assert_snapshot!(shown(&[&all[..], &[unmapped]].concat(), &Style::default()));
+}
+
+#[test]
+fn a_page_size_is_no_place_of_another_side() {
+    let held = |op: &str, mib: u64| {
+        with(latency(op, OsGroup::Processes, 1e3), |l| l.whole(Labels::RESIDENT, mib << 20).text(Labels::PAGE, "thp"))
+    };
+    let text = shown(&[held("vfork+exit", 1), held("vfork+exit", 64)], &Style::default());
+    assert!(text.contains("by resident memory: thp pages\n") && !text.contains("other side"), "{text}");
+}
+
+#[test]
+fn half_of_a_curve_stands_in_the_table_of_the_whole() {
+    let set = |op: &str, bytes: u64| {
+        with(latency(op, OsGroup::Switches, 2e3), |l| l.whole(Labels::WORKING_SET, bytes).text(Labels::RELATION, "LLC"))
+    };
+    let all = [set("by futex", 0), set("by pipe", 0), set("by pipe", 4096), set("by eventfd", 0)];
+    let text = shown(&all, &Style::default());
+    assert_eq!(text.matches("by working set: other side LLC").count(), 1, "{text}");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("  by ")).collect();
+    let of = |at: usize| (lines[at].split_whitespace().nth(1).unwrap(), lines[at].matches("µs").count());
+    assert_eq!([of(1), of(2), of(3)], [("futex", 1), ("pipe", 2), ("eventfd", 1)], "{text}");
+    // A quarter of it would leave most of a row empty.
+    let longer = [all.to_vec(), [1, 2, 3].map(|n| set("by pipe", n << 20)).to_vec()].concat();
+    let text = shown(&longer, &Style::default());
+    let single: Vec<&str> = text.lines().filter(|line| line.contains("on 0 B, LLC")).collect();
+    assert!(single.len() == 2 && single.iter().all(|line| line.matches("µs").count() == 1), "{text}");
+}
+
+#[test]
+fn no_two_tables_of_a_group_have_one_title() {
+    let all = [size("memset", 1), size("memset", 2), size("malloc+free", 64), size("malloc+free", 128)];
+    let text = shown(&all, &Style::default());
+    assert!(text.contains("  by size\n") && text.contains("  malloc+free by size\n"), "{text}");
 }

@@ -60,6 +60,28 @@ pub(super) fn directories() -> Vec<PathBuf> {
     [std::env::temp_dir(), PathBuf::from("/var/tmp")].into_iter().filter(on_disk).collect()
 }
 
+/// What the file of major faults lies on, as the text of the primitive says; nothing where there is no directory for it.
+pub(in crate::os) fn measured_store() -> String {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let directory = directories().into_iter().next().and_then(|path| path.canonicalize().ok());
+    let store =
+        directory.and_then(|directory| Some(format!("{}, in {}", store(&mounts, &directory)?, directory.display())));
+    store.map_or_else(String::new, |store| format!(" (here: {store})"))
+}
+
+/// The file system of a directory and its device (proc_pid_mountinfo(5)): the innermost mount, of several at one place the last.
+pub(super) fn store(mounts: &str, directory: &Path) -> Option<String> {
+    let mount = |line: &str| {
+        let (own, system) = line.split_once(" - ")?;
+        let point = own.split(' ').nth(4)?.to_owned();
+        let mut system = system.split(' ');
+        Some((point, system.next()?.to_owned(), system.next()?.to_owned()))
+    };
+    let around = mounts.lines().filter_map(mount).filter(|(point, ..)| directory.starts_with(point));
+    let (_, kind, device) = around.max_by_key(|(point, ..)| point.len())?;
+    Some(if device.starts_with('/') { format!("{kind} on {device}") } else { kind })
+}
+
 /// Why there is no file whose pages would have to be read.
 pub(super) fn no_disk(_: &Machine) -> Option<Refusal> {
     let why = "the directories for temporary files are in memory, or of a network or user-space file system";

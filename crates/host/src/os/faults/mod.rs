@@ -14,6 +14,8 @@ use std::io;
 
 use tiermark_model::{Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
+pub(super) use major::measured_store;
+
 use super::{Body, Order, Primitive, refused_by, unavailable};
 use crate::sys::os::{Area, Tell};
 

@@ -394,3 +394,15 @@ fn threads_beside_have_to_forget_what_is_unmapped() {
         assert!(rose, "cpu {other} was not interrupted");
     });
 }
+
+#[test]
+fn the_store_of_a_directory_is_its_innermost_mount() {
+    let mounts = "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n\
+                  40 22 254:1 / /var rw shared:2 - xfs /dev/vdb rw\n\
+                  41 22 0:30 / /tmp rw - overlay overlay rw\n";
+    let of = |directory: &str| major::store(mounts, std::path::Path::new(directory));
+    assert_eq!(of("/var/tmp").as_deref(), Some("xfs on /dev/vdb"));
+    assert_eq!(of("/variable").as_deref(), Some("ext4 on /dev/vda"));
+    assert_eq!(of("/tmp/x").as_deref(), Some("overlay"));
+    assert_eq!(major::store("", std::path::Path::new("/tmp")), None);
+}

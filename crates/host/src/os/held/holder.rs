@@ -5,13 +5,14 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use rustix::fs::{FileType, fstat};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tiermark_engine::ThreadShot;
-use tiermark_model::{IdSet, NodeId, PlacementProof, Refusal};
+use tiermark_model::{Exit, IdSet, NodeId, PlacementProof, Refusal};
 
-use super::{Ask, Job};
+use super::{Ask, HOLD, Job};
 use crate::gate::StartGate;
 use crate::proof;
 use crate::region::{Order, Region};
@@ -20,12 +21,19 @@ use crate::work::Share;
 use crate::worker::Worker;
 
 /// Does what is asked over the standard input, until nobody asks any more.
-pub(in crate::os) fn serve() {
+///
+/// Returns the code to end with.
+pub(in crate::os) fn serve() -> u8 {
     // Killed when its maker ends, however that does. Where that was before, nobody asks.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let Ok(socket) = std::io::stdin().as_fd().try_clone_to_owned() else { return };
-    let mut link = BufReader::new(UnixStream::from(socket));
-    let Some(job) = told(&mut link) else { return };
+    let Some((mut link, job)) = begun() else {
+        // Whoever typed it may hear what it is; whoever has gone hears nothing.
+        let _ = writeln!(
+            std::io::stderr(),
+            "tiermark: {HOLD} is how tiermark starts itself to measure processes, and of no use alone; `tiermark help os` tells of them"
+        );
+        return Exit::Usage.code();
+    };
     let mut held = Held::make(job);
     // What was needed to understand the job is no part of what forks copy.
     give_back_kept();
@@ -37,6 +45,17 @@ pub(in crate::os) fn serve() {
             None => false,
         };
     }
+    Exit::Done.code()
+}
+
+/// The socket that the standard input is, and what was said there first; `None` where no maker is on its other side.
+fn begun() -> Option<(BufReader<UnixStream>, Job)> {
+    let stdin = std::io::stdin();
+    let kind = FileType::from_raw_mode(fstat(stdin.as_fd()).ok()?.st_mode);
+    let socket = stdin.as_fd().try_clone_to_owned().ok().filter(|_| kind == FileType::Socket)?;
+    let mut link = BufReader::new(UnixStream::from(socket));
+    let job = told(&mut link)?;
+    Some((link, job))
 }
 
 /// The next line, where there is one that can be understood.
@@ -86,7 +105,7 @@ impl Held {
             stamps: Vec::new(),
             checksum: 0,
         };
-        let one_node = if let [only] = machine.nodes.as_slice() { Some(only.id) } else { None };
+        let one_node = machine.only_memory_node();
         drop(machine);
         worker.settle(setup.seed, None)?;
         worker.equip(None, None)?;

@@ -32,16 +32,6 @@ fn a_child_that_fails_is_no_measurement() {
 }
 
 #[test]
-fn an_errand_is_told_by_the_only_argument() {
-    let arguments = |words: &[&str]| errand(words.iter().map(OsString::from));
-    assert!(arguments(&["tiermark", END_AT_ONCE]));
-    for words in [&[] as &[&str], &["tiermark"], &["tiermark", "os"], &["tiermark", END_AT_ONCE, "os"], &[END_AT_ONCE]]
-    {
-        assert!(!arguments(words), "{words:?}");
-    }
-}
-
-#[test]
 fn a_full_limit_on_processes_is_a_refusal_with_its_cure() {
     if !in_own_process("os::processes::tests::a_full_limit_on_processes_is_a_refusal_with_its_cure") {
         return;

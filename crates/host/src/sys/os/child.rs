@@ -2,14 +2,17 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::ptr;
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use rustix::io::retry_on_intr;
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getppid};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, WaitOptions, getpid, getppid, kill_process, waitid, waitpid,
+};
 
 use super::super::check;
 
@@ -112,6 +115,21 @@ impl Child {
         Self::known(command.spawn()?.id() as i32)
     }
 
+    /// How it ended, once it has, for which it has so long; it is not waited for, so that its number stays its own.
+    pub(crate) fn seen_to_end(&self, limit: Duration) -> Option<ExitStatus> {
+        let began = Instant::now();
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        while !self.reaped && began.elapsed() < limit {
+            let code_of = |seen: &WaitIdStatus| seen.exit_status().map(|code| (code & 0xff) << 8);
+            match waitid(WaitId::Pid(self.pid), look) {
+                Ok(Some(seen)) => return code_of(&seen).or(seen.terminating_signal()).map(ExitStatus::from_raw),
+                Ok(None) | Err(Errno::INTR) => std::thread::sleep(Duration::from_millis(1)),
+                Err(_) => break,
+            }
+        }
+        None
+    }
+
     /// Kills it, where it was made as the first of a group of its own, and whoever it has made since.
     pub(crate) fn kill_group(&self) {
         if !self.reaped {
@@ -140,9 +158,10 @@ impl Child {
     }
 
     fn reap(&mut self) -> io::Result<i32> {
-        let ended = retry_on_intr(|| rustix::process::waitpid(Some(self.pid), WaitOptions::empty()))?;
-        self.reaped = true;
-        match ended.and_then(|(_, status)| status.exit_status()) {
+        let ended = retry_on_intr(|| waitpid(Some(self.pid), WaitOptions::empty()));
+        // One that somebody else has waited for is gone as well: its number may be another's, which must not be killed.
+        self.reaped = matches!(ended, Ok(_) | Err(Errno::CHILD));
+        match ended?.and_then(|(_, status)| status.exit_status()) {
             Some(code) => Ok(code),
             None => Err(io::Error::other("the child was killed")),
         }
@@ -152,9 +171,11 @@ impl Child {
     pub(crate) fn ended_within(&mut self, limit: Duration) -> bool {
         let began = Instant::now();
         while !self.reaped && began.elapsed() < limit {
-            match rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG) {
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-                _ => self.reaped = true,
+            match waitpid(Some(self.pid), WaitOptions::NOHANG) {
+                Ok(None) | Err(Errno::INTR) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(Some(_)) | Err(Errno::CHILD) => self.reaped = true,
+                // Nobody lets it be waited for: it is still there.
+                Err(_) => break,
             }
         }
         self.reaped
@@ -166,7 +187,7 @@ impl Drop for Child {
         if !self.reaped {
             // Not waited for yet, so that the number is still its own. Killed, it ends whatever it waits for, but for a device that does not
             // answer: so does the wait for it.
-            let _ = rustix::process::kill_process(self.pid, Signal::KILL);
+            let _ = kill_process(self.pid, Signal::KILL);
             let _ = self.reap();
         }
     }
@@ -180,6 +201,38 @@ mod tests {
     fn a_child_that_panics_ends_there() {
         let child = Child::fork(|| panic!("in a child, as it should be")).unwrap();
         assert_eq!(child.wait().unwrap(), PANICKED);
+    }
+
+    #[test]
+    fn one_that_somebody_else_has_waited_for_is_not_killed_any_more() {
+        let mut known = Child::fork(|| 0).unwrap();
+        waitpid(Some(known.pid), WaitOptions::empty()).unwrap();
+        assert_eq!(known.reap().unwrap_err().raw_os_error(), Some(libc::ECHILD));
+        assert!(known.reaped, "its number may be another's");
+        let mut asked = Child::fork(|| 0).unwrap();
+        waitpid(Some(asked.pid), WaitOptions::empty()).unwrap();
+        assert!(asked.ended_within(Duration::from_secs(20)));
+    }
+
+    #[test]
+    fn how_it_ended_is_seen_and_its_number_kept() {
+        let ended = |body: fn() -> i32| {
+            let child = Child::fork(body).unwrap();
+            let seen = child.seen_to_end(Duration::from_secs(20)).unwrap();
+            assert_eq!(child.seen_to_end(Duration::from_secs(20)), Some(seen), "it is still there");
+            seen
+        };
+        assert_eq!(ended(|| 3).code(), Some(3));
+        let killed = ended(|| {
+            let _ = kill_process(getpid(), Signal::KILL);
+            0
+        });
+        assert_eq!((killed.signal(), killed.code()), (Some(libc::SIGKILL), None));
+        let pause = || {
+            let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
+            0
+        };
+        assert_eq!(Child::fork(pause).unwrap().seen_to_end(Duration::from_millis(20)), None);
     }
 
     #[test]

@@ -27,6 +27,16 @@ impl Library {
         }
     }
 
+    /// Where its functions are.
+    pub(crate) fn places(&self) -> [(&'static str, usize); 4] {
+        [
+            ("memcpy", self.copy as usize),
+            ("memset", self.set as usize),
+            ("malloc", self.malloc as usize),
+            ("free", self.free as usize),
+        ]
+    }
+
     /// memcpy.
     #[inline]
     pub(crate) fn memcpy(&self, to: &mut [u8], from: &[u8]) {
@@ -75,6 +85,11 @@ pub(crate) fn library() -> String {
 #[cfg(not(any(target_env = "gnu", target_env = "musl")))]
 pub(crate) fn library() -> String {
     "a C library that does not give its name".to_owned()
+}
+
+/// A place in the C library that nobody puts another function in place of.
+pub(crate) fn library_place() -> usize {
+    black_box(libc::getauxval as unsafe extern "C" fn(libc::c_ulong) -> libc::c_ulong) as usize
 }
 
 /// Gives memory back that the C library keeps for later allocations, as far as it knows a way to: a fork copies the tables of all there is.

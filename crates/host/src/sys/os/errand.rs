@@ -13,8 +13,8 @@ extern "C" fn before_main() {
     // The standard library may not know them yet.
     let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
-    if crate::errand(line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()))) {
+    if let Some(code) = crate::errand(line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()))) {
         // SAFETY: ends the process at once.
-        unsafe { libc::_exit(0) };
+        unsafe { libc::_exit(code.into()) };
     }
 }

@@ -22,7 +22,7 @@ pub(crate) use area::{Area, BasePagesOnly, Shows, Tell};
 pub(crate) use buffer::Buffer;
 pub(crate) use child::Child;
 pub(crate) use clone::{SharingClone, vfork_and_end};
-pub(crate) use cmem::{Library, give_back_kept, library};
+pub(crate) use cmem::{Library, give_back_kept, library, library_place};
 #[cfg(target_env = "gnu")]
 pub(crate) use context::LibcContexts;
 pub(crate) use context::OwnContexts;
