@@ -10,7 +10,7 @@ use tiermark_model::capacity::{Answer, CurvePoint, Outcome, ProbeRecord};
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::StateDir;
 
-use crate::backend::{Backend, External, Places, Processes, Room};
+use crate::backend::{Backend, Commands, External, Places, Processes, Room};
 use crate::budget::{Arithmetic, Budgets};
 use crate::cgroup::{Budget, Layout};
 use crate::probe::{Footprint, Probed, Prober, Progress};
@@ -64,6 +64,8 @@ pub struct Means<'a> {
     pub places: Places,
     /// Servers that run already, for the external backend.
     pub targets: Vec<Target>,
+    /// What starts and stops those.
+    pub commands: Commands,
     /// The client's threads.
     pub client: ClientSetup,
     /// Ends it at once when set.
@@ -134,7 +136,7 @@ impl Run<'_, '_> {
         near: u32,
         layout: Option<Layout>,
     ) -> Result<Box<dyn Backend>, Refusal> {
-        let Some(layout) = layout else { return Ok(Box::new(External::new(self.means.targets.clone()))) };
+        let Some(layout) = layout else { return Ok(Box::new(External::new(self.means.targets.clone(), self.means.commands.clone()))) };
         let own = scenario.dram_budget.0.saturating_sub(scenario.reserve.0);
         let memory = if raised.node.is_some() { own.saturating_add(raised.room) } else { own };
         let room = Room { budget: Budget { memory, swap: raised.swaps() }, near, far: raised.node };

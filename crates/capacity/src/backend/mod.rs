@@ -11,7 +11,7 @@ use tiermark_model::Refusal;
 
 use crate::evidence::GroupPaths;
 use crate::system::System;
-pub use external::External;
+pub use external::{Commands, External};
 pub use process::{Places, Processes, Room};
 
 /// Tenants at one moment of a load.

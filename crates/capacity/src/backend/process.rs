@@ -30,6 +30,8 @@ pub struct Room {
 pub struct Places {
     /// The server's program.
     pub server: String,
+    /// Words that stand before it: what runs a container and stays in the group that it is started in.
+    pub wrapper: Vec<String>,
     /// What puts a program's memory on a node: words before the node's number and the program.
     pub placer: Vec<String>,
     /// Port of the first tenant; `None` takes free ones.
@@ -75,6 +77,7 @@ impl Processes {
             words.extend(self.places.placer.iter().cloned());
             words.push(node.to_string());
         }
+        words.extend(self.places.wrapper.iter().cloned());
         words.push(self.places.server.clone());
         words
     }

@@ -84,12 +84,21 @@ pub(crate) struct TenantArgs {
     /// Servers that run already, for --backend external: host:port, a path or unix:path
     #[arg(long = "target", value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) targets: Vec<Address>,
+    /// Command that starts such a server before it is used, where {n} is its number from 1: 'ssh host{n} systemctl start redis', 'virsh start vm{n}'
+    #[arg(long, value_name = "COMMAND", requires = "targets")]
+    pub(crate) start: Option<String>,
+    /// Command that stops it again, so that each probe has servers that hold nothing: 'virsh destroy vm{n}'
+    #[arg(long, value_name = "COMMAND", requires = "start")]
+    pub(crate) stop: Option<String>,
     /// Password of those servers; better in the environment, where other users do not see it
     #[arg(long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
     /// The server's program, a name or a path: redis-server, valkey-server
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) server: Option<String>,
+    /// Words before it, such as a container's that stays in its group: 'podman run --rm --network=host --cgroups=disabled redis:7'
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) wrap: Option<String>,
     /// Port of the first tenant, the others follow [default: any that are free]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,

@@ -6,7 +6,7 @@ mod scenario;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tiermark_capacity::backend::Places;
+use tiermark_capacity::backend::{Commands, Places};
 use tiermark_capacity::conduct::{Event, Means, conduct, intended, unfinished};
 use tiermark_capacity::cost::Prices;
 use tiermark_capacity::result;
@@ -161,11 +161,13 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
     let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
     let places = Places {
         server: saved.begun.scenario.tenant.server.clone(),
+        wrapper: args.tenants.wrap.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect(),
         placer: vec![own, tiermark_host::PLACE.to_owned()],
         first_port: args.tenants.first_port,
     };
+    let commands = Commands { start: args.tenants.start.clone(), stop: args.tenants.stop.clone() };
     let means =
-        Means { state, places, targets: targets(args, &saved.begun.scenario)?, client: client(args), stop: &flag };
+        Means { state, places, targets: targets(args, &saved.begun.scenario)?, commands, client: client(args), stop: &flag };
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
         if let Event::Remark(text) = event {
