@@ -150,7 +150,9 @@ fn full_groups(left: &Left) {
     let small = left.json("small.json");
     let rules = small["experiments"][0]["plan"]["rules"].to_string();
     assert!(
-        rules.contains("fork+exit written: points whose memory") && rules.contains("what the cgroup has left"),
+        rules.contains("fork+exit written")
+            && rules.contains("points whose memory")
+            && rules.contains("what the cgroup has left"),
         "{rules}"
     );
     let seen: BTreeSet<&str> = observations(&small).into_iter().filter(|o| done(o)).map(|o| label(o, "op")).collect();
