@@ -136,7 +136,9 @@ impl Run<'_, '_> {
         near: u32,
         layout: Option<Layout>,
     ) -> Result<Box<dyn Backend>, Refusal> {
-        let Some(layout) = layout else { return Ok(Box::new(External::new(self.means.targets.clone(), self.means.commands.clone()))) };
+        let Some(layout) = layout else {
+            return Ok(Box::new(External::new(self.means.targets.clone(), self.means.commands.clone())));
+        };
         let own = scenario.dram_budget.0.saturating_sub(scenario.reserve.0);
         let memory = if raised.node.is_some() { own.saturating_add(raised.room) } else { own };
         let room = Room { budget: Budget { memory, swap: raised.swaps() }, near, far: raised.node };

@@ -166,8 +166,14 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
         first_port: args.tenants.first_port,
     };
     let commands = Commands { start: args.tenants.start.clone(), stop: args.tenants.stop.clone() };
-    let means =
-        Means { state, places, targets: targets(args, &saved.begun.scenario)?, commands, client: client(args), stop: &flag };
+    let means = Means {
+        state,
+        places,
+        targets: targets(args, &saved.begun.scenario)?,
+        commands,
+        client: client(args),
+        stop: &flag,
+    };
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
         if let Event::Remark(text) = event {
