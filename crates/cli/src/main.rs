@@ -32,7 +32,7 @@ use crate::output::Failure;
 
 fn main() -> ExitCode {
     // Before anything else: how long such a process lives is measured, and what it is made of.
-    if tiermark_host::errand(std::env::args_os()) {
+    if tiermark_host::errand(std::env::args_os()) || tiermark_capacity::guest::errand(std::env::args_os()) {
         return ExitCode::SUCCESS;
     }
     install_panic_hook();

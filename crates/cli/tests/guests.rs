@@ -9,6 +9,8 @@ mod checks;
 mod common;
 #[path = "guests/os.rs"]
 mod os;
+#[path = "guests/tenants.rs"]
+mod tenants;
 
 use checks::{
     BASE, Expected, Left, SMALL, assert_matrix, assert_nodes, assert_proven, assert_share, guest, label, observations,
