@@ -109,8 +109,9 @@ impl Archive {
 }
 
 #[cfg(test)]
-#[allow(clippy::print_stderr, reason = "a test that is skipped says why")]
 mod tests {
+    #![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
+
     use std::io::Write;
     use std::process::{Command, Stdio};
 
@@ -153,7 +154,7 @@ mod tests {
         let starts: Vec<usize> = (0..bytes.len() - 6).filter(|at| bytes[*at..].starts_with(b"070701")).collect();
         // init, lib, lib/x86, two files, run, dev, console, the trailer.
         assert_eq!(starts.len(), 9);
-        assert!(starts.iter().all(|at| at % 4 == 0) && bytes.len() % 4 == 0);
+        assert!(starts.iter().all(|at| at.is_multiple_of(4)) && bytes.len().is_multiple_of(4));
         assert_eq!(some(), bytes);
     }
 
