@@ -1,6 +1,9 @@
 //! A run from its beginning to its end: what a tenant takes, then each search with its tier set up before and taken back after it.
 
+mod guests;
+
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,7 +13,7 @@ use tiermark_model::capacity::{Answer, CurvePoint, Outcome, ProbeRecord};
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::StateDir;
 
-use crate::backend::{Backend, Commands, External, Places, Processes, Room};
+use crate::backend::{Backend, Commands, External, GuestFiles, Hypervisor, Places, Processes, Qemu, Room};
 use crate::budget::{Arithmetic, Budgets};
 use crate::cgroup::{Budget, Layout};
 use crate::probe::{Footprint, Probed, Prober, Progress};
@@ -51,8 +54,8 @@ pub enum Event<'a> {
     Answer(&'a Answer),
     /// A search cannot be made.
     Refused(&'a Refusal),
-    /// Something that a reader of the result should know.
-    Remark(&'a str),
+    /// Something that a reader of the result should know: what it is about in a word, and a sentence.
+    Remark(&'a str, &'a str),
 }
 
 /// What a run needs beside its scenario.
@@ -62,6 +65,8 @@ pub struct Means<'a> {
     pub state: &'a StateDir,
     /// Where servers and helpers are.
     pub places: Places,
+    /// What virtual machines are made of, for the backend that has some.
+    pub guest: GuestFiles,
     /// Servers that run already, for the external backend.
     pub targets: Vec<Target>,
     /// What starts and stops those.
@@ -79,8 +84,9 @@ pub struct Means<'a> {
 pub fn conduct(saved: &mut Saved, means: &Means<'_>, tell: &mut dyn FnMut(&Event<'_>)) -> Result<(), Refusal> {
     let scenario = saved.begun.scenario.clone();
     let deadline = scenario.limits.total_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
-    let mut run = Run { means, tell, deadline };
+    let mut run = Run { means, tell, deadline, hypervisor: None };
     run.check(&scenario)?;
+    run.prepare(&scenario, saved)?;
     if saved.footprint.is_none() {
         (run.tell)(&Event::Sizing);
         let footprint = run.footprint(&scenario, saved)?;
@@ -105,6 +111,8 @@ struct Run<'a, 'b> {
     means: &'a Means<'a>,
     tell: &'b mut dyn FnMut(&Event<'_>),
     deadline: Option<Instant>,
+    /// Where tenants are virtual machines.
+    hypervisor: Option<Rc<Hypervisor>>,
 }
 
 impl Run<'_, '_> {
@@ -142,19 +150,18 @@ impl Run<'_, '_> {
         let own = scenario.dram_budget.0.saturating_sub(scenario.reserve.0);
         let memory = if raised.node.is_some() { own.saturating_add(raised.room) } else { own };
         let room = Room { budget: Budget { memory, swap: raised.swaps() }, near, far: raised.node };
-        Ok(Box::new(Processes::new(layout, self.means.places.clone(), room)))
+        let places = self.means.places.clone();
+        Ok(match &self.hypervisor {
+            Some(hypervisor) => Box::new(Qemu::new(layout, Rc::clone(hypervisor), room, places.placer)),
+            None => Box::new(Processes::new(layout, places, room)),
+        })
     }
 
     /// Where control groups are; `None` where tenants run elsewhere.
     fn layout(&self, scenario: &Scenario) -> Result<Option<Layout>, Refusal> {
         match scenario.backend {
             Kind::External => Ok(None),
-            Kind::Process => Layout::find(&Root::live()).map(Some),
-            Kind::Qemu => Err(Refusal::new(
-                "tenants in virtual machines",
-                "this version starts none itself",
-                "start them by what you have, and name their servers: --backend external --target HOST:PORT,...",
-            )),
+            Kind::Process | Kind::Qemu => Layout::find(&Root::live()).map(Some),
         }
     }
 
@@ -185,7 +192,7 @@ impl Run<'_, '_> {
                 return system.restore();
             }
         };
-        raised.remarks.iter().for_each(|remark| (self.tell)(&Event::Remark(remark)));
+        raised.remarks.iter().for_each(|remark| (self.tell)(&Event::Remark("tier", remark)));
         let footprint = saved.footprint.flatten();
         let arithmetic = budgets(scenario, footprint, &raised).arithmetic();
         let layout = self.layout(scenario)?;
@@ -317,10 +324,16 @@ fn budgets(scenario: &Scenario, footprint: Option<Footprint>, raised: &Raised) -
 pub fn intended(scenario: &Scenario) -> Vec<String> {
     let mut lines = Vec::new();
     let size = scenario.tier_size.map_or(scenario.dram_budget.0.saturating_mul(TIER_BUDGETS), |size| size.0);
-    if scenario.backend == Kind::Process {
+    if scenario.backend != Kind::External {
         lines.push(format!(
             "a control group with {} of memory, and one in it for each tenant",
             Bytes(scenario.dram_budget.0.saturating_sub(scenario.reserve.0))
+        ));
+    }
+    if scenario.backend == Kind::Qemu {
+        lines.push(format!(
+            "a virtual machine of {} for each tenant, in its group; of files none",
+            Bytes(scenario.vm_memory())
         ));
     }
     let parts = scenario.tiers.iter().flat_map(|tier| match tier {

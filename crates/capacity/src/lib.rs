@@ -16,6 +16,7 @@ pub mod cost;
 pub mod curve;
 pub mod evidence;
 pub mod guard;
+pub mod guest;
 pub mod level;
 pub mod probe;
 mod reading;

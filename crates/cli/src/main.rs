@@ -35,6 +35,9 @@ fn main() -> ExitCode {
     if let Some(code) = tiermark_host::errand(std::env::args_os()) {
         return ExitCode::from(code);
     }
+    if tiermark_capacity::guest::errand(std::env::args_os()) {
+        return ExitCode::SUCCESS;
+    }
     install_panic_hook();
     let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Failure);
     ExitCode::from(exit.code())

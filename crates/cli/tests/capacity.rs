@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use common::system::{patient, state};
 use common::{Ran, User};
 use serde_json::Value;
 
@@ -65,45 +66,6 @@ fn real() -> Option<File> {
     let lock = File::create("/tmp/tiermark-test-capacity.lock").unwrap();
     lock.lock().unwrap();
     Some(lock)
-}
-
-/// Everything that a run changes, as it is.
-fn state() -> String {
-    let mut found = vec![fs::read_to_string("/proc/swaps").unwrap()];
-    let zram = fs::read_dir("/sys/block").unwrap().flatten().map(|entry| entry.file_name().display().to_string());
-    let mut zram: Vec<String> = zram.filter(|name| name.starts_with("zram")).collect();
-    zram.sort();
-    found.extend(zram);
-    let mut groups = Vec::new();
-    collect_groups(Path::new("/sys/fs/cgroup"), 3, &mut groups);
-    found.extend(groups.iter().map(|path| path.display().to_string()));
-    found.join("\n")
-}
-
-/// Groups with this program's name in theirs.
-fn collect_groups(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    for path in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()) {
-        if path.file_name().is_some_and(|name| name.to_string_lossy().contains("tiermark")) {
-            found.push(path.clone());
-        }
-        if depth > 0 {
-            collect_groups(&path, depth - 1, found);
-        }
-    }
-}
-
-/// Runs again while another program holds the lock of the system.
-fn patient(user: &User, arguments: &[&str]) -> Ran {
-    let started = Instant::now();
-    loop {
-        let ran = user.run(arguments);
-        let busy = ran.code == Some(4) && ran.err.contains("is changing this system right now");
-        if !busy || started.elapsed() > Duration::from_secs(60) {
-            return ran;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
 }
 
 fn probes(case: &Value) -> Vec<Value> {
@@ -259,6 +221,34 @@ fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
         assert_eq!(state(), before, "{more}");
     }
     assert_eq!(fs::read_to_string(user.path("mine")).unwrap(), "somebody's");
+}
+
+#[test]
+fn virtual_machines_that_cannot_be_are_refused() {
+    let user = User::new();
+    for (more, said) in
+        [("--backend=qemu --vm-memory=1M", "holds not even the values"), ("--vm-memory=1G", "only for backend")]
+    {
+        let arguments: Vec<&str> = ["capacity", "--plan=mini"].into_iter().chain(more.split(' ')).collect();
+        let told = user.run(&arguments).expect(2).err;
+        assert!(told.contains(said), "{told}");
+    }
+    let shown = user.run(&["capacity", "--plan=mini", "--backend=qemu", "--dry-run"]).expect(0).out;
+    assert!(shown.contains("a virtual machine of 309.16 MiB for each tenant"), "{shown}");
+    let Some(_lock) = real() else { return };
+    let before = state();
+    // A text is no program for a guest, whatever this program was built for.
+    let agent = user.path("agent");
+    fs::write(&agent, "text").unwrap();
+    let agent = format!("--guest-agent={}", agent.display());
+    let arguments =
+        ["capacity", "--plan=mini", "--backend=qemu", "--memory-floor=64M", "--guest-kernel=/nonexistent", &agent];
+    let told = patient(&user, &arguments).expect(4).err;
+    // Without the emulator that is said first.
+    let emulator = Command::new("qemu-system-x86_64").arg("--version").output().is_ok();
+    let said = if emulator { "no x86-64 program" } else { "apt-get install qemu-system-x86" };
+    assert!(told.contains(said) || cfg!(not(target_arch = "x86_64")), "{told}");
+    assert_eq!(state(), before);
 }
 
 #[test]

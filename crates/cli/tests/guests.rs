@@ -11,6 +11,8 @@ mod common;
 mod os;
 #[path = "guests/tenants.rs"]
 mod tenants;
+#[path = "guests/tiers.rs"]
+mod tiers;
 
 use checks::{
     BASE, Expected, Left, SMALL, assert_matrix, assert_nodes, assert_proven, assert_share, guest, label, observations,

@@ -6,6 +6,7 @@ use std::thread::{self, Scope};
 use std::time::Duration;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 
 use crate::clock;
@@ -31,7 +32,7 @@ const WATCH: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What a run saw.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Each tenant, in the order of the targets.
     pub tenants: Vec<TenantResult>,

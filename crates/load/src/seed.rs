@@ -1,9 +1,11 @@
 //! Seeds that differ wherever two streams of requests must differ.
 
+use serde::{Deserialize, Serialize};
+
 /// Which part of an experiment a stream of requests belongs to.
 ///
 /// A measurement that repeats the warm-up's keys finds them all in memory, so each phase and iteration draws its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Before the measurement; the number tells rounds of warming up apart.
     WarmUp(u32),

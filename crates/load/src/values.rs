@@ -1,5 +1,6 @@
 //! Values: each can be checked by anyone who knows its key, whoever wrote it and when.
 
+use serde::{Deserialize, Serialize};
 use tiermark_stats::Rng;
 
 use crate::seed::mix;
@@ -12,7 +13,7 @@ pub const SMALLEST_CHECKED: usize = 2 * NONCE;
 const FILLER: u8 = b'.';
 
 /// How values are made.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ValueShape {
     /// Bytes of a value.
     pub bytes: usize,

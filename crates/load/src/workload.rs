@@ -16,7 +16,7 @@ const LARGEST_VALUE: usize = 512 << 20;
 const HIGHEST_RATE: f64 = 1e8;
 
 /// When requests are sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Pace {
     /// The next request follows an answer: as many as the server takes. Its latency leaves out the waiting of users who do not wait.
     Closed,
@@ -30,7 +30,7 @@ pub enum Pace {
 }
 
 /// When a run ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Length {
     /// After this time.
     Time(Duration),
@@ -62,7 +62,7 @@ impl Mix {
 }
 
 /// What is asked of every tenant.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
     /// When requests are sent.
     pub pace: Pace,
@@ -151,7 +151,7 @@ impl Workload {
 }
 
 /// How the client works: none of it changes what is asked.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientSetup {
     /// Threads; tenants are dealt to them in turn, and each is served by one.
     pub threads: usize,

@@ -1,8 +1,10 @@
-//! What keeps tenants: server processes in control groups, or servers that run elsewhere.
+//! What keeps tenants: server processes or virtual machines in control groups, or servers that run elsewhere.
 
 mod external;
 mod process;
+mod qemu;
 mod server;
+mod tenancy;
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +14,10 @@ use tiermark_model::Refusal;
 use crate::evidence::GroupPaths;
 use crate::system::System;
 pub use external::{Commands, External};
-pub use process::{Places, Processes, Room};
+pub use process::{Places, Processes};
+pub use qemu::{GuestFiles, Hypervisor, Qemu};
+pub(crate) use server::SETTINGS;
+pub use tenancy::Room;
 
 /// Tenants at one moment of a load.
 #[derive(Debug)]

@@ -1,29 +1,13 @@
 //! A server process for each tenant, in a control group of its own below one that stands for the server's DRAM.
 
-use std::time::Duration;
-
 use tiermark_load::{Outcome, Phase, Target, Watch, fill, run};
 use tiermark_model::Refusal;
-use tiermark_tune::Change;
 
 use super::server::{Server, Start};
+use super::tenancy::{Room, Tenancy};
 use super::{Asking, Backend, Counted, Pulse, Watcher};
-use crate::cgroup::{Budget, Disk, Group, Groups, Layout};
+use crate::cgroup::{Group, Layout};
 use crate::system::System;
-
-/// Taking down tenants of many gigabytes takes seconds each; for ever would hide that one hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Memory that tenants have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
-    /// What the parent may take, and whether it may be swapped out.
-    pub budget: Budget,
-    /// Tenants that are kept on the machine's own memory; those from here on are put on `far`.
-    pub near: u32,
-    /// The node of the others, where the tier is one.
-    pub far: Option<u32>,
-}
 
 /// Where things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,10 +25,8 @@ pub struct Places {
 /// The tenants.
 #[derive(Debug)]
 pub struct Processes {
-    layout: Layout,
     places: Places,
-    room: Room,
-    groups: Option<Groups<Disk>>,
+    tenancy: Tenancy,
     tenants: Vec<(Server, Group)>,
 }
 
@@ -52,41 +34,17 @@ impl Processes {
     /// No tenants yet, and nothing made.
     #[must_use]
     pub fn new(layout: Layout, places: Places, room: Room) -> Self {
-        Self { layout, places, room, groups: None, tenants: Vec::new() }
-    }
-
-    /// Makes a group, noted before it is there; the parent's first of all.
-    fn group(&mut self, number: u32, system: &mut System) -> Result<Group, Refusal> {
-        let parent = format!("tiermark-{}", std::process::id());
-        let groups = match &mut self.groups {
-            Some(groups) => groups,
-            none => {
-                system.note(changes(&self.layout, &parent))?;
-                none.insert(Groups::create(Disk, self.layout.clone(), &parent, self.room.budget)?)
-            }
-        };
-        let name = format!("tenant-{}", number + 1);
-        system.note(changes(&self.layout, &format!("{parent}/{name}")))?;
-        groups.child(&name)
-    }
-
-    /// The words that start a tenant's server.
-    fn program(&self, number: u32) -> Vec<String> {
-        let mut words = Vec::new();
-        if let Some(node) = self.room.far.filter(|_| number >= self.room.near) {
-            words.extend(self.places.placer.iter().cloned());
-            words.push(node.to_string());
-        }
-        words.extend(self.places.wrapper.iter().cloned());
-        words.push(self.places.server.clone());
-        words
+        let tenancy = Tenancy::new(layout, room, places.placer.clone());
+        Self { places, tenancy, tenants: Vec::new() }
     }
 
     fn start(&mut self, number: u32, system: &mut System) -> Result<(), Refusal> {
-        let group = self.group(number, system)?;
+        let group = self.tenancy.group(&format!("tenant-{}", number + 1), system)?;
         let port = self.places.first_port.map(|first| first.saturating_add(number.min(u32::from(u16::MAX)) as u16));
-        let start = Start { program: &self.program(number), groups: group.directories(), port, number };
-        let server = Server::start(&start)?;
+        let mut program = self.tenancy.before(number);
+        program.extend(self.places.wrapper.iter().cloned());
+        program.push(self.places.server.clone());
+        let server = Server::start(&Start { program: &program, groups: group.directories(), port, number })?;
         self.tenants.push((server, group));
         Ok(())
     }
@@ -94,11 +52,6 @@ impl Processes {
     fn targets(&self, from: usize) -> Vec<Target> {
         self.tenants[from..].iter().map(|(server, _)| server.target.clone()).collect()
     }
-}
-
-/// Groups of one name in every hierarchy.
-fn changes(layout: &Layout, name: &str) -> Vec<Change> {
-    layout.directories(name).into_iter().map(|path| Change::Cgroup { path }).collect()
 }
 
 fn ended(tenants: &mut [(Server, Group)]) -> u32 {
@@ -153,7 +106,7 @@ impl Backend for Processes {
             server.end();
         }
         self.tenants.clear();
-        self.groups.take().map_or(Ok(()), |groups| groups.remove(PATIENCE))
+        self.tenancy.remove()
     }
 
     fn ended(&mut self) -> u32 {
@@ -161,9 +114,7 @@ impl Backend for Processes {
     }
 
     fn counted(&self) -> Option<Counted> {
-        let groups = self.groups.as_ref()?;
-        let each = self.tenants.iter().map(|(_, group)| groups.paths(Some(group))).collect();
-        Some(Counted { all: groups.paths(None), each })
+        self.tenancy.counted(self.tenants.iter().map(|(_, group)| group))
     }
 }
 

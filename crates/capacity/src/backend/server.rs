@@ -11,13 +11,24 @@ use tiermark_model::Refusal;
 
 /// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server ever does
 /// is outside of them. The kernel kills it before anything else that runs here.
-const ENTER: &str = "exec 2>&1; echo 1000 > /proc/self/oom_score_adj; \
+pub(super) const ENTER: &str = "exec 2>&1; echo 1000 > /proc/self/oom_score_adj; \
                      while [ \"$1\" != -- ]; do echo $$ > \"$1/cgroup.procs\" || exit 97; shift; done; shift; exec \"$@\"";
 /// A server without data answers within milliseconds; a machine that swaps may need longer.
 const READY: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(10);
 /// One answer of a server that has just started.
 const ANSWER: Duration = Duration::from_secs(5);
+/// Settings of every tenant's server: nothing is written to disk, and nothing is dropped.
+pub(crate) const SETTINGS: [[&str; 2]; 8] = [
+    ["--save", ""],
+    ["--appendonly", "no"],
+    ["--daemonize", "no"],
+    ["--dir", "/"],
+    ["--logfile", ""],
+    ["--loglevel", "warning"],
+    ["--maxmemory", "0"],
+    ["--maxmemory-policy", "noeviction"],
+];
 /// What a server may say of why it does not start.
 const SAID: usize = 2000;
 
@@ -129,20 +140,8 @@ fn command(start: &Start<'_>, port: u16) -> Command {
     command.args(["-c", ENTER, "tiermark-tenant"]);
     command.args(start.groups.iter().map(|group| format!("/{group}")));
     command.arg("--").args(start.program);
-    // Nothing is written to disk, nothing is dropped, and nobody from elsewhere gets in.
-    let settings = [
-        ["--port", &port],
-        ["--bind", "127.0.0.1"],
-        ["--save", ""],
-        ["--appendonly", "no"],
-        ["--daemonize", "no"],
-        ["--dir", "/"],
-        ["--logfile", ""],
-        ["--loglevel", "warning"],
-        ["--maxmemory", "0"],
-        ["--maxmemory-policy", "noeviction"],
-    ];
-    command.args(settings.iter().flatten());
+    // Nobody from elsewhere gets in.
+    command.args(["--port", &port, "--bind", "127.0.0.1"]).args(SETTINGS.iter().flatten());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     command
 }

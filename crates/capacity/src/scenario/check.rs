@@ -87,6 +87,12 @@ impl Scenario {
         found.within("tenant.compressibility", tenant.compressibility, 0.0..=0.99);
         found.unless(reserve < budget, "reserve", || format!("{reserve} leaves nothing of a dram-budget of {budget}"));
         let data = tenant.records.saturating_mul(tenant.value.0);
+        found.unless(tenant.vm_memory.is_none() || self.backend == Backend::Qemu, "tenant.vm-memory", || {
+            "is only for backend = \"qemu\": the others start no virtual machine".into()
+        });
+        found.unless(tenant.vm_memory.is_none_or(|memory| memory.0 > data), "tenant.vm-memory", || {
+            format!("holds not even the values, {}", tiermark_model::Bytes(data))
+        });
         let room = budget.0.saturating_sub(reserve.0);
         let alone = self.tiers.iter().all(|tier| *tier == Tier::Dram);
         found.unless(!alone || reserve >= budget || data <= room, "dram-budget", || {

@@ -101,6 +101,7 @@ fn mistakes_are_told_with_line_and_key() {
         ("reserve = 0", "reserve = -1", "reserve: a size is not negative"),
         ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB leaves nothing of a dram-budget of 512 MiB"),
         ("reserve = 0", "targets = [\"a:1\"]", "targets: are only for backend = \"external\""),
+        ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory: is only for backend = \"qemu\""),
         ("\"off\"", "\"1G\"", "tenant.maxmemory: '1G' is not possible; possible are off"),
         ("75_000", "0", "tenant.records: 0 cannot be"),
         ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility: 1.5 cannot be: write 0 to 0.99"),
@@ -131,6 +132,19 @@ fn one_that_cannot_fit_is_told_unless_a_tier_helps() {
     assert!(Scenario::read(&text).is_ok(), "zram may hold it");
     let mistakes = Scenario::read(&text.replace("[\"dram\", \"zram\"]", "[\"dram\"]")).unwrap_err();
     assert!(mistakes[0].text.contains("holds not even one tenant: its values alone take 976.56 MiB of 512 MiB"));
+}
+
+#[test]
+fn virtual_machines_have_memory_for_their_records() {
+    let text = text_of("mini").replace("\"process\"", "\"qemu\"");
+    let scenario = Scenario::read(&text).unwrap();
+    assert_eq!(scenario.vm_memory(), 75_000 * 1638 + (192 << 20));
+    let mut small = scenario.clone();
+    small.tenant.value = Size(64);
+    assert_eq!(small.vm_memory(), 75_000 * 576 + (192 << 20));
+    let given = |size: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\nvm-memory = \"{size}\"")));
+    assert_eq!(given("300M").unwrap().vm_memory(), 300 << 20);
+    assert!(given("50M").unwrap_err()[0].text.contains("holds not even the values, 73.24 MiB"));
 }
 
 #[test]

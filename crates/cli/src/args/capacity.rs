@@ -17,6 +17,7 @@ Examples:
   tiermark capacity --list
   sudo tiermark capacity --plan mini
   sudo tiermark capacity --plan mini --tiers dram,zram:lz4,swap:/var/tmp --level 'p99 < 10ms' --prices prices.toml
+  sudo tiermark capacity --plan mini --backend qemu --tiers dram --guest-agent ./tiermark-static
   tiermark capacity --plan brief --backend external --target host1:6379,host2:6379 --most-tenants 2
   sudo tiermark capacity --resume
 Each tenant is a Redis server of its own in a control group, so root is needed, but for --backend external (which writes the keys
@@ -29,6 +30,8 @@ Exit codes: 0 every search has an answer, 4 refused and nothing measured, 5 some
 pub(crate) enum BackendChoice {
     /// A server process each, in a control group of its own
     Process,
+    /// A virtual machine each, with server and client inside, in a control group of its own
+    Qemu,
     /// Servers that run already, at the addresses of --target
     External,
 }
@@ -102,6 +105,15 @@ pub(crate) struct TenantArgs {
     /// Port of the first tenant, the others follow [default: any that are free]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,
+    /// Memory of each virtual machine, for --backend qemu [default: enough for the records, and 192M]
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) vm_memory: Option<Bytes>,
+    /// Kernel of the virtual machines [default: the newest /boot/vmlinuz-*, one for clouds first]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) guest_kernel: Option<PathBuf>,
+    /// The tiermark that runs inside of them, linked statically [default: this one, where it is]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) guest_agent: Option<PathBuf>,
     /// Kinds of memory to compare: dram, swap:DEVICE, swap:DIRECTORY, zram[:ALGORITHM], zswap, node:N, or several in one as zram+swap:/dev/sdb
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tiers: Vec<Tier>,
@@ -220,6 +232,7 @@ impl TenantArgs {
             &mut scenario.backend,
             self.backend.map(|backend| match backend {
                 BackendChoice::Process => Backend::Process,
+                BackendChoice::Qemu => Backend::Qemu,
                 BackendChoice::External => Backend::External,
             }),
         );
@@ -232,6 +245,7 @@ impl TenantArgs {
         put(&mut scenario.tenant.records, self.records);
         put(&mut scenario.tenant.value, size(self.value_size));
         put(&mut scenario.tenant.compressibility, self.value_compress);
+        put(&mut scenario.tenant.vm_memory, size(self.vm_memory).map(Some));
     }
 }
 

@@ -6,7 +6,7 @@ mod scenario;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tiermark_capacity::backend::{Commands, Places};
+use tiermark_capacity::backend::{Commands, GuestFiles, Places};
 use tiermark_capacity::conduct::{Event, Means, conduct, intended, unfinished};
 use tiermark_capacity::cost::Prices;
 use tiermark_capacity::result;
@@ -78,7 +78,7 @@ fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Failure> {
 
 /// Whether this user may have tenants of that kind.
 fn may_run(scenario: &Scenario) -> Result<(), Refusal> {
-    if scenario.backend != Backend::Process || rustix::process::geteuid().is_root() {
+    if scenario.backend == Backend::External || rustix::process::geteuid().is_root() {
         return Ok(());
     }
     Err(Refusal::new(
@@ -166,18 +166,13 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
         first_port: args.tenants.first_port,
     };
     let commands = Commands { start: args.tenants.start.clone(), stop: args.tenants.stop.clone() };
-    let means = Means {
-        state,
-        places,
-        targets: targets(args, &saved.begun.scenario)?,
-        commands,
-        client: client(args),
-        stop: &flag,
-    };
+    let guest = GuestFiles { kernel: args.tenants.guest_kernel.clone(), agent: args.tenants.guest_agent.clone() };
+    let targets = targets(args, &saved.begun.scenario)?;
+    let means = Means { state, places, guest, targets, commands, client: client(args), stop: &flag };
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
-        if let Event::Remark(text) = event {
-            warnings.push(Warning { code: "tier".to_owned(), text: (*text).to_owned(), cure: None });
+        if let Event::Remark(about, text) = event {
+            warnings.push(Warning { code: (*about).to_owned(), text: (*text).to_owned(), cure: None });
         }
         bar.tell(event);
     };

@@ -38,7 +38,7 @@ impl Bar {
             Event::Probed(record, point) => self.line(&probed(record, *point)),
             Event::Answer(answer) => self.line(&format!("  = {}", answered(answer))),
             Event::Refused(refusal) => self.line(&format!("  ! {refusal}")),
-            Event::Remark(text) => self.line(&format!("  ! {text}")),
+            Event::Remark(_, text) => self.line(&format!("  ! {text}")),
         }
     }
 

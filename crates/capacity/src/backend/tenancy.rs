@@ -1,0 +1,81 @@
+//! The control groups of tenants that this program starts: a parent with the budget, and one below it for each tenant.
+
+use std::time::Duration;
+
+use tiermark_model::Refusal;
+use tiermark_tune::Change;
+
+use super::Counted;
+use crate::cgroup::{Budget, Disk, Group, Groups, Layout};
+use crate::system::System;
+
+/// Taking down tenants of many gigabytes takes seconds each; for ever would hide that one hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Memory that tenants have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// What the parent may take, and whether it may be swapped out.
+    pub budget: Budget,
+    /// Tenants that are kept on the machine's own memory; those from here on are put on `far`.
+    pub near: u32,
+    /// The node of the others, where the tier is one.
+    pub far: Option<u32>,
+}
+
+/// Groups that are made as tenants come.
+#[derive(Debug)]
+pub(super) struct Tenancy {
+    layout: Layout,
+    room: Room,
+    /// What puts a program's memory on a node: words before the node's number and the program.
+    placer: Vec<String>,
+    groups: Option<Groups<Disk>>,
+}
+
+impl Tenancy {
+    /// No groups yet.
+    pub(super) fn new(layout: Layout, room: Room, placer: Vec<String>) -> Self {
+        Self { layout, room, placer, groups: None }
+    }
+
+    /// Makes a tenant's group, noted before it is there; the parent's first of all.
+    pub(super) fn group(&mut self, name: &str, system: &mut System) -> Result<Group, Refusal> {
+        let parent = format!("tiermark-{}", std::process::id());
+        let groups = match &mut self.groups {
+            Some(groups) => groups,
+            none => {
+                system.note(changes(&self.layout, &parent))?;
+                none.insert(Groups::create(Disk, self.layout.clone(), &parent, self.room.budget)?)
+            }
+        };
+        system.note(changes(&self.layout, &format!("{parent}/{name}")))?;
+        groups.child(name)
+    }
+
+    /// What stands before the words that start a tenant's program.
+    pub(super) fn before(&self, number: u32) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(node) = self.room.far.filter(|_| number >= self.room.near) {
+            words.extend(self.placer.iter().cloned());
+            words.push(node.to_string());
+        }
+        words
+    }
+
+    /// Where the counters of these tenants are.
+    pub(super) fn counted<'a>(&self, tenants: impl Iterator<Item = &'a Group>) -> Option<Counted> {
+        let groups = self.groups.as_ref()?;
+        Some(Counted { all: groups.paths(None), each: tenants.map(|group| groups.paths(Some(group))).collect() })
+    }
+
+    /// Removes all groups; their processes have been ended.
+    pub(super) fn remove(&mut self) -> Result<(), Refusal> {
+        self.groups.take().map_or(Ok(()), |groups| groups.remove(PATIENCE))
+    }
+}
+
+/// Groups of one name in every hierarchy.
+fn changes(layout: &Layout, name: &str) -> Vec<Change> {
+    layout.directories(name).into_iter().map(|path| Change::Cgroup { path }).collect()
+}
