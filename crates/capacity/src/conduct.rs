@@ -188,15 +188,19 @@ impl Run<'_, '_> {
             Ok(raised) => raised,
             Err(refusal) => {
                 (self.tell)(&Event::Refused(&refusal));
-                saved.refused(number, refusal)?;
-                return system.restore();
+                let kept = saved.refused(number, refusal);
+                // Whatever was made of it goes away, also where the disk is full.
+                return system.restore().and(kept);
             }
         };
         raised.remarks.iter().for_each(|remark| (self.tell)(&Event::Remark("tier", remark)));
         let footprint = saved.footprint.flatten();
         let arithmetic = budgets(scenario, footprint, &raised).arithmetic();
-        let layout = self.layout(scenario)?;
-        let mut backend = self.backend(scenario, &raised, arithmetic.memory, layout)?;
+        let layout = self.layout(scenario);
+        let mut backend = match layout.and_then(|layout| self.backend(scenario, &raised, arithmetic.memory, layout)) {
+            Ok(backend) => backend,
+            Err(refusal) => return system.restore().and(Err(refusal)),
+        };
         let what = Searched { number, part, scenario, raised: &raised, arithmetic };
         let answer = self.search(&what, saved, backend.as_mut(), &mut system);
         if let Some(answer) = ended(backend, system, answer)? {

@@ -1,6 +1,6 @@
 //! A run on disk while it goes on: a line for everything that is known, so that a killed run is taken up where it was.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -89,6 +89,7 @@ impl Saved {
             OpenOptions::new().append(true).create_new(true).open(&path)
         };
         let file = open().map_err(|why| unwritten(&path, &why))?;
+        hold(&path, &file)?;
         let cases = vec![Known::default(); begun.scenario.parts().len()];
         let line = Line::Begun(Box::new(begun.clone()));
         let mut saved = Self { begun, footprint: None, cases, path, file };
@@ -102,6 +103,8 @@ impl Saved {
     /// A [`Refusal`] where it cannot be read, or makes no sense.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
         let wrong = |why: String| Refusal::new(format!("the saved run {}", path.display()), why, "begin a new one");
+        let file = OpenOptions::new().append(true).open(path).map_err(|why| unwritten(path, &why))?;
+        hold(path, &file)?;
         let (lines, whole) = read(path).map_err(|why| wrong(why.to_string()))?;
         let mut lines = lines.into_iter();
         let begun = match lines.next() {
@@ -109,7 +112,6 @@ impl Saved {
             Some(Line::Begun(begun)) => return Err(wrong(format!("it is of the form '{}'", begun.schema))),
             _ => return Err(wrong("it does not say what was asked".to_owned())),
         };
-        let file = OpenOptions::new().append(true).open(path).map_err(|why| unwritten(path, &why))?;
         // What a dying writer left of a line must not become part of the next one.
         file.set_len(whole).map_err(|why| unwritten(path, &why))?;
         let cases = vec![Known::default(); begun.scenario.parts().len()];
@@ -214,6 +216,18 @@ fn read(path: &Path) -> io::Result<(Vec<Line>, u64)> {
     }
 }
 
+/// Nobody else writes it as long as this process does.
+fn hold(path: &Path, file: &File) -> Result<(), Refusal> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let what = format!("the saved run {}", path.display());
+            Err(Refusal::new(what, "it is going on right now", "wait until it has ended, or stop it"))
+        }
+        Err(TryLockError::Error(why)) => Err(unwritten(path, &why)),
+    }
+}
+
 fn unwritten(path: &Path, why: &io::Error) -> Refusal {
     let cure = "free space there, or set TIERMARK_HOME to a directory that can be written";
     Refusal::new(format!("saving the run as {}", path.display()), why.to_string(), cure)
@@ -267,6 +281,8 @@ mod tests {
         saved.answered(0, Answer::AtLeast { tenants: 3 }).unwrap();
         saved.refused(1, Refusal::new("zram", "none", "")).unwrap();
         assert!(saved.is_whole());
+        let twice = Saved::open(saved.path()).unwrap_err();
+        assert!(twice.why.contains("going on right now"), "{twice}");
         saved.path().to_owned()
     }
 
@@ -277,6 +293,7 @@ mod tests {
         let whole = Saved::open(&path).unwrap();
         assert_eq!((whole.begun.clone(), whole.cases[0].probes.len(), whole.is_whole()), (begun(), 1, true));
         assert_eq!(whole.cases[0].limits, Some(limits()));
+        drop(whole);
         let bytes = fs::read(&path).unwrap();
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap();
         for length in (first + 1..bytes.len() - 1).step_by(7) {
@@ -285,6 +302,7 @@ mod tests {
             assert!(!cut.is_whole());
             // What is written behind a half line is read again.
             cut.answered(1, Answer::AtLeast { tenants: 9 }).unwrap();
+            drop(cut);
             let again = Saved::open(&path).unwrap();
             assert_eq!(again.cases[1].answer, Some(Answer::AtLeast { tenants: 9 }), "{length}");
         }

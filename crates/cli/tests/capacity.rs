@@ -7,7 +7,7 @@
 mod common;
 
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -309,7 +309,7 @@ impl Server {
         }
         let server = Self(child.ok()?, format!("127.0.0.1:{port}"));
         let started = Instant::now();
-        while TcpStream::connect(&server.1).is_err() {
+        while !common::answers(&server.1) {
             assert!(started.elapsed() < Duration::from_secs(10), "redis-server does not listen");
             thread::sleep(Duration::from_millis(10));
         }

@@ -8,7 +8,7 @@
 
 mod common;
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ impl Redis {
         };
         let redis = Self { child, _home: home, target };
         let begun = Instant::now();
-        while TcpStream::connect(&redis.target).is_err() {
+        while !common::answers(&redis.target) {
             assert!(begun.elapsed() < Duration::from_secs(10), "redis-server does not listen");
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -145,7 +145,9 @@ impl<'a> Worker<'a> {
 
     fn is_over(&mut self) -> bool {
         if self.shared.stop.load(Ordering::Relaxed) {
+            // Nobody waits for what is under way: a server that stalled would hold up whoever wants to end it.
             self.end = self.end.min(self.elapsed());
+            return true;
         }
         // What was due before the end is sent even if the thread comes to it later; what waits for an answer then is not.
         let is_due = self.due.peek().is_some_and(|next| next.0.0 < self.end);

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -147,7 +148,8 @@ impl Hands for Live {
 /// What it complains of, or why it could not be started or took too long.
 pub fn bounded(mut command: Command, most: Duration) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // A key that ends this program must not end what it waits for half-way.
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|why| format!("{name} cannot be started: {why}"))?;
     let started = Instant::now();
     loop {

@@ -93,8 +93,9 @@ impl Backend for External {
             ));
         }
         while self.used < wanted && watcher(&Pulse { load: None, ended: 0, counted: None }) {
-            self.start(self.used)?;
+            // Counted before it is started: one whose server never answers is stopped too.
             self.used += 1;
+            self.start(self.used - 1)?;
         }
         let new = self.filled..self.used;
         if new.is_empty() {

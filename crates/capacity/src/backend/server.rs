@@ -1,7 +1,9 @@
 //! One server process: started inside its control groups, waited for, and ended.
 
-use std::io::{self, Read};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,16 +60,23 @@ impl Server {
     /// # Errors
     /// A [`Refusal`]: the port is taken, the program is not there, or it ends or does not answer, with what it said.
     pub(super) fn start(start: &Start<'_>) -> Result<Self, Refusal> {
-        let port = free_port(start.port)?;
-        let child = command(start, port).spawn().map_err(|why| {
+        let (port, password) = (free_port(start.port)?, password());
+        let mut child = command(start, port).spawn().map_err(|why| {
             Refusal::new(
                 format!("starting {}", start.program.join(" ")),
                 why.to_string(),
                 "check the path of the program",
             )
         })?;
-        let target =
-            Target { number: Some(u64::from(start.number)), ..Target::new(Address::Tcp("127.0.0.1".to_owned(), port)) };
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that ended already says why it did.
+            let _ = writeln!(stdin, "requirepass {password}");
+        }
+        let target = Target {
+            number: Some(u64::from(start.number)),
+            password: Some(password),
+            ..Target::new(Address::Tcp("127.0.0.1".to_owned(), port))
+        };
         let mut server = Self { child, target };
         match server.wait_until_ready(start) {
             Ok(()) => {
@@ -139,11 +148,20 @@ fn command(start: &Start<'_>, port: u16) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", ENTER, "tiermark-tenant"]);
     command.args(start.groups.iter().map(|group| format!("/{group}")));
-    command.arg("--").args(start.program);
+    // The password comes through standard input, where other users do not see it.
+    command.arg("--").args(start.program).arg("-");
     // Nobody from elsewhere gets in.
     command.args(["--port", &port, "--bind", "127.0.0.1"]).args(SETTINGS.iter().flatten());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // A key that ends this program does not reach tenants: they are taken away in an order.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command
+}
+
+/// A password that nobody guesses, of this server alone: whoever else has a user here would otherwise write to it, and through it as
+/// whoever runs it. The standard library keys its hashes with the system's randomness.
+fn password() -> String {
+    let word = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", word(), word())
 }
 
 /// A port of this machine that nobody listens on.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use tiermark_machine::Root;
 use tiermark_model::Refusal;
-use tiermark_tune::Change;
+use tiermark_tune::{Change, Hands, Live, start_ticks};
 
 use super::Counted;
 use crate::cgroup::{Budget, Disk, Group, Groups, Layout};
@@ -69,9 +70,18 @@ impl Tenancy {
         Some(Counted { all: groups.paths(None), each: tenants.map(|group| groups.paths(Some(group))).collect() })
     }
 
-    /// Removes all groups; their processes have been ended.
+    /// Ends whatever is still in the groups, which what a wrapper started may be, and removes them.
     pub(super) fn remove(&mut self) -> Result<(), Refusal> {
-        self.groups.take().map_or(Ok(()), |groups| groups.remove(PATIENCE))
+        let Some(groups) = self.groups.take() else { return Ok(()) };
+        let root = Root::live();
+        let mut hands = Live::new(root.clone());
+        for pid in groups.processes() {
+            if let Some(start) = start_ticks(&root, pid) {
+                // One that cannot be ended keeps its group busy, which is told then.
+                let _ = hands.stop(pid, start, true);
+            }
+        }
+        groups.remove(PATIENCE)
     }
 }
 

@@ -239,8 +239,7 @@ impl Prober<'_> {
         }
         let why = monitor.abort().map(|abort| abort.said).or(filled.as_ref().and_then(unwell));
         if let Some(why) = why {
-            let cure = "choose a larger --dram-budget, or fewer --records";
-            return Err(Refusal::new("one tenant alone, with DRAM alone", why, cure));
+            return Err(alone(why));
         }
         let before = Moment::take(monitor.root(), backend, self.raised);
         monitor.enter(Stage::Sizing, SIZING.as_secs_f64());
@@ -248,9 +247,22 @@ impl Prober<'_> {
         let asked = Instant::now();
         backend.ask(&self.asking(&moment), Phase::WarmUp(1), &mut |pulse| monitor.pulse(pulse))?;
         let seconds = asked.elapsed().as_secs_f64();
+        monitor.look(backend);
+        if self.stopped() {
+            return Ok(None);
+        }
+        if let Some(abort) = monitor.abort() {
+            return Err(alone(abort.said));
+        }
         let after = Moment::take(monitor.root(), backend, self.raised);
         Ok(after.footprint(&before, seconds))
     }
+}
+
+/// Not even one tenant can be run.
+fn alone(why: String) -> Refusal {
+    let cure = "choose a larger --dram-budget, or fewer --records";
+    Refusal::new("one tenant alone, with DRAM alone", why, cure)
 }
 
 /// For how long a single tenant is asked to see what cpu time it takes: a hundredth of it is told apart.

@@ -1,5 +1,6 @@
 //! Looks after a probe: once a second, all counters, the guards, and whether the system has come to rest.
 
+use std::collections::VecDeque;
 use std::time::Instant;
 
 use tiermark_load::Snapshot;
@@ -12,6 +13,9 @@ use crate::guard::{Abort, Guard, Guards, Sample, abort};
 use crate::resource::Signs;
 use crate::steady::{Steadiness, Window, steadiness};
 use crate::tier::Raised;
+
+/// Over how long stalls for memory are looked at.
+const PRESSURE_SECONDS: f64 = 10.0;
 
 /// What a probe is doing.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,6 +91,8 @@ pub(super) struct Monitor<'a> {
     windows: Vec<Window>,
     last: Option<(Done, Counts)>,
     steady: Steadiness,
+    /// Seconds since the stage began, and µs in which all tenants had waited for memory by then.
+    stalls: VecDeque<(f64, u64)>,
     abort: Option<Abort>,
     told: Told<'a>,
 }
@@ -106,7 +112,8 @@ impl<'a> Monitor<'a> {
             samples: Vec::new(),
             windows: Vec::new(),
             last: None,
-            steady: Steadiness::NotYet("it was not waited for".to_owned()),
+            steady: steadiness(&[]),
+            stalls: VecDeque::new(),
             abort: None,
             told,
         }
@@ -133,6 +140,7 @@ impl<'a> Monitor<'a> {
     pub(super) fn enter(&mut self, stage: Stage, length: f64) {
         (self.stage, self.entered, self.length) = (stage, Instant::now(), Some(length));
         self.last = None;
+        self.stalls.clear();
     }
 
     /// Looks at everything. `false` ends the stage.
@@ -149,7 +157,7 @@ impl<'a> Monitor<'a> {
             achieved: rate.zip(wanted).map(|(rate, wanted)| rate / wanted),
             backlog: asked.map_or(0.0, behind),
             // While tenants are filled, waiting for memory is what makes room for them.
-            memory_full: asked.and(group.memory_pressure.and_then(|pressure| pressure.full_avg10)),
+            memory_full: asked.and_then(|_| self.memory_full(&group)),
             available: host.available.unwrap_or(u64::MAX),
             heartbeat_late: pulse.load.map_or(0.0, |load| load.client_silent),
             signs: Signs { memory_wait: group.memory_pressure.map(|p| p.some_avg10 / 100.0), ..Signs::default() },
@@ -209,17 +217,27 @@ impl<'a> Monitor<'a> {
                 resident: group.memory.map(|bytes| bytes as f64),
             });
         }
+        self.steady = steadiness(&self.windows);
         Some(answered / seconds)
     }
 
-    /// Whether warming up may end.
-    fn rested(&mut self, seconds: f64) -> bool {
-        let Stage::WarmingUp { least, settles } = self.stage else { return false };
-        if !settles {
-            return false;
+    /// Share of the last ten seconds in which all tenants waited for memory, in percent; `None` before the stage is so old. The kernel's
+    /// own average would reach back into the fill, where waiting for memory is what makes room.
+    fn memory_full(&mut self, group: &Group) -> Option<f64> {
+        let now = self.entered.elapsed().as_secs_f64();
+        self.stalls.push_back((now, group.memory_pressure?.full_us?));
+        while self.stalls.get(1).is_some_and(|(at, _)| now - at >= PRESSURE_SECONDS) {
+            self.stalls.pop_front();
         }
-        self.steady = steadiness(&self.windows);
-        seconds >= least && self.steady == Steadiness::Steady
+        let ((then, before), (_, after)) = (self.stalls.front()?, self.stalls.back()?);
+        let seconds = now - then;
+        (seconds >= PRESSURE_SECONDS).then(|| after.saturating_sub(*before) as f64 / 1e4 / seconds)
+    }
+
+    /// Whether warming up may end.
+    fn rested(&self, seconds: f64) -> bool {
+        let Stage::WarmingUp { least, settles } = self.stage else { return false };
+        settles && seconds >= least && self.steady == Steadiness::Steady
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a scenario may not say.
 
+use tiermark_load::Address;
 use tiermark_stats::quantile_ranks;
 
 use super::{Backend, Scenario, Tier};
@@ -65,11 +66,13 @@ impl Scenario {
         found.unless(!external || self.tiers == [Tier::Dram], "tiers", || {
             "of external servers cannot be set up from here: write tiers = [\"dram\"], and run once for each".into()
         });
-        for target in &self.targets {
-            let port = target
-                .rsplit_once(':')
-                .and_then(|(host, port)| (!host.is_empty()).then(|| port.parse::<u16>().ok())?);
-            found.unless(port.is_some_and(|port| port > 0), "targets", || format!("'{target}' is no host:port"));
+        for (at, target) in self.targets.iter().enumerate() {
+            let read = target.parse::<Address>();
+            found.unless(read.is_ok(), "targets", || {
+                format!("'{target}': {}", read.as_ref().err().map_or("", String::as_str))
+            });
+            // Two tenants that are one would be filled over each other, and count twice.
+            found.unless(!self.targets[..at].contains(target), "targets", || format!("{target} stands there twice"));
         }
         found.unless(self.prices.as_ref().is_none_or(|path| !path.trim().is_empty()), "prices", || "is empty".into());
     }

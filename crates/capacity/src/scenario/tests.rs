@@ -153,9 +153,15 @@ fn external_servers_have_addresses() {
         let own = text_of("mini").replace("\"process\"", "\"external\"").replace("[\"dram\", \"zram\"]", "[\"dram\"]");
         Scenario::read(&own.replace("reserve = 0", &format!("targets = [{targets}]")))
     };
-    assert!(external("\"10.0.0.1:6379\", \"[::1]:6380\"").is_ok());
-    for wrong in ["\"host\"", "\":6379\"", "\"host:0\"", "\"host:70000\""] {
-        assert!(external(wrong).unwrap_err()[0].text.contains("is no host:port"), "{wrong}");
+    assert!(external("\"10.0.0.1:6379\", \"[::1]:6380\", \"host\", \"/run/redis.sock\"").is_ok());
+    for (wrong, said) in [
+        ("\":6379\"", "host:port"),
+        ("\"host:0\"", "no port"),
+        ("\"host:70000\"", "no port"),
+        ("\"a\", \"a\"", "twice"),
+    ] {
+        let text = &external(wrong).unwrap_err()[0].text;
+        assert!(text.contains(said), "{wrong}: {text}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use rustix::fs::{FallocateFlags, fallocate, statfs, statvfs};
 use tiermark_machine::Root;
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::{Change, disk_of};
@@ -13,6 +13,8 @@ use tiermark_tune::{Change, disk_of};
 use super::Raised;
 use crate::system::System;
 
+/// File systems that have no disk: tmpfs and ramfs (linux/magic.h).
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 /// Bytes of the file system that stay free.
 const SPARE: u64 = 1 << 30;
 
@@ -33,9 +35,11 @@ fn place(path: &str, pid: u32) -> Result<PathBuf, Refusal> {
     let asked = Path::new(path);
     let name = asked.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match fs::symlink_metadata(asked) {
-        Ok(about) if about.is_dir() => Ok(asked.join(format!("tiermark-{pid}.swap"))),
+        Ok(_) if asked.is_dir() => Ok(real(path, asked)?.join(format!("tiermark-{pid}.swap"))),
         Ok(_) => Err(refused(path, "it is there already, and files of others are not touched", "name a directory")),
-        Err(why) if why.kind() == io::ErrorKind::NotFound && name.contains("tiermark") => Ok(asked.to_owned()),
+        Err(why) if why.kind() == io::ErrorKind::NotFound && name.contains("tiermark") => {
+            Ok(real(path, asked.parent().unwrap_or(Path::new("/")))?.join(name))
+        }
         Err(why) if why.kind() == io::ErrorKind::NotFound => Err(refused(
             path,
             "there is no such device, file or directory",
@@ -45,7 +49,16 @@ fn place(path: &str, pid: u32) -> Result<PathBuf, Refusal> {
     }
 }
 
+/// A directory by the name that the kernel gives it: by another one the area would not be found again in /proc/swaps.
+fn real(path: &str, dir: &Path) -> Result<PathBuf, Refusal> {
+    fs::canonicalize(dir).map_err(|why| refused(path, &why.to_string(), "name a directory that is there"))
+}
+
 fn room(path: &str, dir: &Path, size: u64) -> Result<(), Refusal> {
+    let kind = statfs(dir).map_err(|why| refused(path, &why.to_string(), "check the path"))?.f_type;
+    if IN_MEMORY.contains(&(kind as u32)) {
+        return Err(refused(path, "files there are in memory themselves", "name a directory on a disk"));
+    }
     let about = statvfs(dir).map_err(|why| refused(path, &why.to_string(), "check the path"))?;
     let free = about.f_bavail.saturating_mul(about.f_frsize);
     if size.saturating_add(SPARE) <= free {
@@ -85,13 +98,14 @@ mod tests {
         fs::write(at("there-tiermark"), "somebody's").unwrap();
         assert_eq!(place(&at(""), 7).unwrap(), dir.path().join("tiermark-7.swap"));
         assert_eq!(place(&at("tiermark.swap"), 7).unwrap(), dir.path().join("tiermark.swap"));
-        for (name, said) in [("there-tiermark", "not touched"), ("new", "no such"), ("no/tiermark", "")] {
-            let found = place(&at(name), 7);
-            match said {
-                "" => assert!(make(&found.unwrap(), 4096).is_err(), "a directory that is not there"),
-                said => assert!(found.unwrap_err().why.contains(said), "{name}"),
-            }
+        for (name, said) in
+            [("there-tiermark", "not touched"), ("new", "no such"), ("no/tiermark", "No such file or directory")]
+        {
+            assert!(place(&at(name), 7).unwrap_err().why.contains(said), "{name}");
         }
+        // By the name that the kernel will give it.
+        std::os::unix::fs::symlink(dir.path(), at("link")).unwrap();
+        assert_eq!(place(&at("link"), 7).unwrap(), dir.path().join("tiermark-7.swap"));
         make(Path::new(&at("tiermark.swap")), 8192).unwrap();
         assert_eq!(fs::metadata(at("tiermark.swap")).unwrap().len(), 8192);
         assert!(make(Path::new(&at("there-tiermark")), 8192).is_err());

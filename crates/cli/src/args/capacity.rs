@@ -99,7 +99,7 @@ pub(crate) struct TenantArgs {
     /// The server's program, a name or a path: redis-server, valkey-server
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) server: Option<String>,
-    /// Words before it, such as a container's that stays in its group: 'podman run --rm --network=host --cgroups=disabled redis:7'
+    /// Words before it, such as a container's that stays in its group: 'podman run --rm -i --network=host --cgroups=disabled redis:7'
     #[arg(long, value_name = "WORDS")]
     pub(crate) wrap: Option<String>,
     /// Port of the first tenant, the others follow [default: any that are free]
@@ -120,6 +120,9 @@ pub(crate) struct TenantArgs {
     /// Memory that all tenants together may take: stands for the server's DRAM
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) dram_budget: Option<Bytes>,
+    /// Of the budget, what the system and clients keep
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) reserve: Option<Bytes>,
     /// Room of zram and of swap files [default: four times the budget]
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) tier_size: Option<Bytes>,
@@ -147,6 +150,15 @@ pub(crate) struct AskedArgs {
     /// Percentages of GETs, the others being SETs; each is searched by itself
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentage)]
     pub(crate) mix: Vec<f64>,
+    /// Draw the mix as the published swap-tier test does: 70 then gives 29 % of SETs
+    #[arg(long)]
+    pub(crate) mix_brief: bool,
+    /// Connections to each tenant
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) connections: Option<u32>,
+    /// Most requests under way on a connection; beyond it the tenant is overloaded
+    #[arg(short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) pipeline_depth: Option<u32>,
     /// How often each key is asked for: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeat it to search each by itself
     #[arg(long, value_name = "DIST")]
     pub(crate) key_dist: Vec<KeyDist>,
@@ -241,6 +253,7 @@ impl TenantArgs {
         put(&mut scenario.tenant.server, self.server.clone());
         put_list(&mut scenario.tiers, &self.tiers);
         put(&mut scenario.dram_budget, size(self.dram_budget));
+        put(&mut scenario.reserve, size(self.reserve));
         put(&mut scenario.tier_size, size(self.tier_size).map(Some));
         put(&mut scenario.tenant.records, self.records);
         put(&mut scenario.tenant.value, size(self.value_size));
@@ -255,6 +268,9 @@ impl AskedArgs {
         put(&mut load.rate, self.rps);
         put(&mut load.arrival, self.arrivals.map(Into::into));
         put_list(&mut load.mixes, &self.mix);
+        load.brief_mix |= self.mix_brief;
+        put(&mut load.connections, self.connections);
+        put(&mut load.pipeline, self.pipeline_depth);
         put_list(&mut load.keys, &self.key_dist);
         put(&mut load.key_order, self.key_order.map(Into::into));
         put_list(&mut level.limits, &self.level);

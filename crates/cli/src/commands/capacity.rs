@@ -44,7 +44,10 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     let warnings = match carry_out(args, &mut saved, &stop) {
         Ok(warnings) => warnings,
         Err(failure) => {
-            saved.discard();
+            // A run that goes on holds what was found out before.
+            if args.resume.is_none() {
+                saved.discard();
+            }
             return Err(failure);
         }
     };

@@ -5,8 +5,11 @@
 
 pub(crate) mod system;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -73,6 +76,16 @@ impl Ran {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e} in:\n{}", self.out))
     }
+}
+
+/// Whether a Redis server answers there. That a connection is made proves nothing: from a port of this machine that is free to itself one
+/// can be made too.
+pub(crate) fn answers(address: &str) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address) else { return false };
+    let mut answer = [0; 5];
+    stream.set_read_timeout(Some(Duration::from_secs(1))).is_ok()
+        && stream.write_all(b"PING\r\n").and_then(|()| stream.read_exact(&mut answer)).is_ok()
+        && answer == *b"+PONG"
 }
 
 /// A saved document.

@@ -1,6 +1,7 @@
 //! Swap areas and zram devices.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use tiermark_machine::Root;
@@ -19,7 +20,14 @@ const STEPS: u32 = 40;
 pub(super) fn in_use(root: &Root, path: &str) -> bool {
     let text = root.read("proc/swaps").ok().flatten().unwrap_or_default();
     let path = format!("/{path}");
-    text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).any(|name| unescaped(name) == path)
+    let mut names = text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescaped);
+    names.any(|name| name == path || (root.is_live() && same_file(&name, &path)))
+}
+
+/// Whether two names are of one file: a link on the way gives it another.
+fn same_file(one: &str, other: &str) -> bool {
+    let id = |path: &str| std::fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
+    id(one).is_some_and(|one| id(other) == Some(one))
 }
 
 /// Spaces and the like are written as `\040`.
