@@ -99,7 +99,7 @@ def need(*programs):
     """Ends with a cure when a program is missing."""
     missing = [p for p in programs if not shutil.which(p)]
     if missing:
-        names = {"perf": "linux-perf", "cc": "gcc"}
+        names = {"perf": "linux-perf", "cc": "gcc", "redis-benchmark": "redis-tools", "taskset": "util-linux"}
         sys.exit(f"missing: {', '.join(missing)}; install with: apt-get install {' '.join(names.get(m, m) for m in missing)}")
     if not os.path.exists(TIERMARK):
         sys.exit(f"{TIERMARK} is not built; run: cargo build --release")

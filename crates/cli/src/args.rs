@@ -1,10 +1,13 @@
 //! The command line as data. Help, man pages and completions are made from these definitions.
 
+mod capacity;
 mod common;
 mod ladder;
+mod load;
 mod loads;
 mod matrix;
 mod shapes;
+mod system;
 
 use std::path::PathBuf;
 
@@ -14,13 +17,16 @@ use tiermark_model::{Bytes, Effort, PingOp};
 use tiermark_probes::c2c::Sample;
 
 use crate::parse;
+pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
 use ladder::{BANDWIDTH_EXAMPLES, LATENCY_EXAMPLES};
 pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
+pub(crate) use load::LoadArgs;
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
 pub(crate) use shapes::{How, MlpArgs, OsArgs, PagesArgs, ShapeArgs};
+pub(crate) use system::{DoctorArgs, TuneArgs};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -30,8 +36,9 @@ const STYLES: Styles = Styles::styled()
 
 const AFTER: &str = "\
 Sizes: 64, 32K = 32KiB (powers of 1024), 32kB (powers of 1000). Cpus: 0-3,8 or node:1, socket:0, core:5, llc:2, all, !2.
-Exit codes: 0 done, 1 failure, 2 usage, 4 nothing can be measured here, 5 partial: something asked for is missing, 6 too noisy
-(--strict), 130/143 stopped. A primitive that the system lacks is asked for where --only names it, not where all or a group are.
+Exit codes: 0 done, 1 failure, 2 usage, 3 problem found (doctor), 4 nothing can be measured here, 5 partial: something asked for is
+missing, 6 too noisy (--strict), 129/130/143 stopped. A primitive that the system lacks is asked for where --only names it, not where all or
+a group are.
 Text output is for people and may change; programs read --json, whose schema `tiermark schema` prints.";
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.
@@ -89,6 +96,12 @@ pub(crate) enum Command {
     /// Measure what the operating system adds: calls, processes, switches, pipes, faults and mappings
     #[command(after_help = shapes::OS_EXAMPLES)]
     Os(OsArgs),
+    /// Load Redis servers: rate kept or throughput, latency from when a request was due and from when it was sent
+    #[command(after_help = load::EXAMPLES)]
+    Load(Box<LoadArgs>),
+    /// Count the Redis tenants that fit within a service level, with DRAM alone and with swap, zram, zswap or a node behind it
+    #[command(after_help = capacity::EXAMPLES)]
+    Capacity(Box<CapacityArgs>),
     /// Run a plan: several experiments composed in a file, built in or your own
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
@@ -96,12 +109,18 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Show cpus, caches, nodes, DIMMs and the settings that matter
     Machine(MachineArgs),
-    /// Show a saved run again
+    /// Show the system's knobs beside what a profile advises; change them when told to, and take the changes back
+    #[command(after_help = system::TUNE_EXAMPLES)]
+    Tune(TuneArgs),
+    /// Check what keeps measurements on this machine from being trusted; changes nothing
+    #[command(after_help = system::DOCTOR_EXITS)]
+    Doctor(DoctorArgs),
+    /// Show a saved run again, or a document of capacity or load
     Show(ShowArgs),
     /// List runs, probes, kernels, primitives or commands
     List(ListArgs),
-    /// Print the JSON Schema of run documents
-    Schema,
+    /// Print the JSON Schema of the documents
+    Schema(SchemaArgs),
     /// Check kernels, random generators, chases, the clock and the tool's own cost on this machine
     Selftest(ViewArgs),
     /// Show the method page of a probe or of a primitive of the operating system, or the help of a command
@@ -276,8 +295,8 @@ pub(crate) struct MachineArgs {
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set) or its beginning, `last`, or - for standard input; a file
-    /// whose name ends in .csv holds curves in the layout of the Mess benchmark
+    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set; of tenants in $TIERMARK_HOME/capacity) or its beginning, `last`,
+    /// or - for standard input; a file whose name ends in .csv holds curves in the layout of the Mess benchmark
     #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
     /// Layout of the report
@@ -293,11 +312,32 @@ pub(crate) struct ShowArgs {
     pub(crate) view: View,
 }
 
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Of which documents
+    #[arg(value_name = "DOCUMENT", default_value = "run")]
+    pub(crate) of: Document,
+}
+
+/// Kinds of documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Document {
+    /// Runs of probes
+    Run,
+    /// Searches for the number of tenants
+    Capacity,
+    /// Load on servers
+    Load,
+}
+
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Listing {
     /// Saved runs: those in $TIERMARK_HOME/runs, where that is set
     Runs,
+    /// Saved runs of capacity: those in $TIERMARK_HOME/capacity, where that is set
+    Capacity,
     /// Questions that can be asked
     Probes,
     /// Timed loops, and why some cannot run here

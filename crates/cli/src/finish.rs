@@ -82,18 +82,7 @@ pub(crate) fn finish(
     let exit = if exit == Exit::Done { exit_of_saving } else { exit };
     unwritten.into_iter().flatten().try_fold(exit, |_, failure| match failure {
         Failure::BrokenPipe => Err(failure),
-        Failure::Refused(refusal) => {
-            complain(&refusal.to_string());
-            Ok(Exit::Refused)
-        }
-        Failure::Mistakes(mistakes) => {
-            mistakes.iter().for_each(|mistake| complain(mistake));
-            Ok(Exit::Usage)
-        }
-        Failure::Exit(exit, text) => {
-            complain(&text);
-            Ok(exit)
-        }
+        other => Ok(other.told()),
     })
 }
 

@@ -8,6 +8,7 @@ mod commands;
 mod dry;
 mod finish;
 mod hints;
+mod kept;
 mod limit;
 mod measure;
 mod names;
@@ -35,6 +36,9 @@ fn main() -> ExitCode {
     if let Some(code) = tiermark_host::errand(std::env::args_os()) {
         return ExitCode::from(code);
     }
+    if tiermark_capacity::guest::errand(std::env::args_os()) {
+        return ExitCode::SUCCESS;
+    }
     install_panic_hook();
     let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Failure);
     ExitCode::from(exit.code())
@@ -50,23 +54,7 @@ fn run() -> Exit {
             return if error.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
-    match commands::run(&cli) {
-        Ok(exit) => exit,
-        // The reader went away: it has what it wanted.
-        Err(Failure::BrokenPipe) => Exit::Done,
-        Err(Failure::Refused(refusal)) => {
-            output::complain(&refusal.to_string());
-            Exit::Refused
-        }
-        Err(Failure::Mistakes(mistakes)) => {
-            mistakes.iter().for_each(|mistake| output::complain(mistake));
-            Exit::Usage
-        }
-        Err(Failure::Exit(exit, text)) => {
-            output::complain(&text);
-            exit
-        }
-    }
+    commands::run(&cli).unwrap_or_else(Failure::told)
 }
 
 /// A defect of the program is said in one sentence; the details are for those who ask for them.

@@ -2,33 +2,7 @@
 //! theirs.
 
 use tiermark_model::OsGroup;
-
-/// Letters to insert, delete or replace to make one word of the other (Levenshtein 1966).
-pub(crate) fn edits(from: &str, to: &str) -> usize {
-    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
-    for (i, a) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in to.chars().enumerate() {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.chars().count()]
-}
-
-/// The known word that was probably meant.
-pub(crate) fn near<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let near = known.iter().min_by_key(|name| edits(word, name));
-    // Where half of the letters differ it is another word.
-    near.filter(|name| 2 * edits(word, name) <= name.len()).copied()
-}
-
-/// A suggestion, where a known word is near.
-pub(crate) fn nearest(word: &str, known: &[&str]) -> String {
-    near(word, known).map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
-}
+pub(crate) use tiermark_model::{near, nearest};
 
 /// What is said first of a name that is none.
 pub(crate) const NONE: &str = "there is no group or primitive of that name";
@@ -83,15 +57,6 @@ fn begun<'a>(text: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_as_far_apart_as_they_need_edits() {
-        for (from, to, edits_between) in
-            [("", "abc", 3), ("read", "read", 0), ("reed", "read", 1), ("tirad", "triad", 2)]
-        {
-            assert_eq!(edits(from, to), edits_between, "{from} {to}");
-        }
-    }
 
     #[test]
     fn a_name_is_known_in_any_case_and_by_its_beginning() {

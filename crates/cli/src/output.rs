@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Refused(Refusal),
     /// Mistakes in what was given, a sentence each.
     Mistakes(Vec<String>),
+    /// All that is wrong with a run before it is begun: mistakes in what was given, and what cannot be had here.
+    Wrong(Vec<String>, Vec<Refusal>),
     /// One sentence, and the exit code that goes with it.
     Exit(Exit, String),
 }
@@ -31,6 +33,33 @@ impl Failure {
     /// Bad usage that only shows once the machine is known.
     pub(crate) fn usage(text: impl fmt::Display) -> Self {
         Self::Exit(Exit::Usage, text.to_string())
+    }
+}
+
+impl Failure {
+    /// Tells it as errors, and says how the process ends.
+    pub(crate) fn told(self) -> Exit {
+        match self {
+            // The reader went away: it has what it wanted.
+            Self::BrokenPipe => Exit::Done,
+            Self::Refused(refusal) => {
+                complain(&refusal.to_string());
+                Exit::Refused
+            }
+            Self::Mistakes(mistakes) => {
+                mistakes.iter().for_each(|mistake| complain(mistake));
+                Exit::Usage
+            }
+            Self::Wrong(mistakes, refusals) => {
+                mistakes.iter().for_each(|mistake| complain(mistake));
+                complain_once(&refusals);
+                if mistakes.is_empty() { Exit::Refused } else { Exit::Usage }
+            }
+            Self::Exit(exit, text) => {
+                complain(&text);
+                exit
+            }
+        }
     }
 }
 
@@ -166,17 +195,21 @@ pub(crate) fn tell_doubts(run: &Run, format: Format) {
 /// How views are rendered on standard output.
 pub(crate) fn style(view: &View) -> Style {
     let is_terminal = io::stdout().is_terminal();
-    let width = view.width.map(usize::from).or_else(|| {
-        // A pipe gets 80 columns, whatever the terminal behind it has.
-        is_terminal.then(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0))).flatten()
-    });
+    let terminal = is_terminal.then(terminal_size::terminal_size).flatten().map(|(columns, _)| usize::from(columns.0));
     Style {
-        width: width.unwrap_or(80),
+        width: columns(view.width, terminal, std::env::var("COLUMNS").ok().as_deref()),
         color: use_color(view.color, is_terminal),
         unicode: !view.ascii && locale_is_utf8(),
         units_iec: view.units == crate::args::Units::Iec,
         verbose: view.verbose > 0,
     }
+}
+
+/// Columns by flag, else those of the terminal, else what COLUMNS says, as help has it, else 80: a pipe gets as many whatever terminal is
+/// behind it.
+fn columns(flag: Option<u16>, terminal: Option<usize>, variable: Option<&str>) -> usize {
+    let told = variable.and_then(|text| text.trim().parse().ok()).filter(|columns| *columns > 0);
+    flag.map(usize::from).or(terminal).or(told).unwrap_or(80)
 }
 
 /// Colour by flag, else by the conventions of `NO_COLOR`, `CLICOLOR_FORCE` and `TERM`.
@@ -206,6 +239,16 @@ fn locale_is_utf8() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_are_those_of_the_flag_the_terminal_or_the_environment() {
+        assert_eq!(columns(Some(60), Some(100), Some("120")), 60);
+        assert_eq!(columns(None, Some(100), Some("120")), 100);
+        assert_eq!(columns(None, None, Some("120")), 120);
+        for none in [None, Some(""), Some("0"), Some("wide"), Some("-5")] {
+            assert_eq!(columns(None, None, none), 80, "{none:?}");
+        }
+    }
 
     #[test]
     fn one_reason_is_told_once() {

@@ -1,7 +1,6 @@
 //! Words of the command line that only this program knows.
 
-use std::time::Duration;
-
+pub(crate) use tiermark_model::parse_seconds as seconds;
 use tiermark_model::{Bytes, ChainLayout, IdSet, ListError, PageKind, PingOp, parse_size};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
@@ -123,6 +122,15 @@ pub(crate) fn policy(text: &str) -> Result<Policy, String> {
     }
 }
 
+/// Cpus by number, in list format.
+pub(crate) fn cpu_list(text: &str) -> Result<IdSet, String> {
+    match text.parse::<IdSet>() {
+        Ok(cpus) if cpus.is_empty() => Err("it names no cpu; use 0-3,8".into()),
+        Ok(cpus) => Ok(cpus),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Nodes in list format.
 pub(crate) fn nodes(text: &str) -> Result<IdSet, String> {
     match text.parse::<IdSet>() {
@@ -203,20 +211,6 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "use a percentage above 0, such as 2".into())
 }
 
-/// A time in seconds: `90`, `1.5`, `90s`, `2m`, `1h`.
-pub(crate) fn seconds(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.trim().strip_suffix(['s', 'm', 'h']) {
-        Some(number) if text.ends_with('m') => (number, 60.0),
-        Some(number) if text.ends_with('h') => (number, 3600.0),
-        Some(number) => (number, 1.0),
-        None => (text.trim(), 1.0),
-    };
-    let seconds = number.parse::<f64>().ok().map(|n| n * scale);
-    seconds
-        .filter(|s| *s > 0.0 && Duration::try_from_secs_f64(*s).is_ok())
-        .ok_or_else(|| "use a number of seconds above 0, such as 90, or 2m".into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,8 +220,6 @@ mod tests {
         assert_eq!(size("32K"), Ok(Bytes(32 << 10)));
         assert_eq!(percent("2"), Ok(0.02));
         assert_eq!(percent("0.5%"), Ok(0.005));
-        assert_eq!(seconds("2m"), Ok(120.0));
-        assert_eq!(seconds("1.5s"), Ok(1.5));
         assert_eq!((sample("all"), sample("7")), (Ok(Sample::All), Ok(Sample::Each(7))));
         assert_eq!(ping("one-way"), Ok(PingOp::OneWay));
         assert_eq!(threads("3"), Ok(ThreadCount::Exactly(3)));
@@ -247,9 +239,6 @@ mod tests {
         assert!(size("1.3").unwrap_err().contains("whole number of bytes"));
         for bad in ["0", "-1", "NaN", "inf", "x", "101"] {
             assert!(percent(bad).unwrap_err().contains("percentage"), "{bad}");
-        }
-        for bad in ["0", "-1", "NaN", "inf", "1e400", "m"] {
-            assert!(seconds(bad).unwrap_err().contains("seconds"), "{bad}");
         }
         assert!(sample("0").is_err() && sample("few").unwrap_err().contains("all"));
         assert!(ping("swap").unwrap_err().contains("one-way"));

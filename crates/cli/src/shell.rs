@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use tiermark_history::{Places, Store};
+use tiermark_tune::{StateDir, StatePlaces};
 
 /// The store of saved runs, by the environment.
 pub(crate) fn store() -> Store {
@@ -16,6 +17,22 @@ pub(crate) fn store() -> Store {
         home: path("HOME"),
         current: env::current_dir().ok(),
         temporary: Some(env::temp_dir()),
+    })
+}
+
+/// The directory of capacity runs, by the environment; `None` where nothing names one.
+pub(crate) fn capacity_runs() -> Option<PathBuf> {
+    store().directory().and_then(Path::parent).map(|data| data.join("capacity"))
+}
+
+/// The directory of journals of changes, by the environment; `None` where nothing names one.
+pub(crate) fn state() -> Option<StateDir> {
+    let path = |name: &str| env::var_os(name).map(PathBuf::from);
+    StateDir::choose(&StatePlaces {
+        tiermark_home: path("TIERMARK_HOME"),
+        xdg_state_home: path("XDG_STATE_HOME"),
+        home: path("HOME"),
+        root: rustix::process::geteuid().is_root(),
     })
 }
 

@@ -4,6 +4,7 @@
 
 mod common;
 
+use common::redis::Redis;
 use common::{User, stable};
 
 /// A small guest: one socket, two cores.
@@ -153,4 +154,91 @@ fn points_of_a_file_of_curves_have_their_numbers() {
     assert_eq!(rows, points, "{out}");
     let trusted = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv"];
     assert!(!user.run(&trusted).expect(0).err.contains("not trusted"));
+}
+
+/// What a command printed, and what `show` says of the document in a file that it wrote.
+fn shown_again(user: &User, arguments: &[&str], file: &str) -> (String, String) {
+    let out = user.run(&[arguments, &[&format!("--json={file}")]].concat()).expect(0).out;
+    (out, user.run(&["show", file]).expect(0).out)
+}
+
+#[test]
+fn load_is_shown_again_from_its_document() {
+    let Some(redis) = Redis::start(&[]) else { return };
+    let user = User::new();
+    let target = format!("--target={}", redis.target);
+    let open =
+        ["load", &target, "--fill", "--rps=200", "--arrivals=poisson", "--duration=0.5", "--warmup=0", "--verify"];
+    let closed = ["load", &target, "-n", "100", "-c", "2", "--warmup=0", "--histograms"];
+    for (arguments, said) in [(&open[..], "open loop, 200 requests/s each (Poisson)"), (&closed, "100 requests each")] {
+        let (out, again) = shown_again(&user, &[arguments, &["--keys=300", "--quiet"]].concat(), "load.json");
+        assert!(out.contains(said) && out.contains("P99.9"), "{out}");
+        assert_eq!(again, out);
+        let document = common::document(&user.path("load.json"));
+        assert_eq!(
+            document["measured"]["all"]["response"]["histogram"].is_object(),
+            arguments.contains(&"--histograms")
+        );
+        assert_eq!(user.run(&["show", "load.json", "--json"]).expect(0).json(), document);
+    }
+    let refused = user.run(&["show", "load.json", "--redact"]).expect(2).err;
+    assert!(refused.contains("no run of probes"), "{refused}");
+}
+
+#[test]
+fn capacity_is_shown_again_from_its_document_and_listed() {
+    let none = User::new();
+    assert!(none.run(&["list", "capacity"]).expect(0).out.contains("No run of capacity is saved in"));
+    let Some(redis) = Redis::start(&[]) else { return };
+    let user = User::new();
+    user.run(&["latency", "--quick", "--simulate", GUEST]).expect(0);
+    let target = format!("--target={}", redis.target);
+    let search = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram", "--records=500", "--rps=1000"];
+    let short = ["--warmup=0", "--measure=0.5s", "--iterations=1", "--level=p99 < 20s", "--seed=1", "--quiet"];
+    let (out, again) = shown_again(&user, &[&search[..], &[&target], &short].concat(), "found.json");
+    assert!(out.contains("tiermark capacity: mini") && out.contains("1 or more"), "{out}");
+    assert_eq!(again, out);
+    // It is the last of all, and known by the beginning of its name.
+    let kept = std::fs::read_dir(user.path("capacity")).unwrap().flatten().map(|entry| entry.path());
+    let id = kept.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).next().unwrap();
+    for reference in ["last", &id, &id[..id.len() - 1]] {
+        assert_eq!(user.run(&["show", reference]).expect(0).out, out, "{reference}");
+    }
+    assert!(user.run(&["show", &id[..2]]).expect(2).err.contains("several runs"), "that of a probe begins so too");
+    let list = user.run(&["list", "capacity"]).expect(0).out;
+    assert!(list.contains(&id) && list.contains("mini: dram 1 or more"), "{list}");
+    // Without its document it is one that was killed.
+    std::fs::remove_file(user.path(&format!("capacity/{id}.json"))).unwrap();
+    let told = user.run(&["show", &id]).expect(2).err;
+    assert!(told.contains("is not finished: tiermark capacity --resume="), "{told}");
+    assert!(user.run(&["list", "capacity"]).expect(0).out.contains("not finished: tiermark"));
+    assert!(user.run(&["show"]).expect(0).out.contains("latency"), "the last that has a document");
+}
+
+#[test]
+fn documents_of_other_kinds_and_versions_are_told() {
+    let user = User::new();
+    let write = |text: &str| std::fs::write(user.path("x.json"), text).unwrap();
+    for (text, said) in [
+        (r#"{"schema":"tiermark/load/1"}"#, "missing field"),
+        (r#"{"schema":"tiermark/capacity/1","cases":5}"#, "x.json"),
+        (r#"{"schema":"tiermark/capacity/99"}"#, "tiermark/capacity/99"),
+    ] {
+        write(text);
+        let told = user.run(&["show", "x.json"]).expect(2).err;
+        assert!(told.contains(said), "{text}: {told}");
+    }
+}
+
+#[test]
+fn every_document_has_a_schema() {
+    let user = User::new();
+    let of = |arguments: &[&str]| user.run(&[&["schema"], arguments].concat()).expect(0).json();
+    assert_eq!(of(&[])["title"], "Run");
+    for (name, title) in [("run", "Run"), ("capacity", "Capacity"), ("load", "LoadRun")] {
+        let committed = format!("{}/../../schema/{name}-1.json", env!("CARGO_MANIFEST_DIR"));
+        let schema = of(&[name]);
+        assert_eq!(schema["title"], title);
+        assert_eq!(schema, common::document(committed.as_ref()), "{name}");
+    }
 }

@@ -26,4 +26,4 @@ mod work;
 mod worker;
 
 pub use linux::{LinuxHost, Options, live_facts};
-pub use os::{errand, present_primitives, primitive_names, primitives};
+pub use os::{PLACE, errand, present_primitives, primitive_names, primitives};

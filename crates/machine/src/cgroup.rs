@@ -2,7 +2,7 @@
 
 use tiermark_model::{Cgroup, IdSet};
 
-use crate::reader::Reader;
+use crate::reader::{Reader, unescape};
 
 /// Version 1 says "no limit" with the largest page-aligned number below 2⁶³; no machine has 2⁶⁰ bytes.
 const NO_LIMIT: u64 = 1 << 60;
@@ -64,23 +64,6 @@ pub(crate) fn read(reader: &Reader<'_>) -> Limits {
     });
     let ids = |what: &str| cpuset.as_ref().and_then(|place| cpuset_ids(reader, place, what));
     Limits { cgroup, cpus: ids("cpus"), nodes: ids("mems") }
-}
-
-/// Spaces and the like are written as `\040` in mount tables.
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let digits = tail.get(..3).filter(|d| first == b'\\' && d.iter().all(|b| (b'0'..=b'7').contains(b)));
-        if let Some(digits) = digits {
-            bytes.push(digits.iter().fold(0u8, |n, d| n.wrapping_mul(8).wrapping_add(d - b'0')));
-            rest = &tail[3..];
-        } else {
-            bytes.push(first);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn mounts(reader: &Reader<'_>) -> Vec<Mount> {

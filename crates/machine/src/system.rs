@@ -8,6 +8,7 @@ use crate::cpus::CPU_DIR;
 use crate::discover::LiveFacts;
 use crate::identity::Identity;
 use crate::reader::Reader;
+use crate::swaps::swap_areas;
 use crate::{pages, virt};
 
 const THP_DIR: &str = "sys/kernel/mm/transparent_hugepage";
@@ -83,28 +84,11 @@ fn damon(reader: &Reader<'_>) -> Option<bool> {
     known.then(|| threads.iter().any(on))
 }
 
-/// `Filename Type Size Used Priority`, sizes in KiB.
 fn swaps(reader: &Reader<'_>) -> Vec<Swap> {
     let path = "proc/swaps";
-    let Some(text) = reader.lines(path) else { return Vec::new() };
-    let parse = |line: &str| {
-        let mut fields = line.split_whitespace();
-        let (name, kind) = (fields.next()?, fields.next()?);
-        let mut kib = || fields.next()?.parse::<u64>().ok()?.checked_mul(1024);
-        let (bytes, used_bytes) = (kib()?, kib()?);
-        let priority = fields.next()?.parse().ok()?;
-        Some(Swap { path: name.to_owned(), kind: kind.to_owned(), bytes, used_bytes, priority })
-    };
-    let lines = text.lines().skip(1).filter(|line| !line.trim().is_empty());
-    lines
-        .filter_map(|line| {
-            let swap = parse(line);
-            if swap.is_none() {
-                reader.malformed(path, line, "is not a swap area");
-            }
-            swap
-        })
-        .collect()
+    let text = reader.lines(path).unwrap_or_default();
+    let told = |line: &str| reader.malformed(path, line, "is not a swap area");
+    swap_areas(&text).filter_map(|area| area.map_err(told).ok()).collect()
 }
 
 fn zswap(reader: &Reader<'_>) -> Option<bool> {

@@ -9,7 +9,7 @@ pub enum Exit {
     Failure,
     /// Bad usage.
     Usage,
-    /// A comparison found a regression or an outlier beyond the threshold.
+    /// A comparison found a regression or an outlier beyond the threshold, or a check-up a problem.
     Regression,
     /// Nothing asked for can be measured here.
     Refused,
@@ -21,13 +21,15 @@ pub enum Exit {
     Fleet,
     /// SIGINT, after writing what was measured.
     Interrupted,
+    /// SIGHUP, after writing what was measured.
+    HungUp,
     /// SIGTERM, after writing what was measured.
     Terminated,
 }
 
 impl Exit {
     /// Every exit, for documentation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Failure,
         Self::Usage,
@@ -36,6 +38,7 @@ impl Exit {
         Self::Partial,
         Self::Noisy,
         Self::Fleet,
+        Self::HungUp,
         Self::Interrupted,
         Self::Terminated,
     ];
@@ -51,6 +54,7 @@ impl Exit {
             Self::Partial => 5,
             Self::Noisy => 6,
             Self::Fleet => 7,
+            Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::Terminated => 143,
         }
@@ -62,13 +66,14 @@ impl Exit {
             Self::Done => "done, all measured (warnings allowed)",
             Self::Failure => "failure inside the tool or the run",
             Self::Usage => "bad usage",
-            Self::Regression => "a regression or an outlier beyond the threshold",
+            Self::Regression => "a regression or an outlier beyond the threshold, or a problem found by a check-up",
             Self::Refused => "nothing asked for can be measured here",
             Self::Partial => {
                 "partial: numbers asked for are missing (points of curves do not count), the rest is in the report"
             }
             Self::Noisy => "the target precision was not reached (with --strict)",
             Self::Fleet => "some hosts failed or were unreachable",
+            Self::HungUp => "the terminal was closed (SIGHUP), after writing what was measured",
             Self::Interrupted => "interrupted (SIGINT), after writing what was measured",
             Self::Terminated => "terminated (SIGTERM), after writing what was measured",
         }

@@ -5,11 +5,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capacity;
+mod checkup;
 pub mod exit;
 mod expect;
 pub mod idset;
 pub mod kernel;
 pub mod labels;
+pub mod load;
 pub mod machine;
 mod made;
 pub mod observation;
@@ -22,9 +25,13 @@ pub mod selector;
 pub mod setup;
 pub mod share;
 mod text_serde;
+mod tuning;
 pub mod units;
 pub mod verdict;
+mod words;
+mod written;
 
+pub use checkup::{CheckRow, Checkup, Health};
 pub use exit::Exit;
 pub use expect::{TOURNAMENT, Tournament};
 pub use idset::{CpuId, IdSet, ListError, NodeId};
@@ -39,5 +46,8 @@ pub use run::*;
 pub use selector::resolve_cpus;
 pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{Kinds, LineState, PingOp, Place, Relation};
+pub use tuning::{Deed, Fate, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
 pub use verdict::{Grade, Reason, ReasonCode, Verdict};
+pub use words::{near, nearest};
+pub use written::{parse_count, parse_seconds, parse_seconds_or_none};

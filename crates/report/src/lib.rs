@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 
 mod c2c;
+mod capacity;
+mod comments;
 mod curves;
+mod doctor;
 mod findings;
 mod header;
 mod hmat;
@@ -12,6 +15,7 @@ mod kernels;
 mod ladder;
 mod limits;
 mod lists;
+mod load;
 mod loaded;
 mod machine;
 mod matrix;
@@ -32,12 +36,17 @@ mod style;
 mod table;
 mod tally;
 mod text;
+mod tuning;
 
+pub use capacity::{capacity, capacity_line};
+pub use comments::comments;
+pub use doctor::doctor;
 pub use hmat::hmat;
 pub use json::json;
 pub use lists::{
     ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitive, primitives, probes, runs,
 };
+pub use load::{LoadLine, LoadView, load};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
 pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};
@@ -47,3 +56,4 @@ pub use redact::redact;
 pub use run::{run, trouble};
 pub use selftest::{Check, selftest};
 pub use style::Style;
+pub use tuning::{deeds, tuning};

@@ -35,6 +35,13 @@ pub(crate) fn percent(ratio: f64) -> String {
     sane(percent, format!("{percent:.digits$} %"))
 }
 
+/// A share of what was to be done, as a percentage: whole only where nothing lacks. From 99 % on, what lacks is what counts.
+pub(crate) fn achieved(ratio: f64) -> String {
+    // What is a hundredth of a percent in decimals may be a little less in binary.
+    let hundredths = (ratio * 1e4 + 1e-6).floor().min(9999.0);
+    if (0.99..1.0).contains(&ratio) { format!("{:.2} %", hundredths / 100.0) } else { percent(ratio) }
+}
+
 /// A frequency in GHz or MHz, with its unit.
 pub(crate) fn hertz(hz: f64) -> String {
     let (scale, unit, digits) = if hz >= 1e9 { (1e9, "GHz", 3) } else { (1e6, "MHz", 0) };
@@ -174,6 +181,25 @@ mod tests {
         assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
         let ascii = Style { unicode: false, units_iec: true, ..style };
         assert_eq!(with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii), "100.0 +-1.0");
+    }
+
+    #[test]
+    fn nothing_is_called_whole_that_lacks_something() {
+        for (ratio, shown) in [
+            (1.0, "100 %"),
+            (1.0 - 1e-12, "99.99 %"),
+            (0.99999, "99.99 %"),
+            (0.9961, "99.61 %"),
+            (0.995, "99.50 %"),
+            (0.99, "99.00 %"),
+            (0.9899, "99 %"),
+            (0.774, "77 %"),
+            (0.0213, "2.1 %"),
+            (1.2, "120 %"),
+            (f64::NAN, "?"),
+        ] {
+            assert_eq!(achieved(ratio), shown, "{ratio}");
+        }
     }
 
     #[test]

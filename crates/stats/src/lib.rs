@@ -17,11 +17,13 @@ mod order;
 mod plateau;
 mod quantum;
 mod rank;
+mod rank_interval;
 mod rng;
 mod special;
 mod spread;
 mod stop;
 mod tail;
+mod trend;
 
 pub use bootstrap::bootstrap_median;
 pub use change::{ChangePoint, change_point};
@@ -34,10 +36,12 @@ pub use order::{mad, max, median, min, quantile, quantiles};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use quantum::{Quantum, quantum};
 pub use rank::{MannWhitney, mann_whitney};
+pub use rank_interval::{BEYOND, QuantileRanks, normal_beyond, quantile_ranks};
 pub use rng::Rng;
 pub use spread::{Spread, spread};
 pub use stop::{StopRule, StopState};
 pub use tail::TailSummary;
+pub use trend::{MannKendall, mann_kendall};
 
 /// Whether `values` is non-empty and every one is finite: the entry condition of this crate.
 fn usable(values: &[f64]) -> bool {

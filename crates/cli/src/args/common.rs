@@ -41,7 +41,7 @@ pub(crate) struct View {
     /// When to use colours
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: ColorChoice,
-    /// Columns to fill [default: the terminal's, 80 in a pipe]
+    /// Columns to fill [default: the terminal's; in a pipe COLUMNS, else 80]
     #[arg(long, value_name = "COLUMNS")]
     pub(crate) width: Option<u16>,
     /// Use ASCII characters only

@@ -1,5 +1,7 @@
 //! `tiermark list`: runs, probes, kernels, commands.
 
+use std::path::PathBuf;
+
 use clap::CommandFactory;
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
@@ -7,6 +9,7 @@ use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, PrimitiveInf
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 
 use crate::args::{Cli, ListArgs, Listing, Simulation};
+use crate::kept::{Kept, under_way};
 use crate::output::{Failure, print, style};
 use crate::{orphans, shell, target};
 
@@ -15,6 +18,7 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
     let style = style(&args.view);
     let text = match args.what {
         Listing::Runs => runs(&shell::store(), &style)?,
+        Listing::Capacity => capacity(&style)?,
         Listing::Probes => probes(simulation, &style)?,
         Listing::Kernels => kernels(&style),
         Listing::Primitives => primitives(simulation, &style)?,
@@ -40,6 +44,30 @@ fn runs(store: &Store, style: &Style) -> Result<String, Failure> {
     };
     let lines: Vec<RunLine> = entries.iter().rev().map(line).collect();
     Ok(format!("{}In {place}; `tiermark show RUN` shows one.", tiermark_report::runs(&lines, style)))
+}
+
+/// One line a run of capacity, newest first.
+fn capacity(style: &Style) -> Result<String, Failure> {
+    let Some(directory) = shell::capacity_runs() else {
+        return Ok("No run of capacity is saved: set TIERMARK_HOME or HOME.".to_owned());
+    };
+    let line = |path: PathBuf| {
+        let id = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let document = path.with_extension("json");
+        let text = match Kept::read(&document) {
+            Ok(Some(Kept::Capacity(run))) => tiermark_report::capacity_line(&run),
+            _ if document.exists() => "its document cannot be read".to_owned(),
+            _ => format!("not finished: tiermark capacity --resume={}", shell::quoted(&path)),
+        };
+        (id, text)
+    };
+    let lines: Vec<(String, String)> = under_way(&directory).into_iter().rev().map(line).collect();
+    if lines.is_empty() {
+        return Ok(format!("No run of capacity is saved in {}.", directory.display()));
+    }
+    let rows: Vec<(&str, String)> = lines.iter().map(|(id, text)| (id.as_str(), text.clone())).collect();
+    let names = tiermark_report::names(&rows, style);
+    Ok(format!("{names}In {}; `tiermark show RUN` shows one.", directory.display()))
 }
 
 /// Every probe, and whether it can be asked here.

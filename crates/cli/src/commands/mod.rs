@@ -3,12 +3,15 @@
 mod background;
 mod bandwidth;
 mod c2c;
+mod capacity;
 mod completions;
+mod doctor;
 mod geometry;
 mod granularity;
 mod help;
 mod latency;
 mod list;
+mod load;
 mod loaded;
 mod machine;
 mod man;
@@ -23,6 +26,7 @@ mod selftest;
 mod show;
 mod survey;
 mod tlb;
+mod tune;
 
 use serde_json::Value;
 use tiermark_model::{Effort, Exit, Machine, Request, Scope};
@@ -56,12 +60,16 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Background(args)) => background::run(args, simulation),
         Some(Command::Os(args)) => os::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
+        Some(Command::Load(args)) => load::run(args),
+        Some(Command::Capacity(args)) => capacity::run(args, simulation),
         Some(Command::Run(args)) => run::run(args, simulation),
         Some(Command::Plan(args)) => plan::run(args, simulation),
         Some(Command::Machine(args)) => machine::run(args, simulation),
+        Some(Command::Tune(args)) => tune::run(args, simulation),
+        Some(Command::Doctor(args)) => doctor::run(args, simulation),
         Some(Command::Show(args)) => show::run(args),
         Some(Command::List(args)) => list::run(args, simulation),
-        Some(Command::Schema) => schema::run(),
+        Some(Command::Schema(args)) => schema::run(args),
         Some(Command::Selftest(args)) => selftest::run(args),
         Some(Command::Help(args)) => help::run(args, simulation),
         Some(Command::Completions(args)) => completions::run(args),

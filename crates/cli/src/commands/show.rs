@@ -1,11 +1,13 @@
-//! `tiermark show`: a saved run again.
+//! `tiermark show`: a saved run again, or another document that this program wrote.
 
 use std::io::Read;
 
 use tiermark_history::{MAX_DOCUMENT_BYTES, parse};
-use tiermark_model::{Exit, Run};
+use tiermark_model::Exit;
 
-use crate::args::ShowArgs;
+use super::load::shown;
+use crate::args::{Format, ShowArgs};
+use crate::kept::Kept;
 use crate::output::{Failure, print, report, style, tell_doubts};
 use crate::{orphans, shell};
 
@@ -14,7 +16,21 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.run.ends_with(".csv") {
         return curves(args);
     }
-    let run = if args.run == "-" { from_stdin()? } else { from_store(&args.run)? };
+    let store = shell::store();
+    let run = if args.run == "-" {
+        let bytes = stdin()?;
+        match Kept::parse(&bytes, "standard input")? {
+            Some(kept) => return other(args, &kept),
+            None => parse(&bytes).map_err(|e| Failure::usage(format!("standard input: {e}")))?,
+        }
+    } else {
+        orphans::adopt(&store, false);
+        match Kept::find(&args.run, &store)? {
+            Some(kept) => return other(args, &kept),
+            // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
+            None => store.load(&args.run).map_err(Failure::usage)?,
+        }
+    };
     let mut run = orphans::concluded(run);
     if args.redact {
         run = tiermark_report::redact(&run);
@@ -41,16 +57,24 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
     print(&tiermark_report::loaded_curves(&title, &points, &style(&args.view))).map(|()| Exit::Done)
 }
 
-fn from_stdin() -> Result<Run, Failure> {
+/// A document of tenants or of load, as its command showed it.
+fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
+    if args.redact || args.format != Format::Text {
+        return Err(Failure::usage(format!("'{}' is no run of probes: --redact and --format are for those", args.run)));
+    }
+    let style = style(&args.view);
+    let text = match (kept, args.json) {
+        (Kept::Capacity(run), false) => tiermark_report::capacity(run, &style),
+        (Kept::Capacity(run), true) => serde_json::to_string_pretty(run).map_err(Failure::tool)?,
+        (Kept::Load(run), false) => tiermark_report::load(&shown::view(run), &style),
+        (Kept::Load(run), true) => serde_json::to_string_pretty(run).map_err(Failure::tool)?,
+    };
+    print(&text).map(|()| Exit::Done)
+}
+
+fn stdin() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     // One byte more than the limit lets the parser say that it is too much.
     std::io::stdin().lock().take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes).map_err(Failure::tool)?;
-    parse(&bytes).map_err(|e| Failure::usage(format!("standard input: {e}")))
-}
-
-fn from_store(reference: &str) -> Result<Run, Failure> {
-    let store = shell::store();
-    orphans::adopt(&store, false);
-    // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
-    store.load(reference).map_err(Failure::usage)
+    Ok(bytes)
 }

@@ -2,9 +2,16 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
 
+pub(crate) mod redis;
+pub(crate) mod system;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -12,6 +19,15 @@ use tempfile::TempDir;
 /// A user with an empty home.
 pub(crate) struct User {
     pub(crate) home: TempDir,
+}
+
+impl Drop for User {
+    /// A test that fails must not leave what it changed of the system without the notes of it, which are in this home.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.command(&["tune", "--restore"]).output();
+        }
+    }
 }
 
 /// What a run of the program left.
@@ -73,6 +89,16 @@ impl Ran {
     }
 }
 
+/// Whether a Redis server answers there. That a connection is made proves nothing: from a port of this machine that is free to itself one
+/// can be made too.
+pub(crate) fn answers(address: &str) -> bool {
+    let Ok(mut stream) = TcpStream::connect(address) else { return false };
+    let mut answer = [0; 5];
+    stream.set_read_timeout(Some(Duration::from_secs(1))).is_ok()
+        && stream.write_all(b"PING\r\n").and_then(|()| stream.read_exact(&mut answer)).is_ok()
+        && answer == *b"+PONG"
+}
+
 /// A saved document.
 pub(crate) fn document(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -94,4 +120,10 @@ pub(crate) fn stable(report: &str) -> String {
         *head = head.replace(&time.expect("a report says when"), "TIME");
     }
     lines.join("\n")
+}
+
+/// A number from 0 to 1 that is another at each call.
+pub(crate) fn random() -> f64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0) as f64 / u64::MAX as f64
 }

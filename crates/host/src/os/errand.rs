@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tiermark_model::Refusal;
 
-use super::{held, mapped, unavailable};
+use super::{held, mapped, place, unavailable};
 
 /// The argument with which this program ends at once.
 pub(super) const END_AT_ONCE: &str = "__end-at-once";
@@ -18,13 +18,17 @@ pub(super) const HOLD: &str = "__hold";
 static ASKS: AtomicBool = AtomicBool::new(false);
 
 /// What this process was started for by another of ours, by the arguments it has (its own name before them): to end at once, which is what
-/// `fork+exec` and `posix_spawn` run, or to hold memory, which it has done when this returns. It has to end then, with the code given.
+/// `fork+exec` and `posix_spawn` run, to hold memory, which it has done when this returns, or to become a program whose memory lies on one
+/// node, which it could not where this returns. It has to end then, with the code given.
 ///
 /// A program that measures must ask this first of all in its `main`; otherwise processes are refused, since it would be started again and
 /// again.
 pub fn errand(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     ASKS.store(true, Relaxed);
-    let mut arguments = arguments.into_iter().skip(1);
+    let mut arguments = arguments.into_iter().skip(1).peekable();
+    if arguments.next_if(|argument| argument == place::PLACE).is_some() {
+        return Some(place::serve(arguments));
+    }
     let (Some(argument), None) = (arguments.next(), arguments.next()) else { return None };
     match argument.to_str() {
         Some(HOLD) => Some(held::serve()),

@@ -13,6 +13,7 @@ mod numa;
 #[cfg(test)]
 mod own;
 mod pair;
+mod place;
 mod placed;
 mod processes;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod watch;
 
 pub use errand::errand;
 pub(crate) use held::{HeldRig, is_held};
+pub use place::PLACE;
 pub(crate) use placed::Placed;
 
 use std::io;

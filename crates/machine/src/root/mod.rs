@@ -146,6 +146,19 @@ impl Root {
         }))
     }
 
+    /// Where a path below this root lies on disk, links followed inside the root; `None` where there is no such file, or the root is an
+    /// archive. For those who write: nothing here does.
+    ///
+    /// # Errors
+    /// [`DiscoverError`] where a part of the path cannot be looked at.
+    pub fn on_disk(&self, rel: &str) -> Result<Option<PathBuf>, DiscoverError> {
+        Ok(match &self.source {
+            Source::Live => Some(Path::new("/").join(rel.trim_start_matches('/'))).filter(|path| path.exists()),
+            Source::Directory(base) => self.resolve(rel)?.map(|names| disk::join(base, &names)),
+            Source::Memory(_) => None,
+        })
+    }
+
     /// The names in a directory, sorted; empty where there is no such directory.
     ///
     /// # Errors

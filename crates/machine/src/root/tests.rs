@@ -87,3 +87,23 @@ fn files_beyond_the_limit_are_refused() {
     std::fs::File::create(dir.path().join("f")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
     assert!(matches!(Root::at(dir.path()).unwrap().read("f"), Err(DiscoverError::TooLarge { .. })));
 }
+
+#[test]
+fn a_path_on_disk_follows_links_inside_the_root_only() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(dir.path().join("sys/devices/vda/queue")).unwrap();
+    std::fs::create_dir_all(dir.path().join("sys/block")).unwrap();
+    let real = dir.path().join("sys/devices/vda/queue/nr_requests");
+    std::fs::write(&real, "128").unwrap();
+    for (link, target) in [("in", "../devices/vda"), ("absolute", "/sys/devices/vda"), ("out", "/etc")] {
+        std::os::unix::fs::symlink(target, dir.path().join("sys/block").join(link)).unwrap();
+    }
+    let root = Root::at(dir.path()).unwrap();
+    for link in ["in", "absolute"] {
+        let found = root.on_disk(&format!("sys/block/{link}/queue/nr_requests")).unwrap();
+        assert_eq!(found.as_ref(), Some(&real), "{link}");
+    }
+    assert_eq!(root.on_disk("sys/block/out/passwd").unwrap(), None);
+    assert!(Root::live().on_disk("proc/self/status").unwrap().is_some());
+    assert_eq!(Root::from_files("test", [("f", "")]).on_disk("f").unwrap(), None);
+}

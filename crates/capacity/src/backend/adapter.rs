@@ -1,0 +1,66 @@
+//! Managers of containers and virtual machines, as words and commands: they do the work, and this program measures.
+
+use tiermark_model::Refusal;
+
+use super::{Commands, program};
+
+/// What stands in words and commands for a tenant's number, from 1.
+pub(crate) const NUMBER: &str = "{N}";
+/// Words with a tenant's number in them, counted from 0.
+pub(crate) fn numbered(text: &str, at: usize) -> String {
+    text.replace(NUMBER, &(at + 1).to_string())
+}
+
+/// Words that run a server in a container of podman: in the tenant's control group, since podman is kept from making one, and on the host's
+/// network, so that no bridge is measured. With them the command that removes what is left of it. `word` is one that no other run has, and
+/// becomes part of the containers' names. [`Places::check`](super::Places::check) says whether there is a podman.
+#[must_use]
+pub fn podman(image: &str, word: u64) -> (Vec<String>, String) {
+    let container = format!("tiermark-{word:016x}-{NUMBER}");
+    let name = format!("--name={container}");
+    let words = ["podman", "run", "--rm", "--interactive", "--network=host", "--cgroups=disabled", "--log-driver=none"];
+    let words = words.into_iter().chain(["--oom-score-adj=1000", &name, image]).map(str::to_owned).collect();
+    (words, format!("podman rm --force --ignore {container}"))
+}
+
+/// What is to be done where there is no podman.
+pub(super) const PODMAN: &str = "apt-get install podman, or --wrap with the words of another container manager";
+
+/// Commands that start and stop machines that libvirt knows; `{N}` in the name is their number. [`Commands::needs`] says what they need.
+#[must_use]
+pub fn libvirt(domain: &str) -> Commands {
+    // A name is a word of the shell.
+    let domain = format!("'{}'", domain.replace('\'', "'\\''"));
+    let check = format!(
+        "state=$(LC_ALL=C virsh --quiet domstate {domain}) && case $state in 'shut off') ;; *) echo \"it is $state: machines of \
+         others are not taken\" >&2; exit 1 ;; esac"
+    );
+    let command = |word: &str| Some(format!("virsh --quiet {word} {domain}"));
+    Commands { check: Some(check), start: command("start"), stop: command("destroy") }
+}
+
+impl Commands {
+    /// What is missing of what they run, as far as their words tell: a shell finds out the rest.
+    #[must_use]
+    pub fn needs(&self) -> Option<Refusal> {
+        const VIRSH: &str = "virsh";
+        let lacks = self.start.as_deref().is_some_and(|start| start.starts_with(VIRSH)) && program(VIRSH).is_none();
+        let cure = "apt-get install libvirt-clients, or --start and --stop with commands of another manager";
+        lacks.then(|| Refusal::new(VIRSH, "there is no such command on the path", cure))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn managers_are_looked_for_and_plain_commands_are_not() {
+        let commands = |start: &str| Commands { start: Some(start.to_owned()), ..Commands::default() };
+        assert_eq!(commands("no-such-command {N}").needs(), None);
+        let refused = libvirt("vm{N}").needs();
+        assert_eq!(refused.is_some(), program("virsh").is_none());
+        assert!(refused.is_none_or(|refused| refused.cure.contains("libvirt-clients")));
+        assert_eq!(numbered("vm{N} on host{N}", 4), "vm5 on host5");
+    }
+}

@@ -1,0 +1,284 @@
+//! Servers that run elsewhere, on this machine or others: they run already, or a command starts each (`ssh`, `virsh`, `kubectl`).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tiermark_load::{Answer, Client, Outcome, Phase, Target, Watch, fill, run};
+use tiermark_model::Refusal;
+use tiermark_tune::{COMMAND_MOST, Change, bounded_until, shell};
+
+use super::adapter::numbered;
+use super::{Asking, Backend, Counted, Pulse, Watcher};
+use crate::system::System;
+
+/// From the end of the command until its server answers.
+const READY: Duration = Duration::from_secs(180);
+const LOOK: Duration = Duration::from_millis(100);
+/// Servers that are looked at together before a run: those that are not there take as long to tell as an answer is waited for.
+const TOGETHER: usize = 32;
+/// One answer of a server that has just started.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Commands that start and stop a tenant, of which `{N}` is its number, from 1; a shell runs them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Commands {
+    /// Fails where a tenant may not be started, since it runs already for somebody else.
+    pub check: Option<String>,
+    /// Starts one; returns once it starts. Where it fails, nothing was started.
+    pub start: Option<String>,
+    /// Stops one, and what it holds is gone.
+    pub stop: Option<String>,
+}
+
+/// Tenants at addresses that are given: the first of them are used, and filled. Those that no command stops are filled once, and left
+/// as they are.
+#[derive(Debug)]
+pub struct External {
+    targets: Vec<Target>,
+    commands: Commands,
+    /// How many are in use.
+    used: usize,
+    /// How many are filled: what was written to those that are not stopped stays there.
+    filled: usize,
+    /// How many may be written to whatever they hold: it is this run's, or somebody said so.
+    own: usize,
+}
+
+impl External {
+    /// Tenants at these addresses, in this order. Those from `own` on are refused where they hold something.
+    #[must_use]
+    pub fn new(targets: Vec<Target>, commands: Commands, own: usize) -> Self {
+        Self { targets, commands, used: 0, filled: 0, own }
+    }
+
+    /// What keeps the first tenants from being used: servers that run already and do not answer, or may not be written to. Of those that a
+    /// command starts, nothing is known before. Nothing is written.
+    #[must_use]
+    pub fn check(&self, most: usize) -> Vec<Refusal> {
+        if self.commands.start.is_some() {
+            return self.commands.needs().into_iter().collect();
+        }
+        let numbers: Vec<usize> = (0..self.targets.len().min(most)).collect();
+        let look = |at: usize| {
+            let mut server = Client::connect(&self.targets[at], ANSWER)?;
+            self.writable(at, &mut server)
+        };
+        let mut refused = Vec::new();
+        for some in numbers.chunks(TOGETHER) {
+            thread::scope(|scope| {
+                let looks: Vec<_> = some.iter().map(|at| scope.spawn(|| look(*at).err())).collect();
+                refused.extend(looks.into_iter().filter_map(|look| look.join().ok().flatten()));
+            });
+        }
+        refused
+    }
+
+    /// Whether a tenant's server may be written to: it is this run's, or holds nothing.
+    fn writable(&self, at: usize, server: &mut Client) -> Result<(), Refusal> {
+        if at < self.own { Ok(()) } else { empty(server, &self.targets[at]) }
+    }
+
+    fn start(&mut self, at: usize, stop: &AtomicBool, system: &mut System) -> Result<(), Refusal> {
+        if let Some(check) = &self.commands.check {
+            carry_out(&numbered(check, at), stop)?;
+        }
+        if let Some(start) = &self.commands.start {
+            let stops = self.commands.stop.as_ref();
+            let noted =
+                stops.map(|stop| Change::Command { stop: numbered(stop, at), what: format!("tenant {}", at + 1) });
+            system.note(noted.clone())?;
+            let begun = Instant::now();
+            let started = carry_out(&numbered(start, at), stop);
+            // One that was not waited for may have started something.
+            let ended_by_itself = begun.elapsed() < COMMAND_MOST && !stop.load(Ordering::Relaxed);
+            if let (Err(_), Some(change), true) = (&started, &noted, ended_by_itself) {
+                system.withdraw(change);
+            }
+            started?;
+        }
+        let mut server = self.answering(at, stop)?;
+        self.writable(at, &mut server)?;
+        self.own = self.own.max(at + 1);
+        Ok(())
+    }
+
+    /// A connection to a server; to one that a command has just started, as soon as it answers.
+    fn answering(&self, at: usize, stop: &AtomicBool) -> Result<Client, Refusal> {
+        let begun = Instant::now();
+        loop {
+            match Client::connect(&self.targets[at], ANSWER) {
+                Ok(client) => return Ok(client),
+                Err(refusal) if self.commands.start.is_none() || begun.elapsed() >= READY => return Err(refusal),
+                Err(refusal) if stop.load(Ordering::Relaxed) => return Err(refusal),
+                Err(_) => thread::sleep(LOOK),
+            }
+        }
+    }
+}
+
+/// Runs a command for a tenant, until it is to stop.
+fn carry_out(text: &str, stop: &AtomicBool) -> Result<(), Refusal> {
+    bounded_until(shell(text), COMMAND_MOST, &|| stop.load(Ordering::Relaxed))
+        .map_err(|why| Refusal::new(format!("the command '{text}'"), why, "run it by hand to see what is wrong"))
+}
+
+/// Whether a server holds nothing, in any of its databases: what somebody keeps there would be pushed out, or mixed with what is measured.
+fn empty(server: &mut Client, target: &Target) -> Result<(), Refusal> {
+    let why = match server.ask(&[b"INFO", b"keyspace"])? {
+        Answer::Text(text) => {
+            let text = String::from_utf8_lossy(&text).into_owned();
+            // db0:keys=2000,expires=0,avg_ttl=0
+            let held: Vec<&str> = text.lines().filter(|line| line.starts_with("db")).collect();
+            if held.is_empty() {
+                return Ok(());
+            }
+            format!("it holds keys already ({}), and tenants are filled with keys of their own", held.join("; "))
+        }
+        other => format!("it does not tell what it holds: {other:?}"),
+    };
+    Err(Refusal::new(target.address.to_string(), why, "name servers that hold nothing, or allow it: --overwrite"))
+}
+
+impl Backend for External {
+    fn count(&self) -> u32 {
+        self.used as u32
+    }
+
+    fn grow(
+        &mut self,
+        count: u32,
+        asking: &Asking<'_>,
+        system: &mut System,
+        watcher: Watcher<'_>,
+    ) -> Result<Option<Outcome>, Refusal> {
+        let wanted = count as usize;
+        if wanted > self.targets.len() {
+            return Err(Refusal::new(
+                format!("{wanted} tenants"),
+                format!("{} addresses were given", self.targets.len()),
+                "give more targets, or a smaller --most-tenants",
+            ));
+        }
+        while self.used < wanted && watcher(&Pulse { load: None, ended: 0, counted: None }) {
+            // Counted before it is started: one whose server never answers is taken away too.
+            self.used += 1;
+            self.start(self.used - 1, asking.stop, system)?;
+        }
+        let new = self.filled..self.used;
+        if new.is_empty() {
+            return Ok(None);
+        }
+        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
+        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
+        let outcome = fill(&self.targets[new], asking.workload, asking.client, &mut watch)?;
+        // What did not take everything is filled again.
+        if !outcome.stopped && outcome.tenants.iter().all(|one| one.fault.is_none() && one.first_error.is_none()) {
+            self.filled = self.used;
+        }
+        Ok(Some(outcome))
+    }
+
+    fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
+        let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
+        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
+        run(&self.targets[..self.used], asking.workload, phase, asking.client, &mut watch)
+    }
+
+    fn clear(&mut self, system: &mut System) -> Result<(), Refusal> {
+        self.used = 0;
+        if self.commands.stop.is_some() {
+            self.filled = 0;
+        }
+        system.stop_commanded()
+    }
+
+    fn renews(&self) -> bool {
+        self.commands.stop.is_some()
+    }
+
+    fn ended(&mut self) -> u32 {
+        0
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_load::{ClientSetup, Workload};
+    use tiermark_tune::StateDir;
+
+    use super::*;
+
+    /// Commands for two tenants whose servers never answer: the first is started, and stopped in the end whatever becomes of it.
+    #[test]
+    fn what_a_command_started_is_noted_and_stopped_by_its_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let command = |word: &str| Some(format!("echo {word} {{N}} >> {}", log.display()));
+        let commands = Commands { check: None, start: command("start"), stop: command("stop") };
+        let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let targets = vec![Target::new(nobody.parse().unwrap()); 2];
+        let mut external = External::new(targets, commands, 0);
+        let state = StateDir::at(dir.path().join("state"));
+        let lock = state.hold("a test").unwrap();
+        let mut system = System::begin(&state, &lock, "a test", "2026-11-21T00:00:00Z").unwrap();
+        let stop = AtomicBool::new(true);
+        let (workload, client) = (Workload::default(), ClientSetup::default());
+        let asking = Asking { workload: &workload, client: &client, stop: &stop };
+        let read = || std::fs::read_to_string(&log).unwrap_or_default();
+        // A stop that came before: the command is not waited for, and taken back all the same.
+        external.grow(2, &asking, &mut system, &mut |_| true).unwrap_err();
+        external.clear(&mut system).unwrap();
+        assert!(read().ends_with("stop 1\n") && external.renews(), "{}", read());
+        std::fs::write(&log, "").unwrap();
+        // It is not stopped twice.
+        system.restore().unwrap();
+        assert_eq!(read(), "");
+    }
+
+    /// Somebody else's that runs already is not stopped: neither where the check says so, nor where the start fails.
+    #[test]
+    fn what_was_not_started_here_is_not_stopped() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("log");
+        let (no, stop) =
+            (Some("echo 'it is running' >&2; exit 1".to_owned()), Some(format!("echo stop >> {}", log.display())));
+        let state = StateDir::at(dir.path().join("state"));
+        let lock = state.hold("a test").unwrap();
+        for (check, start) in [(no.clone(), Some("true".to_owned())), (None, no)] {
+            let commands = Commands { check, start, stop: stop.clone() };
+            let mut external = External::new(vec![Target::new("127.0.0.1:1".parse().unwrap())], commands, 0);
+            let mut system = System::begin(&state, &lock, "a test", "2026-11-21T00:00:00Z").unwrap();
+            let (flag, workload, client) = (AtomicBool::new(false), Workload::default(), ClientSetup::default());
+            let asking = Asking { workload: &workload, client: &client, stop: &flag };
+            let refused = external.grow(1, &asking, &mut system, &mut |_| true).unwrap_err();
+            assert!(refused.why.contains("it is running"), "{refused}");
+            external.clear(&mut system).unwrap();
+            system.restore().unwrap();
+            assert!(!log.exists());
+        }
+    }
+
+    /// All of those that run already, and none that is not used.
+    #[test]
+    fn servers_that_do_not_answer_are_told_all_at_once() {
+        let nobody = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let targets: Vec<Target> = (0..3).map(|_| Target::new(nobody().parse().unwrap())).collect();
+        let external = |commands: Commands| External::new(targets.clone(), commands, 0);
+        let told = external(Commands::default()).check(2);
+        assert_eq!(told.len(), 2, "{told:?}");
+        let started = Commands { start: Some("true".to_owned()), ..Commands::default() };
+        assert_eq!(external(started).check(2), []);
+    }
+
+    #[test]
+    fn a_command_that_fails_says_why() {
+        let refused = carry_out(&numbered("echo no {N} >&2; exit 1", 4), &AtomicBool::new(false)).unwrap_err();
+        assert!(refused.what.contains("echo no 5") && refused.why.contains("no 5"), "{refused}");
+    }
+}

@@ -1,0 +1,186 @@
+//! A server process for each tenant, in a control group of its own below one that stands for the server's DRAM.
+
+use std::sync::atomic::AtomicBool;
+
+use tiermark_load::{Outcome, Phase, Target, Watch, fill, run};
+use tiermark_model::Refusal;
+use tiermark_tune::Change;
+
+use super::adapter::{PODMAN, numbered};
+use super::server::{Server, Start, free_port};
+use super::tenancy::{Room, Tenancy};
+use super::{Asking, Backend, Counted, NO_SERVER, Pulse, Watcher, program};
+use crate::cgroup::{Group, Layout};
+use crate::system::System;
+
+/// Where things are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// The server's program.
+    pub server: String,
+    /// Words that stand before it, `{N}` in them being the tenant's number: what runs a container and stays in the group that it is
+    /// started in.
+    pub wrapper: Vec<String>,
+    /// What removes what such words leave, once the server has ended.
+    pub removes: Option<String>,
+    /// What puts a program's memory on nodes: words before their numbers and the program.
+    pub placer: Vec<String>,
+    /// Port of the first tenant; `None` takes free ones.
+    pub first_port: Option<u16>,
+}
+
+impl Places {
+    /// What is missing of it, as far as it can be seen from here: what runs a container may have its server inside.
+    #[must_use]
+    pub fn check(&self) -> Vec<Refusal> {
+        let (name, what, cure) = match self.wrapper.first().map(String::as_str) {
+            None => (self.server.as_str(), "the server", NO_SERVER),
+            Some("podman") => ("podman", "containers by", PODMAN),
+            Some(word) => (word, "servers behind", "install it, or write other words: --wrap"),
+        };
+        let lacks = program(name).is_none();
+        let lacks =
+            lacks.then(|| Refusal::new(format!("{what} {name}"), "there is no such program that may be run", cure));
+        let port = self.first_port.and_then(|port| free_port(Some(port)).err());
+        lacks.into_iter().chain(port).collect()
+    }
+}
+
+/// The tenants.
+#[derive(Debug)]
+pub struct Processes {
+    places: Places,
+    tenancy: Tenancy,
+    tenants: Vec<(Server, Group)>,
+}
+
+impl Processes {
+    /// No tenants yet, and nothing made.
+    #[must_use]
+    pub fn new(layout: Layout, places: Places, room: Room) -> Self {
+        let tenancy = Tenancy::new(layout, room, places.placer.clone());
+        Self { places, tenancy, tenants: Vec::new() }
+    }
+
+    fn start(&mut self, number: u32, stop: &AtomicBool, system: &mut System) -> Result<(), Refusal> {
+        let group = self.tenancy.group(&format!("tenant-{}", number + 1), system)?;
+        let port = self.places.first_port.map(|first| first.saturating_add(number.min(u32::from(u16::MAX)) as u16));
+        let mut program = self.tenancy.before(number);
+        program.extend(self.places.wrapper.iter().map(|word| numbered(word, number as usize)));
+        if let Some(stop) = &self.places.removes {
+            let what = format!("what tenant {} was wrapped in", number + 1);
+            system.note([Change::Command { stop: numbered(stop, number as usize), what }])?;
+        }
+        program.push(self.places.server.clone());
+        let server = Server::start(&Start { program: &program, groups: group.directories(), port, number, stop })?;
+        self.tenants.push((server, group));
+        Ok(())
+    }
+
+    fn remove(&mut self) -> Result<(), Refusal> {
+        for (server, _) in &mut self.tenants {
+            server.end();
+        }
+        self.tenants.clear();
+        self.tenancy.remove()
+    }
+
+    fn targets(&self, from: usize) -> Vec<Target> {
+        self.tenants[from..].iter().map(|(server, _)| server.target.clone()).collect()
+    }
+}
+
+fn ended(tenants: &mut [(Server, Group)]) -> u32 {
+    tenants.iter_mut().filter_map(|(server, _)| server.has_ended().then_some(())).count() as u32
+}
+
+impl Backend for Processes {
+    fn count(&self) -> u32 {
+        self.tenants.len() as u32
+    }
+
+    fn grow(
+        &mut self,
+        count: u32,
+        asking: &Asking<'_>,
+        system: &mut System,
+        watcher: Watcher<'_>,
+    ) -> Result<Option<Outcome>, Refusal> {
+        let from = self.tenants.len();
+        for number in self.count()..count {
+            self.start(number, asking.stop, system)?;
+            let counted = self.counted();
+            let pulse = Pulse { load: None, ended: self.ended(), counted: counted.as_ref() };
+            if !watcher(&pulse) {
+                break;
+            }
+        }
+        let new = self.targets(from);
+        if new.is_empty() {
+            return Ok(None);
+        }
+        let counted = self.counted();
+        let tenants = &mut self.tenants;
+        let mut told =
+            |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
+        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
+        fill(&new, asking.workload, asking.client, &mut watch).map(Some)
+    }
+
+    fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
+        let targets = self.targets(0);
+        let counted = self.counted();
+        let tenants = &mut self.tenants;
+        let mut told =
+            |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
+        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
+        run(&targets, asking.workload, phase, asking.client, &mut watch)
+    }
+
+    fn clear(&mut self, system: &mut System) -> Result<(), Refusal> {
+        self.remove().and(system.stop_commanded())
+    }
+
+    fn ended(&mut self) -> u32 {
+        ended(&mut self.tenants)
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        self.tenancy.counted(self.tenants.iter().map(|(_, group)| group))
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        // What is left then is in the journal.
+        let _ = self.remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_all_at_once_and_before_a_tenant_is_started() {
+        let places = |server: &str, wrapper: &[&str], first_port: Option<u16>| Places {
+            server: server.to_owned(),
+            wrapper: wrapper.iter().map(|word| (*word).to_owned()).collect(),
+            removes: None,
+            placer: Vec::new(),
+            first_port,
+        };
+        assert_eq!(places("sh", &[], None).check(), []);
+        // Where it is in a container, nobody sees it from here.
+        assert_eq!(places("no-such-server", &["env", "A=1"], None).check(), []);
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let all = places("no-such-server", &[], Some(taken.local_addr().unwrap().port())).check();
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert!(all[0].cure.contains("--server") && all[1].cure.contains("--first-port"), "{all:?}");
+        // A file that is no program, and words that are none.
+        assert!(places("/etc/passwd", &[], None).check()[0].why.contains("may be run"));
+        assert!(places("sh", &["no-such-words"], None).check()[0].cure.contains("--wrap"));
+    }
+}

@@ -1,0 +1,180 @@
+//! One request to several guests at once, and what they say until all have answered.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tiermark_load::{ClientSetup, Outcome, Phase, Snapshot, TenantResult};
+use tiermark_model::Refusal;
+
+use super::machine::Machine;
+use crate::backend::Asking;
+use crate::guest::protocol::{Job, Reply, Request};
+
+/// How often guests are listened to: their answers are not timed here.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often somebody is told.
+const PULSE: Duration = Duration::from_secs(1);
+/// A guest speaks every second while it works; one whose memory is all elsewhere may need long, beyond what its client waits for an answer.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long a guest may take to end a job, once it is told to.
+const ENDING: Duration = Duration::from_secs(30);
+
+/// What a guest came to.
+enum Answer {
+    Done(Box<Outcome>),
+    /// It is gone, and why.
+    Lost(String),
+}
+
+/// A request under way.
+pub(super) struct Call<'a> {
+    machines: &'a mut [Machine],
+    answers: Vec<Option<Answer>>,
+    latest: Vec<Option<Snapshot>>,
+    refused: Option<Refusal>,
+    /// When they were told to end.
+    ended: Option<Instant>,
+    patience: Duration,
+}
+
+impl<'a> Call<'a> {
+    /// Asks machines, of which the first has this number, for a phase, or to be filled.
+    pub(super) fn begin(machines: &'a mut [Machine], first: u32, asking: &Asking<'_>, phase: Option<Phase>) -> Self {
+        let client = ClientSetup { threads: 1, cpus: Vec::new(), ..asking.client.clone() };
+        let patience = SILENCE + client.timeout;
+        let job = Job { workload: asking.workload.clone(), client, number: u64::from(first), phase };
+        let jobs = (0..).map(|at| Request::Run(Box::new(Job { number: job.number + at, ..job.clone() })));
+        let answers = machines.iter_mut().zip(jobs).map(|(machine, job)| machine.ask(&job).err().map(Answer::Lost));
+        let answers: Vec<_> = answers.collect();
+        let latest = vec![None; answers.len()];
+        Self { machines, answers, latest, refused: None, ended: None, patience }
+    }
+
+    /// Waits for all answers. `told` is called each second with what the guests see, once all do, and how many have ended; it ends the job with
+    /// `false`, as does the flag.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of a guest.
+    pub(super) fn finish(
+        mut self,
+        asking: &Asking<'_>,
+        told: &mut dyn FnMut(Option<&Snapshot>, u32) -> bool,
+    ) -> Result<Outcome, Refusal> {
+        let mut next = Instant::now() + PULSE;
+        while self.listen() > 0 {
+            let mut goes_on = true;
+            if Instant::now() >= next {
+                next += PULSE;
+                let ended = self.machines.iter_mut().filter_map(Machine::exited).count() as u32;
+                goes_on = told(together(&self.latest).as_ref(), ended);
+            }
+            if !goes_on || asking.stop.load(Ordering::Relaxed) || self.refused.is_some() {
+                self.stop();
+            }
+            thread::sleep(LOOK);
+        }
+        let stopped = self.ended.is_some();
+        match self.refused {
+            Some(refusal) => Err(refusal),
+            None => Ok(merged(self.answers.into_iter().flatten(), stopped)),
+        }
+    }
+
+    /// Hears what there is to be heard, and tells how many have not answered.
+    fn listen(&mut self) -> usize {
+        let late = self.ended.is_some_and(|since| since.elapsed() > ENDING);
+        for ((machine, answer), latest) in self.machines.iter_mut().zip(&mut self.answers).zip(&mut self.latest) {
+            while answer.is_none() {
+                match machine.hear() {
+                    Ok(Some(Reply::Pulse(snapshot))) => *latest = Some(snapshot),
+                    Ok(Some(Reply::Done(outcome))) => *answer = Some(Answer::Done(outcome)),
+                    Ok(Some(Reply::Refused(refusal))) => {
+                        *answer = Some(Answer::Lost(refusal.to_string()));
+                        self.refused.get_or_insert(refusal);
+                    }
+                    Ok(Some(Reply::Ready)) => *answer = Some(Answer::Lost("the guest started anew".to_owned())),
+                    Ok(None) if late || machine.silent() > self.patience => {
+                        let why = format!("nothing was heard of the guest for {:.0} s", machine.silent().as_secs_f64());
+                        *answer = Some(Answer::Lost(why));
+                    }
+                    Ok(None) => break,
+                    Err(why) => *answer = Some(Answer::Lost(why)),
+                }
+            }
+        }
+        self.answers.iter().filter(|answer| answer.is_none()).count()
+    }
+
+    /// Tells those that go on to end, once.
+    fn stop(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.ended = Some(Instant::now());
+        for (machine, answer) in self.machines.iter_mut().zip(&mut self.answers).filter(|(_, answer)| answer.is_none())
+        {
+            *answer = machine.ask(&Request::Stop).err().map(Answer::Lost);
+        }
+    }
+}
+
+/// What guests see of their runs, as of one: their times differ by as much as their lines are late, so that the mean of them belongs to the sum
+/// of what they have done. `None` until all have said something.
+fn together(latest: &[Option<Snapshot>]) -> Option<Snapshot> {
+    let all: Vec<&Snapshot> = latest.iter().map(Option::as_ref).collect::<Option<_>>()?;
+    let seconds = all.iter().map(|one| one.seconds).sum::<f64>() / all.len() as f64;
+    Some(Snapshot {
+        seconds,
+        tenants: all.iter().flat_map(|one| one.tenants.iter().copied()).collect(),
+        client_silent: all.iter().map(|one| one.client_silent).fold(0.0, f64::max),
+    })
+}
+
+/// All answers as those of one client with a thread in each guest.
+fn merged(answers: impl Iterator<Item = Answer>, stopped: bool) -> Outcome {
+    let mut all = Outcome { tenants: Vec::new(), thread_cpu: Vec::new(), wall: 0.0, stopped };
+    let lost = |why: String| TenantResult { fault: Some(why), ..TenantResult::default() };
+    for answer in answers {
+        match answer {
+            Answer::Done(mut one) if one.tenants.len() == 1 => {
+                all.tenants.append(&mut one.tenants);
+                all.thread_cpu.append(&mut one.thread_cpu);
+                all.wall = all.wall.max(one.wall);
+                all.stopped |= one.stopped;
+            }
+            Answer::Done(one) => all.tenants.push(lost(format!("the guest told of {} tenants", one.tenants.len()))),
+            Answer::Lost(why) => all.tenants.push(lost(why)),
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_load::TenantNow;
+
+    use super::*;
+
+    fn snapshot(seconds: f64, done: u64) -> Snapshot {
+        Snapshot { seconds, tenants: vec![TenantNow { done, ..TenantNow::default() }], client_silent: seconds / 100.0 }
+    }
+
+    #[test]
+    fn guests_are_seen_as_one_once_all_have_spoken() {
+        assert_eq!(together(&[Some(snapshot(1.0, 5)), None]), None);
+        let all = together(&[Some(snapshot(1.0, 100)), Some(snapshot(2.0, 200))]).unwrap();
+        assert_eq!((all.seconds, all.done(), all.client_silent), (1.5, 300, 0.02));
+    }
+
+    #[test]
+    fn answers_keep_their_places_and_what_is_lost_says_why() {
+        let tenant = TenantResult { done: 9, ..TenantResult::default() };
+        let one =
+            |tenants| Answer::Done(Box::new(Outcome { tenants, thread_cpu: vec![0.5], wall: 2.0, stopped: false }));
+        let all = merged([Answer::Lost("gone".into()), one(vec![tenant.clone()]), one(vec![])].into_iter(), false);
+        let faults: Vec<Option<&str>> = all.tenants.iter().map(|tenant| tenant.fault.as_deref()).collect();
+        assert_eq!(faults, [Some("gone"), None, Some("the guest told of 0 tenants")]);
+        assert_eq!((all.tenants[1].done, all.wall, all.thread_cpu.len(), all.stopped), (9, 2.0, 1, false));
+    }
+}

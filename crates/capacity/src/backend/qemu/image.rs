@@ -1,0 +1,274 @@
+//! What a guest boots: a kernel, and a first file system with this program, the server, what it is linked to, and modules. It lies in memory
+//! without a name, so that nothing of it is left whatever ends this program.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use serde::{Deserialize, Serialize};
+use tiermark_model::Refusal;
+
+use super::cpio::Archive;
+use super::kernel;
+use crate::backend::{NO_SERVER, program};
+use crate::guest::{MODULES, ORDER, SERVER};
+
+/// Which files guests are made of.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct GuestFiles {
+    /// A kernel; `None` takes the newest installed.
+    pub kernel: Option<PathBuf>,
+    /// This program, linked statically; `None` takes the one that runs.
+    pub agent: Option<PathBuf>,
+}
+
+/// A server is linked to some twenty objects; more than this are no server's.
+const MOST_LIBRARIES: usize = 200;
+
+/// A kernel and a first file system.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) kernel: PathBuf,
+    files: File,
+}
+
+/// What it is made of, as it is found on this machine, or not.
+pub(super) struct Ingredients {
+    /// Its path and its bytes.
+    kernel: Result<(PathBuf, Vec<u8>), Refusal>,
+    /// The bytes of this program, linked statically.
+    agent: Result<Vec<u8>, Refusal>,
+    server: Result<PathBuf, Refusal>,
+}
+
+impl Ingredients {
+    /// Looks for them, and makes nothing.
+    pub(super) fn look(files: &GuestFiles, server: &str) -> Self {
+        let read = |path: PathBuf| match fs::read(&path) {
+            Ok(image) => Ok((path, image)),
+            Err(why) => Err(unread(&path, &why, "name another: --guest-kernel FILE")),
+        };
+        let server = program(server).ok_or_else(|| {
+            Refusal::new(format!("the server {server} for the guests"), "there is no such program", NO_SERVER)
+        });
+        let kernel = kernel::find(files.kernel.as_deref()).and_then(read);
+        Self { kernel, agent: agent(files.agent.as_deref()), server }
+    }
+
+    /// What is missing, each with where it comes from.
+    pub(super) fn missing(self) -> Vec<Refusal> {
+        [self.kernel.err(), self.agent.err(), self.server.err()].into_iter().flatten().collect()
+    }
+}
+
+impl Image {
+    /// Puts one together. It is not packed: an emulated guest takes longer to unpack it than to read it.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what is missing and where it comes from.
+    pub(super) fn make(found: Ingredients) -> Result<Self, Refusal> {
+        let ((kernel, image), agent, server) = (found.kernel?, found.agent?, found.server?);
+        let modules =
+            kernel::version(&kernel, &image).map_or_else(|| Ok(Vec::new()), |version| kernel::modules(&version))?;
+        let archive = archive(&agent, &server, &modules)?;
+        let wrong = |why: std::io::Error| Refusal::new("the guests' first file system", why.to_string(), "free memory");
+        let mut files =
+            File::from(memfd_create("tiermark-guest", MemfdFlags::CLOEXEC).map_err(|why| wrong(why.into()))?);
+        files.write_all(&archive).map_err(wrong)?;
+        Ok(Self { kernel, files })
+    }
+
+    /// A path by which programs that this one starts find the file system.
+    pub(super) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", process::id(), self.files.as_raw_fd())
+    }
+}
+
+fn unread(path: &Path, why: &std::io::Error, cure: &str) -> Refusal {
+    Refusal::new(format!("reading {}", path.display()), why.to_string(), cure)
+}
+
+/// The bytes of a static tiermark.
+fn agent(given: Option<&Path>) -> Result<Vec<u8>, Refusal> {
+    let own = || std::env::current_exe();
+    let path = given.map_or_else(own, |path| Ok(path.to_owned()));
+    let cure = "name one that is static: --guest-agent FILE (cargo build --release --target x86_64-unknown-linux-musl makes it)";
+    let path = path.map_err(|why| Refusal::new("this program's own file", why.to_string(), cure))?;
+    let bytes = fs::read(&path).map_err(|why| unread(&path, &why, cure))?;
+    match interpreter(&bytes) {
+        Some(false) => Ok(bytes),
+        Some(true) => {
+            let why = "it is linked to shared objects, and a guest runs it as its first program";
+            Err(Refusal::new(format!("{} inside of guests", path.display()), why, cure))
+        }
+        None => Err(Refusal::new(format!("{} inside of guests", path.display()), "it is no x86-64 program", cure)),
+    }
+}
+
+/// Whether a program asks for an interpreter to link it when it starts; `None` where it is no 64-bit x86 program (System V ABI, chapter 4 and 5).
+fn interpreter(bytes: &[u8]) -> Option<bool> {
+    const INTERPRETER: u32 = 3;
+    let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?));
+    let head = bytes.get(..64)?;
+    let x86_64 = 62;
+    if !head.starts_with(b"\x7fELF\x02\x01") || short(18)? != x86_64 {
+        return None;
+    }
+    let table = usize::try_from(u64::from_le_bytes(head[32..40].try_into().ok()?)).ok()?;
+    let (size, count) = (usize::from(short(54)?), usize::from(short(56)?));
+    for number in 0..count {
+        let at = table.checked_add(number * size)?;
+        let kind = u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?);
+        if kind == INTERPRETER {
+            return Some(true);
+        }
+    }
+    Some(false)
+}
+
+/// The shared objects that a program is linked to, by what `ldd` says; none for a static one.
+fn libraries(program: &Path) -> Result<Vec<String>, Refusal> {
+    let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output().map_err(|why| {
+        let what = format!("what {} is linked to", program.display());
+        Refusal::new(what, format!("ldd cannot be started: {why}"), "install it (on Debian: apt-get install libc-bin)")
+    })?;
+    named(&String::from_utf8_lossy(&output.stdout)).map_err(|why| {
+        Refusal::new(format!("what {} is linked to", program.display()), why, "name another server: --server PATH")
+    })
+}
+
+/// The paths in what `ldd` says: `libc.so.6 => /lib/libc.so.6 (0x…)`, `/lib64/ld.so (0x…)`.
+fn named(said: &str) -> Result<Vec<String>, String> {
+    let mut found = Vec::new();
+    for line in said.lines() {
+        let (name, path) = line.split_once("=>").map_or((line, line), |(name, path)| (name, path));
+        if path.trim() == "not found" {
+            return Err(format!("{} is not found", name.trim()));
+        }
+        let path = path.split_whitespace().next().unwrap_or_default();
+        if path.starts_with('/') && !path.split('/').any(|part| part == "..") {
+            found.push(path.to_owned());
+        }
+    }
+    match found.len() {
+        ..=MOST_LIBRARIES => Ok(found),
+        many => Err(format!("{many} shared objects are more than any server has")),
+    }
+}
+
+fn archive(agent: &[u8], server: &Path, modules: &[(String, Vec<u8>)]) -> Result<Vec<u8>, Refusal> {
+    let wrong = |why: String| Refusal::new("the guests' first file system", why, "choose smaller files");
+    let mut archive = Archive::default();
+    ["/proc", "/sys", "/dev", "/run", "/tmp"].iter().for_each(|path| archive.directory(path));
+    // The first program is started with the console as its input and output, before anything is mounted.
+    archive.character_device("/dev/console", 5, 1);
+    archive.character_device("/dev/null", 1, 3);
+    archive.file("/init", 0o755, agent).map_err(wrong)?;
+    let cure = "name another server: --server PATH";
+    let read = |path: &Path| fs::read(path).map_err(|why| unread(path, &why, cure));
+    archive.file(SERVER, 0o755, &read(server)?).map_err(wrong)?;
+    for path in libraries(server)? {
+        archive.file(&path, 0o755, &read(Path::new(&path))?).map_err(wrong)?;
+    }
+    let mut order = String::new();
+    for (name, bytes) in modules {
+        archive.file(&format!("{MODULES}/{name}"), 0o644, bytes).map_err(wrong)?;
+        order.push_str(&format!("{name}\n"));
+    }
+    archive.file(&format!("{MODULES}/{ORDER}"), 0o644, order.as_bytes()).map_err(wrong)?;
+    Ok(archive.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A program's head with one table entry of that kind.
+    fn elf(machine: u16, kind: u32) -> Vec<u8> {
+        let mut bytes = vec![0; 64 + 56];
+        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[18..20].copy_from_slice(&machine.to_le_bytes());
+        bytes[32] = 64;
+        bytes[54] = 56;
+        bytes[56] = 1;
+        bytes[64..68].copy_from_slice(&kind.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn static_programs_are_told_from_others() {
+        assert_eq!(interpreter(&elf(62, 1)), Some(false));
+        assert_eq!(interpreter(&elf(62, 3)), Some(true));
+        assert_eq!(interpreter(&elf(183, 1)), None);
+        assert_eq!(interpreter(b"#!/bin/sh"), None);
+        let dir = tempfile::tempdir().unwrap();
+        for (bytes, said) in [(elf(62, 3), "linked to shared objects"), (b"text".to_vec(), "no x86-64 program")] {
+            let path = dir.path().join("program");
+            fs::write(&path, bytes).unwrap();
+            let refused = agent(Some(&path)).unwrap_err();
+            assert!(refused.why.contains(said) && refused.cure.contains("--guest-agent"), "{refused}");
+        }
+        assert!(agent(Some(Path::new("/nonexistent"))).unwrap_err().cure.contains("musl"));
+    }
+
+    #[test]
+    fn shared_objects_are_found_in_what_ldd_says() {
+        let said = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f)\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
+        assert_eq!(named(said).unwrap(), ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2"]);
+        assert_eq!(named("\tnot a dynamic executable\n").unwrap(), Vec::<String>::new());
+        assert!(named("\tlibx.so => not found\n").unwrap_err().contains("libx.so is not found"));
+        assert!(named(&"/lib/a.so\n".repeat(300)).is_err());
+    }
+
+    #[test]
+    fn the_first_file_system_has_what_a_guest_needs() {
+        let modules = [("virtio.ko".to_owned(), vec![1]), ("virtio_pci.ko".to_owned(), vec![2])];
+        let shell = program("sh").unwrap();
+        let bytes = archive(b"agent", &shell, &modules).unwrap();
+        let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        for text in
+            ["init\0", "dev/console\0", "bin/tenant-server\0", "modules/virtio_pci.ko\0", "virtio.ko\nvirtio_pci.ko\n"]
+        {
+            assert!(has(text), "{text}");
+        }
+        assert!(archive(b"", Path::new("/nonexistent"), &modules).unwrap_err().cure.contains("--server"));
+        assert_eq!(program("/nonexistent/redis"), None);
+    }
+
+    #[test]
+    fn all_that_is_missing_is_told_at_once() {
+        let nowhere = Some(PathBuf::from("/nonexistent"));
+        let missing =
+            Ingredients::look(&GuestFiles { kernel: nowhere.clone(), agent: nowhere }, "/nonexistent").missing();
+        let cures: Vec<&str> = missing.iter().map(|refusal| refusal.cure.as_str()).collect();
+        assert!(
+            cures[0].contains("--guest-kernel") && cures[1].contains("--guest-agent") && cures[2].contains("--server"),
+            "{cures:?}"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_may_be_a_program(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            for (place, byte) in bytes.iter_mut().zip(b"\x7fELF\x02\x01") {
+                *place = *byte;
+            }
+            if bytes.len() > 20 {
+                bytes[18..20].copy_from_slice(&[62, 0]);
+            }
+            prop_assert!(interpreter(&bytes).is_none() || bytes.len() >= 64);
+        }
+
+        #[test]
+        fn any_text_may_be_said(text in "[a-z=> /.()\\n\\t]{0,300}") {
+            if let Ok(paths) = named(&text) {
+                prop_assert!(paths.iter().all(|path| path.starts_with('/')));
+            }
+        }
+    }
+}

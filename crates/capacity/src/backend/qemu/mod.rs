@@ -1,0 +1,306 @@
+//! A virtual machine for each tenant, with server and client inside, in a control group of its own as a server process would be.
+
+mod acceleration;
+mod call;
+mod cpio;
+mod image;
+mod kernel;
+mod machine;
+
+use std::cell::Cell;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tiermark_load::{Outcome, Phase};
+use tiermark_machine::Root;
+use tiermark_model::{Bytes, Refusal};
+
+use super::tenancy::{Room, Tenancy};
+use super::{Asking, Backend, Counted, Pulse, Watcher, program};
+use crate::cgroup::{Group, Layout};
+use crate::guest::protocol::Reply;
+use crate::system::System;
+use acceleration::{Acceleration, khz};
+use call::Call;
+pub use image::GuestFiles;
+use image::{Image, Ingredients};
+use machine::{Boot, Machine};
+
+/// The emulator's program.
+const EMULATOR: &str = "qemu-system-x86_64";
+/// A guest boots in two seconds where KVM works. Where it only seems to, it hangs, or ends with an error of the emulator.
+const PROBE: Duration = Duration::from_secs(20);
+/// An emulated guest boots in 5 s, on a busy machine in many times that; rarely one hangs, and is started once more.
+const BOOTS: Duration = Duration::from_secs(90);
+/// The signal of a process that the kernel kills: an emulator that gives up ends with another.
+const KILL: i32 = 9;
+const LOOK: Duration = Duration::from_millis(20);
+const PULSE: Duration = Duration::from_secs(1);
+
+/// What all machines of a run have in common.
+#[derive(Debug)]
+pub struct Hypervisor {
+    emulator: String,
+    image: Image,
+    /// Memory of each machine, bytes.
+    memory: u64,
+    /// The host's time stamp counter, where it is known.
+    khz: Option<u64>,
+    /// KVM once it is proven.
+    acceleration: Cell<Acceleration>,
+}
+
+impl Hypervisor {
+    /// What is missing for guests with this server in them: the emulator, a kernel, this program linked statically, the server.
+    #[must_use]
+    pub fn check(files: &GuestFiles, server: &str) -> Vec<Refusal> {
+        emulator().err().into_iter().chain(Ingredients::look(files, server).missing()).collect()
+    }
+
+    /// Finds the emulator, and puts together what guests boot: with `memory` bytes each, and this server in them.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what is missing.
+    pub fn prepare(files: &GuestFiles, server: &str, memory: u64) -> Result<Self, Refusal> {
+        let emulator = emulator()?;
+        let image = Image::make(Ingredients::look(files, server))?;
+        let cpuinfo = Root::live().read("proc/cpuinfo").ok().flatten().unwrap_or_default();
+        let emulator = emulator.display().to_string();
+        Ok(Self { emulator, image, memory, khz: khz(&cpuinfo), acceleration: Cell::new(Acceleration::Tcg) })
+    }
+
+    /// Whether there is KVM that could be tried.
+    #[must_use]
+    pub fn may_have_kvm() -> bool {
+        Path::new("/dev/kvm").exists()
+    }
+
+    /// Takes note that KVM was tried, and works.
+    pub fn use_kvm(&self) {
+        self.acceleration.set(Acceleration::Kvm);
+    }
+
+    fn refusal(&self, number: u32, why: &str, said: &str) -> Refusal {
+        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+        let cure = format!(
+            "try another kernel (--guest-kernel FILE), or more memory than {} (--vm-memory)",
+            Bytes(self.memory)
+        );
+        Refusal::new(format!("the virtual machine of tenant {}", number + 1), format!("{why}{said}"), cure)
+    }
+}
+
+/// Where the emulator is.
+fn emulator() -> Result<PathBuf, Refusal> {
+    if cfg!(not(target_arch = "x86_64")) {
+        let cure = "use --backend process, or machines of your own: --backend external --target HOST:PORT,...";
+        return Err(Refusal::new("virtual machines as tenants", "they are made on x86-64 machines only", cure));
+    }
+    program(EMULATOR).ok_or_else(|| {
+        let cure = "install it (on Debian: apt-get install qemu-system-x86)";
+        Refusal::new("virtual machines as tenants", format!("{EMULATOR} is not in PATH"), cure)
+    })
+}
+
+/// How a boot ended.
+enum Booted {
+    Ready,
+    /// Somebody wants no more.
+    Stopped,
+    /// The kernel killed it, as it does where memory is short: a tenant that does not fit, and no reason to give up.
+    Killed,
+    /// It does not become ready, and why.
+    Failed(String),
+}
+
+/// The tenants.
+#[derive(Debug)]
+pub struct Qemu {
+    hypervisor: Rc<Hypervisor>,
+    tenancy: Tenancy,
+    machines: Vec<Machine>,
+    groups: Vec<Group>,
+}
+
+impl Qemu {
+    /// No tenants yet, and nothing made. `placer` stands before a node's number and a program.
+    #[must_use]
+    pub fn new(layout: Layout, hypervisor: Rc<Hypervisor>, room: Room, placer: Vec<String>) -> Self {
+        Self { hypervisor, tenancy: Tenancy::new(layout, room, placer), machines: Vec::new(), groups: Vec::new() }
+    }
+
+    /// Boots one machine with KVM, and ends it. `None` where it became ready; else why it did not.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where not even a process can be started.
+    pub fn try_kvm(&mut self, stop: &AtomicBool, system: &mut System) -> Result<Option<String>, Refusal> {
+        let limit = Instant::now() + PROBE;
+        self.start(0, Acceleration::Kvm, system)?;
+        let booted = self.booted(0, limit, stop, &mut |_| true);
+        let said = self.machines[0].said();
+        self.machines.clear();
+        Ok(match booted {
+            Booted::Ready => None,
+            Booted::Stopped | Booted::Killed => Some("the attempt was ended".to_owned()),
+            Booted::Failed(why) if said.is_empty() => Some(why),
+            Booted::Failed(why) => Some(format!("{why}: {said}")),
+        })
+    }
+
+    /// Starts the machine of a tenant, in its group; a second attempt is made in the same one.
+    fn start(&mut self, number: u32, acceleration: Acceleration, system: &mut System) -> Result<(), Refusal> {
+        let at = number as usize;
+        if self.groups.len() <= at {
+            let group = self.tenancy.group(&format!("tenant-{}", number + 1), system)?;
+            self.groups.push(group);
+        }
+        let boot = Boot {
+            hypervisor: &self.hypervisor,
+            program: &[self.tenancy.before(number), vec![self.hypervisor.emulator.clone()]].concat(),
+            groups: self.groups[at].directories(),
+            acceleration,
+        };
+        self.machines.truncate(at);
+        self.machines.push(Machine::start(&boot)?);
+        Ok(())
+    }
+
+    /// Waits until a machine is ready, and tells each second that it goes on.
+    fn booted(
+        &mut self,
+        number: u32,
+        limit: Instant,
+        stop: &AtomicBool,
+        told: &mut dyn FnMut(&mut Self) -> bool,
+    ) -> Booted {
+        let at = number as usize;
+        let mut next = Instant::now() + PULSE;
+        loop {
+            match self.machines[at].hear() {
+                Ok(Some(Reply::Ready)) => return Booted::Ready,
+                Ok(Some(Reply::Refused(refusal))) => return Booted::Failed(refusal.to_string()),
+                Ok(Some(other)) => return Booted::Failed(format!("it said {other:?} before it was ready")),
+                Ok(None) if Instant::now() >= limit => {
+                    return Booted::Failed("it did not become ready in time".to_owned());
+                }
+                Ok(None) => {}
+                Err(why) => {
+                    let killed = self.machines[at].exited().is_some_and(|status| status.signal() == Some(KILL));
+                    return if killed { Booted::Killed } else { Booted::Failed(why) };
+                }
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Booted::Stopped;
+            }
+            if Instant::now() >= next {
+                next += PULSE;
+                if !told(self) {
+                    return Booted::Stopped;
+                }
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Boots the machine of a tenant, at the second attempt where the first hangs. `false` where no more are to be booted.
+    fn boot(
+        &mut self,
+        number: u32,
+        asking: &Asking<'_>,
+        system: &mut System,
+        watcher: Watcher<'_>,
+    ) -> Result<bool, Refusal> {
+        let mut told = |own: &mut Self| {
+            let counted = own.counted();
+            watcher(&Pulse { load: None, ended: own.ended(), counted: counted.as_ref() })
+        };
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            self.start(number, self.hypervisor.acceleration.get(), system)?;
+            match self.booted(number, Instant::now() + BOOTS, asking.stop, &mut told) {
+                Booted::Ready => return Ok(told(self)),
+                Booted::Stopped | Booted::Killed => return Ok(false),
+                Booted::Failed(_) if attempts == 1 && self.machines[number as usize].exited().is_none() => {}
+                Booted::Failed(why) => {
+                    let said = self.machines[number as usize].said();
+                    return Err(self.hypervisor.refusal(number, &why, &said));
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self) -> Result<(), Refusal> {
+        self.machines.clear();
+        self.groups.clear();
+        self.tenancy.remove()
+    }
+
+    fn call(
+        &mut self,
+        from: usize,
+        asking: &Asking<'_>,
+        phase: Option<Phase>,
+        watcher: Watcher<'_>,
+    ) -> Result<Outcome, Refusal> {
+        let counted = self.counted();
+        let before = ended(&mut self.machines[..from]);
+        let call = Call::begin(&mut self.machines[from..], from as u32, asking, phase);
+        call.finish(asking, &mut |load, ended| {
+            watcher(&Pulse { load, ended: before + ended, counted: counted.as_ref() })
+        })
+    }
+}
+
+fn ended(machines: &mut [Machine]) -> u32 {
+    machines.iter_mut().filter_map(Machine::exited).count() as u32
+}
+
+impl Backend for Qemu {
+    fn count(&self) -> u32 {
+        self.machines.len() as u32
+    }
+
+    fn grow(
+        &mut self,
+        count: u32,
+        asking: &Asking<'_>,
+        system: &mut System,
+        watcher: Watcher<'_>,
+    ) -> Result<Option<Outcome>, Refusal> {
+        let from = self.machines.len();
+        for number in self.count()..count {
+            if !self.boot(number, asking, system, watcher)? {
+                return Ok(None);
+            }
+        }
+        if self.machines.len() == from { Ok(None) } else { self.call(from, asking, None, watcher).map(Some) }
+    }
+
+    fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
+        self.call(0, asking, Some(phase), watcher)
+    }
+
+    fn clear(&mut self, _system: &mut System) -> Result<(), Refusal> {
+        self.remove()
+    }
+
+    fn ended(&mut self) -> u32 {
+        ended(&mut self.machines)
+    }
+
+    fn counted(&self) -> Option<Counted> {
+        self.tenancy.counted(self.groups.iter())
+    }
+}
+
+impl Drop for Qemu {
+    fn drop(&mut self) {
+        // What is left then is in the journal.
+        let _ = self.remove();
+    }
+}

@@ -1,0 +1,263 @@
+//! One server process: started inside its control groups, waited for, and ended.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use tiermark_load::{Address, Client, Target};
+use tiermark_model::Refusal;
+
+use super::NO_SERVER;
+
+/// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server ever does
+/// is outside of them. The kernel kills it before anything else that runs here.
+pub(super) const ENTER: &str = "exec 2>&1; echo 1000 > /proc/self/oom_score_adj; \
+                     while [ \"$1\" != -- ]; do echo $$ > \"$1/cgroup.procs\" || exit 97; shift; done; shift; exec \"$@\"";
+/// A server without data answers within milliseconds; a machine that swaps may need longer.
+const READY: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+/// One answer of a server that has just started.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Settings of every tenant's server: nothing is written to disk, and nothing is dropped.
+pub(crate) const SETTINGS: [[&str; 2]; 8] = [
+    ["--save", ""],
+    ["--appendonly", "no"],
+    ["--daemonize", "no"],
+    ["--dir", "/"],
+    ["--logfile", ""],
+    ["--loglevel", "warning"],
+    ["--maxmemory", "0"],
+    ["--maxmemory-policy", "noeviction"],
+];
+/// Ports that are tried where any will do.
+const ATTEMPTS: u32 = 5;
+/// What servers say of a port that is taken.
+const TAKEN: &str = "Address already in use";
+/// What a server may say of why it does not start.
+const SAID: usize = 2000;
+
+/// A server that runs.
+#[derive(Debug)]
+pub(super) struct Server {
+    child: Child,
+    pub(super) target: Target,
+}
+
+/// How a server is started.
+#[derive(Debug)]
+pub(super) struct Start<'a> {
+    /// Its program, and what stands before it (`numactl`-like).
+    pub(super) program: &'a [String],
+    /// Its groups' directories below the root.
+    pub(super) groups: &'a [String],
+    /// The port; `None` takes one that is free.
+    pub(super) port: Option<u16>,
+    /// Its number among the tenants.
+    pub(super) number: u32,
+    /// Ends the wait for it when set.
+    pub(super) stop: &'a AtomicBool,
+}
+
+impl Server {
+    /// Starts one, and waits until it answers.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: the port is taken, the program is not there, or it ends or does not answer, with what it said.
+    pub(super) fn start(start: &Start<'_>) -> Result<Self, Refusal> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match Self::attempt(start) {
+                // Somebody took the port between the look and the start.
+                Err(refusal) if start.port.is_none() && attempts < ATTEMPTS && refusal.why.contains(TAKEN) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn attempt(start: &Start<'_>) -> Result<Self, Refusal> {
+        let (port, password) = (free_port(start.port)?, password());
+        let mut child = command(start, port).spawn().map_err(|why| {
+            Refusal::new(
+                format!("starting {}", start.program.join(" ")),
+                why.to_string(),
+                "check the path of the program",
+            )
+        })?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that ended already says why it did.
+            let _ = writeln!(stdin, "requirepass {password}");
+        }
+        let target = Target {
+            number: Some(u64::from(start.number)),
+            password: Some(password),
+            ..Target::new(Address::Tcp("127.0.0.1".to_owned(), port))
+        };
+        let mut server = Self { child, target };
+        match server.wait_until_ready(start) {
+            Ok(()) => {
+                // Nobody reads on, and a server that warns must not wait for a full pipe.
+                drop(server.child.stdout.take());
+                Ok(server)
+            }
+            Err(refusal) => {
+                server.end();
+                Err(refusal)
+            }
+        }
+    }
+
+    fn wait_until_ready(&mut self, start: &Start<'_>) -> Result<(), Refusal> {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.exited() {
+                return Err(ended(start, status, &self.said()));
+            }
+            match Client::connect(&self.target, ANSWER) {
+                Ok(_) => return Ok(()),
+                Err(_) if start.stop.load(Ordering::Relaxed) => {
+                    return Err(Refusal::new(format!("tenant {}", start.number + 1), "it was stopped", ""));
+                }
+                Err(_) if begun.elapsed() < READY => thread::sleep(LOOK),
+                Err(refusal) => {
+                    let what = format!("tenant {}", start.number + 1);
+                    let why = format!("it does not answer within {} s: {}", READY.as_secs(), refusal.why);
+                    return Err(Refusal::new(
+                        what,
+                        why,
+                        "is the program a Redis server, and the machine not too busy?",
+                    ));
+                }
+            }
+        }
+    }
+
+    /// How it ended, where it has.
+    fn exited(&mut self) -> Option<ExitStatus> {
+        // Only a process that is not ours could not be asked.
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        self.exited().is_some()
+    }
+
+    /// What it said, once it has ended.
+    fn said(&mut self) -> String {
+        let mut text = Vec::new();
+        if let Some(out) = self.child.stdout.take() {
+            // What is there by now: something that a wrapper left behind may hold the pipe open for ever.
+            let _ = fcntl_setfl(&out, OFlags::NONBLOCK);
+            let _ = out.take(SAID as u64).read_to_end(&mut text);
+        }
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        // What is wrong stands at the end; what it is stands before.
+        lines[lines.len().saturating_sub(3)..].join("; ")
+    }
+
+    /// Ends it, if it has not ended.
+    pub(super) fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(start: &Start<'_>, port: u16) -> Command {
+    let port = port.to_string();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", ENTER, "tiermark-tenant"]);
+    command.args(start.groups.iter().map(|group| format!("/{group}")));
+    // The password comes through standard input, where other users do not see it.
+    command.arg("--").args(start.program).arg("-");
+    // Nobody from elsewhere gets in.
+    command.args(["--port", &port, "--bind", "127.0.0.1"]).args(SETTINGS.iter().flatten());
+    // A key that ends this program does not reach tenants: they are taken away in an order.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// A password that nobody guesses, of this server alone: whoever else has a user here would otherwise write to it, and through it as
+/// whoever runs it. The standard library keys its hashes with the system's randomness.
+fn password() -> String {
+    let word = || RandomState::new().hash_one(std::process::id());
+    format!("{:016x}{:016x}", word(), word())
+}
+
+/// A port of this machine that nobody listens on.
+pub(super) fn free_port(wanted: Option<u16>) -> Result<u16, Refusal> {
+    let found = TcpListener::bind(("127.0.0.1", wanted.unwrap_or(0))).and_then(|listener| listener.local_addr());
+    found.map(|address| address.port()).map_err(|why| {
+        let (why, cure) = match why.kind() {
+            io::ErrorKind::AddrInUse => ("somebody listens there".to_owned(), "choose another --first-port"),
+            _ => (why.to_string(), "choose another --first-port"),
+        };
+        Refusal::new(format!("port {}", wanted.unwrap_or(0)), why, cure)
+    })
+}
+
+fn ended(start: &Start<'_>, status: ExitStatus, said: &str) -> Refusal {
+    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
+    let cure = match status.code() {
+        Some(97) => "run as root, or use servers that run elsewhere: --backend external",
+        Some(126 | 127) => NO_SERVER,
+        _ => "start it by hand to see what is wrong",
+    };
+    Refusal::new(format!("tenant {}", start.number + 1), format!("the server ended at once ({status}){said}"), cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(program: &[&str], groups: &[&str], port: Option<u16>) -> Result<Server, Refusal> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        Server::start(&Start {
+            program: &words(program),
+            groups: &words(groups),
+            port,
+            number: 4,
+            stop: &AtomicBool::new(false),
+        })
+    }
+
+    #[test]
+    fn what_does_not_start_says_why() {
+        let refused = start(&["/nonexistent/redis"], &[], None).unwrap_err();
+        assert!(refused.cure.contains("install redis-server"), "{refused}");
+        let refused = start(&["sh", "-c", "echo cannot; exit 3"], &[], None).unwrap_err();
+        assert!(refused.why.contains("exit status: 3") && refused.why.contains("cannot"), "{refused}");
+        let begun = Instant::now();
+        let refused = start(&["sh", "-c", "echo left one behind; sleep 20 & exit 3"], &[], None).unwrap_err();
+        assert!(refused.why.contains("left one behind") && begun.elapsed() < Duration::from_secs(15), "{refused}");
+        let refused = start(&["true"], &["nonexistent-group"], None).unwrap_err();
+        assert!(refused.cure.contains("root") && refused.what == "tenant 5", "{refused}");
+    }
+
+    #[test]
+    fn another_port_is_tried_where_any_will_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let count = dir.path().join("count");
+        let script = format!("echo x >> {}; echo 'bind: Address already in use'; exit 1", count.display());
+        for (port, tries) in [(None, ATTEMPTS), (Some(free_port(None).unwrap()), 1)] {
+            start(&["sh", "-c", &script], &[], port).unwrap_err();
+            assert_eq!(std::fs::read_to_string(&count).unwrap().lines().count(), tries as usize, "{port:?}");
+            std::fs::remove_file(&count).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_taken_port_is_refused_before_anything_is_started() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let refused = start(&["/nonexistent"], &[], Some(port)).unwrap_err();
+        assert!(refused.why.contains("somebody listens") && refused.cure.contains("--first-port"), "{refused}");
+    }
+}

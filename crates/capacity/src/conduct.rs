@@ -1,0 +1,377 @@
+//! A run from its beginning to its end: what a tenant takes, then each search with its tier set up before and taken back after it.
+
+mod admit;
+mod guests;
+mod intended;
+mod kept;
+mod own;
+
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tiermark_load::{ClientSetup, Phase as LoadPhase, Target, seed};
+use tiermark_machine::Root;
+use tiermark_model::Refusal;
+use tiermark_model::capacity::{Answer, CurvePoint, Outcome, ProbeRecord, tenants};
+use tiermark_tune::{Lock, StateDir};
+
+use crate::backend::{Backend, Commands, External, GuestFiles, Hypervisor, Places, Processes, Qemu, Room};
+use crate::budget::{Arithmetic, Budgets};
+use crate::cgroup::{Budget, Layout};
+use crate::probe::{Footprint, Probed, Prober, Progress};
+use crate::saved::Saved;
+use crate::scenario::{Backend as Kind, Part, Scenario};
+use crate::search::{Ask, Limits, Search, Step};
+use crate::system::{System, available};
+use crate::tier::{Raised, raise};
+
+pub use admit::{Admission, Place, admit};
+pub use intended::intended;
+
+/// Something that a reader wants to see while it goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// It is found out what a tenant takes.
+    Sizing,
+    /// What it takes.
+    Sized(Option<Footprint>),
+    /// A search begins: its number from 1, of how many, and what it starts from.
+    Case {
+        /// Its number.
+        number: usize,
+        /// Of so many.
+        of: usize,
+        /// Tier and load.
+        part: &'a Part<'a>,
+        /// Probes that were made before, in another process.
+        made: usize,
+    },
+    /// A probe begins.
+    Probe(&'a Ask),
+    /// How it is going.
+    Progress(&'a Progress),
+    /// What it came to.
+    Probed(&'a ProbeRecord, Option<&'a CurvePoint>),
+    /// A search has ended.
+    Answer(&'a Answer),
+    /// A search cannot be made.
+    Refused(&'a Refusal),
+    /// All tenants of a search are ended, and what was changed for them is taken back.
+    TakingBack,
+    /// Something that a reader of the result should know: what it is about in a word, and a sentence.
+    Remark(&'a str, &'a str),
+}
+
+/// What a run needs beside its scenario.
+#[derive(Debug)]
+pub struct Means<'a> {
+    /// Where changes to the system are noted.
+    pub state: &'a StateDir,
+    /// Where servers and helpers are.
+    pub places: Places,
+    /// What virtual machines are made of, for the backend that has some.
+    pub guest: GuestFiles,
+    /// Servers that run already, for the external backend.
+    pub targets: Vec<Target>,
+    /// What starts and stops those.
+    pub commands: Commands,
+    /// Whether all of those may be written to that hold something.
+    pub overwrites: bool,
+    /// The client's threads.
+    pub client: ClientSetup,
+    /// Ends it at once when set.
+    pub stop: &'a AtomicBool,
+}
+
+impl Means<'_> {
+    /// The client that a scenario's level asks for: late where that level would notice it.
+    fn client_for(&self, scenario: &Scenario) -> ClientSetup {
+        ClientSetup { late_after: scenario.level.late_after(), ..self.client.clone() }
+    }
+
+    /// Servers elsewhere, of which so many hold what this run wrote.
+    fn external(&self, reached: usize) -> External {
+        let own = if self.overwrites { self.targets.len() } else { reached };
+        External::new(self.targets.clone(), self.commands.clone(), own)
+    }
+}
+
+/// Makes all searches of a run that have not been made yet; [`admit`] says before whether it can. What is known is in `saved` when this returns, whatever ends it.
+///
+/// # Errors
+/// A [`Refusal`] where nothing can be measured at all, or what was changed cannot be taken back.
+pub fn conduct(saved: &mut Saved, means: &Means<'_>, tell: &mut dyn FnMut(&Event<'_>)) -> Result<(), Refusal> {
+    let scenario = saved.begun.scenario.clone();
+    let deadline = scenario.limits.total_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
+    // For the whole run: between two searches, too, nobody else is to change what they are held against.
+    let changes = scenario.backend != Kind::External || means.commands.stop.is_some();
+    let lock = changes.then(|| means.state.hold(WHAT)).transpose()?;
+    let mut run = Run { means, tell, deadline, lock, hypervisor: None };
+    if scenario.backend != Kind::External {
+        admit::memory(&scenario, &Root::live())?;
+        own::outlive_tenants().iter().for_each(|remark| (run.tell)(&Event::Remark("coordinator", remark)));
+    }
+    run.prepare(&scenario, saved)?;
+    if saved.footprint.is_none() {
+        (run.tell)(&Event::Sizing);
+        let footprint = run.footprint(&scenario, saved)?;
+        if run.stopped() {
+            return Ok(());
+        }
+        saved.footprint_is(footprint)?;
+    }
+    (run.tell)(&Event::Sized(saved.footprint.flatten()));
+    for (number, part) in scenario.parts().iter().enumerate() {
+        if run.stopped() {
+            return Ok(());
+        }
+        if run.out_of_time() {
+            // A search that was under way has told it.
+            if saved.cases[..number].iter().all(|case| case.answer.is_some() || case.refused.is_some()) {
+                (run.tell)(&Event::Remark("time", OUT_OF_TIME));
+            }
+            return Ok(());
+        }
+        if saved.cases[number].answer.is_none() && saved.cases[number].refused.is_none() {
+            run.case(number, part, &scenario, saved)?;
+        }
+    }
+    Ok(())
+}
+
+/// What the journals of capacity runs begin with, by which what a killed one left is known.
+pub const WHAT: &str = "tiermark capacity";
+
+/// Told where searches are left.
+const OUT_OF_TIME: &str = "the time for the whole run was over (max-time): --resume goes on with what is left of it";
+
+struct Run<'a, 'b> {
+    means: &'a Means<'a>,
+    tell: &'b mut dyn FnMut(&Event<'_>),
+    deadline: Option<Instant>,
+    /// Of whoever changes the system; `None` where nothing is.
+    lock: Option<Lock>,
+    /// Where tenants are virtual machines.
+    hypervisor: Option<Rc<Hypervisor>>,
+}
+
+impl Run<'_, '_> {
+    fn stopped(&self) -> bool {
+        self.means.stop.load(Ordering::Relaxed)
+    }
+
+    fn out_of_time(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    fn system(&self, saved: &Saved, what: &str) -> Result<System, Refusal> {
+        match &self.lock {
+            None => Ok(System::untouched()),
+            Some(lock) => System::begin(self.means.state, lock, &format!("{WHAT} ({what})"), &saved.begun.started),
+        }
+    }
+
+    /// What keeps the tenants of a search.
+    fn backend(&self, room: Room, layout: Option<Layout>, reached: usize) -> Result<Box<dyn Backend>, Refusal> {
+        let Some(layout) = layout else { return Ok(Box::new(self.means.external(reached))) };
+        let places = self.means.places.clone();
+        Ok(match &self.hypervisor {
+            Some(hypervisor) => Box::new(Qemu::new(layout, Rc::clone(hypervisor), room, places.placer)),
+            None => Box::new(Processes::new(layout, places, room)),
+        })
+    }
+
+    /// Where control groups are; `None` where tenants run elsewhere.
+    fn layout(&self, scenario: &Scenario) -> Result<Option<Layout>, Refusal> {
+        match scenario.backend {
+            Kind::External => Ok(None),
+            Kind::Process | Kind::Qemu => Layout::find(&Root::live()).map(Some),
+        }
+    }
+
+    fn footprint(&mut self, scenario: &Scenario, saved: &Saved) -> Result<Option<Footprint>, Refusal> {
+        let Some(layout) = self.layout(scenario)? else { return Ok(None) };
+        let raised = Raised::default();
+        let mut system = self.system(saved, "sizing")?;
+        // A tenant larger than the budget is no mistake: a tier may hold it. So it is looked at with all memory that may be had.
+        let spare = available(&Root::live())?.saturating_sub(scenario.limits.memory_floor.0);
+        let budget = Budget { memory: scenario.tenants_dram().max(spare), swap: false };
+        let mut backend = self.backend(Room { budget, near: u32::MAX, nodes: None }, Some(layout), 0)?;
+        let (mix, keys) = (scenario.load.mixes[0], scenario.load.keys[0]);
+        let (client, stop) = (&self.means.client_for(scenario), self.means.stop);
+        let prober = Prober { scenario, mix, keys, client, stop, seed: saved.begun.seed, raised: &raised };
+        let tell = &mut *self.tell;
+        let found = prober.footprint(backend.as_mut(), &mut system, &mut |progress| tell(&Event::Progress(progress)));
+        (self.tell)(&Event::TakingBack);
+        ended(backend, system, found)
+    }
+
+    /// One search, with its tier.
+    fn case(&mut self, number: usize, part: &Part<'_>, scenario: &Scenario, saved: &mut Saved) -> Result<(), Refusal> {
+        let (of, made) = (saved.cases.len(), saved.cases[number].probes.len());
+        (self.tell)(&Event::Case { number: number + 1, of, part, made });
+        let mut system = self.system(saved, &part.tier.to_string())?;
+        let dram = scenario.tenants_dram();
+        let raised = match raise(part.tier, &scenario.wanted(), &mut system) {
+            Ok(raised) => raised,
+            Err(refusal) => {
+                (self.tell)(&Event::Refused(&refusal));
+                let kept = saved.refused(number, refusal);
+                // Whatever was made of it goes away, also where the disk is full.
+                return system.restore().and(kept);
+            }
+        };
+        raised.remarks.iter().for_each(|remark| (self.tell)(&Event::Remark("tier", remark)));
+        let footprint = saved.footprint.flatten();
+        let arithmetic = budgets(scenario, footprint, &raised).arithmetic();
+        let layout = self.layout(scenario);
+        let budget = Budget { memory: raised.memory(dram), swap: raised.swaps() };
+        let near = if raised.demotes() { u32::MAX } else { arithmetic.memory };
+        let room = Room { budget, near, nodes: raised.nodes.clone() };
+        let mut backend = match layout.and_then(|layout| self.backend(room, layout, saved.reached)) {
+            Ok(backend) => backend,
+            Err(refusal) => return system.restore().and(Err(refusal)),
+        };
+        let what = Searched { number, part, scenario, raised: &raised, arithmetic };
+        if !backend.renews() {
+            (self.tell)(&Event::Remark("kept", kept::REMARK));
+        }
+        let answer = self.search(&what, saved, backend.as_mut(), &mut system);
+        let answer = match backend.renews() {
+            true => answer,
+            false => answer.map(|answer| answer.map(|answer| kept::answer(answer, &saved.cases[number].probes))),
+        };
+        (self.tell)(&Event::TakingBack);
+        if let Some(answer) = ended(backend, system, answer)? {
+            (self.tell)(&Event::Answer(&answer));
+            saved.answered(number, answer)?;
+        }
+        Ok(())
+    }
+
+    fn search(
+        &mut self,
+        what: &Searched<'_>,
+        saved: &mut Saved,
+        backend: &mut dyn Backend,
+        system: &mut System,
+    ) -> Result<Option<Answer>, Refusal> {
+        let Searched { number, part, scenario, raised, .. } = *what;
+        let limits = self.limits(what, saved)?;
+        let mut search = Search::resume(limits, &saved.cases[number].probes)
+            .map_err(|why| Refusal::new("going on with the saved run", why, "begin a new one, without --resume"))?;
+        let (client, stop) = (&self.means.client_for(scenario), self.means.stop);
+        let base = seed(saved.begun.seed, number as u64, LoadPhase::WarmUp(0));
+        let prober = Prober { scenario, mix: part.mix, keys: part.keys, client, stop, seed: base, raised };
+        loop {
+            let ask = match search.next_step() {
+                Step::Done(answer) => return Ok(Some(answer)),
+                Step::Probe(ask) => ask,
+            };
+            if self.out_of_time() {
+                (self.tell)(&Event::Remark("time", OUT_OF_TIME));
+                return Ok(None);
+            }
+            (self.tell)(&Event::Probe(&ask));
+            if scenario.backend == Kind::External {
+                saved.reaches(ask.tenants as usize)?;
+            }
+            let tell = &mut *self.tell;
+            let probed = prober.probe(&ask, backend, system, &mut |progress| tell(&Event::Progress(progress)));
+            let probed = match probed {
+                Ok(Some(probed)) => probed,
+                Ok(None) => return Ok(None),
+                Err(_) if self.stopped() => return Ok(None),
+                // Nothing is known of it then, and that is no number of tenants.
+                Err(refusal) if search.made() == 0 => {
+                    (self.tell)(&Event::Refused(&refusal));
+                    return saved.refused(number, refusal).map(|()| None);
+                }
+                // Told, and tried again by a run that goes on: a number of tenants it is not either.
+                Err(refusal) => {
+                    let text = format!("{}: {} could not be run: {refusal}", part.tier, tenants(ask.tenants));
+                    (self.tell)(&Event::Remark("probe", &text));
+                    return Ok(None);
+                }
+            };
+            let (mut record, point) = record(&ask, probed);
+            record.fresh &= backend.renews();
+            (self.tell)(&Event::Probed(&record, point.as_ref()));
+            search.told(&ask, record.outcome);
+            saved.probed(number, record, point)?;
+        }
+    }
+
+    /// What a search may cost: as it was begun, where it goes on.
+    fn limits(&self, what: &Searched<'_>, saved: &mut Saved) -> Result<Limits, Refusal> {
+        if let Some(limits) = saved.cases[what.number].limits {
+            return Ok(limits);
+        }
+        let there = match what.scenario.backend {
+            Kind::External => self.means.targets.len() as u32,
+            _ => u32::MAX,
+        };
+        let asked = what.scenario.limits;
+        let most_tenants = asked.most_tenants.min(there);
+        let limits = Limits { arithmetic: what.arithmetic, most_tenants, most_probes: asked.most_probes };
+        saved.limits_are(what.number, limits)?;
+        Ok(limits)
+    }
+}
+
+/// What is searched: a tier under a load.
+struct Searched<'a> {
+    number: usize,
+    part: &'a Part<'a>,
+    scenario: &'a Scenario,
+    raised: &'a Raised,
+    arithmetic: Arithmetic,
+}
+
+/// Ends all tenants, takes back what was changed, and only then says what came of it.
+fn ended<T>(mut backend: Box<dyn Backend>, mut system: System, found: Result<T, Refusal>) -> Result<T, Refusal> {
+    // The journal takes away what this leaves, and says what it could not.
+    let _ = backend.clear(&mut system);
+    drop(backend);
+    let restored = system.restore();
+    match (found, restored) {
+        (Ok(found), restored) => restored.map(|()| found),
+        (Err(refusal), Ok(())) => Err(refusal),
+        (Err(refusal), Err(left)) => {
+            Err(Refusal::new(refusal.what, format!("{}; and {}: {}", refusal.why, left.what, left.why), left.cure))
+        }
+    }
+}
+
+fn record(ask: &Ask, probed: Probed) -> (ProbeRecord, Option<CurvePoint>) {
+    let Probed { outcome, said, ended_by, point, evidence } = probed;
+    let ended_by = ended_by.filter(|_| outcome != Outcome::Pass);
+    let record = ProbeRecord {
+        number: ask.number,
+        tenants: ask.tenants,
+        phase: ask.phase,
+        fresh: ask.fresh,
+        why: ask.why.clone(),
+        outcome,
+        said,
+        ended_by,
+        evidence,
+    };
+    (record, point)
+}
+
+/// What there is for tenants, and what one takes; of servers elsewhere nothing is known, and the search starts at one.
+fn budgets(scenario: &Scenario, footprint: Option<Footprint>, raised: &Raised) -> Budgets {
+    let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
+    Budgets {
+        dram: scenario.dram_budget.0,
+        reserve: scenario.reserve.0,
+        footprint: footprint.map_or(0, |footprint| footprint.bytes),
+        tier: raised.room,
+        // A swap area, zram's too, has room for so many bytes before compression.
+        ratio: 1.0,
+        cpus,
+        cpu_per_tenant: footprint.and_then(|footprint| footprint.cpus),
+    }
+}

@@ -1,0 +1,158 @@
+//! Whether a machine has what a run wants: found out before anything is made, with the looks by which each part is set up later, and all
+//! that is wrong told at once.
+
+use tiermark_machine::Root;
+use tiermark_model::Refusal;
+
+use super::{Hypervisor, Kind, Layout, Means, Scenario};
+use crate::scenario::Tier;
+use crate::system::leave_floor;
+use crate::tier::{Looked, Wanted, check};
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Admission {
+    /// What keeps the whole run from being made.
+    pub refused: Vec<Refusal>,
+    /// Each tier, as it was asked for.
+    pub tiers: Vec<(Tier, Looked)>,
+}
+
+impl Admission {
+    /// Everything that is wrong.
+    pub fn refusals(&self) -> impl Iterator<Item = &Refusal> {
+        self.refused.iter().chain(self.tiers.iter().flat_map(|(_, looked)| &looked.refused))
+    }
+}
+
+/// Where a run is to be made.
+#[derive(Debug)]
+pub struct Place<'a> {
+    /// Where everything is read.
+    pub root: &'a Root,
+    /// Whether this process is root's.
+    pub privileged: bool,
+}
+
+impl Scenario {
+    /// What a tier of it is to have.
+    #[must_use]
+    pub fn wanted(&self) -> Wanted {
+        Wanted { size: self.tier_bytes(), dram: self.tenants_dram(), floor: self.limits.memory_floor.0 }
+    }
+}
+
+/// Looks whether a run can be made, of these of its tiers. Nothing is changed. Of servers elsewhere `reached` hold what this run wrote.
+#[must_use]
+pub fn admit(scenario: &Scenario, tiers: &[&Tier], reached: usize, means: &Means<'_>, place: &Place<'_>) -> Admission {
+    let mut refused: Vec<Refusal> = means.client.check().err().into_iter().collect();
+    if scenario.backend == Kind::External {
+        refused.extend(means.external(reached).check(scenario.limits.most_tenants as usize));
+        return Admission { refused, tiers: tiers.iter().map(|tier| ((*tier).clone(), Looked::default())).collect() };
+    }
+    refused.extend(privileged(place).err());
+    refused.extend(Layout::find(place.root).err());
+    refused.extend(memory(scenario, place.root).err());
+    refused.extend(match scenario.backend {
+        Kind::Qemu => Hypervisor::check(&means.guest, &means.places.server),
+        Kind::Process | Kind::External => means.places.check(),
+    });
+    let look = |tier: &&Tier| ((*tier).clone(), check(tier, &scenario.wanted(), place.root));
+    Admission { refused, tiers: tiers.iter().map(look).collect() }
+}
+
+/// Whether this user may have tenants in control groups.
+fn privileged(place: &Place<'_>) -> Result<(), Refusal> {
+    match place.privileged {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            "tenants in control groups",
+            "only root may make them here",
+            "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...",
+        )),
+    }
+}
+
+/// Whether the machine has memory for all tenants together.
+pub(super) fn memory(scenario: &Scenario, root: &Root) -> Result<(), Refusal> {
+    let what = format!("tenants in {} of memory", scenario.dram_budget);
+    leave_floor(root, scenario.dram_budget.0, scenario.limits.memory_floor.0, &what)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use tiermark_load::ClientSetup;
+    use tiermark_tune::StateDir;
+
+    use super::*;
+    use crate::backend::{Commands, GuestFiles, Places};
+    use crate::scenario::built_in;
+
+    fn scenario(tiers: &str) -> Scenario {
+        let text = built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;
+        Scenario::read(&text.replace("[\"dram\", \"zram\"]", tiers)).unwrap()
+    }
+
+    fn told(scenario: &Scenario, server: &str, place: &Place<'_>) -> Admission {
+        let dir = tempfile::tempdir().unwrap();
+        let (state, stop, client) =
+            (StateDir::at(dir.path().join("state")), AtomicBool::new(false), ClientSetup::default());
+        let places = Places { server: server.into(), wrapper: vec![], removes: None, placer: vec![], first_port: None };
+        let (guest, commands) = (GuestFiles::default(), Commands::default());
+        let means =
+            Means { state: &state, places, guest, targets: vec![], commands, overwrites: false, client, stop: &stop };
+        let tiers: Vec<&Tier> = scenario.tiers.iter().collect();
+        let found = admit(scenario, &tiers, 0, &means, place);
+        assert!(!dir.path().join("state").exists(), "it was looked at only");
+        found
+    }
+
+    #[test]
+    fn a_machine_that_has_it_all_is_told_nothing() {
+        let root = Root::from_files(
+            "test",
+            [
+                ("proc/self/mounts", "cgroup /cg cgroup rw,memory 0 0\n"),
+                ("proc/meminfo", "MemAvailable:  4000000 kB\n"),
+                ("sys/class/zram-control/hot_add", "1\n"),
+                ("sys/block/zram0/comp_algorithm", "[lzo] lz4\n"),
+            ],
+        );
+        let found = told(&scenario("[\"dram\", \"zram:lz4\"]"), "sh", &Place { root: &root, privileged: true });
+        assert_eq!(found.refusals().collect::<Vec<_>>(), Vec::<&Refusal>::new());
+        assert_eq!(found.tiers[1].1.room, Some(2 << 30));
+    }
+
+    /// Nothing of it is found only when its turn comes, after half an hour of probes.
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let root = Root::from_files(
+            "test",
+            [
+                ("proc/meminfo", "MemAvailable:  600000 kB\n"),
+                ("sys/class/zram-control/hot_add", "1\n"),
+                ("sys/block/zram0/comp_algorithm", "[lzo] lz4\n"),
+            ],
+        );
+        let tiers = "[\"dram\", \"zram:lz5\", \"swap:/nonexistent/x\", \"zswap\", \"node:7\", \"demotion:7\"]";
+        let found = told(&scenario(tiers), "no-such-server", &Place { root: &root, privileged: false });
+        let all: Vec<String> = found.refusals().map(ToString::to_string).collect();
+        for said in [
+            "only root may make them",
+            "no control group hierarchy",
+            "tenants in 512 MiB of memory: ",
+            "the server no-such-server",
+            "the tier zram:lz5: this kernel compresses with lzo, lz4",
+            "the tier swap:/nonexistent/x: there is no such device",
+            "the tier zswap: the kernel has no zswap",
+            "the tier node:7: there is no such node",
+            "the tier demotion:7: there is no such node",
+        ] {
+            assert!(all.iter().any(|one| one.contains(said)), "{said}: {all:#?}");
+        }
+        assert!(found.refusals().all(|refusal| !refusal.cure.is_empty()), "{all:#?}");
+        assert_eq!(found.tiers[0].1, Looked::default(), "dram is memory");
+    }
+}

@@ -1,0 +1,53 @@
+//! What a run needs before its tenants can be virtual machines.
+
+use std::rc::Rc;
+
+use tiermark_model::Refusal;
+
+use super::{Event, Run, ended};
+use crate::backend::{Hypervisor, Qemu, Room};
+use crate::cgroup::{Budget, Layout};
+use crate::saved::Saved;
+use crate::scenario::{Backend as Kind, Scenario};
+
+impl Run<'_, '_> {
+    /// Makes what virtual machines boot, and finds out whether KVM works: by booting one, since a device that is there says nothing.
+    pub(super) fn prepare(&mut self, scenario: &Scenario, saved: &Saved) -> Result<(), Refusal> {
+        if scenario.backend != Kind::Qemu {
+            return Ok(());
+        }
+        let (memory, server) = (scenario.vm_memory(), &self.means.places.server);
+        let hypervisor = Rc::new(Hypervisor::prepare(&self.means.guest, server, memory)?);
+        let failed = match (self.layout(scenario)?, Hypervisor::may_have_kvm()) {
+            (Some(layout), true) => self.try_kvm(layout, &hypervisor, scenario, saved)?,
+            _ => Some("there is no /dev/kvm".to_owned()),
+        };
+        match failed {
+            None => hypervisor.use_kvm(),
+            Some(why) => {
+                let text = format!(
+                    "KVM does not work here ({why}): guests are emulated, and their times and what times decide mean nothing"
+                );
+                (self.tell)(&Event::Remark("emulated", &text));
+            }
+        }
+        self.hypervisor = Some(hypervisor);
+        Ok(())
+    }
+
+    /// Boots a machine with KVM, in a group that has room for two. `None` where it works.
+    fn try_kvm(
+        &self,
+        layout: Layout,
+        hypervisor: &Rc<Hypervisor>,
+        scenario: &Scenario,
+        saved: &Saved,
+    ) -> Result<Option<String>, Refusal> {
+        let mut system = self.system(saved, "trying KVM")?;
+        let budget = Budget { memory: scenario.vm_memory().saturating_mul(2), swap: true };
+        let room = Room { budget, near: u32::MAX, nodes: None };
+        let mut backend = Qemu::new(layout, Rc::clone(hypervisor), room, Vec::new());
+        let tried = backend.try_kvm(self.means.stop, &mut system);
+        ended(Box::new(backend), system, tried)
+    }
+}

@@ -1,0 +1,63 @@
+//! What a run would do to a machine.
+
+use tiermark_model::Bytes;
+
+use crate::backend::SETTINGS;
+use crate::scenario::{Backend as Kind, Scenario, Tier};
+
+/// A setting of a server as a shell would have it.
+fn setting(name: &str, value: &str) -> String {
+    if value.is_empty() { format!("{name} ''") } else { format!("{name} {value}") }
+}
+
+/// What would be made and changed, in sentences: for those who look before they run.
+#[must_use]
+pub fn intended(scenario: &Scenario) -> Vec<String> {
+    let mut lines = Vec::new();
+    let size = scenario.tier_bytes();
+    if scenario.backend != Kind::External {
+        lines.push(format!(
+            "a control group with {} of memory, and one in it for each tenant",
+            Bytes(scenario.tenants_dram())
+        ));
+    }
+    if scenario.backend == Kind::External {
+        let (count, records) = (scenario.targets.len(), scenario.tenant.records);
+        lines.push(format!(
+            "{records} keys in each of up to {count} servers, and left there: {}",
+            scenario.targets.join(", ")
+        ));
+    }
+    if scenario.backend != Kind::External {
+        let settings: Vec<String> = SETTINGS.iter().map(|[name, value]| setting(name, value)).collect();
+        lines.push(format!(
+            "{} for each tenant, with a password of its own: {}",
+            scenario.tenant.server,
+            settings.join(" ")
+        ));
+    }
+    if scenario.backend == Kind::Qemu {
+        lines.push(format!(
+            "a virtual machine of {} for each tenant, in its group; of files none",
+            Bytes(scenario.vm_memory())
+        ));
+    }
+    let parts = scenario.tiers.iter().flat_map(Tier::parts);
+    for tier in parts {
+        lines.extend(match tier {
+            Tier::Dram | Tier::Node(_) | Tier::Mix(_) => None,
+            Tier::Demotion(_) => Some("demotion to slower nodes, turned on".to_owned()),
+            Tier::Zram(_) => {
+                Some(format!("a zram device of {}, as a swap area; what it takes is of that memory", Bytes(size)))
+            }
+            Tier::Swap(path) => Some(format!("a swap area: {path} (a device as it is, a file of {})", Bytes(size))),
+            Tier::Zswap => Some("zswap, turned on; what it takes is of that memory".to_owned()),
+        });
+    }
+    let swaps = |tier: &Tier| matches!(tier, Tier::Zram(_) | Tier::Swap(_));
+    let without = |tier: &Tier| tier.parts().iter().any(swaps) && !tier.parts().contains(&Tier::Zswap);
+    if scenario.tiers.iter().any(without) {
+        lines.push("zswap off for the whole machine, where it is on and no part of the tier".to_owned());
+    }
+    lines
+}

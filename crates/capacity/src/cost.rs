@@ -1,0 +1,278 @@
+//! What tenants cost, from a dated file of prices.
+
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use serde::Deserialize;
+use tiermark_model::capacity::{CostAgainst, CostRow, CostTable};
+
+use crate::reading::{self, Mistake, Problem};
+use crate::scenario::Tier;
+
+/// Hours of a month: 365.25 days / 12.
+const HOURS_A_MONTH: f64 = 730.5;
+/// Prices older than this are worth a remark: memory has halved and doubled within a year.
+const OLD_DAYS: i32 = 365;
+/// The tier that others are held against.
+pub const BASE: &str = "dram";
+
+/// The tenants of an answer, as they are priced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fitting {
+    /// The tier.
+    pub tier: String,
+    /// The load.
+    pub load: String,
+    /// Tenants that fit for sure.
+    pub tenants: u32,
+    /// Whether they are all that fit: otherwise more may.
+    pub is_exact: bool,
+}
+
+/// A file of prices.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Prices {
+    /// Currency of every amount: `USD`.
+    pub currency: String,
+    /// Day on which they held, as `2018-04-30`.
+    pub date: String,
+    /// Where they are from.
+    pub source: String,
+    /// Months of running that are counted; 0 counts what is bought and nothing else.
+    pub months: f64,
+    /// What a tenant is to cost less than with DRAM alone, as a share: 0.6 is 60 % less. What may be spent for that is told.
+    #[serde(default)]
+    pub saving_wanted: Option<f64>,
+    /// Electricity.
+    #[serde(default)]
+    pub power: Power,
+    /// Rent of a server's place, a month.
+    #[serde(default)]
+    pub space: f64,
+    /// What can be bought: server, memory modules, devices, licences.
+    pub part: BTreeMap<String, Part>,
+    /// What a server of each tier is made of: how many of which part. The key is the tier (`swap:/dev/nvme0n1`), or its kind
+    /// (`swap`) for all of that kind.
+    pub tier: BTreeMap<String, BTreeMap<String, f64>>,
+}
+
+/// Electricity.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Power {
+    /// Power of the whole building over that of its servers (power usage effectiveness); at least 1.
+    pub pue: f64,
+    /// Price of a kWh.
+    pub kwh: f64,
+}
+
+impl Default for Power {
+    fn default() -> Self {
+        Self { pue: 1.0, kwh: 0.0 }
+    }
+}
+
+/// Something that can be bought.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Part {
+    /// What one costs.
+    pub price: f64,
+    /// What it takes on average, in W.
+    #[serde(default)]
+    pub watts: f64,
+}
+
+/// How each key is written.
+const MODEL: &str = r#"
+currency = "USD"
+date = "2026-11-21"
+source = "a list of prices"
+months = 36
+saving-wanted = 0.5
+space = 50.0
+[power]
+pue = 1.5
+kwh = 0.2
+[part.server]
+price = 5000.0
+watts = 300.0
+[tier.dram]
+server = 1
+"#;
+
+/// Reads a file of prices.
+///
+/// # Errors
+/// Every [`Mistake`], with its line and key where it has one.
+pub fn read(text: &str) -> Result<Prices, Vec<Mistake>> {
+    reading::read(text, MODEL, Prices::problems)
+}
+
+/// A tier without what it is made of: `zram:lz4+swap:/dev/sdb` is `zram+swap`. A mix is never priced as one of its parts.
+fn kinds(tier: &str) -> String {
+    let kind = |tier: &Tier| tier.to_string().split(':').next().unwrap_or_default().to_owned();
+    match tier.parse() {
+        Ok(Tier::Mix(parts)) => parts.iter().map(kind).collect::<Vec<_>>().join("+"),
+        Ok(one) => kind(&one),
+        Err(_) => tier.to_owned(),
+    }
+}
+
+impl Fitting {
+    /// Whether it is what others of a load would be held against, and may be more.
+    fn is_vague_base(&self, load: &str) -> bool {
+        self.tier == BASE && self.load == load && !self.is_exact && self.tenants > 0
+    }
+}
+
+impl Prices {
+    /// What is wrong with them.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut found = Vec::new();
+        let mut amount = |key: String, value: f64| {
+            if !value.is_finite() || value < 0.0 {
+                found.push(Problem::new(key, format!("{value} is no amount: write a number that is not negative")));
+            }
+        };
+        amount("months".into(), self.months);
+        amount("space".into(), self.space);
+        amount("power.kwh".into(), self.power.kwh);
+        for (name, part) in &self.part {
+            amount(format!("part.{name}.price"), part.price);
+            amount(format!("part.{name}.watts"), part.watts);
+        }
+        for (tier, parts) in &self.tier {
+            parts.iter().for_each(|(name, count)| amount(format!("tier.{tier}.{name}"), *count));
+        }
+        if let Some(saving) = self.saving_wanted.filter(|saving| !(0.0..1.0).contains(saving)) {
+            found.push(Problem::new(
+                "saving-wanted",
+                format!("{saving} cannot be: write 0 to below 1, 0.6 for 60 % less"),
+            ));
+        }
+        if !self.power.pue.is_finite() || self.power.pue < 1.0 {
+            found
+                .push(Problem::new("power.pue", format!("{} is below 1, what the servers alone take", self.power.pue)));
+        }
+        for (key, text) in [("currency", &self.currency), ("source", &self.source)] {
+            if text.trim().is_empty() {
+                found.push(Problem::new(key, "is empty: prices without it mean nothing"));
+            }
+        }
+        if self.day().is_none() {
+            found.push(Problem::new("date", format!("'{}' is no day: write one as \"2026-11-21\"", self.date)));
+        }
+        found.extend(self.unknown_parts());
+        if !self.tier.contains_key(BASE) {
+            let text = "the file says nothing of dram, which every tier is held against: write [tier.dram]";
+            found.push(Problem::new("tier", text));
+        }
+        found
+    }
+
+    fn unknown_parts(&self) -> Vec<Problem> {
+        let known: Vec<&str> = self.part.keys().map(String::as_str).collect();
+        let of_tiers = self.tier.iter().flat_map(|(tier, parts)| parts.keys().map(move |name| (tier, name)));
+        let unknown = of_tiers.filter(|(_, name)| !self.part.contains_key(*name));
+        let said = |(tier, name): (&String, &String)| {
+            let near = tiermark_model::nearest(name, &known);
+            Problem::new(format!("tier.{tier}.{name}"), format!("there is no part '{name}'{near}"))
+        };
+        unknown.map(said).collect()
+    }
+
+    fn day(&self) -> Option<Date> {
+        self.date.parse().ok()
+    }
+
+    /// A remark where they are old or of a day to come, as seen from a day (`2026-11-21`).
+    #[must_use]
+    pub fn aged(&self, today: &str) -> Option<String> {
+        let days = today.parse::<Date>().ok()?.since(self.day()?).ok()?.get_days();
+        match days {
+            days if days < 0 => Some(format!("the prices are of {}, which is still to come", self.date)),
+            days if days > OLD_DAYS => Some(format!(
+                "the prices are of {}, {:.1} years ago: take today's before deciding anything",
+                self.date,
+                f64::from(days) / 365.25
+            )),
+            _ => None,
+        }
+    }
+
+    /// What a server of a tier costs with what it takes over the months; `None` where the file says nothing of the tier.
+    #[must_use]
+    pub fn of_server(&self, tier: &str) -> Option<f64> {
+        let parts = self.tier.get(tier).or_else(|| self.tier.get(&kinds(tier)))?;
+        let sum = |of: fn(&Part) -> f64| -> f64 {
+            parts.iter().filter_map(|(name, count)| Some(count * of(self.part.get(name)?))).sum()
+        };
+        let kilowatts = sum(|part| part.watts) / 1000.0;
+        let monthly = kilowatts * self.power.pue * HOURS_A_MONTH * self.power.kwh + self.space;
+        Some(sum(|part| part.price) + self.months * monthly)
+    }
+
+    /// What tenants cost, given the answers, as seen from a day. Rows of a load are held against its row of [`BASE`], where that is a single
+    /// number: to what may be more there is no ratio. Answers of no tenants, and tiers without prices, have no row. All that is remarked on.
+    #[must_use]
+    pub fn table(&self, answers: &[Fitting], today: &str) -> CostTable {
+        let mut remarks: Vec<String> = self.aged(today).into_iter().collect();
+        let mut rows = Vec::new();
+        let mut ordered: Vec<&Fitting> = answers.iter().collect();
+        ordered.sort_by_key(|fitting| fitting.tier != BASE);
+        for Fitting { tier, load, tenants, .. } in &ordered {
+            let Some(total) = self.of_server(tier) else {
+                remarks.push(format!("the price file says nothing of {tier}: write [tier.\"{tier}\"]"));
+                continue;
+            };
+            if *tenants == 0 {
+                remarks.push(format!("{tier} holds no tenant ({load}), so that none has a cost"));
+                continue;
+            }
+            let base = rows.iter().find(|row: &&CostRow| row.tier == BASE && row.load == *load && tier != BASE);
+            let base = base.filter(|_| !ordered.iter().any(|base| base.is_vague_base(load)));
+            let against = base.and_then(|base| against((base.total, base.tenants), (total, *tenants)));
+            let affordable = |a: &CostAgainst| self.saving_wanted.map(|saving| affordable(a.ratio, saving));
+            let against = against.map(|a| CostAgainst { affordable: affordable(&a), ..a });
+            let (tier, load) = (tier.clone(), load.clone());
+            rows.push(CostRow {
+                tier,
+                load,
+                tenants: *tenants,
+                total,
+                per_tenant: total / f64::from(*tenants),
+                against,
+            });
+        }
+        remarks.dedup();
+        let with_others = |base: &&&Fitting| answers.iter().any(|other| other.load == base.load && other.tier != BASE);
+        let vague = ordered.iter().filter(|base| base.is_vague_base(&base.load)).filter(with_others);
+        remarks.extend(vague.map(|base| {
+            format!("{BASE}, {}: no single number of tenants, so that no tier is held against it", base.load)
+        }));
+        let (currency, date, source) = (self.currency.clone(), self.date.clone(), self.source.clone());
+        CostTable { currency, date, source, months: self.months, saving_wanted: self.saving_wanted, rows, remarks }
+    }
+}
+
+/// One configuration (cost, tenants) against another: r = N₂/N₁, u = ΔC/C₁, saving 1 − (1 + u)/r, break-even u = r − 1.
+/// `None` where the first costs nothing or holds nothing.
+#[must_use]
+pub fn against(base: (f64, u32), other: (f64, u32)) -> Option<CostAgainst> {
+    let ratio = f64::from(other.1) / f64::from(base.1);
+    let upgrade = other.0 / base.0 - 1.0;
+    let saving = 1.0 - (1.0 + upgrade) / ratio;
+    let found = CostAgainst { ratio, upgrade, saving, break_even: ratio - 1.0, affordable: None };
+    [ratio, upgrade, saving].iter().all(|x| x.is_finite()).then_some(found)
+}
+
+/// The most that an upgrade may cost, as a share of the server, for tenants that cost a share less: (1 − s)·r − 1.
+fn affordable(ratio: f64, saving: f64) -> f64 {
+    (1.0 - saving) * ratio - 1.0
+}
+
+#[cfg(test)]
+mod tests;

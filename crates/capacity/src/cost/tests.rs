@@ -1,0 +1,190 @@
+//! Costs against arithmetic done by hand.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A server of 100 and an upgrade of 39.35, nothing else: only ratios of the brief's prices are known.
+const BRIEF: &str = r#"
+currency = "% of a server"
+date = "2018-07-01"
+source = "ratios of the brief; its prices were in a chart that is lost"
+months = 0
+
+[part]
+server = { price = 100 }
+upgrade = { price = 39.35 }
+
+[tier.dram]
+server = 1
+[tier.swap]
+server = 1
+upgrade = 1
+"#;
+
+fn near(found: f64, wanted: f64, within: f64) {
+    assert!((found - wanted).abs() <= within, "{found} {wanted}");
+}
+
+fn answer(tier: &str, tenants: u32) -> Fitting {
+    Fitting { tier: tier.to_owned(), load: "100 % GET".to_owned(), tenants, is_exact: true }
+}
+
+#[test]
+fn the_arithmetic_of_the_brief_is_reproduced() {
+    let table = read(BRIEF).unwrap().table(&[answer("swap:/dev/nvme0n1", 108), answer("dram", 31)], "2018-08-01");
+    assert_eq!(table.rows.len(), 2);
+    assert!(table.remarks.is_empty() && table.rows[0].tier == "dram" && table.rows[0].against.is_none());
+    let swap = table.rows[1].against.unwrap();
+    near(swap.ratio, 3.484, 0.0005);
+    near(swap.upgrade, 0.3935, 1e-9);
+    near(swap.saving, 0.600, 0.0005);
+    // "Additional 350 %" of the brief is 248 %: what a tenant may cost more before it costs the same.
+    near(swap.break_even, 2.484, 0.0005);
+    near(table.rows[0].per_tenant, 100.0 / 31.0, 1e-12);
+    assert_eq!((table.saving_wanted, swap.affordable), (None, None));
+    near(against((100.0, 31), (100.0, 126)).unwrap().ratio, 4.06, 0.005);
+}
+
+#[test]
+fn a_wanted_saving_says_what_may_be_spent() {
+    let with = |saving: &str| read(&BRIEF.replace("months = 0", &format!("months = 0\nsaving-wanted = {saving}")));
+    let affordable = |saving: &str| {
+        let table = with(saving).unwrap().table(&[answer("swap", 108), answer("dram", 31)], "2018-08-01");
+        table.rows[1].against.unwrap().affordable.unwrap()
+    };
+    near(affordable("0.6"), 0.394, 0.0005);
+    near(affordable("0"), 2.484, 0.0005);
+    assert!(affordable("0.8") < 0.0, "five times the tenants would be needed");
+    for wrong in ["1", "-0.1", "60", "nan"] {
+        let told = with(wrong).unwrap_err().iter().map(ToString::to_string).collect::<String>();
+        assert!(told.contains("saving-wanted") && told.contains("0.6 for 60 % less"), "{wrong}: {told}");
+    }
+}
+
+#[test]
+fn power_and_space_are_counted_over_the_months() {
+    let text = BRIEF
+        .replace("months = 0", "months = 36\nspace = 10\npower = { pue = 1.5, kwh = 0.2 }")
+        .replace("{ price = 100 }", "{ price = 100, watts = 400 }");
+    let prices = read(&text).unwrap();
+    // 0.4 kW × 1.5 × 730.5 h × 0.2 = 87.66 a month.
+    near(prices.of_server("dram").unwrap(), 100.0 + 36.0 * (87.66 + 10.0), 1e-9);
+    near(prices.of_server("swap:/x").unwrap() - prices.of_server("dram").unwrap(), 39.35, 1e-9);
+    assert_eq!(prices.of_server("zram:lz4"), None);
+}
+
+#[test]
+fn a_full_name_goes_before_a_kind() {
+    let prices = read(&format!("{BRIEF}[tier.\"swap:/dev/fast\"]\nserver = 2\n")).unwrap();
+    near(prices.of_server("swap:/dev/fast").unwrap(), 200.0, 1e-9);
+    near(prices.of_server("swap:/dev/slow").unwrap(), 139.35, 1e-9);
+    // Of a mix no part is left unpaid.
+    assert_eq!(prices.of_server("swap:/dev/slow+zram"), None);
+    let prices = read(&format!("{BRIEF}[tier.\"swap+zram\"]\nserver = 3\n")).unwrap();
+    near(prices.of_server("swap:/dev/slow+zram:lz4").unwrap(), 300.0, 1e-9);
+}
+
+#[test]
+fn what_has_no_cost_is_remarked_on_and_not_made_up() {
+    let prices = read(BRIEF).unwrap();
+    let table = prices.table(&[answer("zram:lz4", 40), answer("swap:/x", 0), answer("dram", 31)], "2026-11-21");
+    assert_eq!(table.rows.len(), 1);
+    assert_eq!(
+        table.remarks,
+        [
+            "the prices are of 2018-07-01, 8.4 years ago: take today's before deciding anything",
+            "the price file says nothing of zram:lz4: write [tier.\"zram:lz4\"]",
+            "swap:/x holds no tenant (100 % GET), so that none has a cost",
+        ]
+    );
+    // Without a row of DRAM under the same load there is nothing to hold it against.
+    assert_eq!(prices.table(&[answer("swap:/x", 9)], "2018-08-01").rows[0].against, None);
+}
+
+#[test]
+fn nothing_is_held_against_a_base_that_may_be_more() {
+    let prices = read(BRIEF).unwrap();
+    let vague = |tier, tenants| Fitting { is_exact: false, ..answer(tier, tenants) };
+    let against = |answers: &[Fitting]| {
+        let table = prices.table(answers, "2018-08-01");
+        (table.rows[1].against.map(|against| against.ratio), table.remarks)
+    };
+    let (ratio, remarks) = against(&[vague("dram", 20), answer("swap:/x", 40)]);
+    assert_eq!(ratio, None);
+    assert_eq!(remarks, ["dram, 100 % GET: no single number of tenants, so that no tier is held against it"]);
+    assert_eq!(against(&[vague("dram", 20), vague("swap:/x", 40)]).0, None);
+    // That there are at least so many more is known.
+    assert_eq!(against(&[answer("dram", 20), vague("swap:/x", 40)]), (Some(2.0), Vec::new()));
+    let of_another_load = Fitting { load: "x".into(), ..vague("dram", 20) };
+    assert_eq!(against(&[of_another_load, answer("dram", 20), answer("swap:/x", 40)]).1, Vec::<String>::new());
+    assert_eq!(prices.table(&[vague("dram", 20)], "2018-08-01").remarks, Vec::<String>::new());
+}
+
+#[test]
+fn old_prices_are_told() {
+    let prices = read(BRIEF).unwrap();
+    assert_eq!(prices.aged("2019-07-01"), None);
+    assert!(prices.aged("2019-07-02").unwrap().contains("1.0 years ago"));
+    assert!(prices.aged("2018-06-30").unwrap().contains("still to come"));
+}
+
+#[test]
+fn wrong_files_are_refused_with_line_and_key() {
+    let told = |from: &str, to: &str| {
+        assert!(BRIEF.contains(from), "{from}");
+        let mistakes = read(&BRIEF.replacen(from, to, 1)).unwrap_err();
+        mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    for (from, to, said) in [
+        ("price = 100", "price = -100", "line 8: part.server.price: -100 is no amount"),
+        ("price = 100", "price = nan", "line 8: part.server.price: NaN is no amount"),
+        ("price = 100", "prize = 100", "line 8: unknown key 'part.server.prize'; did you mean 'price'?"),
+        (
+            "price = 100",
+            "price = \"100\"",
+            "line 8: part.server.price: a number such as 5000.0 is wanted, not the text \"100\"",
+        ),
+        ("2018-07-01", "2018-13-01", "line 3: date: '2018-13-01' is no day"),
+        ("date = \"2018-07-01\"\n", "", "the file has no 'date'"),
+        ("% of a server", " ", "line 2: currency: is empty"),
+        ("upgrade = 1", "upgrad = 1", "line 15: tier.swap.upgrad: there is no part 'upgrad'; did you mean 'upgrade'?"),
+        ("[tier.dram]", "[tier.ram]", "tier: the file says nothing of dram"),
+        ("months = 0", "months = 0\npower = { pue = 0.5 }", "line 6: power.pue: 0.5 is below 1"),
+        ("[part]", "[part", "line 7: "),
+    ] {
+        let told = told(from, to);
+        assert!(told.contains(said), "{from} → {to}: {told}");
+    }
+}
+
+#[test]
+fn nothing_is_divided_by_nothing() {
+    assert_eq!(against((0.0, 31), (10.0, 108)), None);
+    assert_eq!(against((100.0, 0), (10.0, 108)), None);
+}
+
+proptest! {
+    /// Whatever replaces a value, the file is read or refused.
+    #[test]
+    fn any_value_is_read_or_refused(at in 0usize..400, with in "[a-z0-9.\"=\\[\\]{} \\n-]{0,12}") {
+        let mut text = BRIEF.to_owned();
+        let at = (at % text.len()..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.insert_str(at, &with);
+        if let Ok(prices) = read(&text) {
+            let table = prices.table(&[answer("dram", 31), answer("swap", 108)], "2026-11-21");
+            prop_assert!(table.rows.iter().all(|row| row.total.is_finite() && row.per_tenant >= 0.0));
+        }
+    }
+}
+
+#[test]
+fn the_file_of_the_method_page_is_one() {
+    let page = include_str!("../../../../docs/METHODS.md");
+    let (_, after) = page.split_once("A price file:\n\n```toml\n").unwrap();
+    let prices = read(after.split_once("```").unwrap().0).unwrap();
+    // 0.348 and 0.368 kW × 1.4 × 730.5 h × 0.25, and 20 for its place, for 36 months.
+    near(prices.of_server("dram").unwrap(), 7800.0 + 36.0 * (0.348 * 1.4 * 730.5 * 0.25 + 20.0), 1e-6);
+    near(prices.of_server("swap:/x").unwrap(), 9600.0 + 36.0 * (0.368 * 1.4 * 730.5 * 0.25 + 20.0), 1e-6);
+    assert_eq!(prices.saving_wanted, Some(0.6));
+}

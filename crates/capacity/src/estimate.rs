@@ -1,0 +1,224 @@
+//! About how long searches take, before any of them is begun: the search itself is asked which probes it would make.
+
+use std::fmt;
+
+use tiermark_model::capacity::Outcome;
+
+use crate::budget::{Arithmetic, Budgets};
+use crate::probe::SIZING;
+use crate::scenario::{Backend, Scenario, Tier};
+use crate::search::{Ask, Limits, Search, Step};
+use crate::steady::WINDOWS;
+
+/// What a server takes for a value of 1 KiB, over its bytes: measured with Redis 7.
+const OVERHEAD: f64 = 1.3;
+/// What it takes for a record however small, bytes.
+const ENTRY: f64 = 80.0;
+/// Records that a thread of the client writes a second, and their bytes: two thirds of what was measured with Redis 7 on one cpu of 2024.
+const RECORDS: f64 = 100_000.0;
+const BYTES: f64 = 100e6;
+/// Seconds until a server answers, and until a virtual machine does.
+const STARTS: f64 = 0.05;
+const BOOTS: f64 = 5.0;
+/// Seconds in which tenants are ended, counters read and a tier is made.
+const AROUND: f64 = 0.3;
+const MINUTE: f64 = 60.0;
+const HOUR: f64 = 60.0 * MINUTE;
+
+/// A time that something takes, from the least that is likely to the most, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct About {
+    /// Where systems are at rest as soon as that can be seen.
+    pub least: f64,
+    /// Where each probe waits for it for as long as it may.
+    pub most: f64,
+}
+
+impl About {
+    fn both(seconds: f64) -> Self {
+        Self { least: seconds, most: seconds }
+    }
+
+    /// Both, one after the other.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { least: self.least + other.least, most: self.most + other.most }
+    }
+
+    fn at_most(self, seconds: f64) -> Self {
+        Self { least: self.least.min(seconds), most: self.most.min(seconds) }
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (least, most) = (spoken(self.least), spoken(self.most));
+        if least == most { write!(f, "about {most}") } else { write!(f, "about {least} to {most}") }
+    }
+}
+
+/// A time in two numbers at most: `50 s`, `12 min`, `3 h 20 min`, `4 days`.
+#[must_use]
+pub fn spoken(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.5 * MINUTE => format!("{s:.0} s"),
+        s if s < 1.5 * HOUR => format!("{:.0} min", s / MINUTE),
+        s if s < 48.0 * HOUR => {
+            let minutes = (s / MINUTE / 10.0).round() * 10.0;
+            let (hours, rest) = ((minutes / 60.0).floor(), minutes % 60.0);
+            if rest < 1.0 { format!("{hours:.0} h") } else { format!("{hours:.0} h {rest:.0} min") }
+        }
+        s => format!("{:.1} days", s / 24.0 / HOUR),
+    }
+}
+
+/// One search, as it is likely to go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// Tenants that are reckoned with.
+    pub tenants: u32,
+    /// Probes.
+    pub probes: u32,
+    /// What they take.
+    pub about: About,
+}
+
+impl Scenario {
+    /// How a search of a tier with so much room is likely to go, by a client with so many threads. What ends it is taken to be memory: where
+    /// the service level ends it before, it is shorter.
+    #[must_use]
+    pub fn estimate(&self, tier: &Tier, room: Option<u64>, threads: usize) -> Estimate {
+        let most_tenants = match self.backend {
+            Backend::External => self.limits.most_tenants.min(self.targets.len() as u32),
+            _ => self.limits.most_tenants,
+        };
+        let limits = Limits { arithmetic: self.arithmetic(room), most_tenants, most_probes: self.limits.most_probes };
+        let edge = self.edge(tier, &limits.arithmetic).min(most_tenants);
+        let mut search = Search::new(limits);
+        let (mut about, mut before) = (About::both(AROUND), 0);
+        while let Step::Probe(ask) = search.next_step() {
+            about = about.and(self.probe_takes(&ask, before, threads));
+            before = ask.tenants;
+            search.told(&ask, if ask.tenants <= edge { Outcome::Pass } else { Outcome::Fail });
+        }
+        Estimate { tenants: edge, probes: search.made(), about }
+    }
+
+    /// What comes before all searches: one tenant is started to see what it takes.
+    #[must_use]
+    pub fn sizing_takes(&self, threads: usize) -> About {
+        match self.backend {
+            Backend::External => About::default(),
+            _ => About::both(SIZING.as_secs_f64() + AROUND + self.fill_takes(1, threads)),
+        }
+    }
+
+    fn probe_takes(&self, ask: &Ask, before: u32, threads: usize) -> About {
+        let time = &self.time;
+        let new = if ask.fresh { ask.tenants } else { ask.tenants.saturating_sub(before) };
+        let measured = time.measure * if ask.full { f64::from(time.iterations) } else { 1.0 };
+        let same = AROUND + self.fill_takes(new, threads) + time.warm_up + measured;
+        let rest = About { least: time.settle.min(WINDOWS as f64), most: time.settle };
+        About::both(same).and(rest).at_most(self.limits.probe_seconds)
+    }
+
+    /// Seconds in which so many tenants are started and filled.
+    fn fill_takes(&self, tenants: u32, threads: usize) -> f64 {
+        let (value, records) = (self.tenant.value.0 as f64, self.tenant.records as f64);
+        let rate = RECORDS.min(BYTES / value.max(1.0));
+        let (starts, clients) = match self.backend {
+            // Each fills itself, one after another's boot.
+            Backend::Qemu => (BOOTS, 1.0),
+            Backend::Process | Backend::External => (STARTS, threads.max(1) as f64),
+        };
+        f64::from(tenants) * (starts + records / rate / clients)
+    }
+
+    /// What one tenant takes, as it is likely to be, bytes.
+    fn likely_bytes(&self) -> u64 {
+        match self.backend {
+            Backend::Qemu => self.vm_memory(),
+            _ => (self.tenant.records as f64 * (self.tenant.value.0 as f64 * OVERHEAD + ENTRY)) as u64,
+        }
+    }
+
+    fn arithmetic(&self, room: Option<u64>) -> Arithmetic {
+        Budgets {
+            dram: self.dram_budget.0,
+            reserve: self.reserve.0,
+            footprint: self.likely_bytes(),
+            tier: room.unwrap_or(0),
+            ratio: 1.0,
+            cpus: 1.0,
+            cpu_per_tenant: None,
+        }
+        .arithmetic()
+    }
+
+    /// Tenants beyond which memory is used up.
+    fn edge(&self, tier: &Tier, arithmetic: &Arithmetic) -> u32 {
+        if self.backend == Backend::External {
+            return u32::MAX;
+        }
+        let compressed = |part: &Tier| matches!(part, Tier::Zram(_) | Tier::Zswap);
+        let alone = tier.parts().iter().all(compressed);
+        // What is compressed is of the DRAM that there is.
+        let squeezed = f64::from(arithmetic.memory) / (1.0 - self.tenant.compressibility).max(0.01);
+        if alone { arithmetic.total.min(squeezed as u32) } else { arithmetic.total }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Size, built_in};
+
+    fn read(name: &str) -> Scenario {
+        Scenario::read(built_in().iter().find(|(known, _)| *known == name).unwrap().1).unwrap()
+    }
+
+    #[test]
+    fn the_small_scenario_takes_the_minutes_that_it_took() {
+        let mini = read("mini");
+        let dram = mini.estimate(&Tier::Dram, None, 1);
+        assert!(dram.tenants == 5 && (6..=10).contains(&dram.probes), "{dram:?}");
+        let zram = mini.estimate(&Tier::Zram(None), Some(mini.tier_bytes()), 1);
+        assert!(zram.tenants == 10 && (7..=12).contains(&zram.probes), "{zram:?}");
+        let all = mini.sizing_takes(1).and(dram.about).and(zram.about);
+        // Measured: two minutes.
+        assert!((60.0..240.0).contains(&all.most) && all.least == all.most, "{all:?}");
+        let huge = Size(1 << 50);
+        let many = Scenario { dram_budget: huge, ..mini.clone() }.estimate(&Tier::Dram, None, 1);
+        assert_eq!(many.tenants, mini.limits.most_tenants, "no more are ever started");
+    }
+
+    #[test]
+    fn waiting_for_rest_and_limits_show_in_the_time() {
+        let mut mini = read("mini");
+        let before = mini.estimate(&Tier::Dram, None, 1);
+        mini.time.settle = 20.0;
+        let after = mini.estimate(&Tier::Dram, None, 1);
+        let probes = f64::from(before.probes);
+        assert!((after.about.most - before.about.most - 20.0 * probes).abs() < 1e-6);
+        assert!((after.about.least - before.about.least - 10.0 * probes).abs() < 1e-6);
+        mini.limits.probe_seconds = 1.0;
+        assert!(mini.estimate(&Tier::Dram, None, 1).about.most <= probes + AROUND);
+    }
+
+    #[test]
+    fn servers_elsewhere_are_not_more_than_there_are() {
+        let mut mini = read("mini");
+        (mini.backend, mini.targets) = (Backend::External, vec!["a:1".to_owned(), "a:2".to_owned()]);
+        assert_eq!(mini.estimate(&Tier::Dram, None, 1).tenants, 2);
+        assert_eq!(mini.sizing_takes(1), About::default());
+    }
+
+    #[test]
+    fn times_are_spoken_as_people_plan() {
+        let said = |least: f64, most: f64| About { least, most }.to_string();
+        assert_eq!(said(50.0, 50.4), "about 50 s");
+        assert_eq!(said(100.0, 3600.0), "about 2 min to 60 min");
+        assert_eq!(said(7100.0, 25_300.0), "about 2 h to 7 h");
+        assert_eq!(said(12_000.0, 200_000.0), "about 3 h 20 min to 2.3 days");
+    }
+}

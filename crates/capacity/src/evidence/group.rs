@@ -1,0 +1,149 @@
+//! A control group's counters, the same whichever version holds them.
+
+use tiermark_machine::Root;
+
+use super::parse::{self, Counters, Pressure};
+use super::{Malformed, file, number};
+
+/// Where a group's files are, below the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupPaths {
+    /// Version 2: one directory.
+    V2(String),
+    /// Version 1: a directory in each hierarchy.
+    V1 {
+        /// In the hierarchy of memory.
+        memory: String,
+        /// In that of cpuacct.
+        cpu: Option<String>,
+        /// In version 2 beside it, which tells pressure even without controllers.
+        pressure: Option<String>,
+    },
+}
+
+impl GroupPaths {
+    /// The file of the limit of memory.
+    #[must_use]
+    pub fn limit_file(&self) -> String {
+        match self {
+            Self::V2(dir) => format!("{dir}/memory.max"),
+            Self::V1 { memory, .. } => format!("{memory}/memory.limit_in_bytes"),
+        }
+    }
+}
+
+/// What a group, and all below it, says at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Group {
+    /// Bytes of memory.
+    pub memory: Option<u64>,
+    /// Bytes swapped out.
+    pub swap: Option<u64>,
+    /// The most bytes of memory so far.
+    pub peak: Option<u64>,
+    /// Page faults that waited for a device.
+    pub major_faults: Option<u64>,
+    /// Anonymous pages that came back soon after they were swapped out.
+    pub refaults: Option<u64>,
+    /// Processes killed for want of memory.
+    pub oom_kills: Option<u64>,
+    /// Time on cpus in µs.
+    pub cpu_us: Option<u64>,
+    /// Times it was held back for having used up its quota.
+    pub throttled: Option<u64>,
+    /// Stalls for memory.
+    pub memory_pressure: Option<Pressure>,
+    /// Stalls for cpus.
+    pub cpu_pressure: Option<Pressure>,
+    /// Stalls for block devices.
+    pub io_pressure: Option<Pressure>,
+    /// Bytes of memory that it may take; `None` without a limit, too.
+    pub limit: Option<u64>,
+    /// Bytes of zswap's pool that `memory` counts already: version 2 does, version 1 does not.
+    pub zswap: Option<u64>,
+}
+
+fn get(counters: Option<&Counters>, name: &str) -> Option<u64> {
+    counters?.get(name).copied()
+}
+
+/// A limit of version 2: a number, or `max` for none.
+fn limit(text: &str) -> Result<Option<u64>, Malformed> {
+    if text.trim() == "max" { Ok(None) } else { number(text).map(Some) }
+}
+
+impl Group {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Malformed`] with path and text of the first file that makes no sense.
+    pub fn read(root: &Root, paths: &GroupPaths) -> Result<Self, Malformed> {
+        match paths {
+            GroupPaths::V2(dir) => Self::version_2(root, dir),
+            GroupPaths::V1 { memory, cpu, pressure } => {
+                Self::version_1(root, memory, cpu.as_deref(), pressure.as_deref())
+            }
+        }
+    }
+
+    fn version_2(root: &Root, dir: &str) -> Result<Self, Malformed> {
+        let at = |name: &str| format!("{dir}/{name}");
+        let counted = |name: &str| file(root, &at(name), parse::counters);
+        let (stat, events, cpu) = (counted("memory.stat")?, counted("memory.events")?, counted("cpu.stat")?);
+        Ok(Self {
+            memory: file(root, &at("memory.current"), number)?,
+            swap: file(root, &at("memory.swap.current"), number)?,
+            peak: file(root, &at("memory.peak"), number)?,
+            major_faults: get(stat.as_ref(), "pgmajfault"),
+            refaults: get(stat.as_ref(), "workingset_refault_anon"),
+            oom_kills: get(events.as_ref(), "oom_kill"),
+            cpu_us: get(cpu.as_ref(), "usage_usec"),
+            throttled: get(cpu.as_ref(), "nr_throttled"),
+            memory_pressure: file(root, &at("memory.pressure"), parse::pressure)?,
+            cpu_pressure: file(root, &at("cpu.pressure"), parse::pressure)?,
+            io_pressure: file(root, &at("io.pressure"), parse::pressure)?,
+            limit: file(root, &at("memory.max"), limit)?.flatten(),
+            zswap: get(stat.as_ref(), "zswap"),
+        })
+    }
+
+    fn version_1(root: &Root, memory: &str, cpu: Option<&str>, unified: Option<&str>) -> Result<Self, Malformed> {
+        let at = |name: &str| format!("{memory}/{name}");
+        let counted = |path: &str| file(root, path, parse::counters);
+        let (stat, oom) = (counted(&at("memory.stat"))?, counted(&at("memory.oom_control"))?);
+        let used = file(root, &at("memory.usage_in_bytes"), number)?;
+        // Memory and swap together; without accounting of swap there is no such file.
+        let both = file(root, &at("memory.memsw.usage_in_bytes"), number)?;
+        let nanoseconds = match cpu {
+            Some(dir) => file(root, &format!("{dir}/cpuacct.usage"), number)?,
+            None => None,
+        };
+        let pressure = |name: &str| match unified {
+            Some(dir) => file(root, &format!("{dir}/{name}"), parse::pressure),
+            None => Ok(None),
+        };
+        Ok(Self {
+            memory: used,
+            // The two are not read at the same moment.
+            swap: both.zip(used).map(|(both, used)| both.saturating_sub(used)),
+            peak: file(root, &at("memory.max_usage_in_bytes"), number)?,
+            major_faults: get(stat.as_ref(), "total_pgmajfault"),
+            refaults: get(stat.as_ref(), "total_workingset_refault_anon"),
+            oom_kills: get(oom.as_ref(), "oom_kill"),
+            cpu_us: nanoseconds.map(|ns| ns / 1000),
+            throttled: None,
+            memory_pressure: pressure("memory.pressure")?,
+            cpu_pressure: pressure("cpu.pressure")?,
+            io_pressure: pressure("io.pressure")?,
+            limit: file(root, &at("memory.limit_in_bytes"), number)?,
+            zswap: None,
+        })
+    }
+
+    /// Share of what it holds that is in memory; `None` where swap is not counted, or it holds nothing.
+    #[must_use]
+    pub fn resident_share(&self) -> Option<f64> {
+        let (memory, swap) = (self.memory? as f64, self.swap? as f64);
+        (memory + swap > 0.0).then(|| memory / (memory + swap))
+    }
+}

@@ -1,0 +1,233 @@
+//! The formats in which the kernel counts.
+
+use std::collections::BTreeMap;
+
+use tiermark_machine::swap_areas;
+use tiermark_model::Swap;
+use tiermark_tune::CpuTimes;
+
+use super::Malformed;
+
+/// Bytes of a sector in every file of the block layer, whatever the device's own are.
+const SECTOR: u64 = 512;
+
+/// Counters by name.
+pub type Counters = BTreeMap<String, u64>;
+
+/// Lines of a name and a number: vmstat, memory.stat, memory.events, cpu.stat, memory.oom_control.
+///
+/// # Errors
+/// [`Malformed`] with the line that is none.
+pub fn counters(text: &str) -> Result<Counters, Malformed> {
+    let line = |line: &str| {
+        let (name, number) = line.split_once(char::is_whitespace).ok_or_else(|| Malformed::line(line))?;
+        Ok((name.to_owned(), number.trim().parse().map_err(|_| Malformed::line(line))?))
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).map(line).collect()
+}
+
+/// Stalls for want of a resource (PSI).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Pressure {
+    /// Share of the last 10 s in which some task waited, in percent.
+    pub some_avg10: f64,
+    /// All of that time so far, in µs.
+    pub some_us: u64,
+    /// Share of the last 10 s in which all tasks waited, in percent; `None` where it is not told (cpu, before Linux 5.13).
+    pub full_avg10: Option<f64>,
+    /// All of that time so far, in µs.
+    pub full_us: Option<u64>,
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=0`, and the same of `full`.
+///
+/// # Errors
+/// [`Malformed`] with the line that makes no sense, or where there is no line of `some`.
+pub fn pressure(text: &str) -> Result<Pressure, Malformed> {
+    let (mut some, mut full) = (None, None);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let field =
+            |name: &str| line.split_ascii_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        let avg10 = field("avg10").and_then(|v| v.parse::<f64>().ok()).filter(|v| (0.0..=100.0).contains(v));
+        let total = field("total").and_then(|v| v.parse::<u64>().ok());
+        let read = avg10.zip(total).ok_or_else(|| Malformed::line(line))?;
+        match line.split_ascii_whitespace().next() {
+            Some("some") => some = Some(read),
+            Some("full") => full = Some(read),
+            _ => return Err(Malformed::line(line)),
+        }
+    }
+    let (some_avg10, some_us) = some.ok_or_else(|| Malformed::line(text))?;
+    let (full_avg10, full_us) = full.unzip();
+    Ok(Pressure { some_avg10, some_us, full_avg10, full_us })
+}
+
+/// A process's own counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Process {
+    /// Page faults answered without a device.
+    pub minor_faults: u64,
+    /// Page faults that waited for a device.
+    pub major_faults: u64,
+    /// Ticks it ran in user mode.
+    pub user_ticks: u64,
+    /// Ticks it ran in the kernel.
+    pub system_ticks: u64,
+    /// Ticks it waited for block devices; 0 where delays are not counted.
+    pub block_ticks: u64,
+    /// Resident pages.
+    pub resident_pages: u64,
+}
+
+/// `/proc/PID/stat`. The name stands in brackets and may hold anything, brackets too.
+///
+/// # Errors
+/// [`Malformed`] where a field is missing or no number.
+pub fn process(text: &str) -> Result<Process, Malformed> {
+    let fields: Vec<&str> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
+    // proc(5) counts from 1 with the id; the state, field 3, comes first here.
+    let field =
+        |number: usize| fields.get(number - 3).and_then(|f| f.parse::<u64>().ok()).ok_or_else(|| Malformed::line(text));
+    Ok(Process {
+        minor_faults: field(10)?,
+        major_faults: field(12)?,
+        user_ticks: field(14)?,
+        system_ticks: field(15)?,
+        resident_pages: field(24)?,
+        block_ticks: field(42)?,
+    })
+}
+
+/// What a block device did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Disk {
+    /// Reads that ended.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time that all reads took together, in ms.
+    pub read_ms: u64,
+    /// Writes that ended.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time that all writes took together, in ms.
+    pub write_ms: u64,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Time in which any was, in ms.
+    pub busy_ms: u64,
+}
+
+/// `/proc/diskstats`: devices by name.
+///
+/// # Errors
+/// [`Malformed`] with the line that is none.
+pub fn disks(text: &str) -> Result<BTreeMap<String, Disk>, Malformed> {
+    let line = |line: &str| {
+        let mut words = line.split_ascii_whitespace().skip(2);
+        let name = words.next().ok_or_else(|| Malformed::line(line))?.to_owned();
+        let numbers: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+        // reads merged sectors ms writes merged sectors ms in-flight busy-ms …
+        let [reads, _, read, read_ms, writes, _, written, write_ms, in_flight, busy_ms, ..] = numbers[..] else {
+            return Err(Malformed::line(line));
+        };
+        let (read_bytes, written_bytes) = (read.saturating_mul(SECTOR), written.saturating_mul(SECTOR));
+        Ok((name, Disk { reads, read_bytes, read_ms, writes, written_bytes, write_ms, in_flight, busy_ms }))
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).map(line).collect()
+}
+
+/// What a zram device holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Zram {
+    /// Bytes before compression.
+    pub original: u64,
+    /// Bytes after compression.
+    pub compressed: u64,
+    /// Bytes of memory in use, with fragments and tables.
+    pub memory: u64,
+    /// Pages of one repeated word, which take no memory.
+    pub same_pages: u64,
+    /// Pages that did not compress; `None` before Linux 5.0.
+    pub huge_pages: Option<u64>,
+}
+
+/// `/sys/block/zramN/mm_stat`.
+///
+/// # Errors
+/// [`Malformed`] for fewer fields than any kernel has.
+pub fn zram(text: &str) -> Result<Zram, Malformed> {
+    // original compressed memory limit most same compacted huge; the limit may be negative in old kernels.
+    let fields: Vec<Option<u64>> = text.split_ascii_whitespace().map(|f| f.parse().ok()).collect();
+    let field = |at: usize| fields.get(at).copied().flatten();
+    let needed = |at: usize| field(at).ok_or_else(|| Malformed::line(text));
+    Ok(Zram {
+        original: needed(0)?,
+        compressed: needed(1)?,
+        memory: needed(2)?,
+        same_pages: needed(5)?,
+        huge_pages: field(7),
+    })
+}
+
+/// What zswap holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Zswap {
+    /// Bytes of memory in use.
+    pub memory: u64,
+    /// Bytes before compression.
+    pub original: u64,
+}
+
+/// `Zswap` and `Zswapped` of `/proc/meminfo`; `None` before Linux 5.19.
+///
+/// # Errors
+/// [`Malformed`] with the line that is none.
+pub fn zswap(text: &str) -> Result<Option<Zswap>, Malformed> {
+    let (memory, original) = (kibibytes(text, "Zswap:")?, kibibytes(text, "Zswapped:")?);
+    Ok(memory.zip(original).map(|(memory, original)| Zswap { memory, original }))
+}
+
+/// A line such as `MemFree:  12 kB`, in bytes; `None` where there is none of that name.
+///
+/// # Errors
+/// [`Malformed`] with the line.
+pub fn kibibytes(text: &str, name: &str) -> Result<Option<u64>, Malformed> {
+    let Some(line) = text.lines().find(|line| line.starts_with(name)) else { return Ok(None) };
+    let kib = line.split_ascii_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok());
+    kib.and_then(|kib| kib.checked_mul(1024)).map(Some).ok_or_else(|| Malformed::line(line))
+}
+
+/// An area that is swapped to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SwapArea {
+    /// Path of the device or file.
+    pub path: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Bytes in use.
+    pub used: u64,
+    /// Higher is used first.
+    pub priority: i32,
+}
+
+/// `/proc/swaps`.
+///
+/// # Errors
+/// [`Malformed`] with the line that is none.
+pub fn swaps(text: &str) -> Result<Vec<SwapArea>, Malformed> {
+    let area = |area: Result<Swap, &str>| {
+        let Swap { path, bytes, used_bytes, priority, .. } = area.map_err(Malformed::line)?;
+        Ok(SwapArea { path, size: bytes, used: used_bytes, priority })
+    };
+    swap_areas(text).map(area).collect()
+}
+
+/// Ticks of all cpus together, from the first line of `/proc/stat`.
+///
+/// # Errors
+/// [`Malformed`] where it is not that.
+pub fn cpu_ticks(text: &str) -> Result<CpuTimes, Malformed> {
+    CpuTimes::of_all(text).ok_or_else(|| Malformed::line(text.lines().next().unwrap_or_default()))
+}

@@ -1,0 +1,77 @@
+//! Memory in which compressed pages lie, and that no control group counts.
+
+use tiermark_machine::Root;
+
+use super::{Group, file, parse};
+
+/// Where it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pools {
+    /// zram devices by name.
+    pub zram: Vec<String>,
+    /// Bytes that zswap's pool had before the tier was set up, which are of others; `None` where zswap is not of the tier.
+    pub zswap: Option<u64>,
+}
+
+impl Pools {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.zram.is_empty() && self.zswap.is_none()
+    }
+
+    /// Those of two tiers.
+    #[must_use]
+    pub fn with(mut self, other: Self) -> Self {
+        self.zram.extend(other.zram);
+        Self { zswap: self.zswap.or(other.zswap), ..self }
+    }
+
+    /// Bytes of memory that they take beside what the group counts; `None` where there are none, or one does not tell.
+    #[must_use]
+    pub fn bytes(&self, root: &Root, group: &Group) -> Option<u64> {
+        if self.is_none() {
+            return None;
+        }
+        let zram = self.zram.iter().map(|name| {
+            let read = file(root, &format!("sys/block/{name}/mm_stat"), parse::zram).ok().flatten()?;
+            Some(read.memory)
+        });
+        let zram = zram.sum::<Option<u64>>()?;
+        let zswap = match self.zswap {
+            None => 0,
+            Some(before) => {
+                let now = file(root, "proc/meminfo", parse::zswap).ok().flatten().flatten()?.memory;
+                // Where the group's own part is in what it holds, it is not outside of it.
+                now.saturating_sub(before).saturating_sub(group.zswap.unwrap_or(0))
+            }
+        };
+        Some(zram.saturating_add(zswap))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_groups_do_not_count_is_counted_once() {
+        let root = Root::from_files(
+            "test",
+            [
+                ("proc/meminfo", "Zswap: 300 kB\nZswapped: 900 kB\n"),
+                ("sys/block/zram1/mm_stat", "4096 1024 2048 0 9999 3 0 1 0\n"),
+                ("sys/block/zram2/mm_stat", "4096 1024 1000 0 9999 3 0 1 0\n"),
+            ],
+        );
+        let zram = |names: &[&str]| Pools { zram: names.iter().map(|name| (*name).to_owned()).collect(), zswap: None };
+        let zswap = Pools { zswap: Some(100 << 10), ..Pools::default() };
+        let group = Group::default();
+        assert_eq!(Pools::default().bytes(&root, &group), None);
+        assert_eq!(zram(&["zram1", "zram2"]).bytes(&root, &group), Some(3048));
+        assert_eq!(zram(&["zram1", "zram9"]).bytes(&root, &group), None);
+        assert_eq!(zswap.bytes(&root, &group), Some(200 << 10));
+        let counted = Group { zswap: Some(150 << 10), ..group };
+        assert_eq!(zswap.clone().with(zram(&["zram1"])).bytes(&root, &counted), Some((50 << 10) + 2048));
+    }
+}

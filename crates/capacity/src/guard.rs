@@ -1,0 +1,349 @@
+//! When a probe is ended: the machine, or what is measured on it, is beyond what can be borne.
+
+use std::fmt;
+
+use tiermark_model::Bytes;
+use tiermark_model::capacity::{Ended, Outcome, Resource};
+
+/// Share of the swap space that may be used; beyond it the next fault may kill a tenant.
+const SWAP_USED: f64 = 0.95;
+/// Share of the schedule's requests that have to be answered, over [`SLOW_SECONDS`]; of what the level promises, where that is less.
+const ACHIEVED: f64 = 0.95;
+/// Standard deviations of a Poisson count by which answers have to be too few: what is under way at the ends of the time varies by chance.
+const CHANCE: f64 = 2.0;
+/// Seconds for which the rate may be missed: a stall of a second is a tail, of three an overload.
+const SLOW_SECONDS: f64 = 3.0;
+/// Seconds of its schedule by which the load may be behind.
+const BACKLOG_SECONDS: f64 = 1.0;
+/// Share of the time in which all tenants waited for memory (PSI full, average of 10 s), in percent.
+const PRESSURE: f64 = 20.0;
+/// Seconds by which the coordinator's own heartbeat may be late: beyond it the whole machine stands still.
+const HEARTBEAT_SECONDS: f64 = 1.0;
+
+/// What is known at one moment of a probe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Seconds since the probe began, its fill included.
+    pub at: f64,
+    /// Processes that the kernel killed for want of memory in the tenants' groups since the probe began.
+    pub oom_kills: u64,
+    /// Tenants that ended by themselves or were killed.
+    pub ended: u32,
+    /// Bytes of swap in use.
+    pub swap_used: u64,
+    /// Bytes of swap there are; 0 without any.
+    pub swap_total: u64,
+    /// What was asked and answered since the sample before; `None` before the load starts.
+    pub window: Option<Answered>,
+    /// Seconds since the load began that runs.
+    pub loaded: f64,
+    /// Seconds of its schedule by which the load is behind.
+    pub backlog: f64,
+    /// PSI of memory, full, average of 10 s, in percent; `None` where the kernel does not tell.
+    pub memory_full: Option<f64>,
+    /// Bytes that can be had without swapping (MemAvailable).
+    pub available: u64,
+    /// Seconds by which the coordinator's heartbeat came late.
+    pub heartbeat_late: f64,
+}
+
+/// Requests between two samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// Answers.
+    pub done: u64,
+    /// Requests that were due by the schedule.
+    pub due: u64,
+}
+
+/// Limits that a scenario sets; the others are the same everywhere.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Guards {
+    /// Bytes of the machine's memory that stay available.
+    pub floor: u64,
+    /// Seconds of a probe.
+    pub wall: f64,
+    /// Share of its schedule's requests that the service level promises to answer; 1 where it says nothing of that.
+    pub rate: f64,
+}
+
+/// Which guard ended a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// The kernel killed a process for want of memory.
+    Oom,
+    /// A tenant ended.
+    TenantEnded,
+    /// Swap is nearly full.
+    SwapFull,
+    /// Tenants and the pool of compressed memory take more DRAM than there is.
+    Dram,
+    /// The rate is not reached.
+    Rate,
+    /// The load is behind its schedule.
+    Backlog,
+    /// Everything waits for memory.
+    Pressure,
+    /// The machine itself runs out of memory.
+    Floor,
+    /// The coordinator does not get to run.
+    Heartbeat,
+    /// It takes too long.
+    Wall,
+}
+
+impl fmt::Display for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Oom => "out of memory",
+            Self::TenantEnded => "a tenant ended",
+            Self::SwapFull => "swap full",
+            Self::Dram => "DRAM used up",
+            Self::Rate => "rate not reached",
+            Self::Backlog => "behind the schedule",
+            Self::Pressure => "memory pressure",
+            Self::Floor => "memory floor",
+            Self::Heartbeat => "machine stands still",
+            Self::Wall => "time limit",
+        })
+    }
+}
+
+/// Why a probe is ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Abort {
+    /// The guard.
+    pub guard: Guard,
+    /// What it saw, with figures.
+    pub said: String,
+    /// The resource that ran out; `None` where nothing points to one.
+    pub ended_by: Option<Ended>,
+}
+
+impl Abort {
+    /// What that says of the server, where `ran_out` is what its evidence names. Requests that the client is late with are missing as those
+    /// are that the server is late with, a machine that stands still without waiting for memory is held up by others, and how long a probe may
+    /// take is this program's own matter.
+    #[must_use]
+    pub fn outcome(&self, ran_out: Option<&Ended>) -> Outcome {
+        let is = |resource: Resource| ran_out.is_some_and(|ended| ended.resource == resource);
+        let says_nothing = match self.guard {
+            Guard::Rate | Guard::Backlog => is(Resource::Client),
+            Guard::Heartbeat => !is(Resource::MemoryTier),
+            Guard::Wall => true,
+            _ => false,
+        };
+        if says_nothing { Outcome::Unclear } else { Outcome::Fail }
+    }
+
+    /// That DRAM is used up, in words.
+    pub(crate) fn of_dram(said: String) -> Self {
+        Self::of_memory(Guard::Dram, said)
+    }
+
+    /// That a node's memory is used up, in words.
+    pub(crate) fn of_floor(said: String) -> Self {
+        Self::of_memory(Guard::Floor, said)
+    }
+
+    fn of_memory(guard: Guard, said: String) -> Self {
+        let ended_by = Some(Ended { resource: Resource::MemoryTier, words: said.clone() });
+        Self { guard, said, ended_by }
+    }
+}
+
+/// The first guard that ends a probe, given all its samples in order; `None` while it may go on.
+///
+/// To be asked after every sample: only the last one, and for the rate those of the last seconds, are looked at.
+#[must_use]
+pub fn abort(samples: &[Sample], guards: &Guards) -> Option<Abort> {
+    let last = samples.last()?;
+    let (guard, said) = at_once(last, guards).or_else(|| slow(samples, guards.rate))?;
+    let memory = |words: &str| Some(Ended { resource: Resource::MemoryTier, words: words.to_owned() });
+    let ended_by = match guard {
+        Guard::Oom | Guard::SwapFull | Guard::Pressure | Guard::Floor => memory(&said),
+        // What the evidence of the whole stage names.
+        _ => None,
+    };
+    Some(Abort { guard, said, ended_by })
+}
+
+fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, String)> {
+    let used = last.swap_used as f64 / last.swap_total as f64;
+    let full = last.memory_full.unwrap_or(0.0);
+    Some(match () {
+        () if last.oom_kills > 0 => {
+            let processes = if last.oom_kills == 1 { "process" } else { "processes" };
+            (Guard::Oom, format!("the kernel killed {} {processes} for want of memory", last.oom_kills))
+        }
+        () if last.ended > 0 => (Guard::TenantEnded, format!("{} of the tenants ended", last.ended)),
+        () if last.swap_total > 0 && used > SWAP_USED => {
+            (Guard::SwapFull, format!("{:.0} % of {} of swap are in use", used * 100.0, Bytes(last.swap_total)))
+        }
+        () if full > PRESSURE => {
+            (Guard::Pressure, format!("all tenants waited for memory {full:.0} % of 10 s, {PRESSURE} % are allowed"))
+        }
+        () if last.available < guards.floor => {
+            let (available, floor) = (Bytes(last.available), Bytes(guards.floor));
+            (Guard::Floor, format!("{available} of the machine's memory are available, {floor} stay free"))
+        }
+        () if last.heartbeat_late > HEARTBEAT_SECONDS => {
+            (Guard::Heartbeat, format!("the coordinator's heartbeat came {:.1} s late", last.heartbeat_late))
+        }
+        // Whoever promises nine of ten requests may fall behind by a second in ten.
+        () if last.backlog > BACKLOG_SECONDS + (1.0 - guards.rate) * last.loaded => {
+            (Guard::Backlog, format!("the load is {:.1} s behind its schedule", last.backlog))
+        }
+        () if last.at > guards.wall => {
+            (Guard::Wall, format!("{:.0} s have passed, {} were allowed", last.at, guards.wall))
+        }
+        () => return None,
+    })
+}
+
+/// Whether the rate has been missed in every sample of the last seconds, by more than chance. `promised` is what the level wants of it.
+fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, String)> {
+    let wanted = ACHIEVED * promised;
+    let end = samples.last()?.at;
+    let missed = |window: &Answered| (window.done as f64) < wanted * window.due as f64;
+    let run: Vec<Answered> = samples.iter().rev().map_while(|sample| sample.window.filter(missed)).collect();
+    // A sample tells of the time since the one before it.
+    let before = samples.len().checked_sub(run.len() + 1).map(|at| samples[at].at);
+    let seconds = end - before.or(samples.first().map(|sample| sample.at))?;
+    let sum = |of: fn(&Answered) -> u64| run.iter().map(of).sum::<u64>() as f64;
+    let (done, due) = (sum(|window| window.done), sum(|window| window.due));
+    (seconds >= SLOW_SECONDS && done < wanted * due - CHANCE * due.sqrt()).then(|| {
+        // What is below a promise is not shown as that.
+        let (share, wanted) = ((100.0 * done / due).floor(), 100.0 * wanted);
+        (Guard::Rate, format!("{share:.0} % of what was due in {seconds:.0} s was answered, below {wanted:.0} %"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUARDS: Guards = Guards { floor: 1 << 30, wall: 60.0, rate: 1.0 };
+
+    fn calm() -> Sample {
+        Sample {
+            at: 5.0,
+            oom_kills: 0,
+            ended: 0,
+            swap_used: 94,
+            swap_total: 100,
+            window: Some(Answered { done: 5000, due: 5000 }),
+            loaded: 30.0,
+            backlog: 1.0,
+            memory_full: Some(20.0),
+            available: 1 << 30,
+            heartbeat_late: 1.0,
+        }
+    }
+
+    #[test]
+    fn each_guard_ends_a_probe_just_beyond_its_limit() {
+        assert_eq!(abort(&[calm()], &GUARDS), None);
+        assert_eq!(abort(&[], &GUARDS), None);
+        for (sample, guard, said, resource) in [
+            (
+                Sample { oom_kills: 1, ended: 1, ..calm() },
+                Guard::Oom,
+                "killed 1 process for",
+                Some(Resource::MemoryTier),
+            ),
+            (Sample { ended: 1, ..calm() }, Guard::TenantEnded, "1 of the tenants", None),
+            (Sample { swap_used: 96, ..calm() }, Guard::SwapFull, "96 % of 100 B", Some(Resource::MemoryTier)),
+            (Sample { memory_full: Some(20.6), ..calm() }, Guard::Pressure, "21 % of 10 s", Some(Resource::MemoryTier)),
+            (
+                Sample { available: (1 << 30) - 1, ..calm() },
+                Guard::Floor,
+                "1 GiB stay free",
+                Some(Resource::MemoryTier),
+            ),
+            (Sample { heartbeat_late: 1.1, ..calm() }, Guard::Heartbeat, "1.1 s late", None),
+            (Sample { backlog: 1.1, ..calm() }, Guard::Backlog, "1.1 s behind", None),
+            (Sample { at: 60.5, ..calm() }, Guard::Wall, "60 were allowed", None),
+        ] {
+            let found = abort(&[sample], &GUARDS).unwrap_or_else(|| panic!("{guard}"));
+            assert_eq!((found.guard, found.ended_by.map(|e| e.resource)), (guard, resource));
+            assert!(found.said.contains(said), "{}", found.said);
+        }
+        assert_eq!(abort(&[Sample { swap_total: 0, swap_used: 0, memory_full: None, ..calm() }], &GUARDS), None);
+    }
+
+    fn second(at: f64, done: u64, due: u64) -> Sample {
+        Sample { at, window: Some(Answered { done, due }), ..calm() }
+    }
+
+    #[test]
+    fn a_rate_is_missed_for_three_seconds_before_it_counts() {
+        let mut samples = vec![second(1.0, 5000, 5000), second(2.0, 2500, 5000), second(3.0, 4500, 5000)];
+        assert_eq!(abort(&samples, &GUARDS), None);
+        samples.push(second(4.0, 4700, 5000));
+        let found = abort(&samples, &GUARDS).unwrap();
+        assert_eq!(
+            (found.guard, found.said.as_str()),
+            (Guard::Rate, "78 % of what was due in 3 s was answered, below 95 %")
+        );
+        let nearly = [second(1.0, 1, 1), second(4.5, 947_000, 1_000_000)];
+        assert!(abort(&nearly, &GUARDS).unwrap().said.starts_with("94 % of what was due"), "below 95 %");
+        samples.push(second(5.0, 4800, 5000));
+        assert_eq!(abort(&samples, &GUARDS), None, "it caught up");
+        let before = Sample { window: None, ..second(9.0, 0, 0) };
+        assert_eq!(abort(&[before, before, before], &GUARDS), None, "the load has not started");
+        let idle: Vec<Sample> = (1..9).map(|at| second(f64::from(at), 0, 0)).collect();
+        assert_eq!(abort(&idle, &GUARDS), None, "nothing was due");
+    }
+
+    #[test]
+    fn few_requests_may_be_short_by_chance() {
+        // Of 20 a second one or two are always under way; three of them three times are 93 %.
+        let few: Vec<Sample> =
+            [(17, 20), (18, 20), (18, 20)].iter().zip(2..).map(|((d, n), at)| second(f64::from(at), *d, *n)).collect();
+        let with = |many: u64| {
+            let scaled = few.iter().map(|s| s.window.map(|w| second(s.at, w.done * many, w.due * many)));
+            std::iter::once(second(1.0, 1, 1)).chain(scaled.flatten()).collect::<Vec<Sample>>()
+        };
+        assert_eq!(abort(&with(1), &GUARDS), None);
+        assert_eq!(abort(&with(100), &GUARDS).map(|found| found.guard), Some(Guard::Rate), "as a share the same");
+        // It goes on, and cannot be chance any more.
+        let on: Vec<Sample> = (1..40).map(|at| second(f64::from(at), 17, 20)).collect();
+        assert_eq!(abort(&on, &GUARDS).map(|found| found.guard), Some(Guard::Rate));
+    }
+
+    #[test]
+    fn a_level_that_promises_less_of_the_rate_has_laxer_guards() {
+        let lax = Guards { rate: 0.9, ..GUARDS };
+        let at = |share: u64| (1..6).map(|at| second(f64::from(at), share * 100, 10_000)).collect::<Vec<Sample>>();
+        assert!(abort(&at(91), &GUARDS).is_some() && abort(&at(91), &lax).is_none());
+        assert!(abort(&at(87), &lax).is_none(), "what the level refuses is for the level to say");
+        assert_eq!(abort(&at(80), &lax).map(|found| found.guard), Some(Guard::Rate));
+        let behind = Sample { backlog: 3.5, loaded: 30.0, ..calm() };
+        assert_eq!(abort(&[behind], &GUARDS).map(|found| found.guard), Some(Guard::Backlog));
+        assert_eq!(abort(&[behind], &lax), None, "3 s in 30 s are nine of ten");
+        assert_eq!(abort(&[Sample { backlog: 4.5, ..behind }], &lax).map(|found| found.guard), Some(Guard::Backlog));
+    }
+
+    #[test]
+    fn what_the_client_or_others_spoilt_is_no_vote() {
+        let of = |guard, resource: Option<Resource>| {
+            let abort = Abort { guard, said: String::new(), ended_by: None };
+            abort.outcome(resource.map(|resource| Ended { resource, words: String::new() }).as_ref())
+        };
+        for guard in [Guard::Rate, Guard::Backlog] {
+            assert_eq!(of(guard, Some(Resource::Client)), Outcome::Unclear);
+            assert_eq!([of(guard, Some(Resource::Cpu)), of(guard, None)], [Outcome::Fail; 2]);
+        }
+        assert_eq!([of(Guard::Heartbeat, None), of(Guard::Heartbeat, Some(Resource::Cpu))], [Outcome::Unclear; 2]);
+        assert_eq!(of(Guard::Heartbeat, Some(Resource::MemoryTier)), Outcome::Fail, "it thrashes");
+        assert_eq!([of(Guard::Wall, None), of(Guard::Wall, Some(Resource::MemoryTier))], [Outcome::Unclear; 2]);
+        assert_eq!([of(Guard::Oom, Some(Resource::Client)), of(Guard::TenantEnded, None)], [Outcome::Fail; 2]);
+    }
+
+    #[test]
+    fn what_ran_out_of_a_slow_probe_is_left_to_its_evidence() {
+        let found = abort(&[Sample { backlog: 2.0, ..calm() }], &GUARDS).unwrap();
+        assert_eq!((found.guard, found.ended_by), (Guard::Backlog, None));
+    }
+}

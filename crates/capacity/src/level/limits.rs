@@ -1,0 +1,210 @@
+//! Limits and scopes as they are written: `p99 < 300us`, `quantile:0.95`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Quantity {
+    /// Mean response time.
+    Average,
+    /// Percentile of the response times: 99.9.
+    Percentile(f64),
+    /// Largest response time.
+    Maximum,
+    /// Requests answered over those that the schedule asked for.
+    Rate,
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Average => f.write_str("average"),
+            Self::Percentile(percent) => write!(f, "P{percent}"),
+            Self::Maximum => f.write_str("maximum"),
+            Self::Rate => f.write_str("rate"),
+        }
+    }
+}
+
+/// One promise: `p99 < 300us`, `average < 50us`, `max < 1s`, `rate > 99.5%`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Limit {
+    /// What is limited.
+    pub of: Quantity,
+    /// The most that is allowed, in ns; of a rate the least, as a share.
+    pub at: f64,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "'{text}' is no limit: write for example \"average < 50us\", \"p99 < 300us\", \"max < 1s\" or \"rate > 99.5%\""
+            )
+        };
+        let lower = text.to_lowercase();
+        let (name, value, above) = match (lower.split_once('<'), lower.split_once('>')) {
+            (Some((name, value)), None) => (name.trim(), value.trim_start_matches('=').trim(), false),
+            (None, Some((name, value))) => (name.trim(), value.trim_start_matches('=').trim(), true),
+            _ => return Err(wrong()),
+        };
+        let of = match name {
+            "average" | "avg" | "mean" => Quantity::Average,
+            "max" | "maximum" => Quantity::Maximum,
+            "rate" => Quantity::Rate,
+            other => {
+                let percent = other.strip_prefix('p').and_then(|p| p.parse::<f64>().ok()).ok_or_else(wrong)?;
+                if !(percent > 0.0 && percent < 100.0) {
+                    return Err(format!("'{text}': a percentile lies between 0 and 100"));
+                }
+                Quantity::Percentile(percent)
+            }
+        };
+        let at = match of {
+            Quantity::Rate => value.strip_suffix('%').and_then(|p| p.trim().parse::<f64>().ok()).map(|p| p / 100.0),
+            _ => nanoseconds(value),
+        };
+        let at = at.ok_or_else(wrong)?;
+        match of {
+            Quantity::Rate if above && at == 1.0 => Err(format!(
+                "'{text}' cannot be kept: what is under way when it ends is not answered in time; write \"rate > 99.9%\""
+            )),
+            Quantity::Rate if !(above && at > 0.0 && at < 1.0) => Err(format!(
+                "'{text}': a rate is promised from below, by more than 0 % and less than 100 %: \"rate > 99.5%\""
+            )),
+            Quantity::Rate => Ok(Self { of, at }),
+            _ if above => Err(format!("'{text}': a time is promised from above: write <")),
+            _ if at >= 1.0 => Ok(Self { of, at }),
+            _ => Err(format!("'{text}': a time of at least 1 ns")),
+        }
+    }
+}
+
+/// A time with its unit, in ns; below an hour, so that every sum of them is exact.
+fn nanoseconds(text: &str) -> Option<f64> {
+    let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(at);
+    let scale = match unit.trim() {
+        "ns" => 1.0,
+        "us" | "µs" | "μs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|n| n * scale).filter(|ns| (0.0..3.6e12).contains(ns))
+}
+
+/// A time as people say it: `50 µs`, `1.25 ms`.
+#[must_use]
+pub fn time(ns: f64) -> String {
+    let (scale, unit) = match ns.abs() {
+        ns if ns < 1e3 => (1.0, "ns"),
+        ns if ns < 1e6 => (1e3, "µs"),
+        ns if ns < 1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    let value = ns / scale;
+    let digits = if value.abs() < 10.0 { 2 } else { usize::from(value.abs() < 100.0) };
+    let text = format!("{value:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
+impl Limit {
+    /// A value of what is limited, with its unit.
+    pub(super) fn value(&self, value: f64) -> String {
+        // Down, so that what lacks something of a promise is not shown as the promise; in binary it may be a little less than it is.
+        if self.of == Quantity::Rate { format!("{:.2} %", (value * 1e4 + 1e-6).floor() / 100.0) } else { time(value) }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (short, exact) = match self.of {
+            Quantity::Rate => {
+                (format!("rate > {} %", (self.at * 1e4).round() / 100.0), format!("rate > {} %", self.at * 100.0))
+            }
+            of => (format!("{of} < {}", time(self.at)), format!("{of} < {} ns", self.at)),
+        };
+        // A promise is kept as it was made: files and saved runs hold this text.
+        f.write_str(if short.parse() == Ok(*self) { &short } else { &exact })
+    }
+}
+
+impl TryFrom<String> for Limit {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Limit> for String {
+    fn from(limit: Limit) -> Self {
+        limit.to_string()
+    }
+}
+
+/// Of whom it is promised.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Scope {
+    /// Every tenant by itself.
+    #[default]
+    Every,
+    /// A share of the tenants: 0.95 lets one of twenty be worse.
+    Quantile(f64),
+    /// All requests of all tenants together.
+    Pooled,
+    /// As the brief took it: the mean over the tenants of their averages and of their percentiles.
+    Brief,
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "every" => Ok(Self::Every),
+            "pooled" => Ok(Self::Pooled),
+            "brief" => Ok(Self::Brief),
+            other => {
+                let share = other.strip_prefix("quantile:").and_then(|q| q.parse::<f64>().ok());
+                share.filter(|q| *q > 0.0 && *q <= 1.0).map(Self::Quantile).ok_or_else(|| {
+                    format!("'{text}' is no scope: write every, quantile:0.95 (above 0, at most 1), pooled or brief")
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Every => f.write_str("every"),
+            Self::Quantile(share) => write!(f, "quantile:{share}"),
+            Self::Pooled => f.write_str("pooled"),
+            Self::Brief => f.write_str("brief"),
+        }
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Scope> for String {
+    fn from(scope: Scope) -> Self {
+        scope.to_string()
+    }
+}

@@ -1,0 +1,288 @@
+//! The service level: what is promised to tenants, and whether it was kept.
+//!
+//! Percentiles are taken of a tenant's requests, or of all requests together, and never averaged; the one exception
+//! reproduces the brief's mean of P99s and is named so wherever it stands.
+
+mod limits;
+
+use std::fmt;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use tiermark_model::capacity::Outcome;
+use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks};
+
+pub use limits::{Limit, Quantity, Scope, time};
+
+/// A service level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// All of which must hold.
+    pub limits: Vec<Limit>,
+    /// Of whom.
+    #[serde(default)]
+    pub scope: Scope,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits: Vec<String> = self.limits.iter().map(ToString::to_string).collect();
+        let whom = match self.scope {
+            Scope::Every => "of every tenant".to_owned(),
+            Scope::Quantile(share) => format!("of {} % of the tenants", share * 100.0),
+            Scope::Pooled => "of all requests together".to_owned(),
+            Scope::Brief => "as means over the tenants (the brief's)".to_owned(),
+        };
+        write!(f, "{} {whom}", limits.join(", "))
+    }
+}
+
+/// What one tenant got.
+#[derive(Debug, Clone, Copy)]
+pub struct Served<'a> {
+    /// Response times in ns, from the intended start.
+    pub times: &'a Histogram<u64>,
+    /// Requests answered over those that the schedule asked for.
+    pub achieved: f64,
+}
+
+/// Whether the level was kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judgement {
+    /// In one word.
+    pub outcome: Outcome,
+    /// Why, with figures, of the limit that decided.
+    pub said: String,
+}
+
+/// A quantity of one tenant, of all, or a mean over them.
+#[derive(Debug, Clone, Copy)]
+struct Figure {
+    value: f64,
+    /// Interval: 97.5 % sure of its upper end, and of all lower ends that are judged together; one that cannot be had is infinite.
+    interval: (f64, f64),
+}
+
+impl Figure {
+    fn exact(value: f64) -> Self {
+        Self { value, interval: (value, value) }
+    }
+
+    fn against(&self, limit: &Limit) -> Outcome {
+        if limit.of == Quantity::Rate {
+            return if self.value >= limit.at { Outcome::Pass } else { Outcome::Fail };
+        }
+        match self.interval {
+            (_, high) if high <= limit.at => Outcome::Pass,
+            (low, _) if low > limit.at => Outcome::Fail,
+            _ => Outcome::Unclear,
+        }
+    }
+
+    fn said(&self, limit: &Limit) -> String {
+        let value = limit.value(self.value);
+        match self.interval {
+            (low, high) if low == high => value,
+            (low, high) if high.is_infinite() => {
+                format!("{value} ({} or more: too few requests to tell)", limit.value(low))
+            }
+            (low, high) => format!("{value} ({} to {})", limit.value(low), limit.value(high)),
+        }
+    }
+}
+
+/// Values at ranks (from 1, rising) of a histogram: the largest of the bucket, so that nothing is made smaller.
+fn at_ranks<const N: usize>(times: &Histogram<u64>, ranks: [u64; N]) -> [f64; N] {
+    let mut found = [times.max() as f64; N];
+    let (mut seen, mut next) = (0, 0);
+    for bucket in times.iter_recorded() {
+        seen += bucket.count_at_value();
+        while next < N && ranks[next] <= seen {
+            found[next] = (bucket.value_iterated_to() as f64).min(times.max() as f64);
+            next += 1;
+        }
+    }
+    found
+}
+
+/// Times that a probe is judged, which is measured for longer where the first could not tell: both together are to be wrong as seldom as one
+/// (Bonferroni).
+pub(crate) const LOOKS: f64 = 2.0;
+
+/// A quantity of one histogram, of so many that are judged together; `None` where it holds no request.
+///
+/// That a percentile is above its limit is to be wrong in 2.5 % of the cases for all of them together, not for each: of a hundred tenants that
+/// keep a promise by little some would otherwise look as if they broke it, the more the more there are (Bonferroni; Dunn 1961). That it is
+/// below has to be shown of each anyhow.
+fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> {
+    let times = served.times;
+    if of == Quantity::Rate {
+        return Some(Figure::exact(served.achieved));
+    }
+    if times.is_empty() {
+        return None;
+    }
+    Some(match of {
+        Quantity::Average => {
+            // By the central limit theorem; waits behind each other make it narrower than it should be.
+            let (mean, error) = (times.mean(), times.stdev() / (times.len() as f64).sqrt());
+            let below = normal_beyond(BEYOND / LOOKS / together.max(1) as f64) * error;
+            let above = normal_beyond(BEYOND / LOOKS) * error;
+            Figure { value: mean, interval: ((mean - below).max(0.0), mean + above) }
+        }
+        Quantity::Maximum | Quantity::Rate => Figure::exact(times.max() as f64),
+        Quantity::Percentile(percent) => {
+            let (n, p) = (times.len(), percent / 100.0);
+            let beyond = BEYOND / LOOKS;
+            let ranks = quantile_ranks(n, p, beyond)?;
+            let lowest = quantile_ranks(n, p, beyond / together.max(1) as f64)?.low;
+            // Nearest rank: the smallest value that at least p of the requests do not exceed.
+            let rank = ((n as f64 * p).ceil() as u64).clamp(1, n);
+            let [low, value, high] = at_ranks(times, [lowest.unwrap_or(1), rank, ranks.high.unwrap_or(n)]);
+            let low = if lowest.is_some() { low } else { 0.0 };
+            let high = if ranks.high.is_some() { high } else { f64::INFINITY };
+            Figure { value, interval: (low, high) }
+        }
+    })
+}
+
+impl Level {
+    /// Whether tenants got what was promised.
+    #[must_use]
+    pub fn judge(&self, tenants: &[Served<'_>]) -> Judgement {
+        if tenants.is_empty() {
+            return Judgement { outcome: Outcome::Fail, said: "no tenant was served".into() };
+        }
+        if let Some(silent) = tenants.iter().position(|t| t.times.is_empty()) {
+            // The brief left such tenants out, and so called the rest the whole.
+            return Judgement { outcome: Outcome::Fail, said: format!("tenant {} answered no request", silent + 1) };
+        }
+        match self.scope {
+            Scope::Every => self.of_share(tenants, 1.0),
+            Scope::Quantile(share) => self.of_share(tenants, share),
+            Scope::Pooled => self.of_all(tenants),
+            Scope::Brief => self.of_means(tenants),
+        }
+    }
+
+    /// From when on a request counts as late: half the lowest limit of a percentile, since a request that its client sent late by as much
+    /// says little of the server; 1 ms at most, and 50 µs at least, which waking up may take.
+    #[must_use]
+    pub fn late_after(&self) -> Duration {
+        let limit = self.tightest(|of| matches!(of, Quantity::Percentile(_))).unwrap_or(f64::INFINITY);
+        Duration::from_nanos((limit / 2.0).clamp(50e3, 1e6) as u64)
+    }
+
+    /// The lowest limit of a time, ns, among those of some quantities.
+    #[must_use]
+    pub fn tightest(&self, among: impl Fn(Quantity) -> bool) -> Option<f64> {
+        let times = self.limits.iter().filter(|limit| limit.of != Quantity::Rate && among(limit.of));
+        times.map(|limit| limit.at).reduce(f64::min)
+    }
+
+    /// Share of all requests of the schedule that is promised to be answered at least; 1 where nothing is said of that.
+    #[must_use]
+    pub fn promised_rate(&self) -> f64 {
+        let rates = self.limits.iter().filter(|limit| limit.of == Quantity::Rate).map(|limit| limit.at);
+        let rate = rates.reduce(f64::max).unwrap_or(1.0);
+        // Tenants to whom nothing is promised may get nothing.
+        if let Scope::Quantile(share) = self.scope { rate * share } else { rate }
+    }
+
+    /// A share of the tenants, each of which must keep all limits.
+    fn of_share(&self, tenants: &[Served<'_>], share: f64) -> Judgement {
+        let judged: Vec<Judgement> =
+            tenants.iter().enumerate().map(|(at, tenant)| self.of_one(at, tenant, tenants.len())).collect();
+        let count = |outcome: Outcome| judged.iter().filter(|j| j.outcome == outcome).count();
+        let (passed, unclear) = (count(Outcome::Pass), count(Outcome::Unclear));
+        // Rounding up must not ask for one more where the share is a whole number of tenants.
+        let wanted = (tenants.len() as f64 * share - 1e-9).ceil() as usize;
+        let outcome = match () {
+            () if passed >= wanted => Outcome::Pass,
+            () if passed + unclear < wanted => Outcome::Fail,
+            () => Outcome::Unclear,
+        };
+        let first = |outcome: Outcome| judged.iter().find(|j| j.outcome == outcome).map(|j| j.said.clone());
+        let said = match outcome {
+            Outcome::Pass if passed == tenants.len() => self.closest(tenants),
+            Outcome::Pass => format!("{passed} of {} tenants, {wanted} wanted", tenants.len()),
+            other => {
+                let of = if other == Outcome::Fail { "fail" } else { "are not clear" };
+                let example = first(other).unwrap_or_default();
+                format!("{} of {} tenants {of}: {example}", count(other), tenants.len())
+            }
+        };
+        Judgement { outcome, said }
+    }
+
+    /// One tenant: the first limit that fails, else the first that is not clear.
+    fn of_one(&self, at: usize, tenant: &Served<'_>, together: usize) -> Judgement {
+        let figures = self.limits.iter().filter_map(|limit| Some((limit, figure(limit.of, tenant, together)?)));
+        worst(figures, &format!("of tenant {}", at + 1))
+    }
+
+    fn of_all(&self, tenants: &[Served<'_>]) -> Judgement {
+        let Some(times) = pooled(tenants) else {
+            return Judgement { outcome: Outcome::Unclear, said: "the histograms cannot be merged".into() };
+        };
+        let achieved = tenants.iter().map(|t| t.achieved).sum::<f64>() / tenants.len() as f64;
+        let all = Served { times: &times, achieved };
+        worst(
+            self.limits.iter().filter_map(|limit| Some((limit, figure(limit.of, &all, 1)?))),
+            "of all requests together",
+        )
+    }
+
+    /// Means over the tenants of averages, percentiles and rates; the largest of the maxima. As the brief: no interval.
+    fn of_means(&self, tenants: &[Served<'_>]) -> Judgement {
+        let figures = self.limits.iter().filter_map(|limit| {
+            let values: Vec<f64> = tenants.iter().filter_map(|t| figure(limit.of, t, 1)).map(|f| f.value).collect();
+            let value = match limit.of {
+                Quantity::Maximum => values.iter().copied().fold(0.0, f64::max),
+                _ => values.iter().sum::<f64>() / values.len() as f64,
+            };
+            Some((limit, Figure::exact(value))).filter(|_| !values.is_empty())
+        });
+        worst(figures, "as the mean over the tenants (the brief's)")
+    }
+
+    /// What passed most narrowly.
+    fn closest(&self, tenants: &[Served<'_>]) -> String {
+        let of_all = self.limits.iter().flat_map(|limit| tenants.iter().map(move |tenant| (limit, tenant)));
+        let used = of_all.enumerate().filter_map(|(at, (limit, tenant))| {
+            let found = figure(limit.of, tenant, tenants.len())?;
+            let used = if limit.of == Quantity::Rate { limit.at / found.value } else { found.value / limit.at };
+            Some((used, format!("{limit}: {} of tenant {} at worst", found.said(limit), at % tenants.len() + 1)))
+        });
+        used.max_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(String::new, |(_, said)| said)
+    }
+}
+
+/// The first figure that fails, else the first that is not clear, else all of them.
+fn worst<'a>(figures: impl Iterator<Item = (&'a Limit, Figure)>, whose: &str) -> Judgement {
+    let figures: Vec<(&Limit, Figure)> = figures.collect();
+    for outcome in [Outcome::Fail, Outcome::Unclear] {
+        if let Some((limit, figure)) = figures.iter().find(|(limit, figure)| figure.against(limit) == outcome) {
+            return Judgement { outcome, said: format!("{limit}: {} {whose}", figure.said(limit)) };
+        }
+    }
+    let said: Vec<String> = figures.iter().map(|(limit, figure)| format!("{limit}: {}", figure.said(limit))).collect();
+    Judgement { outcome: Outcome::Pass, said: format!("{} {whose}", said.join(", ")) }
+}
+
+/// All requests of all tenants; `None` for no tenant, or where the machine has no room for it.
+#[must_use]
+pub fn pooled(tenants: &[Served<'_>]) -> Option<Histogram<u64>> {
+    let (first, others) = tenants.split_first()?;
+    let mut all = first.times.clone();
+    all.auto(true);
+    for other in others {
+        all.add(other.times).ok()?;
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,305 @@
+//! One probe: tenants are started and filled, brought to rest, asked, watched and judged.
+
+mod heartbeat;
+mod monitor;
+mod seen;
+mod sizing;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tiermark_load::{ClientSetup, KeyDist, Length, Outcome as Loaded, Phase, Workload, seed};
+use tiermark_model::Refusal;
+use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome, Resource};
+
+use crate::backend::{Asking, Backend};
+use crate::dram::Dram;
+use crate::guard::{Abort, Guard, Guards};
+use crate::level::Judgement;
+use crate::resource::ended_by;
+use crate::scenario::Scenario;
+use crate::search::Ask;
+use crate::system::System;
+use crate::tier::Raised;
+use monitor::Monitor;
+pub use monitor::{Progress, Stage};
+use seen::{Moment, Seen};
+pub use sizing::Footprint;
+pub(crate) use sizing::SIZING;
+
+/// Where the interval of a percentile straddles its limit, it is measured for so many times as long.
+pub(crate) const LONGER: u32 = 3;
+
+/// What all probes of a search have in common.
+#[derive(Debug)]
+pub struct Prober<'a> {
+    /// Tenants, load and service level.
+    pub scenario: &'a Scenario,
+    /// Percentage of GETs.
+    pub mix: f64,
+    /// Distribution of keys.
+    pub keys: KeyDist,
+    /// The client's threads.
+    pub client: &'a ClientSetup,
+    /// Ends it at once when set.
+    pub stop: &'a AtomicBool,
+    /// Seed of every random choice of this search.
+    pub seed: u64,
+    /// The tier.
+    pub raised: &'a Raised,
+}
+
+/// What a probe came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probed {
+    /// In one word.
+    pub outcome: Outcome,
+    /// Which limit, which tenant, which guard, with figures.
+    pub said: String,
+    /// What ran out, where it did not pass.
+    pub ended_by: Option<Ended>,
+    /// What was measured; `None` where no request was answered.
+    pub point: Option<CurvePoint>,
+    /// What the system said; `None` where nothing was measured.
+    pub evidence: Option<Evidence>,
+}
+
+impl Probed {
+    fn failed(said: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Fail, said: said.into(), ended_by: None, point: None, evidence: None }
+    }
+
+    fn aborted(abort: Abort) -> Self {
+        let outcome = abort.outcome(abort.ended_by.as_ref());
+        Self { outcome, ended_by: abort.ended_by, ..Self::failed(format!("{}: {}", abort.guard, abort.said)) }
+    }
+}
+
+/// Who is told how a probe is going.
+pub type Told<'a> = &'a mut dyn FnMut(&Progress);
+
+impl Prober<'_> {
+    /// Makes a probe. `None` where it was stopped, and says nothing.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where tenants cannot be started or taken away, or the client fails: nothing about the server.
+    pub fn probe(
+        &self,
+        ask: &Ask,
+        backend: &mut dyn Backend,
+        system: &mut System,
+        told: Told<'_>,
+    ) -> Result<Option<Probed>, Refusal> {
+        if ask.fresh {
+            backend.clear(system)?;
+        }
+        let mut monitor = Monitor::new(system.root().clone(), self.raised, self.kept(), told);
+        let filled = {
+            let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
+            let asking = self.asking(&workload);
+            backend.grow(ask.tenants, &asking, system, &mut |pulse| monitor.pulse(pulse))?
+        };
+        monitor.look(backend);
+        if self.stopped() {
+            return Ok(None);
+        }
+        let unwell = filled.as_ref().and_then(unwell);
+        let trouble = unwell.map(|said| format!("while it was filled, {said}"));
+        let abort = monitor.abort().filter(|abort| decides(abort, trouble.as_deref(), None));
+        if let Some(spoilt) = abort.map(Probed::aborted).or(trouble.map(Probed::failed)) {
+            return Ok(Some(spoilt));
+        }
+        self.measured(ask, backend, &mut monitor)
+    }
+
+    /// Warms up and measures tenants that are filled.
+    fn measured(
+        &self,
+        ask: &Ask,
+        backend: &mut dyn Backend,
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Option<Probed>, Refusal> {
+        // Each probe has keys of its own: what an earlier one asked for would be in memory.
+        let base = seed(self.seed, u64::from(ask.number), Phase::WarmUp(0));
+        monitor.holds(self.scenario.tenant.records.saturating_mul(u64::from(ask.tenants)));
+        monitor.settle(backend);
+        let begun = Moment::take(monitor.root(), backend, self.raised);
+        let warmed = self.warm_up(base, backend, monitor)?;
+        let time = &self.scenario.time;
+        let unwaited = (time.settle <= 0.0).then(|| "it was not waited for (settle = 0)".to_owned());
+        let restless = unwaited.or_else(|| monitor.not_steady());
+        let mut seen = Seen::new(ask.tenants as usize);
+        // Where the warm-up was ended, what ran out is to be seen in it.
+        let early = monitor.abort().is_some();
+        warmed.iter().filter(|_| early).for_each(|warmed| seen.add(warmed));
+        let before = if early { begun } else { Moment::take(monitor.root(), backend, self.raised) };
+        let judged = self.iterations(ask.full, base, backend, monitor, &mut seen)?;
+        if self.stopped() {
+            return Ok(None);
+        }
+        let after = Moment::take(monitor.root(), backend, self.raised);
+        let seen_by_system = seen.evidence(&before, &after, restless.or_else(|| monitor.not_steady()));
+        // What tenants hold on a node of the tier is no DRAM.
+        let budget = Some(self.scenario.tenants_dram()).filter(|_| self.raised.nodes.is_none());
+        let evidence = after.dram(budget, seen_by_system);
+        let mut probed = self.verdict(ask, monitor.abort(), judged, &seen, evidence);
+        // What was asked of a warm-up is no measurement.
+        probed.point = probed.point.filter(|_| !early);
+        Ok(Some(probed))
+    }
+
+    /// Measures as often as was asked for, longer where that leaves the level unclear, until something ends it; and judges what was seen.
+    fn iterations(
+        &self,
+        full: bool,
+        base: u64,
+        backend: &mut dyn Backend,
+        monitor: &mut Monitor<'_>,
+        seen: &mut Seen,
+    ) -> Result<Option<Judgement>, Refusal> {
+        let time = &self.scenario.time;
+        let rounds = if full { time.iterations } else { 1 };
+        let most = time.iterations.max(rounds) * LONGER;
+        let mut judged: Option<Judgement> = None;
+        for iteration in 0..most {
+            if self.stopped() || monitor.abort().is_some() || (iteration >= rounds && !unclear(judged.as_ref())) {
+                break;
+            }
+            monitor.enter(Stage::Measuring, time.measure);
+            let workload = self.workload(base);
+            let asking = self.asking(&workload);
+            let outcome = backend.ask(&asking, Phase::Measure(iteration), &mut |pulse| monitor.pulse(pulse))?;
+            seen.add(&outcome);
+            monitor.look(backend);
+            // Looked at twice at most: who looks until it is clear finds it clear more often than it is.
+            if [rounds, most].contains(&(iteration + 1)) {
+                judged = Some(seen.judge(&self.scenario.level));
+            }
+        }
+        Ok(judged)
+    }
+
+    /// Loads until the system has come to rest, for as long as is allowed.
+    fn warm_up(
+        &self,
+        base: u64,
+        backend: &mut dyn Backend,
+        monitor: &mut Monitor<'_>,
+    ) -> Result<Option<Loaded>, Refusal> {
+        let time = &self.scenario.time;
+        let length = time.warm_up + time.settle;
+        if length <= 0.0 || monitor.abort().is_some() {
+            return Ok(None);
+        }
+        monitor.enter(Stage::WarmingUp { least: time.warm_up, settles: time.settle > 0.0 }, length);
+        let workload = Workload { length: Length::Time(Duration::from_secs_f64(length)), ..self.workload(base) };
+        let asking = self.asking(&workload);
+        let warmed = backend.ask(&asking, Phase::WarmUp(0), &mut |pulse| monitor.pulse(pulse))?;
+        monitor.look(backend);
+        Ok(Some(warmed))
+    }
+
+    fn verdict(
+        &self,
+        ask: &Ask,
+        abort: Option<Abort>,
+        judged: Option<Judgement>,
+        seen: &Seen,
+        evidence: Evidence,
+    ) -> Probed {
+        let ran_out = ended_by(&seen::signs(&evidence, &self.scenario.level));
+        let trouble = seen.trouble();
+        let abort = abort.filter(|abort| decides(abort, trouble.as_deref(), judged.as_ref()));
+        let (outcome, said, ended) = match (abort, trouble, judged) {
+            (Some(abort), _, _) => {
+                let ended = abort.ended_by.clone().or(ran_out);
+                (abort.outcome(ended.as_ref()), format!("{}: {}", abort.guard, abort.said), ended)
+            }
+            (None, Some(trouble), _) => (Outcome::Fail, trouble, ran_out),
+            (None, None, Some(judged)) => {
+                let ended = ran_out.filter(|_| judged.outcome != Outcome::Pass);
+                (of_the_server(judged.outcome, ended.as_ref()), judged.said, ended)
+            }
+            (None, None, None) => (Outcome::Fail, "nothing was measured".to_owned(), None),
+        };
+        let point = seen.point(ask.number, evidence.faults_per_request, outcome);
+        Probed { outcome, said, ended_by: ended, point, evidence: Some(evidence) }
+    }
+
+    /// What a probe is kept within: guards, and the DRAM that there is.
+    fn kept(&self) -> (Guards, Dram) {
+        let limits = &self.scenario.limits;
+        let rate = self.scenario.level.promised_rate();
+        let guards = Guards { floor: limits.memory_floor.0, wall: limits.probe_seconds, rate };
+        (guards, Dram::new(self.raised.memory(self.scenario.tenants_dram())))
+    }
+
+    fn workload(&self, seed: u64) -> Workload {
+        self.scenario.asked(self.mix, self.keys, seed)
+    }
+
+    fn asking<'a>(&'a self, workload: &'a Workload) -> Asking<'a> {
+        Asking { workload, client: self.client, stop: self.stop }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// What a level that was missed says of the server: nothing where the client was at its limit, since its times are not the server's then.
+fn of_the_server(outcome: Outcome, ran_out: Option<&Ended>) -> Outcome {
+    let is_client = ran_out.is_some_and(|ended| ended.resource == Resource::Client);
+    if is_client && outcome == Outcome::Fail { Outcome::Unclear } else { outcome }
+}
+
+/// Whether a probe is what ended it: not where time was over, and what was seen until then says more.
+fn decides(abort: &Abort, trouble: Option<&str>, judged: Option<&Judgement>) -> bool {
+    let is_clear = judged.is_some_and(|judged| judged.outcome != Outcome::Unclear);
+    abort.guard != Guard::Wall || (trouble.is_none() && !is_clear)
+}
+
+fn unclear(judged: Option<&Judgement>) -> bool {
+    judged.is_some_and(|judged| judged.outcome == Outcome::Unclear)
+}
+
+/// What tenants said that should say nothing; `None` where all went well.
+fn unwell(outcome: &Loaded) -> Option<String> {
+    let gave_up = outcome.tenants.iter().find_map(|tenant| tenant.fault.clone());
+    let refused = outcome.tenants.iter().find_map(|tenant| tenant.first_error.clone());
+    gave_up.map(|why| format!("a tenant was given up: {why}")).or(refused.map(|why| format!("a tenant refused: {why}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_limit_decides_only_where_nothing_else_does() {
+        let abort = |guard| Abort { guard, said: "61 s have passed".into(), ended_by: None };
+        let (wall, oom) = (abort(Guard::Wall), abort(Guard::Oom));
+        let judged = |outcome| Judgement { outcome, said: String::new() };
+        assert!(decides(&wall, None, None) && decides(&wall, None, Some(&judged(Outcome::Unclear))));
+        for clear in [Outcome::Pass, Outcome::Fail] {
+            assert!(!decides(&wall, None, Some(&judged(clear))) && decides(&oom, None, Some(&judged(clear))));
+        }
+        let trouble = Some("a tenant refused");
+        assert!(!decides(&wall, trouble, None) && decides(&oom, trouble, None));
+        let probed = Probed::aborted(wall);
+        assert_eq!((probed.outcome, probed.said.as_str()), (Outcome::Unclear, "time limit: 61 s have passed"));
+    }
+
+    #[test]
+    fn a_client_at_its_limit_makes_a_failure_unclear_and_nothing_else() {
+        let by = |resource| Some(Ended { resource, words: String::new() });
+        for (outcome, ran_out, said) in [
+            (Outcome::Fail, by(Resource::Client), Outcome::Unclear),
+            (Outcome::Fail, by(Resource::Cpu), Outcome::Fail),
+            (Outcome::Fail, None, Outcome::Fail),
+            // Its times hold what the client was late by: the server was better.
+            (Outcome::Pass, by(Resource::Client), Outcome::Pass),
+        ] {
+            assert_eq!(of_the_server(outcome, ran_out.as_ref()), said, "{outcome:?} {ran_out:?}");
+        }
+    }
+}

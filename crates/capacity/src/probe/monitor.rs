@@ -1,0 +1,339 @@
+//! Looks after a probe: once a second, all counters, the guards, and whether the system has come to rest.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use tiermark_load::Snapshot;
+use tiermark_machine::Root;
+
+use super::Told;
+use super::heartbeat::Heartbeat;
+use crate::backend::{Backend, Counted, Pulse};
+use crate::cgroup::set_limit;
+use crate::dram::{Account, Dram, MANY, SOME};
+use crate::evidence::{Group, GroupPaths, Host};
+use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
+use crate::steady::{Steadiness, Window, steadiness};
+use crate::tier::Raised;
+
+/// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making room.
+const OVERDRAWN: u32 = 3;
+/// Over how long stalls for memory are looked at.
+const PRESSURE_SECONDS: f64 = 10.0;
+
+/// What a probe is doing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Stage {
+    /// Tenants are started and filled.
+    Filling,
+    /// A tenant is asked for a moment, to see what it takes.
+    Sizing,
+    /// Tenants are asked until the system has come to rest.
+    WarmingUp {
+        /// Seconds at least.
+        least: f64,
+        /// Whether rest is waited for.
+        settles: bool,
+    },
+    /// It counts.
+    Measuring,
+}
+
+impl Stage {
+    /// In one word or two.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Filling => "filling",
+            Self::Sizing => "sizing",
+            Self::WarmingUp { .. } => "warming up",
+            Self::Measuring => "measuring",
+        }
+    }
+}
+
+/// How a probe is going.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// What it is doing.
+    pub stage: Stage,
+    /// Seconds since the stage began.
+    pub seconds: f64,
+    /// Seconds that it takes at most; `None` where that is not known.
+    pub of: Option<f64>,
+    /// Requests answered a second, over the last one.
+    pub rate: Option<f64>,
+}
+
+/// What the load had done at a moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Done {
+    seconds: f64,
+    done: u64,
+    due: u64,
+    response_ns: u64,
+    /// Sum of the squares, ns².
+    squares: f64,
+}
+
+/// The counters of which the differences count.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Counts {
+    faults: Option<u64>,
+    swapped_out: Option<u64>,
+}
+
+/// Looks after one probe.
+pub(super) struct Monitor<'a> {
+    root: Root,
+    raised: &'a Raised,
+    guards: Guards,
+    dram: Dram,
+    /// Looks in succession at which more of it was in use than there is.
+    overdrawn: u32,
+    /// The tenants' limit at the last look.
+    limit: Option<Option<u64>>,
+    begun: Instant,
+    stage: Stage,
+    entered: Instant,
+    length: Option<f64>,
+    samples: Vec<Sample>,
+    windows: Vec<Window>,
+    /// Requests answered since the fill, and those that are one for each record: only then may all of them have been asked for.
+    answered: u64,
+    pass: u64,
+    last: Option<(Done, Counts)>,
+    steady: Steadiness,
+    /// Seconds since the stage began, and µs in which all tenants had waited for memory by then.
+    stalls: VecDeque<(f64, u64)>,
+    heartbeat: Heartbeat,
+    abort: Option<Abort>,
+    told: Told<'a>,
+}
+
+impl<'a> Monitor<'a> {
+    pub(super) fn new(root: Root, raised: &'a Raised, (guards, dram): (Guards, Dram), told: Told<'a>) -> Self {
+        let now = Instant::now();
+        Self {
+            root,
+            raised,
+            guards,
+            dram,
+            overdrawn: 0,
+            limit: None,
+            begun: now,
+            stage: Stage::Filling,
+            entered: now,
+            length: None,
+            samples: Vec::new(),
+            windows: Vec::new(),
+            answered: 0,
+            pass: 0,
+            last: None,
+            steady: steadiness(&[]),
+            stalls: VecDeque::new(),
+            heartbeat: Heartbeat::start(),
+            abort: None,
+            told,
+        }
+    }
+
+    pub(super) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Why the probe is to end.
+    pub(super) fn abort(&self) -> Option<Abort> {
+        self.abort.clone()
+    }
+
+    /// Tenants hold so many records together.
+    pub(super) fn holds(&mut self, records: u64) {
+        self.pass = records;
+    }
+
+    /// Why the system had not come to rest.
+    pub(super) fn not_steady(&self) -> Option<String> {
+        match &self.steady {
+            Steadiness::Steady => self.unasked(),
+            Steadiness::NotYet(why) => Some(why.clone()),
+        }
+    }
+
+    /// Where memory behind DRAM holds some of it, what lies where is only known to be settled once all records may have been asked for.
+    fn unasked(&self) -> Option<String> {
+        let share = self.answered as f64 / self.pass as f64;
+        (self.raised.room > 0 && share < 1.0)
+            .then(|| format!("{:.0} % of the requests that a pass over all records takes were answered", share * 100.0))
+    }
+
+    /// A new stage begins.
+    pub(super) fn enter(&mut self, stage: Stage, length: f64) {
+        (self.stage, self.entered, self.length) = (stage, Instant::now(), Some(length));
+        self.last = None;
+        self.stalls.clear();
+    }
+
+    /// Looks at everything. `false` ends the stage.
+    pub(super) fn pulse(&mut self, pulse: &Pulse<'_>) -> bool {
+        let host = Host::read(&self.root, self.raised.device.as_deref()).unwrap_or_default();
+        let group = pulse.counted.map(|counted| self.group(&counted.all)).unwrap_or_default();
+        let asked = pulse.load.filter(|_| self.stage != Stage::Filling);
+        let window = asked.and_then(|load| self.window(load, &host, &group));
+        let rate = window.map(|(window, seconds)| window.done as f64 / seconds);
+        let sample = Sample {
+            at: self.begun.elapsed().as_secs_f64(),
+            oom_kills: pulse.counted.map_or(0, |counted| self.oom_kills(counted)),
+            ended: pulse.ended,
+            window: window.map(|(window, _)| window),
+            loaded: asked.map_or(0.0, |load| load.seconds),
+            backlog: asked.map_or(0.0, behind),
+            // While tenants are filled, waiting for memory is what makes room for them.
+            memory_full: asked.and_then(|_| self.memory_full(&group)),
+            available: host.available.unwrap_or(u64::MAX),
+            heartbeat_late: pulse.load.map_or(0.0, |load| load.client_silent).max(self.heartbeat.late()),
+            ..swap(&host, self.raised)
+        };
+        self.samples.push(sample);
+        self.abort = self.abort.take().or_else(|| abort(&self.samples, &self.guards));
+        // A machine that runs out of memory is not made to wait for limits.
+        let account =
+            pulse.counted.filter(|_| self.abort.is_none()).and_then(|counted| self.balance(&counted.all, SOME));
+        self.abort = self.abort.take().or_else(|| self.used_up(account?));
+        let node_full = |raised: &Raised| raised.nodes.as_ref()?.full(&self.root);
+        self.abort = self.abort.take().or_else(|| node_full(self.raised).map(Abort::of_floor));
+        let seconds = self.entered.elapsed().as_secs_f64();
+        (self.told)(&Progress { stage: self.stage, seconds, of: self.length, rate });
+        self.abort.is_none() && !self.rested(seconds)
+    }
+
+    /// Looks once more at the end of a stage: a tenant that was killed may have ended it between two seconds.
+    pub(super) fn look(&mut self, backend: &mut dyn Backend) {
+        let counted = backend.counted();
+        let ended = backend.ended();
+        self.pulse(&Pulse { load: None, ended, counted: counted.as_ref() });
+        // What is gone because the kernel killed it is told as that.
+        let kills = counted.as_ref().map_or(0, |counted| self.oom_kills(counted));
+        if kills > 0 && self.abort.as_ref().is_some_and(|abort| abort.guard == Guard::TenantEnded) {
+            self.abort = abort(&self.samples, &self.guards);
+        }
+    }
+
+    /// Brings tenants' limit all the way to what compressed memory leaves them, before a load that counts.
+    pub(super) fn settle(&self, backend: &dyn Backend) {
+        if let Some(counted) = backend.counted() {
+            self.balance(&counted.all, MANY);
+        }
+    }
+
+    /// Gives tenants what compressed memory leaves them of DRAM; `None` without such memory.
+    fn balance(&self, paths: &GroupPaths, rounds: u32) -> Option<Account> {
+        let pools = &self.raised.pools;
+        let mut look = || {
+            let group = self.group(paths);
+            Some(Account { held: group.memory?, pool: pools.bytes(&self.root, &group)?, limit: group.limit })
+        };
+        // The kernel may refuse a limit that it cannot make room for; what is in use all the same is looked at.
+        let mut set = |limit: u64| set_limit(paths, limit);
+        self.dram.balance(rounds, &mut look, &mut set)
+    }
+
+    /// Whether tenants and compressed memory have taken more than there is. While tenants are filled, only whether that memory took it all.
+    fn used_up(&mut self, account: Account) -> Option<Abort> {
+        // As long as the limit gets lower, room is being made.
+        let lowered = self.limit.replace(account.limit).is_some_and(|before| account.limit < before);
+        let over = self.dram.overdrawn(&account).filter(|_| self.stage != Stage::Filling && !lowered);
+        self.overdrawn = if over.is_some() { self.overdrawn + 1 } else { 0 };
+        let over = over.filter(|_| self.overdrawn >= OVERDRAWN);
+        self.dram.pool_is_all(&account).or(over).map(Abort::of_dram)
+    }
+
+    fn group(&self, paths: &GroupPaths) -> Group {
+        // A file that makes no sense says nothing, as one that is not there.
+        Group::read(&self.root, paths).unwrap_or_default()
+    }
+
+    /// Version 1 counts a kill where the victim was, version 2 above it too.
+    fn oom_kills(&self, counted: &Counted) -> u64 {
+        let of = |paths: &GroupPaths| self.group(paths).oom_kills.unwrap_or(0);
+        match counted.all {
+            GroupPaths::V2(_) => of(&counted.all),
+            GroupPaths::V1 { .. } => counted.each.iter().map(of).sum::<u64>() + of(&counted.all),
+        }
+    }
+
+    /// Takes the second since the last look into account, and tells what was answered in how many seconds; `None` for the first of a stage.
+    fn window(&mut self, load: &Snapshot, host: &Host, group: &Group) -> Option<(Answered, f64)> {
+        let response_ns = load.tenants.iter().map(|tenant| tenant.response_sum_ns).sum();
+        let due = load.tenants.iter().map(|tenant| tenant.scheduled).sum();
+        let squares = load.tenants.iter().map(|tenant| tenant.response_squares).sum();
+        let done = Done { seconds: load.seconds, done: load.done(), due, response_ns, squares };
+        let swapped_out = host.vmstat.as_ref().and_then(|vmstat| vmstat.get("pswpout").copied());
+        let counts = Counts { faults: group.major_faults, swapped_out };
+        let (before, counted) = self.last.replace((done, counts))?;
+        let seconds = done.seconds - before.seconds;
+        let window = Answered { done: done.done.checked_sub(before.done)?, due: done.due.checked_sub(before.due)? };
+        let answered = window.done as f64;
+        self.answered += window.done;
+        if seconds <= 0.0 {
+            return None;
+        }
+        if answered > 0.0 {
+            let more = |now: Option<u64>, then: Option<u64>| Some(now?.checked_sub(then?)? as f64);
+            let response_ns = done.response_ns.saturating_sub(before.response_ns) as f64 / answered;
+            let variance = ((done.squares - before.squares) / answered - response_ns.powi(2)).max(0.0);
+            self.windows.push(Window {
+                response_ns,
+                response_error: (variance / answered).sqrt(),
+                faults: more(counts.faults, counted.faults),
+                swapped_out: more(counts.swapped_out, counted.swapped_out),
+                resident: group.memory.map(|bytes| bytes as f64),
+            });
+        }
+        self.steady = steadiness(&self.windows);
+        Some((window, seconds))
+    }
+
+    /// Share of the last ten seconds in which all tenants waited for memory, in percent; `None` before the stage is so old. The kernel's
+    /// own average would reach back into the fill, where waiting for memory is what makes room.
+    fn memory_full(&mut self, group: &Group) -> Option<f64> {
+        let now = self.entered.elapsed().as_secs_f64();
+        self.stalls.push_back((now, group.memory_pressure?.full_us?));
+        while self.stalls.get(1).is_some_and(|(at, _)| now - at >= PRESSURE_SECONDS) {
+            self.stalls.pop_front();
+        }
+        let ((then, before), (_, after)) = (self.stalls.front()?, self.stalls.back()?);
+        let seconds = now - then;
+        (seconds >= PRESSURE_SECONDS).then(|| after.saturating_sub(*before) as f64 / 1e4 / seconds)
+    }
+
+    /// Whether warming up may end.
+    fn rested(&self, seconds: f64) -> bool {
+        let Stage::WarmingUp { least, settles } = self.stage else { return false };
+        settles && seconds >= least && self.not_steady().is_none()
+    }
+}
+
+/// Seconds by which the tenant that is worst off is behind its schedule.
+fn behind(load: &Snapshot) -> f64 {
+    load.tenants.iter().map(|tenant| tenant.behind_ns).max().unwrap_or(0) as f64 / 1e9
+}
+
+/// A sample of nothing but the swap areas of the tier.
+fn swap(host: &Host, raised: &Raised) -> Sample {
+    let areas = host.swaps.iter().flatten().filter(|area| raised.areas.contains(&area.path));
+    let (used, total) = areas.fold((0u64, 0u64), |(used, total), area| (used + area.used, total + area.size));
+    Sample {
+        at: 0.0,
+        oom_kills: 0,
+        ended: 0,
+        swap_used: used,
+        swap_total: total,
+        window: None,
+        loaded: 0.0,
+        backlog: 0.0,
+        memory_full: None,
+        available: u64::MAX,
+        heartbeat_late: 0.0,
+    }
+}

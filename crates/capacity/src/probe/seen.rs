@@ -1,0 +1,239 @@
+//! What a probe saw: tenants' requests over all iterations, and the system before and after.
+
+use std::time::Instant;
+
+use tiermark_load::{Latencies, Outcome as Loaded, TenantResult};
+use tiermark_machine::Root;
+use tiermark_model::capacity::{CurvePoint, Evidence, Outcome};
+
+use super::Footprint;
+use crate::backend::{Backend, Counted};
+use crate::curve;
+use crate::evidence::{Derived, Group, GroupPaths, Host, HostDelta};
+use crate::level::{Judgement, Level, Quantity, Served};
+use crate::resource::Signs;
+use crate::tier::Raised;
+
+/// The system at one moment.
+#[derive(Debug)]
+pub(super) struct Moment {
+    at: Instant,
+    host: Host,
+    group: Option<Group>,
+    /// Bytes of compressed memory that no group counts.
+    pool: Option<u64>,
+    oom_kills: Option<u64>,
+}
+
+impl Moment {
+    pub(super) fn take(root: &Root, backend: &dyn Backend, raised: &Raised) -> Self {
+        let counted = backend.counted();
+        let read = |paths: &GroupPaths| Group::read(root, paths).ok();
+        let group = counted.as_ref().and_then(|counted| read(&counted.all));
+        Self {
+            at: Instant::now(),
+            host: Host::read(root, raised.device.as_deref()).unwrap_or_default(),
+            pool: group.as_ref().and_then(|group| raised.pools.bytes(root, group)),
+            group,
+            oom_kills: counted.as_ref().and_then(|counted| kills(counted, read)),
+        }
+    }
+
+    /// Evidence with how the server's DRAM is divided at this moment, where there is a budget of it.
+    pub(super) fn dram(&self, budget: Option<u64>, evidence: Evidence) -> Evidence {
+        let (Some(budget), Some(group)) = (budget, &self.group) else { return evidence };
+        Evidence {
+            dram_budget: Some(budget),
+            dram_used: group.memory.map(|held| held.saturating_add(self.pool.unwrap_or(0))),
+            pool: self.pool,
+            tenants_limit: group.limit,
+            ..evidence
+        }
+    }
+
+    /// What the tenants took until now, and of the cpus since an earlier moment.
+    pub(super) fn footprint(&self, before: &Self, seconds: f64) -> Option<Footprint> {
+        let group = self.group.as_ref()?;
+        let held = group.memory?.saturating_add(group.swap.unwrap_or(0));
+        let us = group.cpu_us.zip(before.group.as_ref().and_then(|group| group.cpu_us));
+        let cpus = us.and_then(|(now, then)| Some(now.checked_sub(then)? as f64 / 1e6 / seconds));
+        Some(Footprint { bytes: held.max(group.peak.unwrap_or(0)), cpus: cpus.filter(|cpus| *cpus > 0.0) })
+    }
+}
+
+fn kills(counted: &Counted, read: impl Fn(&GroupPaths) -> Option<Group>) -> Option<u64> {
+    let of = |paths: &GroupPaths| read(paths).and_then(|group| group.oom_kills);
+    match counted.all {
+        GroupPaths::V2(_) => of(&counted.all),
+        GroupPaths::V1 { .. } => counted.each.iter().map(of).sum(),
+    }
+}
+
+/// One tenant over all iterations.
+#[derive(Debug, Default)]
+struct Tenant {
+    times: Latencies,
+    scheduled: u64,
+    in_time: u64,
+}
+
+/// What tenants were asked, and answered.
+#[derive(Debug)]
+pub(super) struct Seen {
+    tenants: Vec<Tenant>,
+    trouble: Option<String>,
+    done: u64,
+    scheduled: u64,
+    late: u64,
+    late_answers: u64,
+    late_sum_ns: u64,
+    client_cpu: f64,
+    /// The busiest thread of any iteration.
+    client_share: f64,
+    wall: f64,
+}
+
+impl Seen {
+    pub(super) fn new(tenants: usize) -> Self {
+        let tenants = (0..tenants).map(|_| Tenant::default()).collect();
+        Self {
+            tenants,
+            trouble: None,
+            done: 0,
+            scheduled: 0,
+            late: 0,
+            late_answers: 0,
+            late_sum_ns: 0,
+            client_cpu: 0.0,
+            client_share: 0.0,
+            wall: 0.0,
+        }
+    }
+
+    /// Adds an iteration.
+    pub(super) fn add(&mut self, outcome: &Loaded) {
+        for (sum, one) in self.tenants.iter_mut().zip(&outcome.tenants) {
+            sum.times.merge(&one.response);
+            sum.scheduled += one.scheduled;
+            sum.in_time += one.done_in_time;
+            self.done += one.done;
+            self.scheduled += one.scheduled;
+            self.late += one.late;
+            self.late_answers += one.late_answers;
+            self.late_sum_ns = self.late_sum_ns.saturating_add(one.late_sum_ns);
+        }
+        self.trouble = self.trouble.take().or_else(|| trouble(&outcome.tenants));
+        self.client_cpu += outcome.thread_cpu.iter().sum::<f64>();
+        let busiest = outcome.thread_cpu.iter().copied().fold(0.0, f64::max);
+        self.client_share = self.client_share.max(if outcome.wall > 0.0 { busiest / outcome.wall } else { 0.0 });
+        self.wall += outcome.wall;
+    }
+
+    fn served(&self) -> Vec<Served<'_>> {
+        let share = |tenant: &Tenant| match tenant.scheduled {
+            0 => 0.0,
+            scheduled => tenant.in_time as f64 / scheduled as f64,
+        };
+        self.tenants.iter().map(|t| Served { times: t.times.histogram(), achieved: share(t) }).collect()
+    }
+
+    pub(super) fn judge(&self, level: &Level) -> Judgement {
+        level.judge(&self.served())
+    }
+
+    pub(super) fn point(&self, number: u32, faults: Option<f64>, outcome: Outcome) -> Option<CurvePoint> {
+        curve::point(number, &self.served(), faults, outcome)
+    }
+
+    /// Answers that make it worthless to look at times: a tenant that was given up, or that refused.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
+    }
+
+    pub(super) fn evidence(&self, before: &Moment, after: &Moment, not_steady: Option<String>) -> Evidence {
+        let seconds = after.at.duration_since(before.at).as_secs_f64();
+        let host = HostDelta::between(&before.host, &after.host, seconds);
+        let page = rustix::param::page_size() as u64;
+        let derived = match (&before.group, &after.group) {
+            (Some(then), Some(now)) => Derived::between(then, now, &host, self.done, seconds, page),
+            _ => Derived::default(),
+        };
+        let derived = if after.pool.is_some() { derived.compressed(&after.host) } else { derived };
+        // Tenants on this machine are asked over loopback, or from inside.
+        let link = host.link.filter(|_| after.group.is_none());
+        let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+        Evidence {
+            seconds,
+            requests: self.done,
+            not_steady,
+            faults_per_request: derived.faults_per_request,
+            swap_bytes_per_request: derived.swap_bytes_per_request,
+            resident_share: derived.resident_share,
+            compression: derived.compression,
+            // Known of a moment, and not of the time between two.
+            dram_budget: None,
+            dram_used: None,
+            pool: None,
+            tenants_limit: None,
+            read_ns: host.read_ns,
+            write_ns: host.write_ns,
+            device_busy: host.device_busy,
+            cpu_seconds_per_million: derived.cpu_seconds_per_million,
+            client_seconds_per_million: share(self.client_cpu * 1e6, self.done),
+            client_cpu: (self.wall > 0.0).then_some(self.client_share),
+            late_sends: share(self.late as f64, self.scheduled),
+            late_answers: share(self.late_answers as f64, self.done),
+            late_mean_ns: share(self.late_sum_ns as f64, self.scheduled),
+            memory_wait: derived.memory_wait,
+            cpu_wait: derived.cpu_wait,
+            io_wait: derived.io_wait,
+            host_io_wait: host.io_wait,
+            cpu: host.cpu,
+            tenants_cpu: derived.tenants_cpu,
+            client_share: host.cpu_seconds.and_then(|all| (all > 0.0).then(|| self.client_cpu / all)),
+            steal: host.steal,
+            swapped_in: host.swapped_in,
+            swapped_out: host.swapped_out,
+            zswap_in: host.zswap_in,
+            zswap_out: host.zswap_out,
+            zswap_written_back: host.zswap_written_back,
+            demoted: host.demoted,
+            link_rate: link.map(|link| link.rate),
+            link: link.and_then(|link| link.share),
+            direct_reclaims: host.direct_reclaims,
+            oom_kills: after.oom_kills,
+        }
+    }
+}
+
+/// What of an iteration is not about time.
+fn trouble(tenants: &[TenantResult]) -> Option<String> {
+    tenants.iter().enumerate().find_map(|(at, tenant)| {
+        let name = format!("tenant {}", at + 1);
+        if let Some(fault) = &tenant.fault {
+            return Some(format!("{name} was given up: {fault}"));
+        }
+        if let Some(error) = &tenant.first_error {
+            return Some(format!("{name} refused {} requests: {error}", tenant.errors));
+        }
+        (tenant.misses > 0).then(|| format!("{name} had lost {} of the keys that were asked for", tenant.misses))
+    })
+}
+
+/// What resources say of themselves, from the evidence, where this level is to be kept.
+pub(super) fn signs(evidence: &Evidence, level: &Level) -> Signs {
+    Signs {
+        late_sends: evidence.late_sends,
+        late_answers: evidence.late_answers,
+        late_of_average: evidence.late_mean_ns.zip(level.tightest(|of| of == Quantity::Average)),
+        client_cpu: evidence.client_cpu,
+        memory_wait: evidence.memory_wait,
+        io_wait: evidence.io_wait,
+        faults_per_request: evidence.faults_per_request,
+        cpus: evidence.cpu,
+        tenants_cpu: evidence.tenants_cpu,
+        client_share: evidence.client_share,
+        cpu_wait: evidence.cpu_wait,
+        link: evidence.link,
+    }
+}

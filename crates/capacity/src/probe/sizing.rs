@@ -1,0 +1,70 @@
+//! What one tenant alone takes.
+
+use std::time::{Duration, Instant};
+
+use tiermark_load::{Length, Phase, Workload, seed};
+use tiermark_model::Refusal;
+
+use super::monitor::{Monitor, Stage};
+use super::seen::Moment;
+use super::{Prober, Told, unwell};
+use crate::backend::Backend;
+use crate::system::System;
+
+/// For how long a single tenant is asked to see what cpu time it takes: a hundredth of it is told apart.
+pub(crate) const SIZING: Duration = Duration::from_secs(2);
+
+/// What one tenant takes, found out by starting one.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Footprint {
+    /// Bytes, at most, after it was filled and asked.
+    pub bytes: u64,
+    /// Cpus that it keeps busy at its rate; `None` where that is not counted.
+    pub cpus: Option<f64>,
+}
+
+impl Prober<'_> {
+    /// Starts one tenant, fills it, asks it for a moment, and says what it took. `None` where it was stopped, or runs elsewhere.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where not even one tenant can be run.
+    pub fn footprint(
+        &self,
+        backend: &mut dyn Backend,
+        system: &mut System,
+        told: Told<'_>,
+    ) -> Result<Option<Footprint>, Refusal> {
+        let mut monitor = Monitor::new(system.root().clone(), self.raised, self.kept(), told);
+        let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
+        let filled = backend.grow(1, &self.asking(&workload), system, &mut |pulse| monitor.pulse(pulse))?;
+        monitor.look(backend);
+        if self.stopped() {
+            return Ok(None);
+        }
+        let why = monitor.abort().map(|abort| abort.said).or(filled.as_ref().and_then(unwell));
+        if let Some(why) = why {
+            return Err(alone(why));
+        }
+        let before = Moment::take(monitor.root(), backend, self.raised);
+        monitor.enter(Stage::Sizing, SIZING.as_secs_f64());
+        let moment = Workload { length: Length::Time(SIZING), ..workload };
+        let asked = Instant::now();
+        backend.ask(&self.asking(&moment), Phase::WarmUp(1), &mut |pulse| monitor.pulse(pulse))?;
+        let seconds = asked.elapsed().as_secs_f64();
+        monitor.look(backend);
+        if self.stopped() {
+            return Ok(None);
+        }
+        if let Some(abort) = monitor.abort() {
+            return Err(alone(abort.said));
+        }
+        let after = Moment::take(monitor.root(), backend, self.raised);
+        Ok(after.footprint(&before, seconds))
+    }
+}
+
+/// Not even one tenant can be run.
+fn alone(why: String) -> Refusal {
+    let cure = "choose fewer --records, or a smaller --memory-floor";
+    Refusal::new("one tenant alone, with all memory that may be had", why, cure)
+}

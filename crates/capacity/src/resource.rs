@@ -1,0 +1,167 @@
+//! Which resource ran out first, from what each says for itself.
+
+use tiermark_model::capacity::{Ended, Resource};
+
+use crate::level::time;
+
+/// Share of requests that the client sent late, not the server held back, beyond which the client's own numbers are in doubt.
+const LATE: f64 = 0.01;
+/// Share of the time from which on a cpu or a link is as good as always busy: what waits for it waits long (an M/M/1 queue is
+/// ten times as long as the service at nine tenths).
+const BUSY: f64 = 0.90;
+/// Share of the time in which some task waited for memory, from which on memory is what is waited for.
+const MEMORY_WAIT: f64 = 0.10;
+/// Major faults a request from which on a tier is part of every tail: one request in a hundred is its P99.
+const FAULTS: f64 = 0.01;
+/// Share of the time in which some task waited for a cpu, from which on cpus are what is waited for.
+const CPU_WAIT: f64 = 0.50;
+
+/// Share of a limit of the average by which the client may be late on average, beyond which the limit is not the server's alone.
+const LATE_OF_AVERAGE: f64 = 0.25;
+
+/// What resources say, over the time that is judged; `None` where it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Signs {
+    /// Requests that the client sent later than it meant to though there was room for them, as a share.
+    pub late_sends: Option<f64>,
+    /// Answers that may have lain in the socket as long while the client was at work elsewhere, as a share.
+    pub late_answers: Option<f64>,
+    /// By how much the client was late on average and the lowest limit of an average response time, both in ns.
+    pub late_of_average: Option<(f64, f64)>,
+    /// Share of the time in which the busiest client thread ran.
+    pub client_cpu: Option<f64>,
+    /// Share of the time in which some task of the tenants waited for memory (PSI some).
+    pub memory_wait: Option<f64>,
+    /// Share of the time in which some task of the tenants waited for a block device (PSI some).
+    pub io_wait: Option<f64>,
+    /// Major page faults a request.
+    pub faults_per_request: Option<f64>,
+    /// Share of this machine's cpus' time that was used, by anyone.
+    pub cpus: Option<f64>,
+    /// Share of it that tenants used; `None` where they run elsewhere.
+    pub tenants_cpu: Option<f64>,
+    /// Share of it that the client's threads used.
+    pub client_share: Option<f64>,
+    /// Share of the time in which some task of the tenants waited for a cpu (PSI some).
+    pub cpu_wait: Option<f64>,
+    /// Bytes carried over those that the busiest link of the client can carry; `None` where tenants are on this machine.
+    pub link: Option<f64>,
+}
+
+/// The resource that ran out; `None` where nothing points to one.
+///
+/// The client comes first: where it is late, or the machine that it has for itself is busy, nothing else can be told from its numbers. Memory comes before cpus, since a tier
+/// that swaps also takes cpu time, and before the link.
+#[must_use]
+pub fn ended_by(signs: &Signs) -> Option<Ended> {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let over = |sign: Option<f64>, limit: f64| sign.filter(|share| *share > limit);
+    let found = |resource: Resource, words: String| Some(Ended { resource, words });
+    if let Some(busy) = over(signs.client_cpu, BUSY) {
+        return found(
+            Resource::Client,
+            format!("a thread of the load generator was busy {} of the time", percent(busy)),
+        );
+    }
+    if let Some(late) = over(signs.late_sends, LATE) {
+        return found(Resource::Client, format!("the load generator sent {:.1} % of the requests late", late * 100.0));
+    }
+    if let Some(lain) = over(signs.late_answers, LATE) {
+        let words = format!("the load generator took {:.1} % of the answers late", lain * 100.0);
+        return found(Resource::Client, words);
+    }
+    if let Some((late, limit)) = signs.late_of_average.filter(|(late, limit)| *late > LATE_OF_AVERAGE * limit) {
+        let words =
+            format!("the load generator was {} late on average, where {} is the limit", time(late), time(limit));
+        return found(Resource::Client, words);
+    }
+    let busy = over(signs.cpus, BUSY);
+    if let (Some(busy), None) = (busy, signs.tenants_cpu) {
+        return found(
+            Resource::Client,
+            format!("the cpus of the client's machine were busy {} of the time", percent(busy)),
+        );
+    }
+    if let Some(wait) = over(signs.memory_wait, MEMORY_WAIT) {
+        return found(Resource::MemoryTier, format!("tenants waited for memory {} of the time", percent(wait)));
+    }
+    // Tenants write nothing to disks: the device that they wait for is that of the tier.
+    if let Some(wait) = over(signs.io_wait, MEMORY_WAIT) {
+        return found(Resource::MemoryTier, format!("tenants waited for its device {} of the time", percent(wait)));
+    }
+    if let (Some(busy), Some(tenants)) = (busy, signs.tenants_cpu) {
+        let client = signs.client_share.map_or_else(String::new, |share| format!(", of the client {}", percent(share)));
+        let words = format!("cpus were busy {} of the time: of tenants {}{client}", percent(busy), percent(tenants));
+        return found(Resource::Cpu, words);
+    }
+    if let Some(wait) = over(signs.cpu_wait, CPU_WAIT) {
+        return found(Resource::Cpu, format!("tenants waited for a cpu {} of the time", percent(wait)));
+    }
+    if let Some(used) = over(signs.link, BUSY) {
+        return found(Resource::Link, format!("the link carried {} of what it can", percent(used)));
+    }
+    let faults = over(signs.faults_per_request, FAULTS)?;
+    found(Resource::MemoryTier, format!("{faults:.2} major faults a request, each a wait for the tier"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_is_exhausted_is_named() {
+        let calm = Signs {
+            late_sends: Some(0.01),
+            late_answers: Some(0.01),
+            late_of_average: Some((25.0, 100.0)),
+            client_cpu: Some(0.9),
+            memory_wait: Some(0.1),
+            io_wait: Some(0.1),
+            faults_per_request: Some(0.01),
+            cpus: Some(0.9),
+            tenants_cpu: Some(0.9),
+            client_share: None,
+            cpu_wait: Some(0.5),
+            link: Some(0.9),
+        };
+        assert_eq!(ended_by(&calm), None);
+        assert_eq!(ended_by(&Signs::default()), None);
+        // Each is exhausted with all that come after it, and goes before them.
+        let mut signs = calm;
+        let mut named = |change: fn(&mut Signs)| {
+            change(&mut signs);
+            let ended = ended_by(&signs).unwrap();
+            (ended.resource, ended.words)
+        };
+        let faults = named(|s| s.faults_per_request = Some(0.4));
+        assert_eq!(faults, (Resource::MemoryTier, "0.40 major faults a request, each a wait for the tier".into()));
+        assert_eq!(named(|s| s.link = Some(0.95)).0, Resource::Link);
+        assert_eq!(
+            named(|s| s.cpu_wait = Some(0.6)),
+            (Resource::Cpu, "tenants waited for a cpu 60 % of the time".into())
+        );
+        assert_eq!(
+            named(|s| (s.cpus, s.tenants_cpu, s.client_share) = (Some(0.95), Some(0.6), Some(0.31))),
+            (Resource::Cpu, "cpus were busy 95 % of the time: of tenants 60 %, of the client 31 %".into())
+        );
+        assert_eq!(
+            named(|s| s.io_wait = Some(0.2)),
+            (Resource::MemoryTier, "tenants waited for its device 20 % of the time".into())
+        );
+        assert_eq!(named(|s| s.memory_wait = Some(0.2)).0, Resource::MemoryTier);
+        assert_eq!(
+            named(|s| s.tenants_cpu = None),
+            (Resource::Client, "the cpus of the client's machine were busy 95 % of the time".into())
+        );
+        assert_eq!(
+            named(|s| s.late_of_average = Some((31_000.0, 50_000.0))).1,
+            "the load generator was 31 µs late on average, where 50 µs is the limit"
+        );
+        assert_eq!(named(|s| s.late_answers = Some(0.02)).1, "the load generator took 2.0 % of the answers late");
+        assert_eq!(
+            named(|s| s.late_sends = Some(0.02)),
+            (Resource::Client, "the load generator sent 2.0 % of the requests late".into())
+        );
+        assert_eq!(named(|s| s.client_cpu = Some(0.99)).1, "a thread of the load generator was busy 99 % of the time");
+    }
+}

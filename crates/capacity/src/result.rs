@@ -1,0 +1,345 @@
+//! What follows from several searches together.
+
+use tiermark_model::capacity::{
+    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, ProbeRecord, Resource, tenants,
+};
+use tiermark_model::{Machine, Tool, Warning};
+
+use crate::cost::{BASE, Fitting, Prices};
+use crate::saved::{Known, Saved};
+use crate::scenario::Part;
+use crate::search::Search;
+
+/// The number of tenants of an answer that is one.
+#[must_use]
+pub fn exactly(answer: &Answer) -> Option<u32> {
+    if let Answer::Exactly { tenants, .. } = answer { Some(*tenants) } else { None }
+}
+
+/// The tenants that fit for sure: the lower end of an interval, none where not even one fits.
+#[must_use]
+pub fn surely(answer: &Answer) -> u32 {
+    match answer {
+        Answer::Exactly { tenants, .. } | Answer::AtLeast { tenants } => *tenants,
+        Answer::Between { low, .. } => *low,
+        Answer::None { .. } => 0,
+    }
+}
+
+/// Sets for each case its tenants over those of [`BASE`] under the same load, where both are single numbers.
+pub fn over_dram(cases: &mut [Case]) {
+    let bases: Vec<(String, Option<u32>)> =
+        cases.iter().filter(|case| case.tier == BASE).map(|case| (case.load.clone(), exactly(&case.answer))).collect();
+    for case in cases.iter_mut() {
+        let base = bases.iter().find(|(load, _)| *load == case.load).and_then(|(_, tenants)| *tenants);
+        let ratio = exactly(&case.answer).zip(base).map(|(tenants, base)| f64::from(tenants) / f64::from(base));
+        case.over_dram = ratio.filter(|_| case.tier != BASE);
+    }
+}
+
+/// What tenants cost in these cases, as seen from a day (`2026-11-21`). Where an answer is no single number, the tenants that fit
+/// for sure are taken, and that is remarked on; against such a number of [`BASE`] none is held.
+#[must_use]
+pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
+    let fitting = |case: &Case| Fitting {
+        tier: case.tier.clone(),
+        load: case.load.clone(),
+        tenants: surely(&case.answer),
+        is_exact: exactly(&case.answer).is_some(),
+    };
+    let mut table = prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today);
+    let vague = cases.iter().filter(|case| exactly(&case.answer).is_none() && surely(&case.answer) > 0);
+    table.remarks.extend(vague.map(|case| {
+        format!("{}, {}: reckoned with {}, which fit for sure", case.tier, case.load, tenants(surely(&case.answer)))
+    }));
+    table
+}
+
+/// What a run found out, as far as it got: searches that have begun, and those that could not be made.
+#[must_use]
+pub fn document(saved: &Saved, about: (Tool, Machine), mut warnings: Vec<Warning>) -> Capacity {
+    let scenario = &saved.begun.scenario;
+    let parts = scenario.parts();
+    let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.probes.is_empty());
+    let mut cases: Vec<Case> = begun.map(|(part, known)| case(part, known)).collect();
+    over_dram(&mut cases);
+    warnings.extend(left_open(&parts, &saved.cases));
+    warnings.extend(disturbed(&cases));
+    let (tool, machine) = about;
+    Capacity {
+        schema: CAPACITY_SCHEMA.to_owned(),
+        tool,
+        started: saved.begun.started.clone(),
+        seed: saved.begun.seed,
+        machine,
+        scenario: scenario.name.clone(),
+        workload: scenario.workload(),
+        level: scenario.level.to_string(),
+        cases,
+        cost: None,
+        refused: saved.cases.iter().filter_map(|known| known.refused.clone()).collect(),
+        warnings,
+    }
+}
+
+/// Searches that have no answer yet.
+fn left_open(parts: &[Part<'_>], cases: &[Known]) -> Option<Warning> {
+    let open = parts.iter().zip(cases).filter(|(_, known)| known.answer.is_none() && known.refused.is_none());
+    let open: Vec<String> = open.map(|(part, _)| format!("{} ({})", part.tier, part.load())).collect();
+    let cure = Some("go on with it: tiermark capacity --resume".to_owned());
+    let text = format!("the run was ended before its end: no answer yet for {}", open.join("; "));
+    (!open.is_empty()).then_some(Warning { code: "unfinished".to_owned(), text, cure })
+}
+
+/// Share of the cpus' time that others may take, and of the requests that the client may be late with, before a reader has to know.
+const OTHERS: f64 = 0.10;
+const LATE: f64 = 0.01;
+
+/// What makes answers worth less: other programs on the cpus, and a client that was late. Each with its worst case.
+fn disturbed(cases: &[Case]) -> Vec<Warning> {
+    let evidence = || cases.iter().flat_map(|case| case.probes.iter().filter_map(|probe| probe.evidence.as_ref()));
+    let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
+        evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
+    };
+    let others = worst(&|e| Some(e.cpu? - e.tenants_cpu? - e.client_share?), OTHERS).map(|share| Warning {
+        code: "busy".to_owned(),
+        text: format!(
+            "other programs, and the kernel for them, took up to {:.0} % of the cpus' time during a probe",
+            share * 100.0
+        ),
+        cure: Some("measure on a quiet machine: tiermark doctor".to_owned()),
+    });
+    let late = worst(&|e| e.late_sends, LATE).map(|share| Warning {
+        code: "late".to_owned(),
+        text: format!(
+            "the client sent up to {:.1} % of a probe's requests late: it is part of those response times",
+            share * 100.0
+        ),
+        cure: Some("give it cpus of its own: --client-cpus".to_owned()),
+    });
+    others.into_iter().chain(late).collect()
+}
+
+fn case(part: &Part<'_>, known: &Known) -> Case {
+    let answer = known.answer.clone().unwrap_or_else(|| stopped(known));
+    let ended_by = ended_by(&known.probes, surely(&answer));
+    Case {
+        tier: part.tier.to_string(),
+        load: part.load(),
+        answer,
+        over_dram: None,
+        ended_by,
+        curve: known.curve.clone(),
+        probes: known.probes.clone(),
+    }
+}
+
+/// What the probes of a search that did not come to its end leave: what the search itself makes of them.
+fn stopped(known: &Known) -> Answer {
+    let why = "the search was stopped before its end";
+    let search = known.limits.and_then(|limits| Search::resume(limits, &known.probes).ok());
+    let nothing = || Answer::Between { low: 0, high: None, why: why.to_owned() };
+    search.map_or_else(nothing, |search| search.given_up(why))
+}
+
+/// What ran out beyond the tenants that fit, or where the client could not tell any more: of the fewest tenants of which that is so, the last
+/// probe that says it. What failed below was outvoted.
+fn ended_by(probes: &[ProbeRecord], fit: u32) -> Option<Ended> {
+    let by_client = |probe: &ProbeRecord| probe.ended_by.as_ref().is_some_and(|by| by.resource == Resource::Client);
+    let ends = |probe: &&ProbeRecord| probe.tenants > fit && (probe.outcome == Outcome::Fail || by_client(probe));
+    let failed = || probes.iter().filter(ends);
+    let fewest = failed().map(|probe| probe.tenants).min()?;
+    failed().rev().filter(|probe| probe.tenants == fewest).find_map(|probe| probe.ended_by.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::capacity::{Phase, Resource, Votes};
+
+    use super::*;
+    use crate::budget::Budgets;
+    use crate::search::Limits;
+
+    fn case(tier: &str, load: &str, answer: Answer) -> Case {
+        let (curve, probes) = (Vec::new(), Vec::new());
+        Case { tier: tier.into(), load: load.into(), answer, over_dram: None, ended_by: None, curve, probes }
+    }
+
+    fn exact(tenants: u32) -> Answer {
+        Answer::Exactly { tenants, votes: Votes::default(), beyond: Votes::default() }
+    }
+
+    fn cases() -> Vec<Case> {
+        let between = Answer::Between { low: 100, high: Some(110), why: "x".into() };
+        vec![
+            case("swap:/x", "a", exact(108)),
+            case("dram", "a", exact(31)),
+            case("zram", "a", between),
+            case("dram", "b", Answer::None { why: "x".into() }),
+            case("swap:/x", "b", exact(9)),
+        ]
+    }
+
+    #[test]
+    fn what_ended_it_is_told_of_the_first_edge() {
+        let probe = |tenants, outcome, resource| ProbeRecord {
+            number: 1,
+            tenants,
+            phase: tiermark_model::capacity::Phase::Bisection,
+            fresh: true,
+            why: String::new(),
+            outcome,
+            said: String::new(),
+            ended_by: Some(Ended { resource, words: String::new() }),
+            evidence: None,
+        };
+        let mut probes = vec![
+            probe(9, Outcome::Fail, Resource::MemoryTier),
+            probe(7, Outcome::Fail, Resource::Cpu),
+            probe(6, Outcome::Unclear, Resource::Cpu),
+        ];
+        assert_eq!(ended_by(&probes, 0).map(|ended| ended.resource), Some(Resource::Cpu));
+        probes.push(probe(6, Outcome::Unclear, Resource::Client));
+        assert_eq!(ended_by(&probes, 0).map(|ended| ended.resource), Some(Resource::Client));
+        assert_eq!(ended_by(&[], 0), None);
+    }
+
+    #[test]
+    fn tiers_are_held_against_dram_under_the_same_load() {
+        let mut cases = cases();
+        over_dram(&mut cases);
+        let ratios: Vec<Option<f64>> = cases.iter().map(|case| case.over_dram).collect();
+        assert!((ratios[0].unwrap() - 3.484).abs() < 0.001);
+        assert_eq!(ratios[1..], [None, None, None, None]);
+    }
+
+    #[test]
+    fn what_disturbed_a_run_and_what_is_left_of_it_is_told() {
+        let with = |cpu, tenants, client, late| Evidence {
+            cpu: Some(cpu),
+            tenants_cpu: Some(tenants),
+            client_share: Some(client),
+            late_sends: Some(late),
+            ..Evidence::default()
+        };
+        let told = |evidence: Evidence| {
+            let mut one = case("dram", "x", Answer::AtLeast { tenants: 1 });
+            one.probes = vec![ProbeRecord {
+                number: 1,
+                tenants: 1,
+                phase: Phase::Baseline,
+                fresh: true,
+                why: String::new(),
+                outcome: Outcome::Pass,
+                said: String::new(),
+                ended_by: None,
+                evidence: Some(evidence),
+            }];
+            disturbed(&[one]).into_iter().map(|warning| warning.code).collect::<Vec<_>>()
+        };
+        assert_eq!(told(with(1.0, 0.05, 0.06, 0.021)), ["busy", "late"]);
+        assert_eq!(told(with(0.2, 0.1, 0.05, 0.009)), Vec::<String>::new());
+        assert_eq!(told(Evidence { cpu: Some(1.0), ..Evidence::default() }), Vec::<String>::new());
+        let text = crate::scenario::built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;
+        let scenario = crate::scenario::Scenario::read(text).unwrap();
+        let answered = Known { answer: Some(Answer::AtLeast { tenants: 1 }), ..Known::default() };
+        let open = left_open(&scenario.parts(), &[answered.clone(), Known::default()]).unwrap();
+        assert!(open.text.ends_with("no answer yet for zram (100 % GET, uniform)"), "{}", open.text);
+        assert_eq!(left_open(&scenario.parts(), &[answered.clone(), answered]), None);
+    }
+
+    /// What is known of a search that made probes of so many tenants, and was stopped.
+    fn known(probes: &[(u32, Phase, Outcome)]) -> Known {
+        let budgets =
+            Budgets { dram: 8, reserve: 0, footprint: 1, tier: 0, ratio: 1.0, cpus: 1.0, cpu_per_tenant: None };
+        let limits = Limits { arithmetic: budgets.arithmetic(), most_tenants: 100, most_probes: 100 };
+        let record = |(number, (tenants, phase, outcome)): (u32, &(u32, Phase, Outcome))| ProbeRecord {
+            number,
+            tenants: *tenants,
+            phase: *phase,
+            fresh: true,
+            why: String::new(),
+            outcome: *outcome,
+            said: String::new(),
+            ended_by: None,
+            evidence: None,
+        };
+        let probes = (1..).zip(probes).map(record).collect();
+        Known { limits: Some(limits), probes, ..Known::default() }
+    }
+
+    #[test]
+    fn a_search_that_was_stopped_says_what_its_probes_say_and_no_more() {
+        use Outcome::{Fail, Pass};
+        use Phase::{Baseline, Ramp, Start, Verification};
+        // The eight that passed at first failed in full.
+        let way = [(1, Baseline, Pass), (8, Start, Pass), (9, Ramp, Fail), (9, Verification, Fail)];
+        let back = [(9, Verification, Fail), (8, Verification, Fail)];
+        let said = |known: &Known| match stopped(known) {
+            Answer::Between { low, high, why } => {
+                assert_eq!(why, "the search was stopped before its end");
+                (low, high)
+            }
+            other => panic!("{other:?}"),
+        };
+        let doubtful = known(&[way.as_slice(), &back].concat());
+        assert_eq!(said(&doubtful), (1, Some(8)));
+        assert_eq!(said(&known(&way)), (8, Some(8)));
+        assert_eq!(said(&known(&way[..2])), (8, None), "nothing has failed yet");
+        // Probes of which nobody knows how they came about.
+        assert_eq!(said(&Known { limits: None, ..doubtful.clone() }), (0, None));
+        assert_eq!(said(&known(&[(5, Start, Pass)])), (0, None));
+    }
+
+    #[test]
+    fn what_was_outvoted_did_not_end_it() {
+        let probe = |tenants, outcome, resource| ProbeRecord {
+            number: 1,
+            tenants,
+            phase: Phase::Ramp,
+            fresh: true,
+            why: String::new(),
+            outcome,
+            said: String::new(),
+            ended_by: Some(Ended { resource, words: format!("{resource:?}") }),
+            evidence: None,
+        };
+        let probes = [
+            probe(4, Outcome::Fail, Resource::Client),
+            probe(8, Outcome::Fail, Resource::Cpu),
+            probe(6, Outcome::Fail, Resource::MemoryTier),
+        ];
+        let resource = |fit| ended_by(&probes, fit).map(|ended| ended.resource);
+        assert_eq!(resource(5), Some(Resource::MemoryTier));
+        assert_eq!((resource(0), resource(9)), (Some(Resource::Client), None));
+    }
+
+    #[test]
+    fn costs_take_what_fits_for_sure_and_say_so() {
+        let prices = crate::cost::read(
+            "currency = \"EUR\"\ndate = \"2026-11-01\"\nsource = \"offer\"\nmonths = 0\n[part]\nserver = { price = 100 }\n\
+             ssd = { price = 39.35 }\n[tier.dram]\nserver = 1\n[tier.swap]\nserver = 1\nssd = 1\n[tier.zram]\nserver = 1\n",
+        )
+        .unwrap();
+        let table = costs(&prices, &cases(), "2026-11-21");
+        let rows: Vec<(&str, u32)> = table.rows.iter().map(|row| (row.tier.as_str(), row.tenants)).collect();
+        assert_eq!(rows, [("dram", 31), ("swap:/x", 108), ("zram", 100), ("swap:/x", 9)]);
+        assert!((table.rows[1].against.unwrap().saving - 0.6).abs() < 0.001 && table.rows[3].against.is_none());
+        assert_eq!(
+            table.remarks,
+            [
+                "dram holds no tenant (b), so that none has a cost",
+                "zram, a: reckoned with 100 tenants, which fit for sure"
+            ]
+        );
+        let mut vague = cases();
+        vague[1].answer = Answer::Between { low: 20, high: Some(31), why: "x".into() };
+        let table = costs(&prices, &vague, "2026-11-21");
+        assert!(table.rows.iter().all(|row| row.against.is_none()), "{table:?}");
+        assert!(
+            table
+                .remarks
+                .contains(&"dram, a: no single number of tenants, so that no tier is held against it".to_owned())
+        );
+    }
+}

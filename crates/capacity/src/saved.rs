@@ -1,0 +1,397 @@
+//! A run on disk while it goes on: a line for everything that is known, so that a killed run is taken up where it was.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tiermark_model::Refusal;
+use tiermark_model::capacity::{Answer, CurvePoint, ProbeRecord};
+use tiermark_tune::lock_soon;
+
+use crate::backend::{Commands, GuestFiles};
+use crate::probe::Footprint;
+use crate::scenario::{Scenario, Tier};
+use crate::search::Limits;
+
+/// The form of the file; readers take every released one.
+const SCHEMA: &str = "tiermark/capacity-run/1";
+/// A probe takes about a kilobyte, a run of days some thousands of them.
+const MOST_LINE: u64 = 16 << 20;
+
+/// What a run was begun with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Begun {
+    /// `tiermark/capacity-run/1`.
+    pub schema: String,
+    /// When, RFC 3339.
+    pub started: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What is asked.
+    pub scenario: Scenario,
+    /// How it is made here.
+    pub setup: Setup,
+}
+
+/// How a run is made on a machine: no part of the question, and the same for all of its probes, also of those after a kill. A password
+/// is never written down.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Setup {
+    /// Words before a server's program.
+    pub wrapper: Vec<String>,
+    /// What removes what those leave.
+    pub removes: Option<String>,
+    /// Port of the first tenant; `None` takes free ones.
+    pub first_port: Option<u16>,
+    /// What starts and stops tenants elsewhere.
+    pub commands: Commands,
+    /// Whether servers elsewhere may be written to that hold something.
+    pub overwrites: bool,
+    /// What virtual machines are made of.
+    pub guest: GuestFiles,
+    /// Threads of the client; at least 1.
+    pub threads: usize,
+    /// Their cpus; none leaves them to the system.
+    pub cpus: Vec<usize>,
+    /// Seconds that an answer is waited for.
+    pub timeout_seconds: f64,
+}
+
+impl Begun {
+    /// What a new run is begun with.
+    #[must_use]
+    pub fn new(started: impl Into<String>, seed: u64, scenario: Scenario, setup: Setup) -> Self {
+        Self { schema: SCHEMA.to_owned(), started: started.into(), seed, scenario, setup }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Begun(Box<Begun>),
+    Footprint(Option<Footprint>),
+    Limits { case: usize, limits: Limits },
+    Reaches(usize),
+    Probe { case: usize, record: Box<ProbeRecord>, point: Option<CurvePoint> },
+    Answer { case: usize, answer: Answer },
+    Refused { case: usize, refusal: Refusal },
+}
+
+/// What is known of one search.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Known {
+    /// Where it started and what it may cost; `None` before it began.
+    pub limits: Option<Limits>,
+    /// Its probes.
+    pub probes: Vec<ProbeRecord>,
+    /// What they measured.
+    pub curve: Vec<CurvePoint>,
+    /// How it ended; `None` while it goes on.
+    pub answer: Option<Answer>,
+    /// Why it could not be made.
+    pub refused: Option<Refusal>,
+}
+
+/// A run and the file that it is saved in.
+#[derive(Debug)]
+pub struct Saved {
+    /// What it was begun with.
+    pub begun: Begun,
+    /// What a tenant takes; `None` before that was found out.
+    pub footprint: Option<Option<Footprint>>,
+    /// Its searches, in the order of [`Scenario::parts`].
+    pub cases: Vec<Known>,
+    /// Of servers elsewhere, how many may hold what this run wrote.
+    pub reached: usize,
+    path: PathBuf,
+    file: File,
+}
+
+impl Saved {
+    /// Begins a file in a directory, which is made where it is not there.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where it cannot be written.
+    pub fn create(directory: &Path, id: &str, begun: Begun) -> Result<Self, Refusal> {
+        let path = directory.join(format!("{id}.jsonl"));
+        let open = || {
+            fs::create_dir_all(directory)?;
+            OpenOptions::new().append(true).create_new(true).open(&path)
+        };
+        let file = open().map_err(|why| unwritten(&path, &why))?;
+        hold(&path, &file)?;
+        let cases = vec![Known::default(); begun.scenario.parts().len()];
+        let line = Line::Begun(Box::new(begun.clone()));
+        let mut saved = Self { begun, footprint: None, cases, reached: 0, path, file };
+        saved.write(&line)?;
+        Ok(saved)
+    }
+
+    /// Opens a file again, to go on with it. A last line that its writer died in is left out.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where it cannot be read, or makes no sense.
+    pub fn open(path: &Path) -> Result<Self, Refusal> {
+        let wrong = |why: String| Refusal::new(format!("the saved run {}", path.display()), why, "begin a new one");
+        let file = OpenOptions::new().append(true).open(path).map_err(|why| {
+            Refusal::new(format!("the saved run {}", path.display()), why.to_string(), "see `tiermark list capacity`")
+        })?;
+        hold(path, &file)?;
+        let (lines, whole) = read(path).map_err(|why| wrong(why.to_string()))?;
+        let mut lines = lines.into_iter();
+        let begun = match lines.next() {
+            Some(Line::Begun(begun)) if begun.schema == SCHEMA => *begun,
+            Some(Line::Begun(begun)) => return Err(wrong(format!("it is of the form '{}'", begun.schema))),
+            _ => return Err(wrong("it does not say what was asked".to_owned())),
+        };
+        // What a dying writer left of a line must not become part of the next one.
+        file.set_len(whole).map_err(|why| unwritten(path, &why))?;
+        let cases = vec![Known::default(); begun.scenario.parts().len()];
+        let mut saved = Self { begun, footprint: None, cases, reached: 0, path: path.to_owned(), file };
+        for line in lines {
+            saved.take(line).map_err(wrong)?;
+        }
+        Ok(saved)
+    }
+
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        match line {
+            Line::Begun(_) => return Err("it begins twice".to_owned()),
+            Line::Footprint(footprint) => self.footprint = Some(footprint),
+            Line::Reaches(count) => self.reached = self.reached.max(count),
+            Line::Limits { case, limits } => self.known(case)?.limits = Some(limits),
+            Line::Probe { case, record, point } => {
+                let known = self.known(case)?;
+                known.probes.push(*record);
+                known.curve.extend(point);
+            }
+            Line::Answer { case, answer } => self.known(case)?.answer = Some(answer),
+            Line::Refused { case, refusal } => self.known(case)?.refused = Some(refusal),
+        }
+        Ok(())
+    }
+
+    fn known(&mut self, case: usize) -> Result<&mut Known, String> {
+        let count = self.cases.len();
+        self.cases.get_mut(case).ok_or_else(|| format!("it has search {case}, counted from 0, of {count}"))
+    }
+
+    /// Tiers of searches that are still to be made.
+    #[must_use]
+    pub fn open_tiers(&self) -> Vec<&Tier> {
+        let parts = self.begun.scenario.parts();
+        let open = parts.iter().zip(&self.cases).filter(|(_, case)| case.answer.is_none() && case.refused.is_none());
+        let mut tiers: Vec<&Tier> = Vec::new();
+        for (part, _) in open {
+            if !tiers.contains(&part.tier) {
+                tiers.push(part.tier);
+            }
+        }
+        tiers
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes the file of a run that found out nothing.
+    pub fn discard(self) {
+        // What cannot be removed is a run that can be gone on with.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Whether every search has an answer, or cannot be made.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.cases.iter().all(|case| case.answer.is_some() || case.refused.is_some())
+    }
+
+    pub(crate) fn footprint_is(&mut self, footprint: Option<Footprint>) -> Result<(), Refusal> {
+        self.keep(Line::Footprint(footprint))
+    }
+
+    /// So many servers elsewhere are about to be written to.
+    pub(crate) fn reaches(&mut self, count: usize) -> Result<(), Refusal> {
+        if count > self.reached { self.keep(Line::Reaches(count)) } else { Ok(()) }
+    }
+
+    pub(crate) fn limits_are(&mut self, case: usize, limits: Limits) -> Result<(), Refusal> {
+        self.keep(Line::Limits { case, limits })
+    }
+
+    pub(crate) fn probed(
+        &mut self,
+        case: usize,
+        record: ProbeRecord,
+        point: Option<CurvePoint>,
+    ) -> Result<(), Refusal> {
+        self.keep(Line::Probe { case, record: Box::new(record), point })
+    }
+
+    pub(crate) fn answered(&mut self, case: usize, answer: Answer) -> Result<(), Refusal> {
+        self.keep(Line::Answer { case, answer })
+    }
+
+    pub(crate) fn refused(&mut self, case: usize, refusal: Refusal) -> Result<(), Refusal> {
+        self.keep(Line::Refused { case, refusal })
+    }
+
+    /// Writes a line, and then knows what it says.
+    fn keep(&mut self, line: Line) -> Result<(), Refusal> {
+        self.write(&line)?;
+        let what = format!("the saved run {}", self.path.display());
+        self.take(line).map_err(|why| Refusal::new(what, why, "begin a new one"))
+    }
+
+    fn write(&mut self, line: &Line) -> Result<(), Refusal> {
+        let mut text = serde_json::to_string(line).map_err(|why| unwritten(&self.path, &why.into()))?;
+        text.push('\n');
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|why| unwritten(&self.path, &why))
+    }
+}
+
+/// The newest run of a directory that is not whole, or the one that is named by its path.
+///
+/// # Errors
+/// A [`Refusal`] where there is none.
+pub fn unfinished(directory: &Path) -> Result<PathBuf, Refusal> {
+    let names = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<PathBuf> = names.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect();
+    // Names begin with the time.
+    runs.sort_unstable();
+    let open = runs.into_iter().rev().find(|path| Saved::open(path).is_ok_and(|saved| !saved.is_whole()));
+    open.ok_or_else(|| {
+        let why = format!("no run in {} is left to go on with", directory.display());
+        Refusal::new("going on with a run", why, "begin one, without --resume")
+    })
+}
+
+/// The lines of a file, and how many bytes they are: a last one that has no end is left out.
+fn read(path: &Path) -> io::Result<(Vec<Line>, u64)> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let (mut lines, mut whole) = (Vec::new(), 0);
+    loop {
+        let mut text = String::new();
+        let length = reader.by_ref().take(MOST_LINE).read_line(&mut text)?;
+        if !text.ends_with('\n') {
+            return Ok((lines, whole));
+        }
+        lines.push(serde_json::from_str(&text)?);
+        whole += length as u64;
+    }
+}
+
+/// Nobody else writes it as long as this process does.
+fn hold(path: &Path, file: &File) -> Result<(), Refusal> {
+    match lock_soon(file) {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let what = format!("the saved run {}", path.display());
+            Err(Refusal::new(what, "it is going on right now", "wait until it has ended, or stop it"))
+        }
+        Err(TryLockError::Error(why)) => Err(unwritten(path, &why)),
+    }
+}
+
+fn unwritten(path: &Path, why: &io::Error) -> Refusal {
+    let cure = "free space there, or set TIERMARK_HOME to a directory that can be written";
+    Refusal::new(format!("saving the run as {}", path.display()), why.to_string(), cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::capacity::{Outcome, Phase};
+
+    use super::*;
+    use crate::budget::Budgets;
+    use crate::scenario::built_in;
+
+    fn begun() -> Begun {
+        let text = built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;
+        Begun::new("2026-11-21T00:00:00Z", 7, Scenario::read(text).unwrap(), Setup::default())
+    }
+
+    fn record(number: u32) -> ProbeRecord {
+        ProbeRecord {
+            number,
+            tenants: 1,
+            phase: Phase::Baseline,
+            fresh: true,
+            why: "why".into(),
+            outcome: Outcome::Pass,
+            said: "said".into(),
+            ended_by: None,
+            evidence: None,
+        }
+    }
+
+    fn limits() -> Limits {
+        let budgets = Budgets {
+            dram: 512 << 20,
+            reserve: 0,
+            footprint: 100 << 20,
+            tier: 0,
+            ratio: 1.0,
+            cpus: 2.0,
+            cpu_per_tenant: None,
+        };
+        Limits { arithmetic: budgets.arithmetic(), most_tenants: 12, most_probes: 24 }
+    }
+
+    fn write_all(directory: &Path) -> PathBuf {
+        let mut saved = Saved::create(directory, "x", begun()).unwrap();
+        saved.footprint_is(Some(Footprint { bytes: 100 << 20, cpus: Some(0.1) })).unwrap();
+        saved.limits_are(0, limits()).unwrap();
+        saved.reaches(2).unwrap();
+        saved.reaches(1).unwrap();
+        saved.probed(0, record(1), None).unwrap();
+        assert_eq!(saved.open_tiers(), [&Tier::Dram, &Tier::Zram(None)]);
+        saved.answered(0, Answer::AtLeast { tenants: 3 }).unwrap();
+        assert_eq!(saved.open_tiers(), [&Tier::Zram(None)]);
+        saved.refused(1, Refusal::new("zram", "none", "")).unwrap();
+        assert!(saved.is_whole());
+        let twice = Saved::open(saved.path()).unwrap_err();
+        assert!(twice.why.contains("going on right now"), "{twice}");
+        saved.path().to_owned()
+    }
+
+    #[test]
+    fn what_was_saved_is_read_back_whole_and_after_any_loss_of_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = write_all(dir.path());
+        let whole = Saved::open(&path).unwrap();
+        assert_eq!((whole.begun.clone(), whole.cases[0].probes.len(), whole.is_whole()), (begun(), 1, true));
+        assert_eq!((whole.cases[0].limits, whole.reached), (Some(limits()), 2));
+        drop(whole);
+        let bytes = fs::read(&path).unwrap();
+        let first = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+        for length in (first + 1..bytes.len() - 1).step_by(7) {
+            fs::write(&path, &bytes[..length]).unwrap();
+            let mut cut = Saved::open(&path).unwrap_or_else(|refusal| panic!("{length}: {refusal}"));
+            assert!(!cut.is_whole());
+            // What is written behind a half line is read again.
+            cut.answered(1, Answer::AtLeast { tenants: 9 }).unwrap();
+            drop(cut);
+            let again = Saved::open(&path).unwrap();
+            assert_eq!(again.cases[1].answer, Some(Answer::AtLeast { tenants: 9 }), "{length}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_none_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        for text in ["", "x\n", "{}\n", "{\"footprint\":null}\n"] {
+            fs::write(&path, text).unwrap();
+            assert!(Saved::open(&path).is_err(), "{text}");
+        }
+        assert!(Saved::open(&dir.path().join("none")).is_err());
+        write_all(&dir.path().join("sub"));
+        let blocked = Saved::create(&path, "x", begun()).unwrap_err();
+        assert!(blocked.cure.contains("TIERMARK_HOME"), "{blocked}");
+    }
+}

@@ -1,0 +1,30 @@
+//! What a scenario asks of the load generator.
+
+use std::time::Duration;
+
+use tiermark_load::{KeyDist, Length, Mix, Pace, ValueShape, Workload};
+
+use super::Scenario;
+
+impl Scenario {
+    /// One iteration's load: a percentage of GETs and a distribution of keys.
+    #[must_use]
+    pub fn asked(&self, get_percent: f64, keys: KeyDist, seed: u64) -> Workload {
+        let (tenant, load) = (&self.tenant, &self.load);
+        Workload {
+            pace: Pace::Open { arrivals: load.arrival, rate: load.rate },
+            length: Length::Time(Duration::from_secs_f64(self.time.measure.clamp(0.0, f64::from(u32::MAX)))),
+            connections: load.connections as usize,
+            depth: load.pipeline as usize,
+            keys: tenant.records,
+            key_prefix: String::new(),
+            key_digits: 0,
+            key_dist: keys,
+            key_order: load.key_order,
+            mix: Mix { get_percent, brief: load.brief_mix },
+            value: ValueShape { bytes: tenant.value.0 as usize, compressible: tenant.compressibility },
+            verify: false,
+            seed,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What a scenario may not say.
+
+use tiermark_load::Address;
+use tiermark_stats::{BEYOND, quantile_ranks};
+
+use super::{Backend, Scenario, Tier};
+use crate::level::{LOOKS, Quantity};
+use crate::probe::LONGER;
+use crate::reading::Problem;
+
+/// Keys are counted in 31 bits by the brief's mapping, which every distribution is held against.
+const MOST_RECORDS: u64 = (1 << 31) - 1;
+/// The longest string a Redis server takes.
+const MOST_VALUE: u64 = 512 << 20;
+/// Far beyond what one server answers: a rate above it is a typing error.
+const MOST_RATE: f64 = 10e6;
+/// A day.
+const MOST_SECONDS: f64 = 86_400.0;
+/// A week.
+const MOST_TOTAL: f64 = 7.0 * MOST_SECONDS;
+
+/// Collects problems.
+#[derive(Default)]
+struct Found(Vec<Problem>);
+
+impl Found {
+    fn unless(&mut self, right: bool, key: &str, text: impl FnOnce() -> String) {
+        if !right {
+            self.0.push(Problem::new(key, text()));
+        }
+    }
+
+    /// Of more than one key.
+    fn unless_beside(&mut self, right: bool, key: &str, beside: &[&'static str], text: impl FnOnce() -> String) {
+        if !right {
+            self.0.push(Problem::new(key, text()).beside(beside));
+        }
+    }
+
+    fn within(&mut self, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
+        // What is no number lies in no range.
+        let said = || format!("{value} cannot be: write {} to {}", range.start(), range.end());
+        self.unless(range.contains(&value), key, said);
+    }
+}
+
+impl Scenario {
+    /// Everything that is wrong with it; nothing where it can be run. To be asked again when options of the command line have
+    /// changed it.
+    #[must_use]
+    pub fn problems(&self) -> Vec<Problem> {
+        let mut found = Found::default();
+        found.unless(!self.name.trim().is_empty(), "name", || "is empty".into());
+        self.check_tiers(&mut found);
+        self.check_tenant(&mut found);
+        self.check_load(&mut found);
+        self.check_times(&mut found);
+        self.check_level(&mut found);
+        found.0
+    }
+
+    fn check_tiers(&self, found: &mut Found) {
+        found.unless(!self.tiers.is_empty(), "tiers", || "is empty: name one at least, such as \"dram\"".into());
+        for (at, tier) in self.tiers.iter().enumerate() {
+            found.unless(!self.tiers[..at].contains(tier), "tiers", || format!("{tier} stands there twice"));
+        }
+        let external = self.backend == Backend::External;
+        found.unless_beside(external || self.targets.is_empty(), "targets", &["backend"], || {
+            "are only for backend = \"external\": the others start their own servers".into()
+        });
+        found.unless_beside(!external || !self.targets.is_empty(), "backend", &["targets"], || {
+            "\"external\" needs targets = [\"host:port\", ...]".into()
+        });
+        found.unless_beside(!external || self.tiers == [Tier::Dram], "tiers", &["backend"], || {
+            "of external servers cannot be set up from here: write tiers = [\"dram\"], and run once for each".into()
+        });
+        for (at, target) in self.targets.iter().enumerate() {
+            let read = target.parse::<Address>();
+            found.unless(read.is_ok(), "targets", || {
+                format!("'{target}': {}", read.as_ref().err().map_or("", String::as_str))
+            });
+            // Two tenants that are one would be filled over each other, and count twice.
+            found.unless(!self.targets[..at].contains(target), "targets", || format!("{target} stands there twice"));
+        }
+        found.unless(self.prices.as_ref().is_none_or(|path| !path.trim().is_empty()), "prices", || "is empty".into());
+    }
+
+    fn check_tenant(&self, found: &mut Found) {
+        let (tenant, budget, reserve) = (&self.tenant, self.dram_budget, self.reserve);
+        found.unless(!tenant.server.trim().is_empty(), "tenant.server", || "is empty".into());
+        found.unless((1..=MOST_RECORDS).contains(&tenant.records), "tenant.records", || {
+            format!("{} cannot be: write 1 to {MOST_RECORDS}", tenant.records)
+        });
+        found.unless((1..=MOST_VALUE).contains(&tenant.value.0), "tenant.value", || {
+            format!("{} cannot be: write 1 byte to 512 MiB, the longest that a server takes", tenant.value)
+        });
+        // 1 would be nothing but zeros, of which the kernel keeps no copy at all.
+        found.within("tenant.compressibility", tenant.compressibility, 0.0..=0.99);
+        found.unless_beside(reserve < budget, "reserve", &["dram-budget"], || {
+            format!("{reserve} leaves nothing of a dram-budget of {budget}")
+        });
+        let data = tenant.records.saturating_mul(tenant.value.0);
+        let of_machines = tenant.vm_memory.is_none() || self.backend == Backend::Qemu;
+        found.unless_beside(of_machines, "tenant.vm-memory", &["backend"], || {
+            "is only for backend = \"qemu\": the others start no virtual machine".into()
+        });
+        let holds = tenant.vm_memory.is_none_or(|memory| memory.0 > data);
+        found.unless_beside(holds, "tenant.vm-memory", &["tenant.records", "tenant.value"], || {
+            format!("holds not even the values, {}", tiermark_model::Bytes(data))
+        });
+        let room = budget.0.saturating_sub(reserve.0);
+        let alone = self.tiers.iter().all(|tier| *tier == Tier::Dram);
+        let beside = ["reserve", "tiers", "tenant.records", "tenant.value"];
+        found.unless_beside(!alone || reserve >= budget || data <= room, "dram-budget", &beside, || {
+            let data = tiermark_model::Bytes(data);
+            format!("holds not even one tenant: its values alone take {data} of {}", tiermark_model::Bytes(room))
+        });
+    }
+
+    fn check_load(&self, found: &mut Found) {
+        let load = &self.load;
+        found.unless(load.rate > 0.0 && load.rate <= MOST_RATE, "load.rate", || {
+            format!("{} cannot be: write requests a second, above 0 and up to {MOST_RATE}", load.rate)
+        });
+        found.unless(!load.mixes.is_empty(), "load.mixes", || "is empty: write [100.0] for GETs alone".into());
+        load.mixes.iter().for_each(|mix| found.within("load.mixes", *mix, 0.0..=100.0));
+        found.unless(!load.keys.is_empty(), "load.keys", || "is empty: write [\"uniform\"]".into());
+        found.within("load.connections", f64::from(load.connections), 1.0..=1000.0);
+        found.within("load.pipeline", f64::from(load.pipeline), 1.0..=100_000.0);
+        // What the load generator itself would refuse, where nothing above says so already.
+        if found.0.is_empty() {
+            let refused = load.keys.iter().filter_map(|keys| self.asked(100.0, *keys, 0).check().err());
+            let problem = |refusal: tiermark_model::Refusal| Problem::new("load", refusal.to_string());
+            // Any part of it may be what is refused.
+            let beside = ["load.rate", "load.keys", "tenant.records", "tenant.value", "time.measure"];
+            found.0.extend(refused.map(|refusal| problem(refusal).beside(&beside)));
+        }
+    }
+
+    fn check_times(&self, found: &mut Found) {
+        let (time, limits) = (&self.time, &self.limits);
+        found.within("time.warm-up", time.warm_up, 0.0..=MOST_SECONDS);
+        found.within("time.settle", time.settle, 0.0..=MOST_SECONDS);
+        found.within("time.measure", time.measure, 0.1..=MOST_SECONDS);
+        found.within("time.iterations", f64::from(time.iterations), 1.0..=100.0);
+        found.within("limits.most-tenants", f64::from(limits.most_tenants), 1.0..=100_000.0);
+        found.within("limits.most-probes", f64::from(limits.most_probes), 1.0..=1000.0);
+        found.within("limits.probe-seconds", limits.probe_seconds, 1.0..=MOST_TOTAL);
+        if let Some(total) = limits.total_seconds {
+            found.within("limits.total-seconds", total, 1.0..=MOST_TOTAL);
+        }
+        let needed = time.warm_up + time.settle + time.measure * f64::from(time.iterations.saturating_mul(LONGER));
+        let enough = needed.is_nan() || limits.probe_seconds.is_nan() || needed <= limits.probe_seconds;
+        found.unless_beside(enough, "limits.probe-seconds", &["time"], || {
+            format!(
+                "{} is less than warm-up, settling and iterations take by themselves, {needed} s: what is unclear is measured {LONGER} times as long",
+                limits.probe_seconds
+            )
+        });
+    }
+
+    fn check_level(&self, found: &mut Found) {
+        found.unless(!self.level.limits.is_empty(), "level.limits", || {
+            "is empty: promise something, such as \"p99 < 300us\"".into()
+        });
+        let requests = self.load.rate * self.time.measure * f64::from(self.time.iterations);
+        if requests.is_nan() || requests <= 0.0 {
+            // What makes none of them is told by itself.
+            return;
+        }
+        for limit in &self.level.limits {
+            let Quantity::Percentile(percent) = limit.of else { continue };
+            // A cast saturates, and makes 0 of what is no number.
+            let shown = can_show(requests as u64, percent);
+            found.unless_beside(shown, "level.limits", &["load.rate", "time.measure", "time.iterations"], || {
+                format!("{limit} cannot be shown by {requests} requests of a tenant: {}", self.suffices(percent))
+            });
+        }
+    }
+
+    /// How many requests show a percentile, and what makes so many.
+    fn suffices(&self, percent: f64) -> String {
+        let (rate, iterations) = (self.load.rate, f64::from(self.time.iterations));
+        let Some(needed) = needed(percent) else { return "no number of them does; promise less".to_owned() };
+        // To tenths of a second, upwards.
+        let measure = (needed as f64 / (rate * iterations) * 10.0).ceil() / 10.0;
+        match measure {
+            measure if measure <= MOST_SECONDS => format!(
+                "{needed} are needed, as with measure = {measure} at {rate} requests/s in {iterations} iterations; or raise rate or iterations"
+            ),
+            _ => format!("{needed} are needed: raise rate, measure or iterations"),
+        }
+    }
+}
+
+/// Whether so many requests show that a percentile is below a limit.
+fn can_show(requests: u64, percent: f64) -> bool {
+    quantile_ranks(requests, percent / 100.0, BEYOND / LOOKS).is_some_and(|ranks| ranks.high.is_some())
+}
+
+/// The fewest requests that do.
+fn needed(percent: f64) -> Option<u64> {
+    let enough = (0..40).map(|bits| 1u64 << bits).find(|requests| can_show(*requests, percent))?;
+    let (mut low, mut high) = (enough / 2, enough);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if can_show(middle, percent) { high = middle } else { low = middle }
+    }
+    Some(high)
+}

@@ -1,0 +1,208 @@
+//! The choices of a scenario as they are written: `zram:lz4`, `brief:10`, `512M`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tiermark_model::{Bytes, nearest, parse_size};
+
+/// A number of bytes, written `512M`, `1.5 GB`, or as a plain number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(self.0).fmt(f)
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // As people write it, where that is exact.
+        let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
+        let unit = units.into_iter().find(|(_, bits)| self.0 > 0 && self.0.trailing_zeros() >= *bits);
+        match unit {
+            Some((unit, bits)) => serializer.collect_str(&format_args!("{} {unit}", self.0 >> bits)),
+            None => serializer.serialize_u64(self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size such as \"512M\", or a number of bytes")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
+                parse_size(text).map(|bytes| Size(bytes.0)).map_err(E::custom)
+            }
+
+            fn visit_u64<E: Error>(self, bytes: u64) -> Result<Size, E> {
+                Ok(Size(bytes))
+            }
+
+            fn visit_i64<E: Error>(self, bytes: i64) -> Result<Size, E> {
+                u64::try_from(bytes).map(Size).map_err(|_| E::custom("a size is not negative"))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+/// What runs the tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// A server process each, in a control group of its own.
+    #[default]
+    Process,
+    /// A virtual machine each, with the client inside.
+    Qemu,
+    /// Servers that run already, at addresses that are given.
+    External,
+}
+
+/// Memory that is given back when it is full. Only one choice is honest: a server that drops records holds any number of
+/// tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MaxMemory {
+    /// Nothing is ever dropped.
+    #[default]
+    Off,
+}
+
+/// The memory behind DRAM.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// None.
+    Dram,
+    /// A block device or a file to swap to, by its absolute path.
+    Swap(String),
+    /// Compressed memory as a swap device; the algorithm, or the kernel's own choice.
+    Zram(Option<String>),
+    /// Compressed memory before the swap that there is.
+    Zswap,
+    /// Another memory node, for whole tenants.
+    Node(u32),
+    /// Another memory node, to which the kernel moves pages that DRAM has no room for.
+    Demotion(u32),
+    /// Several together, the fastest first.
+    Mix(Vec<Tier>),
+}
+
+impl Tier {
+    /// What it is made of: itself, or the parts of a mix.
+    #[must_use]
+    pub fn parts(&self) -> &[Self] {
+        match self {
+            Self::Mix(parts) => parts,
+            one => std::slice::from_ref(one),
+        }
+    }
+}
+
+const TIERS: [&str; 6] = ["dram", "swap", "zram", "zswap", "node", "demotion"];
+
+impl FromStr for Tier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = mixed(text);
+        if parts.len() > 1 {
+            let parts = parts.iter().map(|part| part.trim().parse::<Self>()).collect::<Result<Vec<_>, _>>()?;
+            if parts.iter().filter(|part| matches!(part, Self::Node(_) | Self::Demotion(_))).count() > 1 {
+                return Err(format!("'{text}': tenants beyond DRAM go to one node; name one"));
+            }
+            let distinct: std::collections::BTreeSet<&Self> = parts.iter().collect();
+            return match parts.contains(&Self::Dram) || distinct.len() < parts.len() {
+                true => {
+                    Err(format!("'{text}': a mix is of different tiers behind DRAM, such as zram:lz4+swap:/swapfile"))
+                }
+                false => Ok(Self::Mix(parts)),
+            };
+        }
+        let (kind, what) = text.split_once(':').map_or((text, None), |(kind, what)| (kind, Some(what)));
+        match (kind, what) {
+            ("dram", None) => Ok(Self::Dram),
+            ("zswap", None) => Ok(Self::Zswap),
+            ("zram", None) => Ok(Self::Zram(None)),
+            ("zram", Some(name)) => {
+                match name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') && !name.is_empty() {
+                    true => Ok(Self::Zram(Some(name.to_owned()))),
+                    false => Err(format!("'{text}': write an algorithm, such as zram:lz4")),
+                }
+            }
+            ("swap", Some(path)) if path.starts_with('/') && path.len() > 1 && !path.contains("/../") => {
+                Ok(Self::Swap(path.to_owned()))
+            }
+            ("swap", _) => {
+                Err(format!("'{text}': name the device or the file by its whole path, swap:/dev/disk/by-id/..."))
+            }
+            ("node", Some(id)) => {
+                id.parse().map(Self::Node).map_err(|_| format!("'{text}': write a node's number, node:1"))
+            }
+            ("node", None) => Err(format!("'{text}': write a node's number, node:1")),
+            ("demotion", id) => {
+                let id = id.and_then(|id| id.parse().ok());
+                id.map(Self::Demotion).ok_or_else(|| format!("'{text}': write a node's number, demotion:1"))
+            }
+            ("dram", Some(_)) | ("zswap", Some(_)) => Err(format!("'{text}': {kind} takes nothing after it")),
+            _ => {
+                let near = nearest(kind, &TIERS);
+                Err(format!(
+                    "'{text}' is no tier{near}; tiers are dram, swap:PATH, zram[:ALGORITHM], zswap, node:N, demotion:N"
+                ))
+            }
+        }
+    }
+}
+
+/// The parts of a mix: a plus parts them where a tier's word follows, since a path may hold one too.
+fn mixed(text: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for piece in text.split('+') {
+        let word = piece.trim().split(':').next().unwrap_or_default();
+        match parts.last_mut() {
+            Some(path) if path.trim_start().starts_with("swap:") && !TIERS.contains(&word) => {
+                path.push('+');
+                path.push_str(piece);
+            }
+            _ => parts.push(piece.to_owned()),
+        }
+    }
+    parts
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dram => f.write_str("dram"),
+            Self::Swap(path) => write!(f, "swap:{path}"),
+            Self::Zram(None) => f.write_str("zram"),
+            Self::Zram(Some(name)) => write!(f, "zram:{name}"),
+            Self::Zswap => f.write_str("zswap"),
+            Self::Node(id) => write!(f, "node:{id}"),
+            Self::Demotion(id) => write!(f, "demotion:{id}"),
+            Self::Mix(parts) => f.write_str(&parts.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")),
+        }
+    }
+}
+
+impl Serialize for Tier {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tier {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,282 @@
+//! A scenario: who the tenants are, what is asked of them, what memory there is, and when it is enough.
+
+mod asked;
+mod check;
+mod kinds;
+mod written;
+
+use serde::{Deserialize, Serialize};
+use tiermark_load::{Arrivals, KeyDist, KeyOrder};
+
+use crate::level::Level;
+use crate::reading::{self, Mistake};
+pub use kinds::{Backend, MaxMemory, Size, Tier};
+
+/// The built-in scenarios, in the order in which they are listed.
+const BUILT_IN: [(&str, &str); 2] =
+    [("brief", include_str!("../../scenarios/brief.toml")), ("mini", include_str!("../../scenarios/mini.toml"))];
+
+/// The one that shows how each key is written.
+const MODEL: &str = BUILT_IN[1].1;
+
+/// The texts of the built-in scenarios, by name.
+#[must_use]
+pub fn built_in() -> &'static [(&'static str, &'static str)] {
+    &BUILT_IN
+}
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What it is, in one line.
+    #[serde(default)]
+    pub title: String,
+    /// A page for people.
+    #[serde(default)]
+    pub about: String,
+    /// What runs the tenants.
+    #[serde(default)]
+    pub backend: Backend,
+    /// Addresses of tenants that run already (`host:port`), for `external`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
+    /// Kinds of memory that are compared, each searched by itself.
+    pub tiers: Vec<Tier>,
+    /// Memory that all tenants together may take.
+    pub dram_budget: Size,
+    /// Of that, what is kept for the system and the clients.
+    #[serde(default = "nothing")]
+    pub reserve: Size,
+    /// Room of tiers that have no size of their own, zram and files; four times the budget where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier_size: Option<Size>,
+    /// A file of prices, by its path; `None` computes no cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<String>,
+    /// Seed of every random choice; drawn anew for each run where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What a tenant is.
+    pub tenant: Tenant,
+    /// What is asked of it.
+    pub load: Load,
+    /// For how long.
+    #[serde(default)]
+    pub time: Times,
+    /// What is promised.
+    pub level: Level,
+    /// What a search may cost.
+    #[serde(default)]
+    pub limits: SearchLimits,
+}
+
+fn nothing() -> Size {
+    Size(0)
+}
+
+/// What a tenant is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tenant {
+    /// The server's program: a name that is looked up, or a path.
+    #[serde(default = "redis")]
+    pub server: String,
+    /// Records it holds.
+    #[serde(deserialize_with = "written::count")]
+    pub records: u64,
+    /// Bytes of a record's value.
+    pub value: Size,
+    /// Share of a value that compression takes away: 0 is random, 0.5 halves. Decides what zram and zswap hold.
+    #[serde(default)]
+    pub compressibility: f64,
+    /// Whether it drops records when it is full: never.
+    #[serde(default)]
+    pub maxmemory: MaxMemory,
+    /// Memory of its virtual machine, where it has one; enough for its records and a small system where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm_memory: Option<Size>,
+}
+
+/// What a server takes for a byte of values, at most: 1.35 were measured of values of 1 KiB, some of it as room between sizes.
+const OVERHEAD: f64 = 1.6;
+/// What it takes for a record beside its value, at most, bytes: a key, its entry and their room. It is what counts where values are small.
+const ENTRY: u64 = 512;
+/// Room of a tier without a size of its own, in budgets of DRAM: the brief had three.
+const TIER_BUDGETS: u64 = 4;
+/// What a guest's kernel, its files and its client take, bytes.
+const SYSTEM: u64 = 192 << 20;
+
+fn redis() -> String {
+    "redis-server".to_owned()
+}
+
+/// What is asked of each tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Load {
+    /// Requests a second, sent by the schedule whether or not earlier ones were answered.
+    pub rate: f64,
+    /// When they are sent.
+    #[serde(default)]
+    pub arrival: Arrivals,
+    /// Percentages of GETs, the rest being SETs; each is searched by itself.
+    #[serde(default = "reads")]
+    pub mixes: Vec<f64>,
+    /// Whether SETs are as many as the brief's comparison made them: one percent of all requests fewer.
+    #[serde(default)]
+    pub brief_mix: bool,
+    /// Distributions of keys; each is searched by itself.
+    #[serde(default = "uniform")]
+    pub keys: Vec<KeyDist>,
+    /// Where keys that are asked for often lie.
+    #[serde(default)]
+    pub key_order: KeyOrder,
+    /// Connections to a tenant.
+    #[serde(default = "one")]
+    pub connections: u32,
+    /// Requests that wait for an answer on a connection, at most; beyond it the tenant is overloaded.
+    #[serde(default = "thousand")]
+    pub pipeline: u32,
+}
+
+fn reads() -> Vec<f64> {
+    vec![100.0]
+}
+
+fn uniform() -> Vec<KeyDist> {
+    vec![KeyDist::Uniform]
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn thousand() -> u32 {
+    1000
+}
+
+/// For how long it is measured, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Times {
+    /// Before it counts, with keys of their own.
+    #[serde(deserialize_with = "written::seconds")]
+    pub warm_up: f64,
+    /// After that, at most, for the system to come to rest; 0 does not wait for it.
+    #[serde(deserialize_with = "written::seconds")]
+    pub settle: f64,
+    /// One iteration.
+    #[serde(deserialize_with = "written::seconds")]
+    pub measure: f64,
+    /// Iterations of a full probe.
+    pub iterations: u32,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        // Percentiles of 60 s at a few thousand requests a second are known to some percent.
+        Self { warm_up: 30.0, settle: 120.0, measure: 60.0, iterations: 3 }
+    }
+}
+
+/// What a search may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct SearchLimits {
+    /// Tenants that are never exceeded.
+    pub most_tenants: u32,
+    /// Probes of one search.
+    pub most_probes: u32,
+    /// Seconds of one probe, its fill included; what is not clear by then stays so.
+    #[serde(deserialize_with = "written::seconds")]
+    pub probe_seconds: f64,
+    /// Seconds of the whole run; what is known then is told. `None` takes as long as it takes.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
+    pub total_seconds: Option<f64>,
+    /// Memory of the machine that is never used up: a probe ends that comes near.
+    pub memory_floor: Size,
+}
+
+impl Default for SearchLimits {
+    fn default() -> Self {
+        // 40 probes are what 2 log₂ N + 8 allows of 65,536 tenants.
+        let memory_floor = Size(512 << 20);
+        Self { most_tenants: 1000, most_probes: 40, probe_seconds: 3600.0, total_seconds: None, memory_floor }
+    }
+}
+
+/// One search of a scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part<'a> {
+    /// The tier.
+    pub tier: &'a Tier,
+    /// Percentage of GETs.
+    pub mix: f64,
+    /// Distribution of keys.
+    pub keys: KeyDist,
+}
+
+impl Part<'_> {
+    /// Mix and keys in words: `70 % GET, brief:10`.
+    #[must_use]
+    pub fn load(&self) -> String {
+        format!("{} % GET, {}", self.mix, self.keys)
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario.
+    ///
+    /// # Errors
+    /// Every [`Mistake`], each with line, key and a suggestion.
+    pub fn read(text: &str) -> Result<Self, Vec<Mistake>> {
+        reading::read(text, MODEL, Self::problems)
+    }
+
+    /// The searches: each tier under each mix and distribution of keys, all tiers of one load together and `dram` first, since the
+    /// others are held against it.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        let mut tiers: Vec<&Tier> = self.tiers.iter().collect();
+        tiers.sort_by_key(|tier| **tier != Tier::Dram);
+        let loads = self.load.mixes.iter().flat_map(|mix| self.load.keys.iter().map(move |keys| (*mix, *keys)));
+        loads.flat_map(|(mix, keys)| tiers.iter().map(move |tier| Part { tier, mix, keys })).collect()
+    }
+
+    /// DRAM that tenants have, and what compresses their memory: the budget less what the system keeps, bytes.
+    #[must_use]
+    pub fn tenants_dram(&self) -> u64 {
+        self.dram_budget.0.saturating_sub(self.reserve.0)
+    }
+
+    /// Room of tiers that have no size of their own, bytes.
+    #[must_use]
+    pub fn tier_bytes(&self) -> u64 {
+        self.tier_size.map_or(self.dram_budget.0.saturating_mul(TIER_BUDGETS), |size| size.0)
+    }
+
+    /// Memory of a tenant's virtual machine, bytes.
+    #[must_use]
+    pub fn vm_memory(&self) -> u64 {
+        let Tenant { records, value, vm_memory, .. } = &self.tenant;
+        let record = ((value.0 as f64 * OVERHEAD) as u64).max(value.0.saturating_add(ENTRY));
+        vm_memory.map_or(records.saturating_mul(record).saturating_add(SYSTEM), |size| size.0)
+    }
+
+    /// Tenant and load in one line.
+    #[must_use]
+    pub fn workload(&self) -> String {
+        let Tenant { server, records, value, .. } = &self.tenant;
+        let asked = format!("{records} × {value}, {} requests/s each", self.load.rate);
+        match self.backend {
+            Backend::External => format!("a server elsewhere of {asked}"),
+            _ => format!("{server} of {asked}, in {} of DRAM", self.dram_budget),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

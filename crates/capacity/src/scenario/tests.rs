@@ -1,0 +1,275 @@
+//! Scenarios as people write them, right and wrong.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::level::Scope;
+
+fn text_of(name: &str) -> &'static str {
+    built_in().iter().find(|(known, _)| *known == name).unwrap().1
+}
+
+fn read(name: &str) -> Scenario {
+    Scenario::read(text_of(name)).unwrap_or_else(|mistakes| panic!("{name}: {mistakes:#?}"))
+}
+
+#[test]
+fn the_brief_is_the_brief_s() {
+    let brief = read("brief");
+    assert_eq!((brief.tenant.records, brief.tenant.value, brief.load.rate), (3_300_000, Size(1024), 5000.0));
+    assert_eq!(brief.load.mixes, [100.0, 70.0]);
+    assert_eq!(brief.load.keys, [KeyDist::Uniform, KeyDist::Brief(10), KeyDist::Brief(25)]);
+    // 3.3 million requests at 5,000 a second, one iteration to warm up and three that count.
+    assert_eq!((brief.time.warm_up, brief.time.measure, brief.time.iterations), (660.0, 660.0, 3));
+    assert_eq!(brief.level.to_string(), "average < 50 µs, P99 < 300 µs as means over the tenants (the brief's)");
+    assert_eq!((brief.level.scope, brief.dram_budget), (Scope::Brief, Size(192 << 30)));
+    assert_eq!(brief.parts().len(), 6);
+    assert_eq!(brief.parts()[5].load(), "70 % GET, brief:25");
+}
+
+#[test]
+fn mini_fits_a_laptop() {
+    let mini = read("mini");
+    assert_eq!((mini.dram_budget, mini.tenant.records, mini.load.rate), (Size(512 << 20), 75_000, 500.0));
+    assert_eq!(mini.level.to_string(), "P99 < 1 s of every tenant");
+    assert_eq!(mini.tiers, [Tier::Dram, Tier::Zram(None)]);
+    assert_eq!(mini.workload(), "redis-server of 75000 × 1 KiB, 500 requests/s each, in 512 MiB of DRAM");
+}
+
+#[test]
+fn built_in_scenarios_explain_themselves_and_come_back_from_json() {
+    for (name, _) in built_in() {
+        let scenario = read(name);
+        assert!(scenario.name == *name && !scenario.title.is_empty() && scenario.about.len() > 100);
+        let json = serde_json::to_string(&scenario).unwrap();
+        assert_eq!(serde_json::from_str::<Scenario>(&json).unwrap(), scenario);
+    }
+}
+
+#[test]
+fn sizes_are_written_as_people_write_them() {
+    for (bytes, text) in
+        [(512 << 20, "\"512 MiB\""), (192 << 30, "\"192 GiB\""), (1536, "1536"), (0, "0"), (3 << 40, "\"3 TiB\"")]
+    {
+        assert_eq!(serde_json::to_string(&Size(bytes)).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Size>(text).unwrap(), Size(bytes));
+    }
+}
+
+#[test]
+fn dram_comes_first_whatever_the_order() {
+    let text = text_of("mini").replace("[\"dram\", \"zram\"]", "[\"zram:lz4\", \"dram\"]");
+    let scenario = Scenario::read(&text).unwrap();
+    let parts = scenario.parts();
+    assert_eq!(parts.iter().map(|p| p.tier.to_string()).collect::<Vec<_>>(), ["dram", "zram:lz4"]);
+}
+
+#[test]
+fn tiers_are_read_and_written() {
+    for text in [
+        "dram",
+        "swap:/dev/nvme1n1",
+        "swap:/swapfile",
+        "zram",
+        "zram:lzo-rle",
+        "zswap",
+        "node:2",
+        "demotion:2",
+        "zram:lz4+swap:/s",
+        "swap:/a+b",
+        "zram+swap:/c++/x+y",
+    ] {
+        assert_eq!(text.parse::<Tier>().unwrap().to_string(), text);
+    }
+    for (text, said) in [
+        ("zrm", "did you mean 'zram'?"),
+        ("cxl", "tiers are dram"),
+        ("swap", "whole path"),
+        ("swap:sda", "whole path"),
+        ("swap:/dev/../etc/passwd", "whole path"),
+        ("zram:", "write an algorithm"),
+        ("zram:a b", "write an algorithm"),
+        ("node:x", "node's number"),
+        ("dram:1", "takes nothing"),
+        ("zram+dram", "behind DRAM"),
+        ("zram+zram", "different tiers"),
+        ("node:1+node:2", "one node"),
+        ("node:1+demotion:1", "one node"),
+        ("demotion", "node's number"),
+    ] {
+        let error = text.parse::<Tier>().unwrap_err();
+        assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_line_and_key() {
+    let told = |from: &str, to: &str| {
+        let text = text_of("mini");
+        assert!(text.contains(from), "{from}");
+        let line = 1 + text.split(from).next().unwrap().matches('\n').count();
+        let mistakes = Scenario::read(&text.replacen(from, to, 1)).expect_err(to);
+        (line, mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    };
+    for (from, to, said) in [
+        ("rate = 500.0", "rates = 500.0", "unknown key 'load.rates'; did you mean 'rate'?"),
+        ("rate = 500.0", "rate = 0", "load.rate: 0 cannot be"),
+        ("rate = 500.0", "rate = nan", "load.rate: NaN cannot be"),
+        ("rate = 500.0", "rate = 0.001", "level.limits: P99 < 1 s cannot be shown by 0.006 requests"),
+        ("\"zram\"", "\"zrm\"", "tiers: 'zrm' is no tier; did you mean 'zram'?"),
+        ("\"zram\"", "\"dram\"", "tiers: dram stands there twice"),
+        ("\"process\"", "\"proces\"", "backend: 'proces' is not possible; did you mean 'process'?"),
+        ("\"process\"", "\"external\"", "backend: \"external\" needs targets"),
+        ("\"512M\"", "\"512Q\"", "dram-budget: size '512Q': unknown unit"),
+        ("reserve = 0", "reserve = -1", "reserve: a size is not negative"),
+        ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB leaves nothing of a dram-budget of 512 MiB"),
+        ("reserve = 0", "targets = [\"a:1\"]", "targets: are only for backend = \"external\""),
+        ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory: is only for backend = \"qemu\""),
+        ("\"off\"", "\"1G\"", "tenant.maxmemory: '1G' is not possible; possible are off"),
+        ("75_000", "0", "tenant.records: 0 cannot be"),
+        ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility: 1.5 cannot be: write 0 to 0.99"),
+        ("mixes = [100.0]", "mixes = [101.0]", "load.mixes: 101 cannot be"),
+        ("mixes = [100.0]", "mixes = []", "load.mixes: is empty"),
+        ("[\"uniform\"]", "[\"brief:x\"]", "load.keys: 'brief:x' is no distribution of keys"),
+        ("pipeline = 1000", "pipeline = 0", "load.pipeline: 0 cannot be"),
+        ("p99 < 1s", "p99 1s", "level.limits: 'p99 1s' is no limit"),
+        ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be shown by 3000 requests of a tenant"),
+        ("\"every\"", "\"all\"", "level.scope: 'all' is no scope"),
+        (
+            "probe-seconds = 60.0",
+            "probe-seconds = 5.0",
+            "limits.probe-seconds: 5 is less than warm-up, settling and iterations",
+        ),
+        // Enough for what is clear at once, 7 s, and no more.
+        ("probe-seconds = 60.0", "probe-seconds = 18.0", "limits.probe-seconds: 18 is less than warm-up"),
+        ("iterations = 3", "iterations = 0", "time.iterations: 0 cannot be"),
+    ] {
+        let (line, told) = told(from, to);
+        let is_of_another_line = said.starts_with("level.limits: P99 < 1 s");
+        assert!(told.contains(said), "{to}: {told}");
+        assert!(is_of_another_line || told.contains(&format!("line {line}: ")), "{to}: {line} {told}");
+    }
+}
+
+#[test]
+fn numbers_and_times_may_be_written_as_on_the_command_line() {
+    let text = text_of("mini").replace("75_000", "\"75k\"").replace("measure = 2.0", "measure = \"2s\"");
+    let text =
+        text.replace("total-seconds = 600.0", "total-seconds = \"10m\"").replace("settle = 0.0", "settle = \"0\"");
+    assert_eq!(Scenario::read(&text).unwrap(), read("mini"));
+    let told = |from: &str, to: &str| Scenario::read(&text_of("mini").replace(from, to)).unwrap_err()[0].text.clone();
+    assert_eq!(told("75_000", "\"lots\""), "tenant.records: 'lots': use a number above 0, such as 3300000, 100k or 3M");
+    assert_eq!(told("75_000", "true"), "tenant.records: a whole number from 0 on such as 75000 is wanted, not true");
+    assert_eq!(
+        told("rate = 500.0", "rate = \"5k\""),
+        "load.rate: a number such as 500.0 is wanted, not the text \"5k\""
+    );
+    assert!(told("measure = 2.0", "measure = \"soon\"").contains("such as 90, or 2m"));
+    assert_eq!(told("mixes = [100.0]", "mixes = 100.0"), "load.mixes: a list in [ ] is wanted, not 100.0");
+}
+
+#[test]
+fn one_round_tells_all_mistakes_of_a_file() {
+    let text = text_of("mini")
+        .replace("75_000", "\"lots\"")
+        .replace("rate = 500.0", "rates = 500.0")
+        .replace("iterations = 3", "iterations = 0")
+        .replace("scope = \"every\"", "scope = \"all\"")
+        .replace("reserve = 0", "reserve = \"1G\"")
+        .replace("most-probes = 24", "most-probes = -1");
+    let told: Vec<String> = Scenario::read(&text).unwrap_err().iter().map(|mistake| mistake.text.clone()).collect();
+    let told: Vec<&str> = told.iter().filter_map(|text| text.split(':').next()).collect();
+    let keys = [
+        "reserve",
+        "tenant.records",
+        "unknown key 'load.rates'; did you mean 'rate'?",
+        "time.iterations",
+        "level.scope",
+        "limits.most-probes",
+    ];
+    assert_eq!(told, keys);
+    // What is missing does not hide the rest.
+    let text = text_of("mini").replace("records = 75_000", "").replace("rate = 500.0", "rate = 0");
+    let told: Vec<String> = Scenario::read(&text).unwrap_err().iter().map(|mistake| mistake.text.clone()).collect();
+    assert!(
+        told.len() == 2 && told[0] == "[tenant] has no 'records'" && told[1].starts_with("load.rate: 0"),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn what_a_level_needs_is_said_in_figures() {
+    let text = text_of("mini").replace("p99 < 1s", "p99.9 < 1s");
+    let told = Scenario::read(&text).unwrap_err()[0].text.clone();
+    let word = |before: &str| told.split(before).nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let (needed, measure) = (word("of a tenant: ").parse::<u64>().unwrap(), word("measure = "));
+    assert!(needed > 3000, "{told}");
+    // That is enough, and a tenth less is not.
+    let with = |seconds: &str| Scenario::read(&text.replace("measure = 2.0", &format!("measure = {seconds}")));
+    assert!(with(&measure).is_ok(), "{told}");
+    assert!(with(&format!("{:.1}", measure.parse::<f64>().unwrap() - 0.1)).is_err(), "{told}");
+}
+
+#[test]
+fn one_that_cannot_fit_is_told_unless_a_tier_helps() {
+    let text = text_of("mini").replace("75_000", "1_000_000");
+    assert!(Scenario::read(&text).is_ok(), "zram may hold it");
+    let mistakes = Scenario::read(&text.replace("[\"dram\", \"zram\"]", "[\"dram\"]")).unwrap_err();
+    assert!(mistakes[0].text.contains("holds not even one tenant: its values alone take 976.56 MiB of 512 MiB"));
+}
+
+#[test]
+fn virtual_machines_have_memory_for_their_records() {
+    let text = text_of("mini").replace("\"process\"", "\"qemu\"");
+    let scenario = Scenario::read(&text).unwrap();
+    assert_eq!(scenario.vm_memory(), 75_000 * 1638 + (192 << 20));
+    let mut small = scenario.clone();
+    small.tenant.value = Size(64);
+    assert_eq!(small.vm_memory(), 75_000 * 576 + (192 << 20));
+    let given = |size: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\nvm-memory = \"{size}\"")));
+    assert_eq!(given("300M").unwrap().vm_memory(), 300 << 20);
+    assert!(given("50M").unwrap_err()[0].text.contains("holds not even the values, 73.24 MiB"));
+}
+
+#[test]
+fn external_servers_have_addresses() {
+    let external = |targets: &str| {
+        let own = text_of("mini").replace("\"process\"", "\"external\"").replace("[\"dram\", \"zram\"]", "[\"dram\"]");
+        Scenario::read(&own.replace("reserve = 0", &format!("targets = [{targets}]")))
+    };
+    assert!(external("\"10.0.0.1:6379\", \"[::1]:6380\", \"host\", \"/run/redis.sock\"").is_ok());
+    for (wrong, said) in [
+        ("\":6379\"", "host:port"),
+        ("\"host:0\"", "no port"),
+        ("\"host:70000\"", "no port"),
+        ("\"a\", \"a\"", "twice"),
+    ] {
+        let text = &external(wrong).unwrap_err()[0].text;
+        assert!(text.contains(said), "{wrong}: {text}");
+    }
+}
+
+proptest! {
+    /// Whatever is put in anywhere, a scenario is read or refused, and what is read can be run or is told.
+    #[test]
+    fn any_change_is_read_or_refused(at in 0usize..2_000, with in "[a-z0-9.\"=\\[\\]{}:,_ \\n-]{0,12}", cut in 0usize..20) {
+        let mut text = text_of("mini").to_owned();
+        let at = (at % text.len()..).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let end = (at + cut..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
+        text.replace_range(at..end, &with);
+        match Scenario::read(&text) {
+            Ok(scenario) => prop_assert!(scenario.problems().is_empty()),
+            Err(mistakes) => prop_assert!(!mistakes.is_empty()),
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_choice_or_none(text in "(swap|zram|node|brief|normal|zipf|hotspot)?:?[a-z0-9./+,:-]{0,20}") {
+        if let Ok(tier) = text.parse::<Tier>() {
+            prop_assert_eq!(tier.to_string().parse::<Tier>(), Ok(tier));
+        }
+        if let Ok(keys) = text.parse::<KeyDist>() {
+            prop_assert_eq!(keys.to_string().parse::<KeyDist>(), Ok(keys));
+        }
+    }
+}

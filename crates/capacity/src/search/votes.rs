@@ -1,0 +1,125 @@
+//! What probes said about each number of tenants.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::capacity::{Outcome, Votes};
+
+/// What most probes of a number say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Most passed.
+    Holds,
+    /// Most did not.
+    Breaks,
+    /// As many passed as did not.
+    Tied,
+}
+
+/// The votes for one number of tenants.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    votes: Votes,
+    /// Full probes that passed since the last that did not.
+    in_succession: u32,
+    /// Full probes of tenants made anew.
+    solid: Votes,
+}
+
+impl Row {
+    fn standing(&self) -> Standing {
+        // What could not be shown to pass has not passed.
+        let others = self.votes.failed + self.votes.unclear;
+        match self.votes.passed.cmp(&others) {
+            std::cmp::Ordering::Greater => Standing::Holds,
+            std::cmp::Ordering::Less => Standing::Breaks,
+            std::cmp::Ordering::Equal => Standing::Tied,
+        }
+    }
+}
+
+fn count(votes: &mut Votes, outcome: Outcome) {
+    match outcome {
+        Outcome::Pass => votes.passed += 1,
+        Outcome::Fail => votes.failed += 1,
+        Outcome::Unclear => votes.unclear += 1,
+    }
+}
+
+/// All votes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    rows: BTreeMap<u32, Row>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, tenants: u32, outcome: Outcome, full: bool, fresh: bool) {
+        let row = self.rows.entry(tenants).or_default();
+        count(&mut row.votes, outcome);
+        if full && fresh {
+            count(&mut row.solid, outcome);
+        }
+        row.in_succession = match outcome {
+            Outcome::Pass => row.in_succession + u32::from(full),
+            _ => 0,
+        };
+    }
+
+    pub(super) fn votes(&self, tenants: u32) -> Votes {
+        self.rows.get(&tenants).map_or_else(Votes::default, |row| row.votes)
+    }
+
+    /// What full probes of tenants made anew said: the only ones that prove a failure. A short one may have met a stall, and tenants added to
+    /// others are what those left of the memory.
+    pub(super) fn solid(&self, tenants: u32) -> Votes {
+        self.rows.get(&tenants).map_or_else(Votes::default, |row| row.solid)
+    }
+
+    /// What most probes of a number say; one that was never tried is tied.
+    pub(super) fn standing(&self, tenants: u32) -> Standing {
+        self.rows.get(&tenants).map_or(Standing::Tied, Row::standing)
+    }
+
+    /// Whether nothing but one tenant alone was tried.
+    pub(super) fn only_baseline(&self) -> bool {
+        self.rows.keys().all(|tenants| *tenants == 1)
+    }
+
+    /// Full probes of a number that passed since the last that did not.
+    pub(super) fn in_succession(&self, tenants: u32) -> u32 {
+        self.rows.get(&tenants).map_or(0, |row| row.in_succession)
+    }
+
+    fn with(&self, standing: Standing) -> impl DoubleEndedIterator<Item = u32> {
+        self.rows.iter().filter(move |(_, row)| row.standing() == standing).map(|(tenants, _)| *tenants)
+    }
+
+    /// The smallest number whose probes are tied.
+    pub(super) fn tied(&self) -> Option<u32> {
+        self.with(Standing::Tied).next()
+    }
+
+    /// The largest number that holds below the smallest that breaks (0 where none does), and that.
+    pub(super) fn bracket(&self) -> (u32, Option<u32>) {
+        let high = self.with(Standing::Breaks).next();
+        let low = self.with(Standing::Holds).rfind(|tenants| high.is_none_or(|high| *tenants < high));
+        (low.unwrap_or(0), high)
+    }
+
+    /// How many numbers hold from one upwards.
+    pub(super) fn passed_from(&self, tenants: u32) -> u32 {
+        self.with(Standing::Holds).filter(|other| *other >= tenants).count() as u32
+    }
+
+    /// The most tenants that hold with at most one probe against them and nothing broken below; and the most that passed at
+    /// all, or that nothing says against: `None` where no number failed more often than it passed. What could not be told caps nothing.
+    pub(super) fn range(&self) -> (u32, Option<u32>) {
+        let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed + row.votes.unclear > 1;
+        let broken = self.rows.iter().find(|(_, row)| doubtful(row)).map(|(tenants, _)| *tenants);
+        let low =
+            self.with(Standing::Holds).rfind(|tenants| broken.is_none_or(|broken| *tenants < broken)).unwrap_or(0);
+        let passed = self.rows.iter().rfind(|(_, row)| row.votes.passed > 0).map_or(0, |(tenants, _)| *tenants);
+        let against = |(tenants, row): &(&u32, &Row)| **tenants > low && row.votes.failed > row.votes.passed;
+        let open = self.rows.iter().find(against).map(|(tenants, _)| tenants - 1);
+        (low, open.map(|open| passed.max(open).max(low)))
+    }
+}

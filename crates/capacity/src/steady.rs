@@ -1,0 +1,227 @@
+//! Whether a system has come to rest: what is measured while it still fills, swaps out or warms up is no answer.
+
+use tiermark_stats::mann_kendall;
+
+/// Windows that are looked at, the last ones.
+pub const WINDOWS: usize = 10;
+/// Level of the test for a trend, over all four series together.
+const LEVEL: f64 = 0.05;
+/// Relative standard deviation of a series that counts as steady.
+const VARIATION: f64 = 0.10;
+/// Relative standard deviation below which a trend does not matter.
+const NOTHING: f64 = 0.01;
+/// How many times what chance alone makes of it a series may vary: one of few events, or the mean of few requests, varies by more than a
+/// tenth without anything being unsteady.
+const CHANCE: f64 = 2.0;
+
+/// One second of all tenants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Mean response time in ns.
+    pub response_ns: f64,
+    /// Standard error of that mean, ns: what chance does to it.
+    pub response_error: f64,
+    /// Major page faults; `None` where they are not counted.
+    pub faults: Option<f64>,
+    /// Pages swapped out; `None` where they are not counted.
+    pub swapped_out: Option<f64>,
+    /// Resident bytes of the tenants; `None` where they are not known.
+    pub resident: Option<f64>,
+}
+
+/// Whether it has come to rest.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Steadiness {
+    /// Nothing moves.
+    Steady,
+    /// Not yet, and why.
+    NotYet(String),
+}
+
+/// Whether the last [`WINDOWS`] seconds show neither trend nor more than a tenth of variation, in response time, faults,
+/// swap-out and resident memory; more where chance does more, of a mean by its standard error and of a count as Poisson's.
+///
+/// A trend is one by the Mann–Kendall test ([`mann_kendall`]); its level is divided by the number of series (Bonferroni), so that
+/// a steady system is called unsteady once in twenty times. Neighbouring windows are not quite independent, which makes
+/// the test stricter than its level.
+#[must_use]
+pub fn steadiness(windows: &[Window]) -> Steadiness {
+    let Some(last) = windows.len().checked_sub(WINDOWS).map(|from| &windows[from..]) else {
+        return Steadiness::NotYet(format!("{} of {WINDOWS} seconds have been seen", windows.len()));
+    };
+    let error = (last.iter().map(|w| w.response_error.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
+    let series: [(&str, Chance, Vec<Option<f64>>); 4] = [
+        ("mean response time", Chance::Error(error), last.iter().map(|w| Some(w.response_ns)).collect()),
+        ("major faults", Chance::Count, last.iter().map(|w| w.faults).collect()),
+        ("pages swapped out", Chance::Count, last.iter().map(|w| w.swapped_out).collect()),
+        ("resident memory", Chance::Error(0.0), last.iter().map(|w| w.resident).collect()),
+    ];
+    // What is not counted throughout says nothing.
+    let known: Vec<(&str, Chance, Vec<f64>)> = series
+        .into_iter()
+        .filter_map(|(name, chance, s)| Some((name, chance, s.into_iter().collect::<Option<_>>()?)))
+        .collect();
+    let level = LEVEL / known.len() as f64;
+    for (name, chance, values) in &known {
+        if let Some(why) = moving(values, *chance, level) {
+            return Steadiness::NotYet(format!("{name} {why}"));
+        }
+    }
+    Steadiness::Steady
+}
+
+/// What chance alone does to a series.
+#[derive(Debug, Clone, Copy)]
+enum Chance {
+    /// Events are counted: the standard deviation is the root of their number.
+    Count,
+    /// The standard deviation of a value.
+    Error(f64),
+}
+
+/// What a series does that is not steady.
+fn moving(values: &[f64], chance: Chance, level: f64) -> Option<String> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let sigma = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+    if !mean.is_finite() || !sigma.is_finite() {
+        return Some("is no number".into());
+    }
+    // Nothing at all, throughout, is as steady as can be.
+    if sigma == 0.0 {
+        return None;
+    }
+    let trend = mann_kendall(values).filter(|trend| trend.p_value < level);
+    let chance = CHANCE
+        * match chance {
+            Chance::Count => mean.abs().sqrt().recip(),
+            Chance::Error(error) => error / mean.abs(),
+        };
+    let variation = sigma / mean.abs();
+    if let Some(trend) = trend
+        // The test has allowed for chance already. A trend of less than a hundredth changes nothing that is asked here.
+        && variation > NOTHING
+    {
+        let way = if trend.s > 0.0 { "rises" } else { "falls" };
+        return Some(format!("still {way} (Mann–Kendall p = {:.4}, over {:.0} s)", trend.p_value, n));
+    }
+    let most = VARIATION.max(chance);
+    (variation >= most).then(|| format!("varies by {:.0} %, {:.0} % is steady", variation * 100.0, most * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_stats::Rng;
+
+    use super::*;
+
+    fn windows(count: usize, of: impl Fn(f64) -> Window) -> Vec<Window> {
+        (0..count).map(|second| of(second as f64)).collect()
+    }
+
+    fn quiet() -> Window {
+        Window {
+            response_ns: 50_000.0,
+            response_error: 0.0,
+            faults: Some(0.0),
+            swapped_out: Some(0.0),
+            resident: Some(5e8),
+        }
+    }
+
+    fn why(windows: &[Window]) -> String {
+        match steadiness(windows) {
+            Steadiness::Steady => "steady".into(),
+            Steadiness::NotYet(why) => why,
+        }
+    }
+
+    #[test]
+    fn nothing_that_moves_is_steady() {
+        assert_eq!(why(&windows(10, |_| quiet())), "steady");
+        assert_eq!(why(&windows(9, |_| quiet())), "9 of 10 seconds have been seen");
+        // Only the last ten count: it warmed up before.
+        let warmed = |s: f64| Window { response_ns: if s < 20.0 { 1e6 / (s + 1.0) } else { 5e4 }, ..quiet() };
+        assert_eq!(why(&windows(30, warmed)), "steady");
+    }
+
+    #[test]
+    fn what_moves_is_named() {
+        let fills = |s: f64| Window { resident: Some(5e8 + 2e7 * s), ..quiet() };
+        assert!(why(&windows(10, fills)).starts_with("resident memory still rises (Mann–Kendall p = 0.0000"));
+        let swaps = |s: f64| Window { swapped_out: Some(10_000.0 / (s + 1.0)), ..quiet() };
+        assert!(why(&windows(10, swaps)).starts_with("pages swapped out still falls"));
+        let jumps = |s: f64| Window { response_ns: if (s as u32).is_multiple_of(2) { 4e4 } else { 6e4 }, ..quiet() };
+        assert_eq!(why(&windows(10, jumps)), "mean response time varies by 21 %, 10 % is steady");
+        assert_eq!(
+            why(&windows(10, |_| Window { response_ns: f64::NAN, ..quiet() })),
+            "mean response time is no number"
+        );
+    }
+
+    #[test]
+    fn means_of_few_requests_vary_by_chance() {
+        let mut rng = Rng::new(5);
+        // A hundred requests a second, of which one in fifty takes 3 ms.
+        let mut second = || {
+            let times: Vec<f64> = (0..100).map(|_| if rng.unit() < 0.02 { 3e6 } else { 1e5 }).collect();
+            let mean = times.iter().sum::<f64>() / 100.0;
+            let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / 100.0;
+            Window { response_ns: mean, response_error: (variance / 100.0).sqrt(), ..quiet() }
+        };
+        let runs: Vec<Vec<Window>> = (0..200).map(|_| (0..10).map(|_| second()).collect()).collect();
+        let steady = |runs: &[Vec<Window>]| runs.iter().filter(|run| steadiness(run) == Steadiness::Steady).count();
+        assert!(steady(&runs) >= 190, "{} of 200", steady(&runs));
+        let certain = |w: &Window| Window { response_error: 0.0, ..*w };
+        let certain: Vec<Vec<Window>> = runs.iter().map(|run| run.iter().map(certain).collect()).collect();
+        assert!(steady(&certain) < 20, "else nothing is shown: {} of 200", steady(&certain));
+    }
+
+    #[test]
+    fn what_chance_allows_hides_no_trend() {
+        let mut rng = Rng::new(9);
+        // Each mean is off by a tenth; in ten seconds it rises by nothing, or by four fifths.
+        let mut steady = |rise: f64| {
+            let runs = (0..200).filter(|_| {
+                let second = |s: f64, rng: &mut Rng| {
+                    let response_ns = 1e5 * (1.0 + rise * s / 9.0 + 0.1 * rng.normal());
+                    Window { response_ns, response_error: 1e4, ..quiet() }
+                };
+                let windows: Vec<Window> = (0..10).map(|s| second(f64::from(s), &mut rng)).collect();
+                steadiness(&windows) == Steadiness::Steady
+            });
+            runs.count()
+        };
+        let (rests, rises) = (steady(0.0), steady(0.8));
+        assert!(rests >= 180 && rises <= 40, "{rests} and {rises} of 200");
+    }
+
+    #[test]
+    fn what_is_not_counted_says_nothing() {
+        let external = |_| Window { faults: None, swapped_out: None, resident: None, ..quiet() };
+        assert_eq!(why(&windows(10, external)), "steady");
+    }
+
+    #[test]
+    fn a_steady_system_with_noise_is_called_so_and_one_that_drifts_is_not() {
+        let mut rng = Rng::new(11);
+        let mut steady = |drift: f64| {
+            let runs = (0..500).filter(|_| {
+                let windows: Vec<Window> = (0..10)
+                    .map(|second| Window {
+                        response_error: 5e4 * 0.03,
+                        response_ns: 5e4 * (1.0 + drift * f64::from(second) + 0.03 * rng.normal()),
+                        // A Poisson count of four, nearly.
+                        faults: Some((4.0 + 2.0 * rng.normal()).max(0.0).round()),
+                        swapped_out: Some((400.0 + 20.0 * rng.normal()).round()),
+                        resident: Some(5e8),
+                    })
+                    .collect();
+                steadiness(&windows) == Steadiness::Steady
+            });
+            runs.count()
+        };
+        assert!(steady(0.0) >= 450, "a steady one is refused once in twenty times or less");
+        assert!(steady(0.05) <= 50, "5 % a second is no rest");
+    }
+}

@@ -1,0 +1,231 @@
+//! The system as a run changes it: each change is noted on disk before it is made, and all of them are taken back together.
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use tiermark_machine::Root;
+use tiermark_model::{Bytes, Deed, Fate, Refusal};
+use tiermark_tune::{Change, Hands, Head, Journal, Live, Lock, StateDir, bounded};
+
+use crate::backend::program;
+
+/// Formatting and turning on a swap area writes little; a device that takes longer than this hangs.
+const COMMAND_MOST: Duration = Duration::from_secs(60);
+
+/// The running system, with a journal of what is changed on it; without one nothing can be.
+#[derive(Debug)]
+pub struct System {
+    /// Part of the names of what is made, which nobody else has.
+    word: String,
+    root: Root,
+    hands: Live,
+    journal: Option<Journal>,
+}
+
+impl System {
+    /// Begins to change the running system, by a program that holds the lock.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where no journal can be written.
+    pub fn begin(state: &StateDir, lock: &Lock, what: &str, started: &str) -> Result<Self, Refusal> {
+        let root = Root::live();
+        let journal = Journal::create_under(lock, state, Head::new(&root, what, started))?;
+        Ok(Self { word: word(), hands: Live::new(root.clone()), root, journal: Some(journal) })
+    }
+
+    /// The running system, to be looked at only: any user may, also while another is at work.
+    #[must_use]
+    pub fn untouched() -> Self {
+        let root = Root::live();
+        Self { word: word(), hands: Live::new(root.clone()), root, journal: None }
+    }
+
+    /// A word for names of what is made: what has such a name is this run's.
+    #[must_use]
+    pub(crate) fn word(&self) -> &str {
+        &self.word
+    }
+
+    /// Where everything is read.
+    #[must_use]
+    pub fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// The hands, and the journal that has to know before they do anything.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where nothing is to be changed.
+    pub(crate) fn hands(&mut self) -> Result<(&mut Live, &mut Journal), Refusal> {
+        let journal = self.journal.as_mut().ok_or_else(only_looked_at)?;
+        Ok((&mut self.hands, journal))
+    }
+
+    /// Notes what is about to be changed; what is noted already is not noted twice.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: it must not be changed.
+    pub fn note(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<(), Refusal> {
+        let (_, journal) = self.hands()?;
+        let known: Vec<&Change> = journal.left_to_do().collect();
+        let new: Vec<Change> = changes.into_iter().filter(|change| !known.contains(&change)).collect();
+        if new.is_empty() { Ok(()) } else { journal.note(new) }
+    }
+
+    /// Takes a note back of what could not be made: it is not there, or not this program's.
+    pub(crate) fn withdraw(&mut self, change: &Change) {
+        if let Some(journal) = &mut self.journal {
+            journal.withdraw(change);
+        }
+    }
+
+    /// Writes to a file of the kernel, whose path is below the root.
+    ///
+    /// # Errors
+    /// A [`Refusal`] with what the kernel says.
+    pub(crate) fn write(&mut self, path: &str, text: &str) -> Result<(), Refusal> {
+        let wrong = |error: std::io::Error| {
+            Refusal::new(format!("writing {text} to /{path}"), error.to_string(), cure(error.kind()))
+        };
+        self.hands.write(path, text).map_err(wrong)
+    }
+
+    /// Formats a swap area and turns it on. It has to be noted. `priority` is above that of areas that are filled later; `uuid` is that of the
+    /// header, drawn by mkswap where there is none.
+    ///
+    /// # Errors
+    /// A [`Refusal`] with what the commands say.
+    pub(crate) fn swap_on(&self, path: &str, priority: u16, uuid: Option<&str>) -> Result<(), Refusal> {
+        let mut format = command("mkswap");
+        format.args(["-L", LABEL]).args(uuid.iter().flat_map(|uuid| ["-U", *uuid])).arg(path);
+        let mut on = command("swapon");
+        on.args(["-p", &priority.to_string(), path]);
+        for (command, what) in [(format, "formatting"), (on, "turning on")] {
+            bounded(command, COMMAND_MOST).map_err(|why| {
+                Refusal::new(format!("{what} the swap area {path}"), why, "run as root, outside of a container")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes everything back that was noted, in an order that kills no tenant.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what could not be; it stays noted.
+    pub fn restore(mut self) -> Result<(), Refusal> {
+        let Some(journal) = self.journal.take() else { return Ok(()) };
+        all_taken_back(&journal.restore(&mut self.hands, false))
+    }
+
+    /// Runs the commands that stop tenants elsewhere, of those that were noted.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names those that failed; they stay noted.
+    pub(crate) fn stop_commanded(&mut self) -> Result<(), Refusal> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        all_taken_back(&journal.stop_commanded(&mut self.hands))
+    }
+}
+
+fn all_taken_back(deeds: &[Deed]) -> Result<(), Refusal> {
+    let left = deeds.iter().filter(|deed| matches!(deed.fate, Fate::Failed | Fate::Left));
+    let left: Vec<String> = left.map(said).collect();
+    if left.is_empty() {
+        return Ok(());
+    }
+    let cure = "it stays noted: `tiermark tune --restore` tries again";
+    Err(Refusal::new("taking back what was changed for the tenants", left.join("; "), cure))
+}
+
+/// The process's number, for people, and a random one: in containers that share a file system processes share their numbers too. The
+/// standard library keys its hashes with the system's randomness.
+fn word() -> String {
+    let pid = std::process::id();
+    format!("{pid}-{:08x}", RandomState::new().hash_one(pid) as u32)
+}
+
+fn only_looked_at() -> Refusal {
+    Refusal::new("changing the system", "tenants that run elsewhere need no change of it", "choose the tier dram")
+}
+
+/// The label of swap areas that this program makes, by which it knows its own again.
+pub(crate) const LABEL: &str = "tiermark";
+
+fn said(deed: &Deed) -> String {
+    format!("{}: {}", deed.what, deed.why.as_deref().unwrap_or("it could not be"))
+}
+
+fn cure(kind: std::io::ErrorKind) -> &'static str {
+    match kind {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            "run as root, outside of a container"
+        }
+        _ => "choose another tier",
+    }
+}
+
+/// A program of the system's administration, which may not be on an ordinary path.
+fn tool(name: &str) -> Option<PathBuf> {
+    let places = ["/sbin", "/usr/sbin"].map(|dir| format!("{dir}/{name}"));
+    places.iter().map(PathBuf::from).find(|path| path.exists()).or_else(|| program(name))
+}
+
+fn command(name: &str) -> Command {
+    Command::new(tool(name).unwrap_or_else(|| PathBuf::from(name)))
+}
+
+/// Refusals of the programs that swap areas are made with, where they are not there.
+pub(crate) fn swap_tools() -> Vec<Refusal> {
+    let lacks = [("mkswap", "util-linux"), ("swapon", "mount")].into_iter().filter(|(name, _)| tool(name).is_none());
+    let refused = |(name, package): (&str, &str)| {
+        let cure = format!("install it (on Debian: apt-get install {package})");
+        Refusal::new("making a swap area", format!("there is no {name}"), cure)
+    };
+    lacks.map(refused).collect()
+}
+
+/// Memory that can be had without swapping.
+///
+/// # Errors
+/// A [`Refusal`] where the kernel does not tell.
+pub fn available(root: &Root) -> Result<u64, Refusal> {
+    let host = crate::evidence::Host::read(root, None)
+        .map_err(|why| Refusal::new("the memory that is available", why.to_string(), ""))?;
+    host.available.ok_or_else(|| {
+        Refusal::new("the memory that is available", "/proc/meminfo does not tell it", "Linux 3.14 or later does")
+    })
+}
+
+/// Refuses to use up a machine's memory: `wanted` bytes beside a floor.
+///
+/// # Errors
+/// A [`Refusal`] with the figures.
+pub fn leave_floor(root: &Root, wanted: u64, floor: u64, what: &str) -> Result<(), Refusal> {
+    let available = available(root)?;
+    if wanted.saturating_add(floor) <= available {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        what,
+        format!("{} are available, of which {} stay free (memory-floor)", Bytes(available), Bytes(floor)),
+        "choose a smaller --dram-budget, or end other programs",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_left_alone() {
+        let root = Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:    1000 kB\n")]);
+        let asked = |wanted| leave_floor(&root, wanted, 24 << 10, "a budget");
+        assert_eq!(asked(976 << 10), Ok(()));
+        let refused = asked(977 << 10).unwrap_err();
+        assert!(refused.why.contains("1000 KiB are available, of which 24 KiB stay free"), "{refused}");
+        assert!(leave_floor(&root, u64::MAX, 1, "x").is_err());
+        assert!(available(&Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\n")])).is_err());
+    }
+}

@@ -1,0 +1,131 @@
+//! A slower memory node, to which the kernel moves pages for which the others have no room.
+//!
+//! It does that when those nodes are full, and not at the limit of a control group: a limit counts pages of both alike. So DRAM is here what
+//! the other nodes have, and a budget that is less is no budget.
+
+use tiermark_machine::Root;
+use tiermark_model::{Bytes, IdSet, Refusal};
+
+use super::node::{self, Memory};
+use super::{Nodes, Raised, Wanted, switch, switched};
+use crate::system::System;
+
+const ENABLED: &str = "sys/kernel/mm/numa/demotion_enabled";
+const TIERS: &str = "sys/devices/virtual/memory_tiering";
+/// Share of the other nodes' free memory that the budget has to be at least, with the machine's floor: more of it would be DRAM beside the budget.
+const MOST_OF_IT: f64 = 0.9;
+
+/// Turns demotion on, where it makes a tier of the node.
+pub(super) fn raise(id: u32, wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
+    let raised = look(id, wanted, system.root())?;
+    switch("numa/demotion_enabled", ENABLED, true, system)?;
+    Ok(raised)
+}
+
+/// Whether the kernel can demote, and to this node.
+pub(super) fn look(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refusal> {
+    let raised = slower(id, wanted, root)?;
+    match switched(ENABLED, root) {
+        Some(_) => Ok(raised),
+        None => Err(refused(id, "the kernel cannot demote", "boot Linux 5.15 or later with CONFIG_MIGRATION")),
+    }
+}
+
+/// Whether the node is of a slower tier than all others, and those are the budget.
+fn slower(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refusal> {
+    let raised = node::look(id, wanted, root).map_err(|refusal| Refusal { what: named(id), ..refusal })?;
+    let Some(nodes) = raised.nodes else { return Ok(raised) };
+    let found = tier_of(root, id)
+        .filter(|far| nodes.near.iter().all(|node| tier_of(root, node).is_some_and(|near| near < *far)));
+    if found.is_none() {
+        let why = format!(
+            "the kernel does not take node {id} for slower than nodes {}, and demotes nothing to it",
+            nodes.near
+        );
+        return Err(refused(id, &why, format!("choose node:{id}, which puts whole tenants there")));
+    }
+    let free =
+        nodes.near.iter().filter_map(|node| Memory::of(root, node)).fold(0u64, |sum, one| sum.saturating_add(one.free));
+    if (wanted.dram.saturating_add(wanted.floor) as f64) < free as f64 * MOST_OF_IT {
+        let why = format!(
+            "pages are demoted when nodes {} are full, which have {} free: tenants would have that much DRAM, and not {}",
+            nodes.near,
+            Bytes(free),
+            Bytes(wanted.dram)
+        );
+        let cure = "choose a --dram-budget of that, less the memory floor, or boot with less memory on those nodes";
+        return Err(refused(id, &why, cure));
+    }
+    Ok(Raised { nodes: Some(Nodes { demotes: true, ..nodes }), remarks: vec![REMARK.to_owned()], ..raised })
+}
+
+/// How tenants come to lie where they lie.
+const REMARK: &str = "tenants take memory on the other nodes only; the kernel demotes pages of theirs to the node of the tier, where it finds them cold";
+
+/// The number of a node's memory tier, which is larger the slower it is.
+fn tier_of(root: &Root, id: u32) -> Option<u32> {
+    let tiers = root.numbered(TIERS, "memory_tier").ok()?;
+    let holds = |tier: &u32| {
+        let text = root.read(&format!("{TIERS}/memory_tier{tier}/nodelist")).ok().flatten();
+        text.and_then(|text| text.trim().parse::<IdSet>().ok()).is_some_and(|nodes| nodes.contains(id))
+    };
+    tiers.into_iter().find(holds)
+}
+
+fn named(id: u32) -> String {
+    format!("the tier demotion:{id}")
+}
+
+fn refused(id: u32, why: &str, cure: impl Into<String>) -> Refusal {
+    Refusal::new(named(id), why, cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine(tiers: &[(u32, &str)]) -> Root {
+        let node = |id: u32| {
+            let text = format!("Node {id} MemTotal: 200 kB\nNode {id} MemFree:  100 kB\n");
+            (format!("sys/devices/system/node/node{id}/meminfo"), text)
+        };
+        let tiers =
+            tiers.iter().map(|(tier, nodes)| (format!("{TIERS}/memory_tier{tier}/nodelist"), format!("{nodes}\n")));
+        let switch = (ENABLED.to_owned(), "false\n".to_owned());
+        Root::from_files("test", [node(0), node(1), node(2), switch].into_iter().chain(tiers))
+    }
+
+    #[test]
+    fn only_a_slower_node_behind_all_of_dram_is_a_tier() {
+        let wanted = |dram: u64| Wanted { size: 0, dram: dram << 10, floor: 30 << 10 };
+        let slow = machine(&[(4, "0-1"), (22, "2")]);
+        let found = look(2, &wanted(150), &slow).unwrap();
+        assert_eq!((found.room, found.demotes(), found.memory(5)), (90 << 10, true, (90 << 10) + 5));
+        let nodes = found.nodes.unwrap();
+        assert_eq!((nodes.near.to_string().as_str(), nodes.far), ("0-1", 2));
+        let small = look(2, &wanted(149), &slow).unwrap_err();
+        assert!(small.what.contains("demotion:2") && small.why.contains("200 KiB free"), "{small}");
+        assert!(look(2, &wanted(181), &slow).unwrap_err().why.contains("20 KiB stay so"), "the floor of the others");
+        // All alike, the fast one, one of two slow ones, and a kernel that tells no tiers.
+        for (id, tiers) in
+            [(2, &[(4, "0-2")][..]), (0, &[(4, "0-1"), (22, "2")]), (2, &[(4, "0"), (22, "1-2")]), (2, &[])]
+        {
+            let refused = look(id, &wanted(180), &machine(tiers)).unwrap_err();
+            assert!(refused.why.contains("demotes nothing") && refused.cure.contains("node:"), "{refused}");
+        }
+        assert!(look(7, &wanted(1), &slow).unwrap_err().what.contains("demotion:7"));
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_demote_is_told_before_anything_is_made() {
+        let nodes = [0, 1].map(|id| {
+            let text = format!("Node {id} MemTotal: 200 kB\nNode {id} MemFree:  100 kB\n");
+            (format!("sys/devices/system/node/node{id}/meminfo"), text)
+        });
+        let tiers =
+            [(4, "0"), (22, "1")].map(|(tier, node)| (format!("{TIERS}/memory_tier{tier}/nodelist"), node.to_owned()));
+        let root = Root::from_files("test", nodes.into_iter().chain(tiers));
+        let refused = look(1, &Wanted { size: 0, dram: 95 << 10, floor: 0 }, &root).unwrap_err();
+        assert!(refused.why.contains("cannot demote"), "{refused}");
+    }
+}

@@ -1,0 +1,205 @@
+//! A block device to swap to: only one with nothing on it.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+
+use rustix::fs::OFlags;
+use tiermark_machine::{Root, swap_names};
+use tiermark_model::{Bytes, Refusal};
+use tiermark_tune::{Change, ENDS, resolve_device};
+
+use super::Raised;
+use crate::system::{LABEL, System};
+
+/// Bytes of the first page that a swap area's header takes, and where its label stands (include/linux/swap.h).
+const HEADER: usize = 4096;
+const LABEL_AT: usize = 1024 + 4 * 3 + 16;
+
+/// Whether a path is a block device.
+pub(super) fn is(path: &str) -> bool {
+    fs::metadata(path).is_ok_and(|about| about.file_type().is_block_device())
+}
+
+/// A device that nobody uses and nothing is on.
+#[derive(Debug)]
+pub(super) struct Empty {
+    /// Its path as the kernel writes it.
+    real: String,
+    /// The disk, by name.
+    device: String,
+    /// Its size, bytes.
+    pub(super) room: u64,
+}
+
+/// Whether it is there, nobody uses it, and nothing is on it.
+pub(super) fn look(path: &str, root: &Root) -> Result<Empty, Refusal> {
+    // The kernel's own name: a link of by-id is what people give, and not what /proc/swaps says.
+    let real = fs::canonicalize(path).map_err(|why| unusable(path, &why.to_string(), "check the name"))?;
+    let real = real.display().to_string();
+    let room = empty(&real, root)?;
+    let device = resolve_device(root, &real)?;
+    Ok(Empty { real, device, room })
+}
+
+/// Swaps to a device that nobody uses and nothing is on.
+pub(super) fn raise(path: &str, priority: u16, system: &mut System) -> Result<Raised, Refusal> {
+    let Empty { real, device, room } = look(path, system.root())?;
+    let uuid = system.root().read("proc/sys/kernel/random/uuid").ok().flatten();
+    let uuid = uuid.map(|uuid| uuid.trim().to_owned());
+    let uuid = uuid.ok_or_else(|| unusable(path, "the kernel draws no UUID for its header", "mount /proc"))?;
+    // What mkswap and swapping write at the ends stays on the disk, and has to go away again.
+    let below = real.trim_start_matches('/').to_owned();
+    system.note([
+        Change::SwapHeader { path: below.clone(), uuid: uuid.clone() },
+        Change::Swap { path: below, remove_file: false },
+    ])?;
+    system.swap_on(&real, priority, Some(&uuid))?;
+    Ok(Raised { device: Some(device), areas: vec![real], room, ..Raised::default() })
+}
+
+/// Its size, where it is nobody's.
+fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
+    if let Some(of) = use_of(path, root) {
+        return Err(unusable(path, &format!("it is in use: {of}"), "name one that is not"));
+    }
+    // With O_EXCL the kernel refuses a block device that is mounted, swapped to, or part of another one.
+    let open = OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(path);
+    let mut file = open.map_err(|why| match why.kind() {
+        io::ErrorKind::ResourceBusy => {
+            unusable(path, "it is in use: it, or a part of it, is part of another device", "name one that is not")
+        }
+        io::ErrorKind::PermissionDenied => {
+            unusable(path, "this process may not open it", "run as root, outside of a container")
+        }
+        _ => unusable(path, &why.to_string(), "check the device"),
+    })?;
+    let looked = (|| {
+        let size = file.seek(SeekFrom::End(0))?;
+        Ok((size, blank(&mut file, size)?))
+    })();
+    let (size, blank) = looked.map_err(|why: io::Error| unusable(path, &why.to_string(), "check the device"))?;
+    match blank {
+        _ if size < 2 * ENDS => Err(unusable(path, &format!("it has only {}", Bytes(size)), "name a larger one")),
+        true => Ok(size),
+        false => Err(unusable(
+            path,
+            "something is on it: its first or last 1 MiB is not all zeros",
+            format!("if nothing on it is needed: wipefs --all {path} && blkdiscard --zeroout --length 1M {path}"),
+        )),
+    }
+}
+
+/// By whom a device is used, in words, as far as everybody may see it.
+fn use_of(path: &str, root: &Root) -> Option<String> {
+    let text = |file: &str| root.read(file).ok().flatten().unwrap_or_default();
+    if swap_names(&text("proc/swaps")).any(|name| name == path) {
+        return Some("the system swaps to it".to_owned());
+    }
+    // A disk is in use where a part of it is.
+    let mounts = text("proc/self/mounts");
+    let mut mounts = mounts.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mounted = mounts.find(|words| words.len() > 1 && is_part(words[0], path))?;
+    Some(format!("{} is mounted on {}", mounted[0], mounted[1]))
+}
+
+/// Whether a device is that one or a partition of it: `sda1` of `sda`, `nvme0n1p2` of `nvme0n1`.
+fn is_part(device: &str, of: &str) -> bool {
+    device.strip_prefix(of).is_some_and(|rest| rest.trim_start_matches('p').chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Whether both ends are zeros, but for the header of a swap area that this program made.
+fn blank(file: &mut (impl Read + Seek), size: u64) -> io::Result<bool> {
+    let mut ends = Vec::new();
+    for start in [0, size.saturating_sub(ENDS)] {
+        file.seek(SeekFrom::Start(start))?;
+        let mut end = Vec::new();
+        file.take(ENDS).read_to_end(&mut end)?;
+        ends.push(end);
+    }
+    let [first, last] = &ends[..] else { return Ok(false) };
+    let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    let header = first.len().min(HEADER);
+    Ok(zeros(last) && zeros(&first[header..]) && (zeros(&first[..header]) || ours(&first[..header])))
+}
+
+/// Whether a first page is that of a swap area with this program's label.
+fn ours(page: &[u8]) -> bool {
+    let label = page.get(LABEL_AT..LABEL_AT + LABEL.len() + 1);
+    page.ends_with(b"SWAPSPACE2") && label.is_some_and(|l| l.starts_with(LABEL.as_bytes()) && l.ends_with(b"\0"))
+}
+
+fn unusable(path: &str, why: &str, cure: impl Into<String>) -> Refusal {
+    Refusal::new(format!("the tier swap:{path}"), why, cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Cursor;
+
+    use super::*;
+
+    const SIZE: usize = 4 << 20;
+
+    fn looks_blank(change: impl FnOnce(&mut Vec<u8>)) -> bool {
+        let mut bytes = vec![0; SIZE];
+        change(&mut bytes);
+        blank(&mut Cursor::new(bytes), SIZE as u64).unwrap()
+    }
+
+    #[test]
+    fn only_zeros_or_our_own_swap_area_are_nothing() {
+        assert!(looks_blank(|_| ()));
+        // In the middle lies what a discarded file left; nothing has its signature there.
+        assert!(looks_blank(|bytes| bytes[SIZE / 2] = 1));
+        for place in [0, 510, 0x438, 4095, 4096, 65_600, SIZE - 1, SIZE - 65_536] {
+            assert!(!looks_blank(|bytes| bytes[place] = 1), "{place}");
+        }
+        let header = |label: &'static [u8]| {
+            move |bytes: &mut Vec<u8>| {
+                bytes[HEADER - 10..HEADER].copy_from_slice(b"SWAPSPACE2");
+                bytes[LABEL_AT..LABEL_AT + label.len()].copy_from_slice(label);
+            }
+        };
+        assert!(looks_blank(header(b"tiermark")));
+        assert!(!looks_blank(header(b"tiermarkx")));
+        assert!(!looks_blank(header(b"swap")));
+    }
+
+    #[test]
+    fn what_mkswap_writes_is_known_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("area");
+        File::create(&path).unwrap().set_len(SIZE as u64).unwrap();
+        for (label, is_ours) in [(LABEL, true), ("other", false)] {
+            let mkswap = ["/sbin/mkswap", "/usr/sbin/mkswap"].into_iter().find(|p| fs::metadata(p).is_ok()).unwrap();
+            let done = std::process::Command::new(mkswap).args(["-L", label]).arg(&path).output().unwrap();
+            assert!(done.status.success(), "{done:?}");
+            assert_eq!(blank(&mut File::open(&path).unwrap(), SIZE as u64).unwrap(), is_ours, "{label}");
+        }
+    }
+
+    #[test]
+    fn who_uses_a_device_is_named() {
+        let swaps = "Filename Type Size Used Priority\n/dev/vdb partition 1000 200 -2\n";
+        let mounts = "proc /proc proc rw 0 0\n/dev/vda1 / ext4 rw 0 0\n";
+        let root = Root::from_files("test", [("proc/swaps", swaps), ("proc/self/mounts", mounts)]);
+        assert_eq!(use_of("/dev/vdb", &root).as_deref(), Some("the system swaps to it"));
+        assert_eq!(use_of("/dev/vda", &root).as_deref(), Some("/dev/vda1 is mounted on /"));
+        assert_eq!(use_of("/dev/vd", &root), None);
+        assert!(is_part("/dev/nvme0n1p2", "/dev/nvme0n1") && !is_part("/dev/sdab", "/dev/sda"));
+        assert!(empty("/dev/vda", &root).unwrap_err().why.contains("mounted on /"), "also where it may not be opened");
+    }
+
+    #[test]
+    fn what_is_not_there_is_no_device_to_swap_to() {
+        let refused = look("/dev/nonexistent", &Root::live()).unwrap_err();
+        assert!(refused.what.contains("swap:/dev/nonexistent") && refused.cure == "check the name", "{refused}");
+    }
+
+    #[test]
+    fn files_are_no_devices() {
+        assert!(!is("/etc/passwd") && !is("/nonexistent"));
+    }
+}

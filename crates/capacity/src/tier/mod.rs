@@ -1,0 +1,251 @@
+//! The memory behind DRAM, set up for a search and taken back after it.
+//!
+//! What a tier is made of is a file each. Nothing is touched that was there before: devices with anything on them, files, swap areas
+//! in use and zram devices of others are refused or left alone.
+
+mod demotion;
+mod device;
+mod file;
+mod node;
+mod zram;
+mod zswap;
+
+use tiermark_machine::{Root, swap_names};
+use tiermark_model::{Bytes, Refusal};
+
+use tiermark_tune::{KnobChange, Syntax, apply};
+
+use crate::evidence::Pools;
+use crate::scenario::Tier;
+use crate::system::{System, leave_floor, swap_tools};
+pub use node::Nodes;
+
+/// Priority of the first swap area made here: the highest there is, so that areas of others are filled last. Each further one of a
+/// mix has one less.
+const PRIORITY: u16 = 32_767;
+
+/// A tier that is set up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Raised {
+    /// Block device that holds it (`zram1`, `nvme0n1`), for evidence; the first of a mix.
+    pub device: Option<String>,
+    /// Paths of the swap areas that were made.
+    pub areas: Vec<String>,
+    /// Bytes of tenants that it takes.
+    pub room: u64,
+    /// Compressed memory, which is of the DRAM that there is.
+    pub pools: Pools,
+    /// Nodes of tenants, where one of them is the tier.
+    pub nodes: Option<Nodes>,
+    /// What a reader of the result should know.
+    pub remarks: Vec<String>,
+}
+
+impl Raised {
+    /// Whether tenants may be swapped out.
+    #[must_use]
+    pub fn swaps(&self) -> bool {
+        !self.areas.is_empty()
+    }
+
+    /// Whether pages of all tenants are moved to the node of the tier, and not whole tenants.
+    #[must_use]
+    pub fn demotes(&self) -> bool {
+        self.nodes.as_ref().is_some_and(|nodes| nodes.demotes)
+    }
+
+    /// Bytes of memory that tenants may hold, given their DRAM: on a node of the tier, too.
+    #[must_use]
+    pub fn memory(&self, dram: u64) -> u64 {
+        dram.saturating_add(self.nodes.as_ref().map_or(0, |nodes| nodes.room))
+    }
+
+    fn with(mut self, other: Self) -> Self {
+        self.device = self.device.or(other.device);
+        self.areas.extend(other.areas);
+        self.room = self.room.saturating_add(other.room);
+        self.pools = self.pools.with(other.pools);
+        self.nodes = self.nodes.or(other.nodes);
+        self.remarks.extend(other.remarks);
+        self
+    }
+}
+
+/// What a tier is to have, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// Room of areas that have no size of their own.
+    pub size: u64,
+    /// DRAM that tenants have.
+    pub dram: u64,
+    /// Memory of the machine that stays free.
+    pub floor: u64,
+}
+
+impl Wanted {
+    /// Bytes that DRAM and compressed memory may take together for a moment, before tenants have less for it.
+    fn most_compressed(&self) -> u64 {
+        self.dram.saturating_add(self.size.min(self.dram))
+    }
+}
+
+/// What a look at a machine says of a tier before anything of it is made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Looked {
+    /// Why it cannot be had.
+    pub refused: Vec<Refusal>,
+    /// What only shows once it is set up, in sentences.
+    pub untold: Vec<String>,
+    /// Bytes of tenants that it would take; `None` where that is not known, or there is no tier.
+    pub room: Option<u64>,
+}
+
+impl Looked {
+    /// Takes what was looked for, or why it is not so.
+    fn hold<T>(&mut self, found: Result<T, Refusal>) -> Option<T> {
+        found.map_err(|refusal| self.refused.push(refusal)).ok()
+    }
+
+    /// Nothing where it can be had, else the first reason why not.
+    fn sure(self) -> Result<(), Refusal> {
+        self.refused.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    fn with(mut self, other: Self) -> Self {
+        self.refused.extend(other.refused);
+        self.untold.extend(other.untold);
+        self.room = match (self.room, other.room) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        self
+    }
+}
+
+/// Looks whether a tier can be had, by the same looks with which [`raise`] begins. Nothing is changed.
+#[must_use]
+pub fn check(tier: &Tier, wanted: &Wanted, root: &Root) -> Looked {
+    let mut looked = tier.parts().iter().map(|part| look(part, wanted, root)).fold(Looked::default(), Looked::with);
+    if tier.parts().iter().any(|part| matches!(part, Tier::Zram(_) | Tier::Swap(_))) {
+        looked.refused.extend(swap_tools());
+    } else if tier.parts().contains(&Tier::Zswap)
+        && let Some(behind) = looked.hold(zswap::behind(root))
+    {
+        looked.room = Some(behind.room);
+    }
+    looked
+}
+
+/// Looks at one part of a tier.
+fn look(part: &Tier, wanted: &Wanted, root: &Root) -> Looked {
+    let mut looked = Looked::default();
+    let room = match part {
+        Tier::Dram | Tier::Mix(_) => None,
+        Tier::Zram(algorithm) => return zram::look(algorithm.as_deref(), wanted, root),
+        Tier::Zswap => return zswap::look(wanted, root),
+        Tier::Swap(path) if device::is(path) => looked.hold(device::look(path, root)).map(|found| found.room),
+        // The name of the file is drawn when it is made.
+        Tier::Swap(path) => looked.hold(file::look(path, wanted.size, "0")).map(|_| wanted.size),
+        Tier::Demotion(id) => looked.hold(demotion::look(*id, wanted, root)).map(|raised| raised.room),
+        Tier::Node(id) => looked.hold(node::look(*id, wanted, root)).map(|raised| raised.room),
+    };
+    Looked { room, ..looked }
+}
+
+/// Sets up a tier. Where it fails, what was made is noted, and
+/// [`System::restore`] takes it back.
+///
+/// # Errors
+/// A [`Refusal`]: the kernel or the machine does not have it, it is somebody else's, or this process may not.
+pub fn raise(tier: &Tier, wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
+    let parts = tier.parts();
+    let mut raised = Raised::default();
+    for (part, priority) in parts.iter().zip((0..PRIORITY).rev()) {
+        raised = raised.with(part_of(part, wanted, priority, system)?);
+    }
+    if parts.contains(&Tier::Zswap) && raised.areas.is_empty() {
+        raised = raised.with(zswap::behind(system.root())?);
+    }
+    if raised.swaps() && !parts.contains(&Tier::Zswap) {
+        // Pages would else stop in compressed memory on their way, and another tier be measured.
+        if switch(zswap::NAME, zswap::ENABLED, false, system)? == Some(true) {
+            raised
+                .remarks
+                .push("zswap was on, and is off for the whole machine while this tier is searched".to_owned());
+        }
+    }
+    raised.remarks.extend(others(system, &raised));
+    Ok(raised)
+}
+
+/// Refuses compressed memory where its pool could use up the machine's. Of the budget it is all the same, but how far values compress is known only
+/// when it is there, and it may grow for a second before the next look at it.
+fn leave_floor_for_pool(kind: &str, wanted: &Wanted, root: &Root) -> Result<(), Refusal> {
+    let most = wanted.most_compressed();
+    let what =
+        format!("the tier {kind}, with {} of DRAM and as much compressed memory for a moment,", Bytes(wanted.dram));
+    leave_floor(root, most, wanted.floor, &what)
+}
+
+/// How a switch of the kernel stands; `None` where there is none.
+fn switched(path: &str, root: &Root) -> Option<String> {
+    let text = root.read(path).ok().flatten()?;
+    Syntax::Switch.parse(&text).map(|reading| reading.value)
+}
+
+/// Turns a switch of the kernel on or off, where it is not so; whether it had to be. `None` where there is none.
+fn switch(name: &str, path: &str, on: bool, system: &mut System) -> Result<Option<bool>, Refusal> {
+    let Some(old) = switched(path, system.root()) else { return Ok(None) };
+    let new = if on { "1" } else { "0" };
+    let turned = !Syntax::Switch.same(&old, new);
+    if turned {
+        let (name, path) = (name.to_owned(), path.to_owned());
+        let change = KnobChange { name, path, syntax: Syntax::Switch, old, new: new.to_owned() };
+        let (hands, journal) = system.hands()?;
+        if let Some(refusal) = apply(&[change], hands, journal)?.refused {
+            return Err(refusal);
+        }
+    }
+    Ok(Some(turned))
+}
+
+fn part_of(tier: &Tier, wanted: &Wanted, priority: u16, system: &mut System) -> Result<Raised, Refusal> {
+    match tier {
+        Tier::Dram | Tier::Mix(_) => Ok(Raised::default()),
+        Tier::Zram(algorithm) => zram::raise(algorithm.as_deref(), wanted, priority, system),
+        Tier::Swap(path) if device::is(path) => device::raise(path, priority, system),
+        Tier::Swap(path) => file::raise(path, wanted.size, priority, system),
+        Tier::Zswap => zswap::raise(wanted, system),
+        Tier::Demotion(id) => demotion::raise(*id, wanted, system),
+        Tier::Node(id) => node::look(*id, wanted, system.root()),
+    }
+}
+
+/// Swap areas of others: when those of this tier are full, tenants go there.
+fn others(system: &System, raised: &Raised) -> Option<String> {
+    if !raised.swaps() {
+        return None;
+    }
+    let text = system.root().read("proc/swaps").ok().flatten().unwrap_or_default();
+    let others: Vec<String> = swap_names(&text).filter(|name| !raised.areas.contains(name)).collect();
+    (!others.is_empty()).then(|| {
+        let others = others.join(", ");
+        format!("this system swaps to {others} as well, which is not of this tier: a tenant may go there once the tier is full")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compressed_memory_may_grow_before_it_is_looked_at() {
+        let root = Root::from_files("test", [("proc/meminfo", "MemAvailable:    1000 kB\n")]);
+        let asked = |size: u64, dram: u64| {
+            leave_floor_for_pool("zram", &Wanted { size: size << 10, dram: dram << 10, floor: 200 << 10 }, &root)
+        };
+        assert_eq!((asked(4000, 400), asked(100, 700)), (Ok(()), Ok(())));
+        let refused = asked(4000, 401).unwrap_err();
+        assert!(refused.what.contains("401 KiB of DRAM") && refused.why.contains("200 KiB stay free"), "{refused}");
+    }
+}

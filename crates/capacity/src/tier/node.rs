@@ -1,0 +1,144 @@
+//! Another memory node, which takes the tenants that DRAM has no room for.
+
+use tiermark_machine::Root;
+use tiermark_model::{Bytes, IdSet, Refusal};
+
+use super::{Raised, Wanted};
+
+const NODES: &str = "sys/devices/system/node";
+
+/// Where tenants' memory lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nodes {
+    /// Nodes of those that DRAM holds: all that have memory but the tier's.
+    pub near: IdSet,
+    /// The tier's.
+    pub far: u32,
+    /// Bytes of the tier's node that tenants may have.
+    pub room: u64,
+    /// Bytes of the tier's node that stay free: its share of the machine's floor.
+    pub floor: u64,
+    /// Whether the kernel moves pages there, and not whole tenants begin there.
+    pub demotes: bool,
+}
+
+impl Nodes {
+    /// Whether tenants have come to the floor of the tier's node, in words.
+    #[must_use]
+    pub fn full(&self, root: &Root) -> Option<String> {
+        let (far, free) = (self.far, Memory::of(root, self.far)?.free);
+        let (free, floor) = (free < self.floor).then_some((Bytes(free), Bytes(self.floor)))?;
+        Some(format!("{free} of node {far}'s memory are free, of which {floor} stay so"))
+    }
+}
+
+/// A node's memory, bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    total: u64,
+    /// Free, or taken by files that can be read again.
+    pub(super) free: u64,
+}
+
+impl Memory {
+    pub(super) fn of(root: &Root, id: u32) -> Option<Self> {
+        let text = root.read(&format!("{NODES}/node{id}/meminfo")).ok().flatten()?;
+        let files = ["Active(file):", "Inactive(file):"].map(|name| bytes(&text, name).unwrap_or(0));
+        let free = files.iter().fold(bytes(&text, "MemFree:")?, |sum, files| sum.saturating_add(*files));
+        Some(Self { total: bytes(&text, "MemTotal:")?, free })
+    }
+}
+
+/// Looks whether the node is there and has memory beside the floor, and whether the others have what DRAM is to be.
+pub(super) fn look(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refusal> {
+    let refused = |why: &str, cure: String| Refusal::new(format!("the tier node:{id}"), why, cure);
+    let nodes = root.numbered(NODES, "node").unwrap_or_default();
+    let memories = nodes.iter().filter_map(|node| Some((*node, Memory::of(root, *node)?)));
+    let memories: Vec<(u32, Memory)> = memories.filter(|(_, memory)| memory.total > 0).collect();
+    let near: IdSet = memories.iter().map(|(node, _)| *node).filter(|node| *node != id).collect();
+    let Some((_, far)) = memories.iter().find(|(node, _)| *node == id).filter(|_| !near.is_empty()) else {
+        let there: Vec<String> = memories.iter().map(|(node, _)| node.to_string()).collect();
+        let cure =
+            format!("this machine has memory on nodes {}; a tier is one beside that of the tenants", there.join(", "));
+        return Err(refused("there is no such node with memory beside another one", cure));
+    };
+    let all = memories.iter().fold(0u64, |sum, (_, memory)| sum.saturating_add(memory.total));
+    // Of the machine's floor each has its part.
+    let share = |total: u64| (wanted.floor as f64 * total as f64 / all as f64) as u64;
+    let floor = share(far.total);
+    let room = far.free.saturating_sub(floor);
+    if room == 0 {
+        let why =
+            format!("{} of its memory are free, of which {} stay so (memory-floor)", Bytes(far.free), Bytes(floor));
+        return Err(refused(&why, "choose another node, or a smaller --memory-floor".to_owned()));
+    }
+    let others = memories.iter().filter(|(node, _)| *node != id);
+    let free = others.fold(0u64, |sum, (_, memory)| sum.saturating_add(memory.free));
+    let kept = share(all - far.total);
+    if wanted.dram.saturating_add(kept) > free {
+        let why = format!(
+            "tenants in DRAM are kept off it, and of the other nodes' memory {} are free, of which {} stay so (memory-floor)",
+            Bytes(free),
+            Bytes(kept)
+        );
+        return Err(refused(&why, "choose a smaller --dram-budget, or end other programs".to_owned()));
+    }
+    let nodes = Some(Nodes { near, far: id, room, floor, demotes: false });
+    Ok(Raised { room, nodes, remarks: vec![REMARK.to_owned()], ..Raised::default() })
+}
+
+/// How tenants come to lie where they lie.
+const REMARK: &str = "tenants that DRAM holds by arithmetic have all of their memory on the other nodes, those beyond on the node of the tier (by policy, tenant by tenant)";
+
+/// `Node 1 MemFree:  1234 kB` in bytes.
+fn bytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.split_whitespace().nth(2) == Some(name))?;
+    let kib: u64 = line.split_whitespace().nth(3)?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(id: u32, total: u64, free: u64, files: u64) -> (String, String) {
+        let rest = format!("Node {id} Active(file): {files} kB\nNode {id} Inactive(file):   0 kB\n");
+        (
+            format!("{NODES}/node{id}/meminfo"),
+            format!("Node {id} MemTotal: {total} kB\nNode {id} MemFree:  {free} kB\n{rest}"),
+        )
+    }
+
+    fn wanted(dram: u64, floor: u64) -> Wanted {
+        Wanted { size: 0, dram: dram << 10, floor: floor << 10 }
+    }
+
+    #[test]
+    fn a_node_with_memory_beside_another() {
+        // Of a floor of 40 each of the four hundreds has ten; node 3 has no memory at all.
+        let root =
+            Root::from_files("test", [node(0, 100, 50, 5), node(1, 200, 60, 10), node(2, 100, 8, 0), node(3, 0, 0, 0)]);
+        let found = look(1, &wanted(43, 40), &root).unwrap();
+        assert_eq!((found.room, found.swaps()), (50 << 10, false));
+        let nodes = found.nodes.unwrap();
+        assert_eq!((nodes.near.to_string().as_str(), nodes.far, nodes.floor), ("0,2", 1, 20 << 10));
+        let refused = look(1, &wanted(44, 40), &root).unwrap_err();
+        assert!(refused.why.contains("63 KiB are free, of which 20 KiB stay so"), "{refused}");
+        assert!(
+            look(2, &wanted(1, 40), &root).unwrap_err().why.contains("8 KiB of its memory are free, of which 10 KiB")
+        );
+        for absent in [3, 4] {
+            assert!(look(absent, &wanted(1, 0), &root).unwrap_err().cure.contains("nodes 0, 1, 2;"));
+        }
+        assert!(look(0, &wanted(1, 0), &Root::from_files("test", [node(0, 100, 50, 0)])).is_err());
+    }
+
+    #[test]
+    fn a_node_that_is_full_ends_a_probe() {
+        let nodes = Nodes { near: [0].into_iter().collect(), far: 1, room: 0, floor: 20 << 10, demotes: false };
+        let at = |free: u64| nodes.full(&Root::from_files("test", [node(1, 200, free, 5)]));
+        assert_eq!(at(15), None);
+        assert_eq!(at(14).unwrap(), "19 KiB of node 1's memory are free, of which 20 KiB stay so");
+        assert_eq!(nodes.full(&Root::from_files("test", [("x", "")])), None);
+    }
+}

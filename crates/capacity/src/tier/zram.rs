@@ -1,0 +1,162 @@
+//! Compressed memory as a swap device of its own.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use tiermark_machine::Root;
+use tiermark_model::{Refusal, nearest};
+use tiermark_tune::{Change, Syntax};
+
+use super::{Looked, Raised, Wanted, leave_floor_for_pool};
+use crate::evidence::Pools;
+use crate::system::System;
+
+const CONTROL: &str = "sys/class/zram-control";
+/// Whoever makes device nodes (devtmpfs, udev) needs a moment.
+const STEP: Duration = Duration::from_millis(20);
+const STEPS: u32 = 100;
+
+/// Whether a device of one's own can be had. What the kernel compresses with, it tells of devices only.
+pub(super) fn look(algorithm: Option<&str>, wanted: &Wanted, root: &Root) -> Looked {
+    let mut looked = Looked { room: Some(wanted.size), ..Looked::default() };
+    looked.hold(leave_floor_for_pool("zram", wanted, root));
+    if root.list(CONTROL).unwrap_or_default().is_empty() {
+        looked.refused.push(absent(root));
+        return looked;
+    }
+    let Some(algorithm) = algorithm else { return looked };
+    let devices = root.numbered("sys/block", "zram").unwrap_or_default();
+    let told = devices.iter().find_map(|n| root.read(&format!("sys/block/zram{n}/comp_algorithm")).ok().flatten());
+    match told {
+        Some(text) => {
+            looked.hold(offered(&text, algorithm));
+        }
+        None => looked.untold.push(format!(
+            "whether this kernel compresses with {algorithm} it tells only of a zram device, and there is none before the run makes one"
+        )),
+    }
+    looked
+}
+
+/// The kernel has no zram, as far as can be seen: a module may have it.
+fn absent(root: &Root) -> Refusal {
+    let release = root.read("proc/sys/kernel/osrelease").ok().flatten().unwrap_or_default();
+    let listed = root.read(&format!("lib/modules/{}/modules.dep", release.trim())).ok().flatten();
+    let (why, cure) = match listed.is_some_and(|listed| listed.contains("/zram.ko")) {
+        true => ("its module is not loaded, and modules are not loaded by a run", "sudo modprobe zram"),
+        false => ("this kernel has none", "boot one with CONFIG_ZRAM, or choose zswap or swap:PATH"),
+    };
+    Refusal::new("the tier zram", format!("{why} (there is no /{CONTROL})"), cure)
+}
+
+/// Adds a device, sets its algorithm before its size as the kernel wants it, and swaps to it.
+pub(super) fn raise(
+    algorithm: Option<&str>,
+    wanted: &Wanted,
+    priority: u16,
+    system: &mut System,
+) -> Result<Raised, Refusal> {
+    look(algorithm, wanted, system.root()).sure()?;
+    let number = add(wanted.size, system)?;
+    let dir = format!("sys/block/zram{number}");
+    if let Some(wanted) = algorithm {
+        choose(&dir, wanted, system)?;
+    }
+    system.write(&format!("{dir}/disksize"), &wanted.size.to_string())?;
+    // However little values compress, the machine's memory beside the floor is not used up: as much was looked for.
+    system.write(&format!("{dir}/mem_limit"), &wanted.most_compressed().to_string())?;
+    let path = format!("/dev/zram{number}");
+    wait_for(&path)?;
+    system.note([Change::Swap { path: path.trim_start_matches('/').to_owned(), remove_file: false }])?;
+    system.swap_on(&path, priority, None)?;
+    let name = format!("zram{number}");
+    let pools = Pools { zram: vec![name.clone()], ..Pools::default() };
+    Ok(Raised { device: Some(name), areas: vec![path], room: wanted.size, pools, ..Raised::default() })
+}
+
+/// A new device's number. It is noted before it is there, and again once it is known to be ours.
+fn add(size: u64, system: &mut System) -> Result<u32, Refusal> {
+    let none =
+        |why: String| Refusal::new("the tier zram", why, "run as root, outside of a container; or choose swap:PATH");
+    let number = Change::next_zram(system.root());
+    system.note([Change::Zram { number, sure: false, size: None, sequence: None }])?;
+    let text = system.root().read(&format!("{CONTROL}/hot_add")).map_err(|why| none(why.to_string()))?;
+    let number = text.as_deref().and_then(|text| text.trim().parse().ok());
+    let number = number.ok_or_else(|| none(format!("/{CONTROL}/hot_add gives no device; it is root's")))?;
+    let sequence = system.root().read(&format!("sys/block/zram{number}/diskseq")).ok().flatten();
+    let sequence = sequence.and_then(|text| text.trim().parse().ok());
+    system.note([Change::Zram { number, sure: true, size: Some(size), sequence }])?;
+    Ok(number)
+}
+
+fn choose(dir: &str, wanted: &str, system: &mut System) -> Result<(), Refusal> {
+    let file = format!("{dir}/comp_algorithm");
+    let text = system.root().read(&file).ok().flatten().unwrap_or_default();
+    offered(&text, wanted)?;
+    system.write(&file, wanted)
+}
+
+/// Whether an algorithm is among those of a device's file: `lzo [lz4] zstd`.
+fn offered(text: &str, wanted: &str) -> Result<(), Refusal> {
+    let offered = Syntax::Choice.parse(text).map(|reading| reading.options).unwrap_or_default();
+    if offered.iter().any(|name| name == wanted) {
+        return Ok(());
+    }
+    let near = nearest(wanted, &offered.iter().map(String::as_str).collect::<Vec<_>>());
+    let why = format!("this kernel compresses with {}{near}", offered.join(", "));
+    Err(Refusal::new(
+        format!("the tier zram:{wanted}"),
+        why,
+        "choose one of those, or zram for the kernel's own choice",
+    ))
+}
+
+fn wait_for(path: &str) -> Result<(), Refusal> {
+    for _ in 0..STEPS {
+        if Path::new(path).exists() {
+            return Ok(());
+        }
+        thread::sleep(STEP);
+    }
+    Err(Refusal::new(
+        format!("the device {path}"),
+        "the kernel has it, and no node for it appeared",
+        "run outside of a container, or with its /dev mounted",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: Wanted = Wanted { size: 64 << 10, dram: 64 << 10, floor: 0 };
+
+    fn machine(more: &[(&str, &str)]) -> Root {
+        let memory = [("proc/meminfo", "MemAvailable:    1000 kB\n"), ("proc/sys/kernel/osrelease", "6.1.0\n")];
+        Root::from_files("test", memory.iter().chain(more).copied())
+    }
+
+    #[test]
+    fn an_algorithm_is_held_against_a_device_that_is_there() {
+        let control = ("sys/class/zram-control/hot_add", "1\n");
+        let here = machine(&[control, ("sys/block/zram3/comp_algorithm", "[lzo-rle] lzo lz4\n")]);
+        assert_eq!(look(Some("lz4"), &WANTED, &here), Looked { room: Some(64 << 10), ..Looked::default() });
+        let wrong = look(Some("lz4x"), &WANTED, &here).refused;
+        assert!(wrong[0].why.contains("lzo-rle, lzo, lz4; did you mean 'lz4'?"), "{wrong:?}");
+        assert_eq!(look(Some("lz4x"), &WANTED, &here).sure(), Err(wrong[0].clone()));
+        let untold = look(Some("lz5"), &WANTED, &machine(&[control]));
+        assert!(untold.refused.is_empty() && untold.untold[0].contains("lz5"), "{untold:?}");
+    }
+
+    #[test]
+    fn a_module_that_is_not_loaded_is_no_kernel_without_zram() {
+        let listed = ("lib/modules/6.1.0/modules.dep", "kernel/drivers/block/zram/zram.ko: kernel/mm/zsmalloc.ko\n");
+        let cure = |more: &[(&str, &str)]| look(None, &WANTED, &machine(more)).refused[0].cure.clone();
+        assert_eq!(cure(&[listed]), "sudo modprobe zram");
+        assert!(cure(&[]).contains("CONFIG_ZRAM"));
+        // Everything at once: too little memory as well.
+        let greedy = Wanted { dram: 2 << 20, ..WANTED };
+        assert_eq!(look(Some("x"), &greedy, &machine(&[])).refused.len(), 2);
+    }
+}

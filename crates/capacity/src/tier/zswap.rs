@@ -1,0 +1,60 @@
+//! Compressed memory in front of swap.
+
+use tiermark_machine::Root;
+use tiermark_model::Refusal;
+
+use super::{Looked, Raised, Wanted, leave_floor_for_pool, switch, switched};
+use crate::evidence::{Host, Pools};
+use crate::system::System;
+
+pub(super) const NAME: &str = "zswap/enabled";
+pub(super) const ENABLED: &str = "sys/module/zswap/parameters/enabled";
+
+/// Whether the kernel has it, and memory for its pool.
+pub(super) fn look(wanted: &Wanted, root: &Root) -> Looked {
+    let mut looked = Looked::default();
+    looked.hold(leave_floor_for_pool("zswap", wanted, root));
+    if switched(ENABLED, root).is_none() {
+        looked.refused.push(refused("the kernel has no zswap", "boot one with CONFIG_ZSWAP, or choose zram"));
+    }
+    looked
+}
+
+/// Turns it on, where it is not.
+pub(super) fn raise(wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
+    look(wanted, system.root()).sure()?;
+    switch(NAME, ENABLED, true, system)?;
+    let zswap = Host::read(system.root(), None).ok().and_then(|host| host.zswap);
+    let pools = Pools { zswap: Some(zswap.map_or(0, |zswap| zswap.memory)), ..Pools::default() };
+    Ok(Raised { pools, ..Raised::default() })
+}
+
+/// The swap of the system, where a tier has none of its own.
+pub(super) fn behind(root: &Root) -> Result<Raised, Refusal> {
+    let host = Host::read(root, None).map_err(|why| refused(&why.to_string(), ""))?;
+    let areas = host.swaps.unwrap_or_default();
+    if areas.is_empty() {
+        return Err(refused("there is no swap that it could stand before", "name one too: zswap+swap:/var/tmp"));
+    }
+    let room = areas.iter().map(|area| area.size.saturating_sub(area.used)).sum();
+    let names = areas.into_iter().map(|area| area.path).collect();
+    Ok(Raised { areas: names, room, ..Raised::default() })
+}
+
+fn refused(why: &str, cure: &str) -> Refusal {
+    Refusal::new("the tier zswap", why, cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stands_before_the_system_s_swap() {
+        let swaps = "Filename Type Size Used Priority\n/dev/vdb partition 1000 200 -2\n";
+        let found = behind(&Root::from_files("test", [("proc/swaps", swaps)])).unwrap();
+        assert_eq!((found.room, found.swaps()), (800 << 10, true));
+        let none = behind(&Root::from_files("test", [("proc/swaps", "Filename Type\n")])).unwrap_err();
+        assert!(none.cure.contains("zswap+swap:"), "{none}");
+    }
+}

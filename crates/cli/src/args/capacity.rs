@@ -1,0 +1,300 @@
+//! Arguments of `capacity`: a scenario, and what of it is to be otherwise.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tiermark_capacity::level::{Limit, Scope};
+use tiermark_capacity::scenario::{Backend, Scenario, Size, Tier};
+use tiermark_load::{Address, KeyDist};
+use tiermark_model::{Bytes, IdSet};
+
+use super::View;
+use super::load::{Order, Spread, above_zero, count, percentage, rate, seconds_or_none, share, value_size};
+use crate::parse;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tiermark capacity --list
+  sudo tiermark capacity --plan mini
+  sudo tiermark capacity --plan mini --tiers dram,zram:lz4,swap:/var/tmp --level 'p99 < 10ms' --prices prices.toml
+  sudo tiermark capacity --plan mini --backend qemu --tiers dram --guest-agent ./tiermark-static
+  tiermark capacity --plan brief --backend external --target host1:6379,host2:6379 --most-tenants 2
+  sudo tiermark capacity --resume
+Each tenant is a Redis server of its own in a control group, so root is needed, but for --backend external (which writes the keys
+0, 1, 2 … to the servers named, and leaves them there; one that holds something already is refused without --overwrite). Whatever is changed is noted first, taken back at the end, and after a kill by
+the next run or `tiermark tune --restore`.
+Exit codes: 0 every search has an answer, 4 refused and nothing measured, 5 some could not be made or have no single answer.";
+
+/// What runs the tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendChoice {
+    /// A server process each, in a control group of its own
+    Process,
+    /// A virtual machine each, with server and client inside, in a control group of its own
+    Qemu,
+    /// Servers that run already, at the addresses of --target
+    External,
+}
+
+/// What a run was begun with, and goes on with.
+const BEGUN_WITH: [&str; 9] =
+    ["plan", "dry_run", "TenantArgs", "AskedArgs", "SearchArgs", "threads", "client_cpus", "timeout", "prices"];
+
+/// Arguments of `capacity`.
+#[derive(Debug, Args)]
+pub(crate) struct CapacityArgs {
+    /// The scenario: brief, mini, or a file
+    #[arg(long, value_name = "SCENARIO", required_unless_present_any = ["list", "resume"])]
+    pub(crate) plan: Option<String>,
+    /// List the scenarios that are built in
+    #[arg(long, exclusive = true)]
+    pub(crate) list: bool,
+    /// Show the scenario with all that was changed by options, as a file, and what would be made; measure nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Go on with the newest run that was stopped or killed, or the one in this file, with the options that it was begun with
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = BEGUN_WITH)]
+    pub(crate) resume: Option<Option<PathBuf>>,
+    /// Password of the servers of --target; better in the environment, where other users do not see it. It is never saved
+    #[arg(long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
+    pub(crate) password: Option<String>,
+    #[command(flatten)]
+    pub(crate) tenants: TenantArgs,
+    #[command(flatten)]
+    pub(crate) asked: AskedArgs,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+    /// Threads of the client, to which tenants are dealt [default: one for each of --client-cpus, else 1]
+    #[arg(long, value_name = "N", value_parser = above_zero, help_heading = "Client")]
+    pub(crate) threads: Option<usize>,
+    /// Cpus of those threads, as 0-3,8 [default: wherever the system puts them]
+    #[arg(long, value_name = "LIST", value_parser = parse::cpu_list, help_heading = "Client")]
+    pub(crate) client_cpus: Option<IdSet>,
+    /// Longest wait for an answer, in seconds: then a tenant is given up
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse::seconds, help_heading = "Client")]
+    pub(crate) timeout: f64,
+    /// Prices, to reckon what a tenant costs
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Write the document as JSON to standard output (-) or a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    #[arg(help_heading = "Results")]
+    pub(crate) json: Option<String>,
+    /// Show no progress and no remarks, only results and errors
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// Who the tenants are, and where.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tenants and memory")]
+pub(crate) struct TenantArgs {
+    /// What runs them
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) backend: Option<BackendChoice>,
+    /// Servers that run already, for --backend external: host:port, a path or unix:path
+    #[arg(long = "target", value_name = "ADDRESS", value_delimiter = ',')]
+    pub(crate) targets: Vec<Address>,
+    /// Command that starts such a server before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
+    #[arg(long, value_name = "COMMAND", requires = "stop")]
+    pub(crate) start: Option<String>,
+    /// Virtual machines of libvirt, started before and destroyed after each probe: vm{N}; their servers are those of --target
+    #[arg(long, value_name = "DOMAIN", conflicts_with_all = ["start", "stop"])]
+    pub(crate) libvirt: Option<String>,
+    /// Command that stops it again, so that each probe has servers that hold nothing: 'virsh destroy vm{N}'
+    #[arg(long, value_name = "COMMAND", requires = "start")]
+    pub(crate) stop: Option<String>,
+    /// Let those be written to that hold something already
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// The server's program, a name or a path: redis-server, valkey-server
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) server: Option<String>,
+    /// Run each server in a container of this image, by podman, in the tenant's control group
+    #[arg(long, value_name = "IMAGE", conflicts_with = "wrap")]
+    pub(crate) podman: Option<String>,
+    /// Words before the server's program, {N} being the tenant's number; what they run has to stay in the control group: 'numactl -i all'
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) wrap: Option<String>,
+    /// Port of the first tenant, the others follow [default: any that are free]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) first_port: Option<u16>,
+    /// Memory of each virtual machine, for --backend qemu [default: enough for the records, and 192M]
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) vm_memory: Option<Bytes>,
+    /// Kernel of the virtual machines [default: the newest /boot/vmlinuz-*, one for clouds first]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) guest_kernel: Option<PathBuf>,
+    /// The tiermark that runs inside of them, linked statically [default: this one, where it is]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) guest_agent: Option<PathBuf>,
+    /// Kinds of memory to compare: dram, swap:DEVICE, swap:DIRECTORY, zram[:ALGORITHM], zswap, node:N (whole tenants), demotion:N (by the kernel, page by page), or several in one as zram+swap:/dev/sdb
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) tiers: Vec<Tier>,
+    /// Memory that all tenants together may take: stands for the server's DRAM
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) dram_budget: Option<Bytes>,
+    /// Of the budget, what the system and clients keep
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) reserve: Option<Bytes>,
+    /// Room of zram and of swap files [default: four times the budget]
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) tier_size: Option<Bytes>,
+    /// Records of each tenant; K, M, G are powers of 1000
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub(crate) records: Option<u64>,
+    /// Size of values
+    #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", value_parser = value_size)]
+    pub(crate) value_size: Option<Bytes>,
+    /// Share of each value, 0 to 1, that compression removes: what zram and zswap hold depends on it
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(crate) value_compress: Option<f64>,
+}
+
+/// What is asked of them.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load and service level")]
+pub(crate) struct AskedArgs {
+    /// Requests a second of each tenant
+    #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
+    pub(crate) rps: Option<f64>,
+    /// How they are spread in time
+    #[arg(long, value_name = "SPREAD")]
+    pub(crate) arrivals: Option<Spread>,
+    /// Percentages of GETs, the others being SETs; each is searched by itself
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentage)]
+    pub(crate) mix: Vec<f64>,
+    /// Draw the mix as the published swap-tier test does: 70 then gives 29 % of SETs
+    #[arg(long)]
+    pub(crate) mix_brief: bool,
+    /// Connections to each tenant
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) connections: Option<u32>,
+    /// Most requests under way on a connection; beyond it the tenant is overloaded
+    #[arg(short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) pipeline_depth: Option<u32>,
+    /// How often each key is asked for: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeat it to search each by itself
+    #[arg(long, value_name = "DIST")]
+    pub(crate) key_dist: Vec<KeyDist>,
+    /// Whether keys that are asked for alike are neighbours
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) key_order: Option<Order>,
+    /// A promise to tenants: 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%'; repeat it for several
+    #[arg(long, value_name = "LIMIT")]
+    pub(crate) level: Vec<Limit>,
+    /// To whom it is made: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief (means over tenants)
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<Scope>,
+    /// Time to load before anything counts, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none)]
+    pub(crate) warmup: Option<f64>,
+    /// Longest time after that for the system to come to rest, in seconds; 0 does not wait
+    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none)]
+    pub(crate) settle: Option<f64>,
+    /// Time of one iteration, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
+    pub(crate) measure: Option<f64>,
+    /// Iterations of a full probe
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) iterations: Option<u32>,
+    /// Seed of every random choice [default: from the clock; the document records it]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// What a search may cost.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub(crate) struct SearchArgs {
+    /// Tenants that are never exceeded
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most_tenants: Option<u32>,
+    /// Probes of one search at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most_probes: Option<u32>,
+    /// Longest time of one probe, its fill included
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
+    pub(crate) probe_time: Option<f64>,
+    /// Longest time of the whole run; what is known then is told
+    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
+    pub(crate) max_time: Option<f64>,
+    /// Memory of the machine that is never used up
+    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    pub(crate) memory_floor: Option<Bytes>,
+}
+
+/// Puts a value that was given in place of another.
+fn put<T>(place: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *place = given;
+    }
+}
+
+fn put_list<T: Clone>(place: &mut Vec<T>, given: &[T]) {
+    if !given.is_empty() {
+        *place = given.to_vec();
+    }
+}
+
+impl CapacityArgs {
+    /// Changes a scenario as options say.
+    pub(crate) fn change(&self, scenario: &mut Scenario) {
+        self.tenants.change(scenario);
+        self.asked.change(scenario);
+        let (search, limits) = (&self.search, &mut scenario.limits);
+        put(&mut limits.most_tenants, search.most_tenants);
+        put(&mut limits.most_probes, search.most_probes);
+        put(&mut limits.probe_seconds, search.probe_time);
+        put(&mut limits.total_seconds, search.max_time.map(Some));
+        put(&mut limits.memory_floor, search.memory_floor.map(|size| Size(size.0)));
+        put(&mut scenario.prices, self.prices.as_ref().map(|path| Some(path.display().to_string())));
+    }
+}
+
+impl TenantArgs {
+    fn change(&self, scenario: &mut Scenario) {
+        let size = |bytes: Option<Bytes>| bytes.map(|bytes| Size(bytes.0));
+        put(
+            &mut scenario.backend,
+            self.backend.map(|backend| match backend {
+                BackendChoice::Process => Backend::Process,
+                BackendChoice::Qemu => Backend::Qemu,
+                BackendChoice::External => Backend::External,
+            }),
+        );
+        let targets: Vec<String> = self.targets.iter().map(ToString::to_string).collect();
+        put_list(&mut scenario.targets, &targets);
+        put(&mut scenario.tenant.server, self.server.clone());
+        put_list(&mut scenario.tiers, &self.tiers);
+        put(&mut scenario.dram_budget, size(self.dram_budget));
+        put(&mut scenario.reserve, size(self.reserve));
+        put(&mut scenario.tier_size, size(self.tier_size).map(Some));
+        put(&mut scenario.tenant.records, self.records);
+        put(&mut scenario.tenant.value, size(self.value_size));
+        put(&mut scenario.tenant.compressibility, self.value_compress);
+        put(&mut scenario.tenant.vm_memory, size(self.vm_memory).map(Some));
+    }
+}
+
+impl AskedArgs {
+    fn change(&self, scenario: &mut Scenario) {
+        let (load, time, level) = (&mut scenario.load, &mut scenario.time, &mut scenario.level);
+        put(&mut load.rate, self.rps);
+        put(&mut load.arrival, self.arrivals.map(Into::into));
+        put_list(&mut load.mixes, &self.mix);
+        load.brief_mix |= self.mix_brief;
+        put(&mut load.connections, self.connections);
+        put(&mut load.pipeline, self.pipeline_depth);
+        put_list(&mut load.keys, &self.key_dist);
+        put(&mut load.key_order, self.key_order.map(Into::into));
+        put_list(&mut level.limits, &self.level);
+        put(&mut level.scope, self.scope);
+        put(&mut time.warm_up, self.warmup);
+        put(&mut time.settle, self.settle);
+        put(&mut time.measure, self.measure);
+        put(&mut time.iterations, self.iterations);
+        put(&mut scenario.seed, self.seed.map(Some));
+    }
+}

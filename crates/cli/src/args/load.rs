@@ -1,0 +1,246 @@
+//! Arguments of `load`, with the names that users of load generators for Redis know.
+
+use clap::{Args, ValueEnum};
+use tiermark_load::{Address, Arrivals, KeyDist, KeyOrder};
+use tiermark_model::load::Spin;
+use tiermark_model::{Bytes, IdSet, parse_size};
+pub(super) use tiermark_model::{parse_count as count, parse_seconds_or_none as seconds_or_none};
+
+use super::View;
+use crate::parse;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tiermark load --target localhost:6379 --fill --rps 5000                  (open loop: latency from when requests are due)
+  tiermark load --target /run/redis.sock -c 50 -P 16 --keys 1M             (closed loop: as fast as it goes)
+  tiermark load --target a:6379,b:6379 --rps 5000 --arrivals poisson --mix 70 --key-dist zipf:0.99 --json
+It writes to the server: --fill and the SETs of --mix replace the keys 0, 1, 2 … of its database (--key-prefix sets them apart).
+Response is the time from when a request was due to its answer, service that from when it was sent.";
+
+/// How requests of an open loop are spread in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Spread {
+    /// Evenly
+    Constant,
+    /// At random, independently of each other
+    Poisson,
+}
+
+impl From<Spread> for Arrivals {
+    fn from(spread: Spread) -> Self {
+        match spread {
+            Spread::Constant => Self::Constant,
+            Spread::Poisson => Self::Poisson,
+        }
+    }
+}
+
+/// When a client looks again and again instead of sleeping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// After an answer of a closed loop, for as long as the next ones come soon
+    Auto,
+    /// After every answer, and shortly before a request is due: punctual, and it takes the cpu
+    Always,
+    /// It sleeps whenever there is nothing to do
+    Never,
+}
+
+impl From<When> for Spin {
+    fn from(when: When) -> Self {
+        match when {
+            When::Auto => Self::Auto,
+            When::Always => Self::Always,
+            When::Never => Self::Never,
+        }
+    }
+}
+
+/// Whether popular keys are neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// They are
+    Clustered,
+    /// They are spread over all keys
+    Scrambled,
+}
+
+impl From<Order> for KeyOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Clustered => Self::Clustered,
+            Order::Scrambled => Self::Scrambled,
+        }
+    }
+}
+
+/// Arguments of `load`.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArgs {
+    /// Servers, each a tenant with the whole load of its own: host:port, a path or unix:path
+    #[arg(short, long = "target", value_name = "ADDRESS", required = true, value_delimiter = ',')]
+    pub(crate) targets: Vec<Address>,
+    /// User to authenticate as
+    #[arg(long, value_name = "NAME", requires = "password")]
+    pub(crate) user: Option<String>,
+    /// Password to authenticate with; better in the environment, where other users do not see it
+    #[arg(short = 'a', long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
+    pub(crate) password: Option<String>,
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
+    #[command(flatten)]
+    pub(crate) asked: AskedArgs,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+    /// Write the document as JSON to standard output (-) or a file
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    #[arg(help_heading = "Results")]
+    pub(crate) json: Option<String>,
+    /// In the document: all counts of the latencies' histograms, which can be merged
+    #[arg(long, requires = "json", help_heading = "Results")]
+    pub(crate) histograms: bool,
+    /// Show no progress and no remarks, only results and errors
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// When requests are sent.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pace")]
+pub(crate) struct PaceArgs {
+    /// Requests a second of each tenant, due at their times whatever the server does (open loop) [default: as fast as it goes]
+    #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
+    pub(crate) rps: Option<f64>,
+    /// How they are spread in time
+    #[arg(long, value_name = "SPREAD", default_value = "constant", requires = "rps")]
+    pub(crate) arrivals: Spread,
+    /// Connections to each tenant
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = above_zero)]
+    pub(crate) connections: usize,
+    /// Most requests under way on a connection [default: 1, with --rps 1000]
+    #[arg(short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = above_zero)]
+    pub(crate) pipeline_depth: Option<usize>,
+    /// Time to measure, in seconds, or as 2m
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
+    pub(crate) duration: f64,
+    /// Requests of each tenant, instead of a time
+    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests: Option<u64>,
+    /// Time to load before measuring, with other keys, in seconds; 0 for none
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds_or_none)]
+    pub(crate) warmup: f64,
+}
+
+/// What is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct AskedArgs {
+    /// Keys of each tenant: the numbers from 0; K, M, G are powers of 1000
+    #[arg(short = 'k', long, value_name = "N", default_value = "100k", value_parser = count)]
+    pub(crate) keys: u64,
+    /// What stands before each key
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    pub(crate) key_prefix: String,
+    /// Digits that a key has at least, zeros before the others: with --key-prefix key: and 12 they are redis-benchmark's
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) key_digits: usize,
+    /// How often each is asked for: uniform, brief:WIDTH, normal[:SIGMA[,MEAN]] in keys, zipf:EXPONENT, hotspot:KEYS,REQUESTS as shares
+    #[arg(long, value_name = "DIST", default_value = "uniform")]
+    pub(crate) key_dist: KeyDist,
+    /// Whether keys that are asked for alike are neighbours
+    #[arg(long, value_name = "ORDER", default_value = "clustered")]
+    pub(crate) key_order: Order,
+    /// Percent of the requests that are GETs; the others are SETs
+    #[arg(long, value_name = "PERCENT", default_value_t = 100.0, value_parser = percentage)]
+    pub(crate) mix: f64,
+    /// Draw the mix as the published swap-tier test does: 70 then gives 29 % of SETs
+    #[arg(long)]
+    pub(crate) mix_brief: bool,
+    /// Size of values
+    #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", default_value = "1K", value_parser = value_size)]
+    pub(crate) value_size: Bytes,
+    /// Share of each value, 0 to 1, that compression removes; the rest is random
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    pub(crate) value_compress: f64,
+    /// Check each value that comes back; it has to have been written by this program
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Write all keys first, in order
+    #[arg(long)]
+    pub(crate) fill: bool,
+    /// Write all keys, and measure nothing
+    #[arg(long, conflicts_with = "fill")]
+    pub(crate) fill_only: bool,
+    /// Seed of every random choice [default: from the clock; the document records it]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// How the client works.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Client")]
+pub(crate) struct ClientArgs {
+    /// Threads of the client, to which tenants are dealt [default: one for each of --client-cpus, else 1]
+    #[arg(long, value_name = "N", value_parser = above_zero)]
+    pub(crate) threads: Option<usize>,
+    /// Cpus of those threads, as 0-3,8: apart from the servers' [default: wherever the system puts them]
+    #[arg(long, value_name = "LIST", value_parser = parse::cpu_list)]
+    pub(crate) client_cpus: Option<IdSet>,
+    /// When to look at the clock and the sockets again and again instead of sleeping; --spin alone says always
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    pub(crate) spin: When,
+    /// Longest wait for an answer, in seconds: then a tenant is given up
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
+    pub(crate) timeout: f64,
+    /// A request that the client sends so many microseconds after it could go counts as late
+    #[arg(long, value_name = "US", default_value_t = 1000)]
+    pub(crate) late_after: u32,
+}
+
+pub(super) fn rate(text: &str) -> Result<f64, String> {
+    let rate: Option<f64> = text.parse().ok();
+    rate.filter(|r| *r > 0.0 && *r <= 1e8).ok_or_else(|| "use requests a second above 0, such as 5000".into())
+}
+
+pub(super) fn above_zero(text: &str) -> Result<usize, String> {
+    // More connections than ports, or requests than memory, help nobody; a sum of two such numbers still fits.
+    text.parse().ok().filter(|n| (1..=1_000_000).contains(n)).ok_or_else(|| "use a number from 1 to 1000000".into())
+}
+
+pub(super) fn percentage(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    number.filter(|n| (0.0..=100.0).contains(n)).ok_or_else(|| "use a percentage from 0 to 100".into())
+}
+
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|n| (0.0..=1.0).contains(n)).ok_or_else(|| "use a share from 0 to 1, such as 0.5".into())
+}
+
+pub(super) fn value_size(text: &str) -> Result<Bytes, String> {
+    let size = parse_size(text).map_err(|e| e.why)?;
+    if size.0 > 512 << 20 { Err("a value of Redis has at most 512M".into()) } else { Ok(size) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_people_type() {
+        assert_eq!((rate("0.5"), above_zero("1000000")), (Ok(0.5), Ok(1_000_000)));
+        assert_eq!((percentage("70%"), percentage("0"), share("0.25")), (Ok(70.0), Ok(0.0), Ok(0.25)));
+        assert_eq!(value_size("0"), Ok(Bytes(0)));
+    }
+
+    #[test]
+    fn refuses_with_what_to_type_instead() {
+        for bad in ["0", "-5", "NaN", "inf", "fast"] {
+            assert!(rate(bad).unwrap_err().contains("5000"), "{bad}");
+        }
+        assert!(above_zero("0").is_err() && above_zero("1000001").is_err());
+        assert!(percentage("101").is_err() && percentage("NaN").is_err() && share("1.1").is_err());
+        assert!(value_size("1G").unwrap_err().contains("512M"));
+    }
+}

@@ -1,0 +1,92 @@
+//! Options of the commands about the system's settings.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tiermark_tune::Profile;
+
+use super::common::View;
+
+pub(super) const TUNE_EXAMPLES: &str = "\
+Without --apply and --restore nothing is changed, and no root is needed. Changes last until the next reboot or --restore; their old
+values are written down first, in /var/lib/tiermark (below $TIERMARK_HOME, where set), so that they come back after a kill too.
+Boot loaders, swap areas and devices that are not named are never touched.
+Examples:
+  tiermark tune
+  tiermark tune --profile latency --only scaling_governor,ksm/run
+  sudo tiermark tune --profile swap-tier --device nvme1n1 --apply
+  sudo tiermark tune --restore
+Exit codes: 0 done, 1 a change could neither be made nor taken back, 4 refused and nothing changed, 5 something was left as it is.";
+
+pub(super) const DOCTOR_EXITS: &str = "\
+Exit codes: 0 no problem (notes allowed), 3 at least one problem.
+Commands that cure something are printed, never run.";
+
+/// What the machine is to be good at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProfileChoice {
+    /// Memory extended by swap, zram, zswap or a slower node
+    SwapTier,
+    /// Short and even response times
+    Latency,
+    /// What the kernel comes with
+    Default,
+}
+
+impl ProfileChoice {
+    /// The profile.
+    pub(crate) fn profile(self) -> Profile {
+        match self {
+            Self::SwapTier => Profile::SwapTier,
+            Self::Latency => Profile::Latency,
+            Self::Default => Profile::Default,
+        }
+    }
+}
+
+/// Arguments of `tune`.
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// What the machine is to be good at
+    #[arg(long, value_name = "PROFILE", default_value = "swap-tier")]
+    pub(crate) profile: ProfileChoice,
+    /// Show values beside the advice, and change nothing; the same as without it
+    #[arg(long, conflicts_with_all = ["apply", "restore"])]
+    pub(crate) diff: bool,
+    /// Change what the advice is about, until the next reboot or --restore
+    #[arg(long, conflicts_with = "restore")]
+    pub(crate) apply: bool,
+    /// Take back every change that was made before, also by runs that were killed
+    #[arg(long, conflicts_with_all = ["profile", "only", "device"])]
+    pub(crate) restore: bool,
+    /// With --restore: also what somebody else changed since
+    #[arg(long, requires = "restore")]
+    pub(crate) force: bool,
+    /// Only these knobs, by name
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// A block device whose queue is to be changed too (vda, /dev/disk/by-id/NAME; repeatable)
+    #[arg(long, value_name = "DEVICE")]
+    pub(crate) device: Vec<String>,
+    /// Read a captured machine (a directory or a tar archive) instead of this one
+    #[arg(long, value_name = "TREE", conflicts_with_all = ["apply", "restore"])]
+    pub(crate) root: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read a captured machine (a directory or a tar archive) instead of this one
+    #[arg(long, value_name = "TREE")]
+    pub(crate) root: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) view: View,
+}

@@ -1,0 +1,121 @@
+//! `tiermark capacity`: how many tenants fit within a service level, on each kind of memory.
+
+mod asked;
+mod dry;
+mod gate;
+mod progress;
+mod scenario;
+
+use tiermark_capacity::conduct::{Event, conduct};
+use tiermark_capacity::result;
+use tiermark_capacity::saved::Saved;
+use tiermark_model::capacity::{Answer, Capacity};
+use tiermark_model::{Exit, Warning};
+
+use crate::args::{CapacityArgs, Simulation};
+use crate::output::{Failure, Place, complain_once, print, style, tell};
+use crate::shell;
+use crate::signals::Stop;
+use crate::{target, version};
+use progress::Bar;
+
+/// Runs the command.
+pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    if simulation.simulate.is_some() {
+        return Err(Failure::usage("tenants are real servers: there is no simulation of them"));
+    }
+    if args.list {
+        return print(&scenario::list()).map(|()| Exit::Done);
+    }
+    if args.dry_run {
+        return dry::run(args);
+    }
+    let place = args.json.as_deref().map(Place::open).transpose()?;
+    let stop = Stop::listen_to_the_end().map_err(Failure::tool)?;
+    let (mut saved, prices) = gate::begin(args)?;
+    let warnings = match carry_out(args, &mut saved, &stop) {
+        Ok(warnings) => warnings,
+        Err(failure) => {
+            // A run that goes on holds what was found out before.
+            if args.resume.is_none() {
+                saved.discard();
+            }
+            return Err(failure);
+        }
+    };
+    let about = (version::tool(), target::this_machine()?);
+    let mut document = result::document(&saved, about, warnings);
+    if let Some(prices) = prices {
+        document.cost = Some(result::costs(&prices, &document.cases, &saved.begun.started[..DAY]));
+    }
+    finish(args, place, &document, &saved, &stop)
+}
+
+/// Characters of an RFC 3339 time that are its day.
+const DAY: usize = "2026-11-21".len();
+
+/// Makes the searches; what is found is in `saved`, whatever ends it.
+fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<Warning>, Failure> {
+    let (state, flag) = (gate::state()?, stop.flag());
+    let setup = saved.begun.setup.clone();
+    let means = asked::means(args, (&saved.begun.scenario, &setup), &state, &flag)?;
+    let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
+    let mut told = |event: &Event<'_>| {
+        if let Event::Remark(about, text) = event {
+            warnings.push(Warning { code: (*about).to_owned(), text: (*text).to_owned(), cure: None });
+        }
+        bar.tell(event);
+    };
+    let ended = conduct(saved, &means, &mut told);
+    drop(bar);
+    match ended {
+        // What was found is told before what went wrong in the end.
+        Err(refusal) if saved.cases.iter().any(|case| !case.probes.is_empty() || case.refused.is_some()) => {
+            warnings.push(Warning { code: "ended".to_owned(), text: refusal.to_string(), cure: None });
+        }
+        other => other?,
+    }
+    Ok(warnings)
+}
+
+/// Shows and keeps the document.
+fn finish(
+    args: &CapacityArgs,
+    place: Option<Place>,
+    document: &Capacity,
+    saved: &Saved,
+    stop: &Stop,
+) -> Result<Exit, Failure> {
+    let json = serde_json::to_string_pretty(document).map_err(Failure::tool)?;
+    let kept = saved.path().with_extension("json");
+    if let Err(error) = std::fs::write(&kept, &json) {
+        tell(format_args!("tiermark: warning: the result could not be kept as {}: {error}", kept.display()));
+    }
+    let on_stdout = matches!(place, Some(Place::Stdout));
+    if let Some(place) = place {
+        place.write(&json)?;
+    }
+    complain_once(&document.refused);
+    if !on_stdout {
+        print(&tiermark_report::capacity(document, &style(&args.view)))?;
+    }
+    if !args.quiet {
+        let path = shell::quoted(if saved.is_whole() { &kept } else { saved.path() });
+        tell(match saved.is_whole() {
+            true => format!("Kept as {path}"),
+            false => format!("Not finished: tiermark capacity --resume={path}"),
+        });
+    }
+    Ok(stop.exit().unwrap_or_else(|| exit(document, saved)))
+}
+
+fn exit(document: &Capacity, saved: &Saved) -> Exit {
+    let single = |answer: &Answer| !matches!(answer, Answer::Between { .. });
+    match () {
+        () if document.cases.is_empty() && saved.is_whole() => Exit::Refused,
+        () if saved.is_whole() && document.refused.is_empty() && document.cases.iter().all(|c| single(&c.answer)) => {
+            Exit::Done
+        }
+        () => Exit::Partial,
+    }
+}

@@ -1,0 +1,111 @@
+//! What is asked of a run, by options and files, and with what it is made here.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tiermark_capacity::backend::{Commands, GuestFiles, Places, adapter};
+use tiermark_capacity::conduct::Means;
+use tiermark_capacity::saved::Setup;
+use tiermark_capacity::scenario::{Backend, Scenario};
+use tiermark_load::{ClientSetup, Target};
+use tiermark_model::Refusal;
+use tiermark_tune::StateDir;
+
+use super::scenario;
+use crate::args::CapacityArgs;
+use crate::output::Failure;
+use crate::shell;
+
+/// The scenario that was named, with what options change, checked as a whole.
+pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
+    let name = args.plan.as_deref().unwrap_or_default();
+    let mut scenario = scenario::read(name)?;
+    args.change(&mut scenario);
+    let tenants = &args.tenants;
+    let elsewhere = tenants.start.is_some() || tenants.libvirt.is_some() || tenants.overwrite;
+    if scenario.backend != Backend::External && elsewhere {
+        let text = "--start, --stop, --libvirt and --overwrite are about servers elsewhere: --backend external";
+        return Err(Failure::usage(text));
+    }
+    if scenario.backend != Backend::Process && (tenants.podman.is_some() || tenants.wrap.is_some()) {
+        return Err(Failure::usage("--podman and --wrap are about servers that are started here: --backend process"));
+    }
+    let problems = scenario.problems();
+    match problems.is_empty() {
+        true => Ok(scenario),
+        false => Err(Failure::Mistakes(problems.iter().map(ToString::to_string).collect())),
+    }
+}
+
+/// How the run is made here, as options say.
+pub(super) fn setup(args: &CapacityArgs) -> Result<Setup, Refusal> {
+    let cpus: Vec<usize> = args.client_cpus.iter().flat_map(|cpus| cpus.iter()).map(|cpu| cpu as usize).collect();
+    let tenants = &args.tenants;
+    let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(|| {
+        Refusal::new("--wrap", "a quote is not closed", "write it as for a shell, in one more pair of quotes")
+    })?;
+    let (wrapper, removes) = match &tenants.podman {
+        Some(image) => {
+            let (words, removes) = adapter::podman(image, shell::random());
+            (words, Some(removes))
+        }
+        None => (words, None),
+    };
+    let commands = match &tenants.libvirt {
+        Some(domain) => adapter::libvirt(domain),
+        None => Commands { check: None, start: tenants.start.clone(), stop: tenants.stop.clone() },
+    };
+    let guest = GuestFiles { kernel: tenants.guest_kernel.clone(), agent: tenants.guest_agent.clone() };
+    let threads = args.threads.unwrap_or(cpus.len().max(1));
+    Ok(Setup {
+        wrapper,
+        removes,
+        first_port: tenants.first_port,
+        commands,
+        overwrites: tenants.overwrite,
+        guest,
+        threads,
+        cpus,
+        timeout_seconds: args.timeout,
+    })
+}
+
+fn client(setup: &Setup) -> ClientSetup {
+    let timeout = Duration::from_secs_f64(setup.timeout_seconds);
+    ClientSetup { threads: setup.threads.max(1), cpus: setup.cpus.clone(), timeout, ..ClientSetup::default() }
+}
+
+/// With what a run is made on this machine.
+pub(super) fn means<'a>(
+    args: &CapacityArgs,
+    (scenario, setup): (&Scenario, &Setup),
+    state: &'a StateDir,
+    stop: &'a AtomicBool,
+) -> Result<Means<'a>, Failure> {
+    let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
+    let places = Places {
+        server: scenario.tenant.server.clone(),
+        wrapper: setup.wrapper.clone(),
+        removes: setup.removes.clone(),
+        placer: vec![own, tiermark_host::PLACE.to_owned()],
+        first_port: setup.first_port,
+    };
+    Ok(Means {
+        state,
+        places,
+        guest: setup.guest.clone(),
+        targets: targets(args, scenario)?,
+        commands: setup.commands.clone(),
+        overwrites: setup.overwrites,
+        client: client(setup),
+        stop,
+    })
+}
+
+fn targets(args: &CapacityArgs, scenario: &Scenario) -> Result<Vec<Target>, Failure> {
+    let target = |text: &String| {
+        let address = text.parse().map_err(|why| Failure::usage(format!("'{text}': {why}")))?;
+        Ok(Target { password: args.password.clone(), ..Target::new(address) })
+    };
+    scenario.targets.iter().map(target).collect()
+}

@@ -1,0 +1,157 @@
+//! `--dry-run`: the scenario as a file, what would be made of it and how, about how long it takes, and what of it can be had here.
+
+use tiermark_capacity::conduct::{Admission, intended};
+use tiermark_capacity::estimate::{About, spoken};
+use tiermark_capacity::saved::Setup;
+use tiermark_capacity::scenario::{Backend, Scenario, Tier};
+use tiermark_machine::Root;
+use tiermark_model::capacity::tenants;
+use tiermark_model::{Bytes, Exit, Refusal};
+use tiermark_tune::pending;
+
+use super::asked::{asked, setup};
+use super::gate::{Found, directory, prices, state};
+use crate::args::CapacityArgs;
+use crate::output::{Failure, print, style};
+use crate::shell;
+
+/// Shows what would be done, and tells what would keep it from being done; measures and changes nothing.
+pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
+    let (scenario, setup) = (asked(args)?, setup(args)?);
+    let tiers: Vec<&Tier> = scenario.tiers.iter().collect();
+    let found = Found::look(args, (&scenario, &setup), &tiers, 0, prices(&scenario))?;
+    let (searches, all) = searches(&scenario, &setup, &found.admission);
+    let sections = [
+        (format!("Searches, {}, {}:", scenario.parts().len(), in_all(&scenario, all)), searches),
+        ("Made for them, noted first, and taken back at the end:".to_owned(), intended(&scenario)),
+        ("How it is made:".to_owned(), how(args, &scenario, &setup)),
+        ("On this machine, as it is now:".to_owned(), here(&scenario, &found.admission)),
+    ];
+    let text = toml::to_string(&scenario).map_err(Failure::tool)?;
+    print(&format!("{text}\n{}", tiermark_report::comments(&sections, &style(&args.view))))?;
+    found.wrong().map_or(Ok(Exit::Done), Err)
+}
+
+/// Each search with about how it goes, and how long all of them take.
+fn searches(scenario: &Scenario, setup: &Setup, admission: &Admission) -> (Vec<String>, About) {
+    let mut all = scenario.sizing_takes(setup.threads);
+    let mut lines = Vec::new();
+    for part in scenario.parts() {
+        let looked = admission.tiers.iter().find(|(tier, _)| tier == part.tier);
+        let room = looked.and_then(|(_, looked)| looked.room);
+        if looked.is_some_and(|(_, looked)| !looked.refused.is_empty()) {
+            lines.push(format!("{}, {}: cannot be made here, as is told below", part.tier, part.load()));
+            continue;
+        }
+        let estimate = scenario.estimate(part.tier, room, setup.threads);
+        all = all.and(estimate.about);
+        let holds = match scenario.backend {
+            Backend::External => format!("up to {} servers", estimate.tenants),
+            _ => format!("memory holds about {}", tenants(estimate.tenants)),
+        };
+        let (load, about) = (part.load(), estimate.about);
+        lines.push(format!("{}, {load}: {holds}, {} probes, {about}", part.tier, estimate.probes));
+    }
+    (lines, all)
+}
+
+/// How long all searches take, and what bounds it.
+fn in_all(scenario: &Scenario, all: About) -> String {
+    match scenario.limits.total_seconds {
+        None => format!("{all} in all, less where the service level ends a search before memory does"),
+        Some(most) if all.most > most => {
+            format!("{all} in all, of which --max-time allows {}: the rest is left to --resume", spoken(most))
+        }
+        Some(most) => format!("{all} in all, at most {} (--max-time)", spoken(most)),
+    }
+}
+
+/// How the run is made, as options say, and where nothing is said.
+fn how(args: &CapacityArgs, scenario: &Scenario, setup: &Setup) -> Vec<String> {
+    let mut lines = Vec::new();
+    match scenario.backend {
+        Backend::Process => {
+            if !setup.wrapper.is_empty() {
+                lines.push(format!("each server runs behind: {}", setup.wrapper.join(" ")));
+            }
+            lines.extend(setup.removes.iter().map(|removes| format!("what that leaves is removed by: {removes}")));
+            lines.push(match setup.first_port {
+                Some(port) => format!("servers listen on 127.0.0.1, from port {port} on"),
+                None => "servers listen on 127.0.0.1, on ports that are free".to_owned(),
+            });
+        }
+        Backend::Qemu => {
+            let file = |path: &Option<std::path::PathBuf>, none: &str| {
+                path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
+            };
+            lines.push(format!("guests' kernel: {}", file(&setup.guest.kernel, "the newest of /boot")));
+            lines.push(format!("the program in them: {}", file(&setup.guest.agent, "this one")));
+        }
+        Backend::External => lines.extend(elsewhere(args, setup)),
+    }
+    let threads = if setup.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", setup.threads) };
+    let cpus: Vec<String> = setup.cpus.iter().map(ToString::to_string).collect();
+    let place = match cpus.is_empty() {
+        true if setup.threads == 1 => "wherever the system puts it".to_owned(),
+        true => "wherever the system puts them".to_owned(),
+        false if cpus.len() == 1 => format!("on cpu {}", cpus[0]),
+        false => format!("on cpus {}", cpus.join(", ")),
+    };
+    lines.push(format!("client: {threads}, {place}; an answer is waited for {} s", setup.timeout_seconds));
+    let floor = Bytes(scenario.limits.memory_floor.0);
+    lines.push(format!("{floor} of the machine's memory stay free, whatever happens"));
+    let kept = |path: Result<String, Refusal>| path.unwrap_or_else(|_| "nowhere: no directory is known".to_owned());
+    lines.push(format!("saved while it goes on in {}", kept(directory().map(|dir| shell::quoted(&dir)))));
+    lines.push(format!("changes noted in {}", kept(state().map(|state| shell::quoted(state.path())))));
+    lines
+}
+
+/// Servers elsewhere: who starts and stops them, and what they may hold.
+fn elsewhere(args: &CapacityArgs, setup: &Setup) -> Vec<String> {
+    let run = |what: &str, command: &Option<String>| {
+        command.as_ref().map(|command| format!("a command that {what} a tenant: {command}"))
+    };
+    let commands = &setup.commands;
+    let words = [run("looks at", &commands.check), run("starts", &commands.start), run("stops", &commands.stop)];
+    let mut lines: Vec<String> = words.into_iter().flatten().collect();
+    lines.push(match setup.overwrites {
+        true => "servers are written to whatever they hold (--overwrite)".to_owned(),
+        false => "servers that hold something already are refused".to_owned(),
+    });
+    let password = if args.password.is_some() { "is given, and not saved" } else { "is not given" };
+    lines.push(format!("their password {password}"));
+    lines
+}
+
+/// What of it can be had on this machine.
+fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
+    let mut lines: Vec<String> = admission
+        .refused
+        .iter()
+        .map(|refusal| format!("it cannot be run: {}: {}", refusal.what, refusal.why))
+        .collect();
+    if scenario.backend == Backend::External {
+        if lines.is_empty() {
+            lines.push("it can be run, as far as can be told before".to_owned());
+        }
+        return lines;
+    }
+    for (tier, looked) in &admission.tiers {
+        lines.push(match (looked.refused.as_slice(), looked.untold.as_slice()) {
+            ([], []) => format!("{tier} can be had"),
+            ([], untold) => format!("{tier} can be had, as far as can be told before: {}", untold.join("; ")),
+            (refused, _) => {
+                let why: Vec<&str> = refused.iter().map(|refusal| refusal.why.as_str()).collect();
+                format!("{tier} cannot be had: {}", why.join("; "))
+            }
+        });
+    }
+    let left = state().map(|state| pending(&state, &Root::live())).unwrap_or_default();
+    if left.iter().any(|held| !held.at_work) {
+        lines.push(
+            "changes that an earlier call or a killed run made are still there; a run takes back what is of one first"
+                .to_owned(),
+        );
+    }
+    lines
+}

@@ -1,0 +1,132 @@
+//! What comes before a run: what a killed one left is taken back, and everything that would keep this one from being made is told at once.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use tiermark_capacity::conduct::{self, Admission, WHAT, admit};
+use tiermark_capacity::cost::Prices;
+use tiermark_capacity::saved::{Begun, Saved, Setup, unfinished};
+use tiermark_capacity::scenario::{Backend, Scenario, Tier};
+use tiermark_machine::Root;
+use tiermark_model::Refusal;
+use tiermark_tune::{Live, StateDir, restore_those};
+
+use super::asked::{asked, means, setup};
+use super::scenario;
+use crate::args::CapacityArgs;
+use crate::output::{Failure, tell};
+use crate::shell;
+
+/// A run that can be made, and prices: those that make no sense are told before hours of measuring.
+pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Failure> {
+    if let Some(file) = &args.resume {
+        let file = match file {
+            Some(file) => file.clone(),
+            None => unfinished(&directory()?)?,
+        };
+        let saved = Saved::open(&file)?;
+        let asked = (&saved.begun.scenario, &saved.begun.setup);
+        let prices = may_begin(args, asked, &saved.open_tiers(), saved.reached)?;
+        return Ok((saved, prices));
+    }
+    let (scenario, setup) = (asked(args)?, setup(args)?);
+    let prices = may_begin(args, (&scenario, &setup), &scenario.tiers.iter().collect::<Vec<_>>(), 0)?;
+    let (started, id) = shell::started_and_id();
+    let seed = scenario.seed.unwrap_or_else(shell::random);
+    Ok((Saved::create(&directory()?, &id, Begun::new(started, seed, scenario, setup))?, prices))
+}
+
+/// Prices, and whether the run can be made on the machine as it is once nothing of a killed one is left.
+fn may_begin(
+    args: &CapacityArgs,
+    asked: (&Scenario, &Setup),
+    tiers: &[&Tier],
+    reached: usize,
+) -> Result<Option<Prices>, Failure> {
+    let (scenario, setup) = asked;
+    let prices = prices(scenario);
+    let changes = scenario.backend != Backend::External || setup.commands.stop.is_some();
+    // Who may not, or has written what makes no sense, is refused below, whatever is left.
+    if prices.is_ok() && changes && (scenario.backend == Backend::External || is_root()) {
+        take_back(&state()?, args.quiet)?;
+    }
+    let found = Found::look(args, asked, tiers, reached, prices)?;
+    match found.wrong() {
+        None => Ok(found.prices),
+        Some(failure) => Err(failure),
+    }
+}
+
+/// The prices of a scenario that names a file of them, or what is wrong with it.
+pub(super) fn prices(scenario: &Scenario) -> Result<Option<Prices>, Vec<String>> {
+    scenario.prices.as_deref().map(scenario::prices).transpose()
+}
+
+/// What was found out before a run, with nothing changed.
+pub(super) struct Found {
+    /// What the machine has of what the run wants.
+    pub(super) admission: Admission,
+    /// Prices, where there is a file of them that makes sense.
+    prices: Option<Prices>,
+    /// Mistakes in that file.
+    mistakes: Vec<String>,
+}
+
+impl Found {
+    /// Looks at a run of these tiers; of servers elsewhere `reached` hold what it wrote.
+    pub(super) fn look(
+        args: &CapacityArgs,
+        asked: (&Scenario, &Setup),
+        tiers: &[&Tier],
+        reached: usize,
+        prices: Result<Option<Prices>, Vec<String>>,
+    ) -> Result<Self, Failure> {
+        let (state, stop) = (state()?, AtomicBool::new(false));
+        let means = means(args, asked, &state, &stop)?;
+        let place = conduct::Place { root: &Root::live(), privileged: is_root() };
+        let (prices, mistakes) = prices.map_or_else(|mistakes| (None, mistakes), |prices| (prices, Vec::new()));
+        Ok(Self { admission: admit(asked.0, tiers, reached, &means, &place), prices, mistakes })
+    }
+
+    /// Everything that is wrong; `None` where the run can be made.
+    pub(super) fn wrong(&self) -> Option<Failure> {
+        let refused: Vec<Refusal> = self.admission.refusals().cloned().collect();
+        let is_right = self.mistakes.is_empty() && refused.is_empty();
+        (!is_right).then(|| Failure::Wrong(self.mistakes.clone(), refused))
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Where runs are saved while they go on.
+pub(super) fn directory() -> Result<PathBuf, Refusal> {
+    shell::capacity_runs().ok_or_else(|| {
+        let why = "no directory for it is known, and a killed run could not be taken up again";
+        Refusal::new("saving the run", why, "set TIERMARK_HOME or HOME")
+    })
+}
+
+pub(super) fn state() -> Result<StateDir, Refusal> {
+    shell::state().ok_or_else(|| {
+        Refusal::new("changing the system", "no directory for the journal is known", "set TIERMARK_HOME or HOME")
+    })
+}
+
+/// Takes back what a killed run of this kind left.
+fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
+    let mut hands = Live::new(Root::live());
+    let restored = restore_those(state, &mut hands, &|what| what.starts_with(WHAT))?;
+    if !quiet && !restored.deeds.is_empty() {
+        tell("tiermark: a run that was killed had left something; it is taken back now");
+    }
+    match restored.incomplete() {
+        true => Err(Failure::Refused(Refusal::new(
+            "beginning a run",
+            "what a killed run left could not all be taken back",
+            "see `tiermark tune --restore`",
+        ))),
+        false => Ok(()),
+    }
+}

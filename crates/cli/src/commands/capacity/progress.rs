@@ -1,0 +1,140 @@
+//! What people see while tenants are counted: the tree of probes, and what goes on below it.
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use tiermark_capacity::conduct::Event;
+use tiermark_capacity::level::time;
+use tiermark_model::Bytes;
+use tiermark_model::capacity::{Answer, CurvePoint, Outcome, ProbeRecord, tenants};
+
+/// Lines on standard error: one that stays for each probe, and on a terminal one that moves.
+pub(super) struct Bar {
+    bar: Option<ProgressBar>,
+    doing: String,
+}
+
+impl Bar {
+    pub(super) fn new(quiet: bool) -> Self {
+        // It draws nothing where standard error is no terminal, and has no thread of its own.
+        let bar = (!quiet).then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
+        Self { bar, doing: String::new() }
+    }
+
+    /// Tells of an event.
+    pub(super) fn tell(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Sizing => self.doing = "one tenant, to see what it takes".to_owned(),
+            Event::Sized(Some(footprint)) => self.line(&format!("a tenant takes {}", Bytes(footprint.bytes))),
+            Event::Sized(None) => {}
+            Event::Case { number, of, part, made } => {
+                let again = if *made > 0 { format!(" ({made} probes were made before)") } else { String::new() };
+                self.line(&format!("{number}/{of} {}, {}{again}", part.tier, part.load()));
+            }
+            Event::Probe(ask) => self.doing = format!("{} ({})", tenants(ask.tenants), ask.phase),
+            Event::Progress(progress) => {
+                let of = progress.of.map_or_else(String::new, |of| format!(" of {of:.0}"));
+                let rate = progress.rate.map_or_else(String::new, |rate| format!(", {rate:.0} requests/s"));
+                let stage = progress.stage.words();
+                self.moving(&format!("{}: {stage}, {:.0}{of} s{rate}", self.doing, progress.seconds));
+            }
+            Event::Probed(record, point) => self.line(&probed(record, *point)),
+            Event::Answer(answer) => self.line(&format!("  = {}", answered(answer))),
+            Event::Refused(refusal) => self.line(&format!("  ! {refusal}")),
+            Event::TakingBack => self.moving("ending the tenants, and taking back what was changed for them"),
+            Event::Remark(_, text) => self.line(&format!("  ! {text}")),
+        }
+    }
+
+    fn line(&self, text: &str) {
+        let Some(bar) = &self.bar else { return };
+        if bar.is_hidden() {
+            crate::output::tell(text);
+        } else {
+            bar.println(text);
+        }
+    }
+
+    fn moving(&self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text.to_owned());
+            bar.tick();
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn probed(record: &ProbeRecord, point: Option<&CurvePoint>) -> String {
+    let outcome = match record.outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "fail",
+        Outcome::Unclear => "unclear",
+    };
+    // The level is about each tenant, mostly: what is said of it is of the worst, and other figures than those of all.
+    let all = point.map_or_else(String::new, |point| {
+        format!("; all requests together: average {}, P99 {}", time(point.average_ns), time(point.p99_ns))
+    });
+    let how = if record.fresh { "fresh" } else { "added" };
+    let who = format!("{} ({how})", tenants(record.tenants));
+    format!("  {:>2}  {who:<18} {:<12} {outcome}: {}{all}", record.number, record.phase.to_string(), record.said)
+}
+
+fn answered(answer: &Answer) -> String {
+    match answer {
+        Answer::Exactly { tenants: count, .. } => tenants(*count),
+        Answer::Between { low, high: Some(high), why } => format!("{low} to {}: {why}", tenants(*high)),
+        Answer::Between { low, high: None, why } => format!("{} or more: {why}", tenants(*low)),
+        Answer::AtLeast { tenants: count } => format!("{} or more", tenants(*count)),
+        Answer::None { why } => format!("none: {why}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::capacity::Phase;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_whose_percentiles_it_tells() {
+        let record = ProbeRecord {
+            number: 3,
+            tenants: 1,
+            phase: Phase::Verification,
+            fresh: false,
+            why: String::new(),
+            outcome: Outcome::Fail,
+            said: "P99 < 1 ms: 1.2 ms of tenant 1".to_owned(),
+            ended_by: None,
+            evidence: None,
+        };
+        let line = probed(&record, None);
+        assert_eq!(line, "   3  1 tenant (added)   verification fail: P99 < 1 ms: 1.2 ms of tenant 1");
+        let point = CurvePoint {
+            tenants: 12,
+            probe: 3,
+            requests: 1000,
+            average_ns: 250e3,
+            p50_ns: 200e3,
+            p90_ns: 400e3,
+            p99_ns: 900e3,
+            p99_9_ns: 1e6,
+            max_ns: 2e6,
+            brief_p99_ns: 900e3,
+            achieved: 1.0,
+            faults_per_request: None,
+            outcome: Outcome::Fail,
+        };
+        let line = probed(&ProbeRecord { tenants: 12, fresh: true, ..record }, Some(&point));
+        assert!(
+            line.contains("12 tenants (fresh) ") && line.ends_with("together: average 250 µs, P99 900 µs"),
+            "{line}"
+        );
+        assert_eq!(answered(&Answer::AtLeast { tenants: 1 }), "1 tenant or more");
+    }
+}

@@ -1,0 +1,40 @@
+//! `tiermark doctor`: what keeps measurements on this machine from being trusted.
+
+use std::time::Duration;
+
+use tiermark_machine::Root;
+use tiermark_model::{Exit, Health};
+use tiermark_tune::doctor::{Patient, checkup, watch};
+use tiermark_tune::pending;
+
+use crate::args::{DoctorArgs, Simulation};
+use crate::output::{Failure, print, style};
+use crate::{shell, target};
+
+/// Time that other work and steal are watched: a hundred ticks of the usual accounting, so that one percent shows.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// Runs the command.
+pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
+    let (root, machine) = match tree {
+        Some(tree) => {
+            let root = target::tree(&tree)?;
+            let machine = target::captured_machine(&root)?;
+            (root, machine)
+        }
+        None => (Root::live(), target::this_machine()?),
+    };
+    let live = root.is_live();
+    let busy = if live { watch(&root, &machine.allowed_cpus, WATCHED) } else { None };
+    let state = shell::state().filter(|_| live);
+    let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
+    let checkup = checkup(&Patient { root: &root, machine: &machine, busy, held: &held });
+    let text = if args.json {
+        serde_json::to_string_pretty(&checkup).map_err(Failure::tool)?
+    } else {
+        tiermark_report::doctor(&checkup, &style(&args.view))
+    };
+    print(&text)?;
+    Ok(if checkup.count(Health::Problem) > 0 { Exit::Regression } else { Exit::Done })
+}

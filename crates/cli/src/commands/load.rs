@@ -1,0 +1,225 @@
+//! `tiermark load`: requests to Redis servers, at a rate or as fast as they are answered.
+
+mod document;
+pub(crate) mod shown;
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget};
+use tiermark_load::{
+    ClientSetup, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, ValueShape, Watch, Workload, fill, run as load,
+};
+use tiermark_model::Exit;
+
+use crate::args::LoadArgs;
+use crate::output::{Failure, Place, print, style, tell};
+use crate::shell;
+use crate::signals::Stop;
+
+/// Requests that may be under way on a connection of an open loop unless told otherwise: more than a server that keeps up ever has.
+const OPEN_DEPTH: usize = 1000;
+
+/// What was done, and all there is to tell of it.
+struct Done<'a> {
+    args: &'a LoadArgs,
+    workload: Workload,
+    client: ClientSetup,
+    started: String,
+    filled: Option<Outcome>,
+    measured: Option<Outcome>,
+    /// Whether a signal ended it.
+    stopped: Option<Exit>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
+    let place = args.json.as_deref().map(Place::open).transpose()?;
+    let stop = Stop::listen().map_err(Failure::tool)?;
+    let (started, _) = shell::started_and_id();
+    let (workload, client) = (workload(args), client(args));
+    let target = |address: &tiermark_load::Address| Target {
+        address: address.clone(),
+        user: args.user.clone(),
+        password: args.password.clone(),
+        number: None,
+    };
+    let targets: Vec<Target> = args.targets.iter().map(target).collect();
+    let mut done = Done { args, workload, client, started, filled: None, measured: None, stopped: None };
+    carry_out(&mut done, &targets, &stop)?;
+    done.stopped = stop.exit();
+    let document = document::of(&done);
+    let json_on_stdout = matches!(place, Some(Place::Stdout));
+    if let Some(place) = place {
+        place.write(&serde_json::to_string_pretty(&document).map_err(Failure::tool)?)?;
+    }
+    if !json_on_stdout {
+        print(&tiermark_report::load(&shown::view(&document), &style(&args.view)))?;
+    } else if !args.quiet {
+        shown::warnings(&document).iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
+    }
+    Ok(exit(&done))
+}
+
+/// Fills, warms up and measures, as far as was asked and nothing stops it.
+fn carry_out(done: &mut Done<'_>, targets: &[Target], stop: &Stop) -> Result<(), Failure> {
+    let flag = stop.flag();
+    let asked = &done.args.asked;
+    let mut bar = Bar::new(done.args.quiet);
+    let (workload, client) = (&done.workload, &done.client);
+    let going = || stop.exit().is_none();
+    if asked.fill || asked.fill_only {
+        let all = workload.keys as f64 * targets.len() as f64;
+        let mut told = |snapshot: &Snapshot| bar.tell("filling", snapshot, Some(snapshot.done() as f64 / all));
+        let mut watch = Watch { stop: &flag, each_second: &mut told };
+        let filled = fill(targets, workload, client, &mut watch)?;
+        let lost = filled.tenants.iter().all(|tenant| tenant.fault.is_some());
+        done.filled = Some(filled);
+        if lost {
+            return Ok(());
+        }
+    }
+    if asked.fill_only || !going() {
+        return Ok(());
+    }
+    if done.args.pace.warmup > 0.0 {
+        let length = Length::Time(Duration::from_secs_f64(done.args.pace.warmup));
+        let warming = Workload { length, ..workload.clone() };
+        let mut told = |snapshot: &Snapshot| bar.tell("warming up", snapshot, None);
+        let mut watch = Watch { stop: &flag, each_second: &mut told };
+        load(targets, &warming, Phase::WarmUp(0), client, &mut watch)?;
+    }
+    if going() {
+        let share = |snapshot: &Snapshot| match workload.length {
+            Length::Time(time) => snapshot.seconds / time.as_secs_f64(),
+            Length::Requests(requests) => snapshot.done() as f64 / (requests as f64 * targets.len() as f64),
+        };
+        let mut told = |snapshot: &Snapshot| bar.tell("measuring", snapshot, Some(share(snapshot)));
+        let mut watch = Watch { stop: &flag, each_second: &mut told };
+        done.measured = Some(load(targets, workload, Phase::Measure(0), client, &mut watch)?);
+    }
+    Ok(())
+}
+
+fn workload(args: &LoadArgs) -> Workload {
+    let (pace, asked) = (&args.pace, &args.asked);
+    Workload {
+        pace: pace.rps.map_or(Pace::Closed, |rate| Pace::Open { arrivals: pace.arrivals.into(), rate }),
+        length: pace.requests.map_or(Length::Time(Duration::from_secs_f64(pace.duration)), Length::Requests),
+        connections: pace.connections,
+        depth: pace.pipeline_depth.unwrap_or(if pace.rps.is_some() { OPEN_DEPTH } else { 1 }),
+        keys: asked.keys,
+        key_prefix: asked.key_prefix.clone(),
+        key_digits: asked.key_digits,
+        key_dist: asked.key_dist,
+        key_order: asked.key_order.into(),
+        mix: Mix { get_percent: asked.mix, brief: asked.mix_brief },
+        value: ValueShape { bytes: asked.value_size.0 as usize, compressible: asked.value_compress },
+        verify: asked.verify,
+        seed: asked.seed.unwrap_or_else(shell::random),
+    }
+}
+
+fn client(args: &LoadArgs) -> ClientSetup {
+    let client = &args.client;
+    let cpus: Vec<usize> = client.client_cpus.iter().flat_map(|cpus| cpus.iter()).map(|cpu| cpu as usize).collect();
+    ClientSetup {
+        threads: client.threads.unwrap_or(cpus.len().max(1)),
+        cpus,
+        spin: client.spin.into(),
+        timeout: Duration::from_secs_f64(client.timeout),
+        late_after: Duration::from_micros(u64::from(client.late_after)),
+    }
+}
+
+/// How the process ends: a tenant that was given up, or answers that were refused or wrong, leave the result partial.
+fn exit(done: &Done<'_>) -> Exit {
+    if let Some(exit) = done.stopped {
+        return exit;
+    }
+    let tenants = || [&done.filled, &done.measured].into_iter().flatten().flat_map(|outcome| &outcome.tenants);
+    let last = done.measured.as_ref().or(done.filled.as_ref());
+    let all_lost = last.is_some_and(|outcome| outcome.tenants.iter().all(|tenant| tenant.fault.is_some()));
+    let is_bad = |t: &tiermark_load::TenantResult| {
+        t.fault.is_some() || t.errors > 0 || t.unanswered > 0 || t.mismatches.is_some_and(|wrong| wrong > 0)
+    };
+    match (all_lost, tenants().any(is_bad)) {
+        (true, _) => Exit::Failure,
+        (_, true) => Exit::Partial,
+        _ => Exit::Done,
+    }
+}
+
+/// Where standard error is no terminal, seconds from one line to the next: who keeps a log wants to see that it lives, and no more.
+const BETWEEN_LINES: f64 = 10.0;
+
+/// A line on the terminal, a second old at most; elsewhere one that stays, now and then.
+struct Bar {
+    bar: Option<ProgressBar>,
+    lines: Lines,
+}
+
+/// When a line is due where each stays.
+#[derive(Debug, Default)]
+struct Lines {
+    what: &'static str,
+    told: f64,
+}
+
+impl Lines {
+    /// Whether one is due so many seconds after something began: each part of a run has its own.
+    fn due(&mut self, what: &'static str, seconds: f64) -> bool {
+        if what != self.what {
+            *self = Self { what, told: 0.0 };
+        }
+        let due = seconds - self.told >= BETWEEN_LINES;
+        if due {
+            self.told = seconds;
+        }
+        due
+    }
+}
+
+impl Bar {
+    fn new(quiet: bool) -> Self {
+        // It draws nothing where standard error is no terminal, and has no thread of its own.
+        let bar = (!quiet).then(|| ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
+        Self { bar, lines: Lines::default() }
+    }
+
+    /// Tells how it goes; goes on.
+    fn tell(&mut self, what: &'static str, snapshot: &Snapshot, share: Option<f64>) -> bool {
+        if let Some(bar) = &self.bar {
+            let share = share.map_or_else(String::new, |share| format!(" {:.0} %", share.min(1.0) * 100.0));
+            let rate = snapshot.done() as f64 / snapshot.seconds;
+            let text = format!("{what}{share}: {:.0} s, {rate:.0} requests/s", snapshot.seconds);
+            if !bar.is_hidden() {
+                bar.set_message(text);
+                bar.tick();
+            } else if self.lines.due(what, snapshot.seconds) {
+                tell(text);
+            }
+        }
+        true
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_gets_a_line_now_and_then_of_each_part() {
+        let mut lines = Lines::default();
+        let due: Vec<bool> = [1.0, 9.9, 10.1, 11.0, 20.2].map(|seconds| lines.due("filling", seconds)).to_vec();
+        assert_eq!(due, [false, false, true, false, true]);
+        assert!(!lines.due("measuring", 5.0) && lines.due("measuring", 10.0));
+    }
+}

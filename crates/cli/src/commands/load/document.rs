@@ -1,0 +1,175 @@
+//! The document of a load: what was asked, and what was seen of each tenant, in base units.
+
+use tiermark_load::{Arrivals, KeyOrder, Latencies, Length, Outcome, Pace, TenantResult, pooled};
+use tiermark_model::load::{
+    LOAD_SCHEMA, LoadClient, LoadLatencies, LoadLoop, LoadMix, LoadPart, LoadRun, LoadTenant, LoadWindow, LoadWorkload,
+};
+
+use super::Done;
+use crate::version;
+
+/// The whole document.
+pub(super) fn of(done: &Done<'_>) -> LoadRun {
+    let names: Vec<String> = done.args.targets.iter().map(ToString::to_string).collect();
+    let histograms = done.args.histograms;
+    let part = |outcome: &Outcome| LoadPart {
+        stopped: outcome.stopped,
+        tenants: names.iter().zip(&outcome.tenants).map(|(name, seen)| tenant(name, seen, histograms)).collect(),
+        all: tenant("all", &pooled(&outcome.tenants), histograms),
+        client_cpu_seconds: outcome.thread_cpu.clone(),
+        client_wall_seconds: outcome.wall,
+        client_cpu_seconds_per_request: outcome.cpu_per_request(),
+    };
+    LoadRun {
+        schema: LOAD_SCHEMA.to_owned(),
+        tool: version::tool(),
+        command: command(std::env::args()),
+        started: done.started.clone(),
+        complete: done.stopped.is_none(),
+        workload: workload(done),
+        client: LoadClient {
+            threads: done.client.threads,
+            cpus: done.client.cpus.clone(),
+            spin: done.client.spin,
+            timeout_seconds: done.client.timeout.as_secs_f64(),
+            late_after_seconds: done.client.late_after.as_secs_f64(),
+        },
+        fill: done.filled.as_ref().map(part),
+        measured: done.measured.as_ref().map(part),
+    }
+}
+
+fn workload(done: &Done<'_>) -> LoadWorkload {
+    let asked = &done.workload;
+    let (pacing, arrivals, rate) = match asked.pace {
+        Pace::Closed => (LoadLoop::Closed, None, None),
+        Pace::Open { arrivals: Arrivals::Constant, rate } => (LoadLoop::Open, Some("constant"), Some(rate)),
+        Pace::Open { arrivals: Arrivals::Poisson, rate } => (LoadLoop::Open, Some("poisson"), Some(rate)),
+    };
+    let (seconds, requests) = match asked.length {
+        Length::Time(time) => (Some(time.as_secs_f64()), None),
+        Length::Requests(requests) => (None, Some(requests)),
+    };
+    let key_order = match asked.key_order {
+        KeyOrder::Clustered => "clustered",
+        KeyOrder::Scrambled => "scrambled",
+    };
+    LoadWorkload {
+        pacing,
+        arrivals: arrivals.map(str::to_owned),
+        requests_per_second: rate,
+        seconds,
+        requests,
+        warmup_seconds: done.args.pace.warmup,
+        connections: asked.connections,
+        pipeline_depth: asked.depth,
+        keys: asked.keys,
+        key_prefix: asked.key_prefix.clone(),
+        key_digits: asked.key_digits,
+        key_dist: asked.key_dist.to_string(),
+        key_order: key_order.to_owned(),
+        mix: LoadMix { get_percent: asked.mix.get_percent, brief: asked.mix.brief },
+        value_bytes: asked.value.bytes,
+        value_compressible: asked.value.compressible,
+        verify: asked.verify,
+        seed: asked.seed,
+    }
+}
+
+fn tenant(name: &str, seen: &TenantResult, histograms: bool) -> LoadTenant {
+    let windows = seen.windows.iter().map(|window| LoadWindow {
+        done: window.done,
+        response_sum_ns: window.response_sum_ns,
+        response_max_ns: window.response_max_ns,
+    });
+    LoadTenant {
+        target: name.to_owned(),
+        fault: seen.fault.clone(),
+        seconds: seen.seconds,
+        requests_per_second: seen.achieved_rate(),
+        achieved_share: seen.achieved_share(),
+        scheduled: seen.scheduled,
+        sent: seen.sent,
+        done: seen.done,
+        done_in_time: seen.done_in_time,
+        gets: seen.gets,
+        sets: seen.sets,
+        errors: seen.errors,
+        first_error: seen.first_error.clone(),
+        misses: seen.misses,
+        mismatches: seen.mismatches,
+        late: seen.late,
+        max_late_ns: seen.max_late_ns,
+        late_answers: seen.late_answers,
+        held: seen.held,
+        overloads: seen.overloads,
+        unsent: seen.unsent,
+        unanswered: seen.unanswered,
+        windows: windows.collect(),
+        response: latencies(&seen.response, histograms),
+        service: latencies(&seen.service, histograms),
+    }
+}
+
+fn latencies(of: &Latencies, histograms: bool) -> LoadLatencies {
+    LoadLatencies {
+        unit: "ns".to_owned(),
+        count: of.count(),
+        mean: of.mean(),
+        min: of.min(),
+        max: of.max(),
+        p50: of.quantile(0.5),
+        p90: of.quantile(0.9),
+        p95: of.quantile(0.95),
+        p99: of.quantile(0.99),
+        p999: of.quantile(0.999),
+        p9999: of.quantile(0.9999),
+        histogram: histograms.then(|| of.clone().into()),
+    }
+}
+
+/// The command line, without the password.
+fn command(words: impl Iterator<Item = String>) -> Vec<String> {
+    const HIDDEN: &str = "…";
+    let (mut out, mut hides) = (Vec::new(), false);
+    for word in words {
+        let shown = match word.as_str() {
+            _ if hides => HIDDEN.to_owned(),
+            long if long.starts_with("--password=") => format!("--password={HIDDEN}"),
+            // -a may stand behind other letters, and its value behind it.
+            short if short.starts_with('-') && !short.starts_with("--") && short.contains('a') => {
+                let (letters, value) = short.split_once('a').unwrap_or((short, ""));
+                format!("{letters}a{}", if value.is_empty() { "" } else { HIDDEN })
+            }
+            _ => word.clone(),
+        };
+        hides = !hides
+            && (word == "--password"
+                || (shown == word && shown.starts_with('-') && !shown.starts_with("--") && shown.ends_with('a')));
+        out.push(shown);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_keeps_no_password() {
+        for line in [
+            "tiermark load -t a -a secret -q",
+            "tiermark load -t a -asecret",
+            "tiermark load -t a -qa secret",
+            "tiermark load -t a -qasecret -c 5",
+            "tiermark load --password secret -t a",
+            "tiermark load --password=secret -t a",
+        ] {
+            let kept = command(line.split(' ').map(str::to_owned)).join(" ");
+            assert!(!kept.contains("secret") && kept.contains('…'), "{line}: {kept}");
+            assert!(kept.starts_with("tiermark load"), "{kept}");
+        }
+        let plain = "tiermark load -t host -c 50 --key-dist zipf:0.99";
+        assert_eq!(command(plain.split(' ').map(str::to_owned)).join(" "), plain);
+    }
+}

@@ -1,0 +1,178 @@
+//! What people see of a load, and what they should know before they believe it.
+
+use tiermark_model::load::{LoadLatencies, LoadLoop, LoadPart, LoadRun, LoadTenant};
+use tiermark_report::{LoadLine, LoadView};
+
+/// Share of what was due below which a tenant does not keep up. Rounding at the end of a run takes a request or two of thousands.
+const KEEPS_UP: f64 = 0.995;
+/// Share of late requests above which the client is part of what was measured.
+const PUNCTUAL: f64 = 0.01;
+
+/// The view of what was done, from its document.
+pub(crate) fn view(run: &LoadRun) -> LoadView {
+    LoadView {
+        title: title(run),
+        tenants: run.measured.iter().flat_map(|part| &part.tenants).map(|seen| line(&seen.target, seen, run)).collect(),
+        all: run.measured.as_ref().map(|part| match part.tenants.as_slice() {
+            [only] => line(&only.target, &part.all, run),
+            _ => line("all", &part.all, run),
+        }),
+        facts: facts(run),
+        warnings: warnings(run),
+    }
+}
+
+fn title(run: &LoadRun) -> String {
+    let asked = &run.workload;
+    let tenants = match run.measured.as_ref().or(run.fill.as_ref()).map_or(0, |part| part.tenants.len()) {
+        1 => "1 tenant".to_owned(),
+        n => format!("{n} tenants"),
+    };
+    if run.measured.is_none() {
+        return format!("{tenants}, filled with {} keys of {} bytes each", asked.keys, asked.value_bytes);
+    }
+    let poisson = if asked.arrivals.as_deref() == Some("poisson") { " (Poisson)" } else { "" };
+    let pace = match asked.requests_per_second {
+        None => "closed loop".to_owned(),
+        Some(rate) => format!("open loop, {rate} requests/s each{poisson}"),
+    };
+    let length = match (asked.seconds, asked.requests) {
+        (_, Some(requests)) => format!("{requests} requests each"),
+        (seconds, None) => format!("{} s", seconds.unwrap_or_default()),
+    };
+    let connections = match asked.connections {
+        1 => "1 connection".to_owned(),
+        n => format!("{n} connections"),
+    };
+    format!(
+        "{tenants}, {pace}, {length}, {connections} × {} under way, {} % GET, {} keys {}, {} B",
+        asked.pipeline_depth, asked.mix.get_percent, asked.keys, asked.key_dist, asked.value_bytes
+    )
+}
+
+fn line(name: &str, seen: &LoadTenant, run: &LoadRun) -> LoadLine {
+    let is_open = run.workload.pacing == LoadLoop::Open;
+    LoadLine {
+        name: name.to_owned(),
+        rate: seen.requests_per_second,
+        share: seen.achieved_share.filter(|_| is_open),
+        late: late(seen).filter(|_| is_open),
+        response: shown(&seen.response),
+        service: shown(&seen.service),
+    }
+}
+
+/// Share of the requests that the client sent late, or never though there was room.
+fn late(seen: &LoadTenant) -> Option<f64> {
+    of_due(seen.late, seen)
+}
+
+/// So many of the requests that were due, as a share.
+fn of_due(part: u64, seen: &LoadTenant) -> Option<f64> {
+    (seen.scheduled > 0).then(|| part as f64 / seen.scheduled as f64)
+}
+
+fn shown(of: &LoadLatencies) -> [Option<f64>; 7] {
+    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
+    [of.mean, ns(of.p50), ns(of.p90), ns(of.p95), ns(of.p99), ns(of.p999), ns(of.max)]
+}
+
+fn facts(run: &LoadRun) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(fill) = &run.fill {
+        let (keys, seconds) = (fill.all.done, fill.client_wall_seconds);
+        facts.push(format!("filled: {keys} keys in {seconds:.1} s, {:.0} a second", keys as f64 / seconds));
+    }
+    let Some(part) = &run.measured else { return facts };
+    let all = &part.all;
+    if let Some(cpu) = part.client_cpu_seconds_per_request {
+        let threads = part.client_cpu_seconds.len();
+        let busy = part.client_cpu_seconds.iter().sum::<f64>() / part.client_wall_seconds / threads as f64;
+        facts.push(format!(
+            "client: {:.2} µs of cpu a request, {threads} thread{} busy for {:.0} % of the time",
+            cpu * 1e6,
+            if threads == 1 { "" } else { "s" },
+            busy * 100.0
+        ));
+    }
+    facts.push(format!(
+        "{} answers: {} GETs, {} SETs; {} misses, {} errors",
+        all.done, all.gets, all.sets, all.misses, all.errors
+    ));
+    if run.workload.pacing == LoadLoop::Open {
+        facts.push(format!("the client was late by {:.0} µs at most", all.max_late_ns as f64 / 1e3));
+    }
+    if let Some(mismatches) = all.mismatches {
+        facts.push(format!("checked values: {mismatches} wrong"));
+    }
+    facts
+}
+
+/// What a reader should know.
+pub(super) fn warnings(run: &LoadRun) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let parts = [("filling ", &run.fill), ("", &run.measured)];
+    for (what, part) in parts.iter().filter_map(|(what, part)| Some((what, part.as_ref()?))) {
+        for tenant in &part.tenants {
+            if let Some(fault) = &tenant.fault {
+                warnings.push(format!("{what}{} was given up: {fault}", tenant.target));
+            }
+        }
+    }
+    if let Some(part) = &run.measured {
+        told_of(part, run, &mut warnings);
+    }
+    if !run.complete {
+        warnings.push("it was stopped before its end".into());
+    }
+    warnings
+}
+
+fn told_of(part: &LoadPart, run: &LoadRun, warnings: &mut Vec<String>) {
+    let all = &part.all;
+    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
+    if let Some(error) = &all.first_error {
+        warnings.push(format!("{:.2} % of the answers were errors, the first: {error}", percent(all.errors, all.done)));
+    }
+    if all.unanswered > 0 {
+        warnings.push(format!("{} requests were never answered", all.unanswered));
+    }
+    if all.misses > 0 {
+        let share = percent(all.misses, all.gets);
+        warnings.push(format!("{share:.2} % of the GETs found no key, which is less work; --fill writes all first"));
+    }
+    if let Some(wrong) = all.mismatches.filter(|wrong| *wrong > 0) {
+        warnings.push(format!("{wrong} values were not what this program writes for their keys"));
+    }
+    if run.workload.pacing == LoadLoop::Closed {
+        warnings.push(
+            "a closed loop waits for the server: its latencies leave out those who would have had to wait (--rps asks at a rate)".into(),
+        );
+        return;
+    }
+    if let Some(share) = all.achieved_share.filter(|share| *share < KEEPS_UP) {
+        let why =
+            if all.overloads > 0 { ": as many requests were under way as are allowed (--pipeline-depth)" } else { "" };
+        warnings.push(format!("only {:.1} % of what was due was answered in time{why}", share * 100.0));
+    }
+    let us = run.client.late_after_seconds * 1e6;
+    if let Some(late) = late(all).filter(|late| *late > PUNCTUAL) {
+        warnings.push(format!(
+            "the client came more than {us:.0} µs late to {:.1} % of the requests: it or its cpu is too busy",
+            late * 100.0
+        ));
+    }
+    let lain = (all.done > 0).then(|| all.late_answers as f64 / all.done as f64);
+    if let Some(lain) = lain.filter(|lain| *lain > PUNCTUAL) {
+        warnings.push(format!(
+            "{:.1} % of the answers may have lain there for more than {us:.0} µs while the client was at work elsewhere: all times hold that (--threads, --client-cpus)",
+            lain * 100.0
+        ));
+    }
+    if let Some(held) = of_due(all.held, all).filter(|held| *held > PUNCTUAL) {
+        warnings.push(format!(
+            "the server held {:.1} % of the requests back for more than {us:.0} µs: response times hold that, service times do not",
+            held * 100.0
+        ));
+    }
+}

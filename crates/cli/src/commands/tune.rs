@@ -1,0 +1,157 @@
+//! `tiermark tune`: the system's knobs beside what a profile advises, changed and taken back when told to.
+
+use serde_json::json;
+use tiermark_machine::Root;
+use tiermark_model::{Deed, Exit, Fate, HeldChanges, Machine, Refusal, Tuning};
+use tiermark_tune::{
+    Applied, Head, Journal, Knob, Live, Restored, Scene, StateDir, apply, changes, knobs, look, pending,
+    resolve_device, restore_all,
+};
+
+use crate::args::{Simulation, TuneArgs};
+use crate::output::{Failure, complain_once, print, style, tell};
+use crate::{shell, target};
+
+/// Runs the command.
+pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    let tree = args.root.as_ref().map(|path| path.display().to_string()).or_else(|| simulation.simulate.clone());
+    if tree.is_some() && (args.apply || args.restore) {
+        return Err(Failure::usage(
+            "a machine that is not this one can only be looked at: leave --apply and --restore out",
+        ));
+    }
+    if args.restore {
+        return restore(args);
+    }
+    let (root, machine) = match tree {
+        Some(tree) => {
+            let root = target::tree(&tree)?;
+            let machine = target::captured_machine(&root)?;
+            (root, machine)
+        }
+        None => (Root::live(), target::this_machine()?),
+    };
+    let chosen = chosen(&args.only)?;
+    let tuning = examine(args, &root, &machine, &chosen)?;
+    if args.apply { make(args, &root, &tuning, &chosen) } else { show(args, &tuning) }
+}
+
+/// The knobs asked for: all, or those named.
+fn chosen(only: &[String]) -> Result<Vec<&'static Knob>, Failure> {
+    let unknown: Vec<String> = only.iter().filter(|name| !knobs().any(|knob| knob.name == **name)).cloned().collect();
+    if !unknown.is_empty() {
+        let names: Vec<&str> = knobs().map(|knob| knob.name).collect();
+        return Err(Failure::usage(format!(
+            "no knob is called {}; there are {}",
+            unknown.join(", "),
+            names.join(", ")
+        )));
+    }
+    Ok(knobs().filter(|knob| only.is_empty() || only.iter().any(|name| name == knob.name)).collect())
+}
+
+fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) -> Result<Tuning, Failure> {
+    let named = args.device.iter().map(|device| resolve_device(root, device)).collect::<Result<Vec<_>, _>>()?;
+    let profile = args.profile.profile();
+    let scene = Scene::new(root, machine, named);
+    let held = if root.is_live() { shell::state().map(|state| pending(&state, root)) } else { None };
+    Ok(Tuning {
+        profile: profile.name().to_owned(),
+        purpose: profile.purpose().to_owned(),
+        knobs: look(&scene, profile, chosen.iter().copied()),
+        held: held.unwrap_or_default(),
+    })
+}
+
+fn show(args: &TuneArgs, tuning: &Tuning) -> Result<Exit, Failure> {
+    let text = if args.json {
+        serde_json::to_string_pretty(tuning).map_err(Failure::tool)?
+    } else {
+        tiermark_report::tuning(tuning, &style(&args.view))
+    };
+    print(&text).map(|()| Exit::Done)
+}
+
+/// Where journals go.
+fn state() -> Result<StateDir, Failure> {
+    let none =
+        || Refusal::new("changing the system", "no directory for the journal is known", "set TIERMARK_HOME or HOME");
+    Ok(shell::state().ok_or_else(none)?)
+}
+
+/// Makes the changes that the advice is about.
+fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Result<Exit, Failure> {
+    let wanted = changes(&tuning.knobs, chosen.iter().copied());
+    if wanted.is_empty() {
+        report(args, &[], None, "Nothing to change: every knob that can be changed is as advised.")?;
+        return Ok(Exit::Done);
+    }
+    let mut hands = Live::new(root.clone());
+    let (started, _) = shell::started_and_id();
+    let what = format!("tiermark tune --apply --profile {}", args.profile.profile().name());
+    let mut journal = Journal::create(&state()?, Head::new(root, what, started))?;
+    let applied = apply(&wanted, &mut hands, &mut journal);
+    let place = journal.path().display().to_string();
+    journal.keep();
+    let Applied { deeds, refused } = applied?;
+    let taken_back = deeds.iter().skip_while(|deed| deed.fate != Fate::Failed).skip(1);
+    let stuck = taken_back.clone().any(|deed| matches!(deed.fate, Fate::Failed | Fate::Left));
+    match refused {
+        None => {
+            let files = if wanted.len() == 1 { "1 file".to_owned() } else { format!("{} files", wanted.len()) };
+            let text =
+                format!("{files} changed until the next reboot, or `tiermark tune --restore`. Old values: {place}");
+            report(args, &deeds, None, &text)?;
+            Ok(Exit::Done)
+        }
+        Some(refusal) => {
+            let text = match stuck {
+                true => "Not everything could be taken back: see above, then `tiermark tune --restore`.",
+                false => "What was changed before it is taken back: everything is as it was.",
+            };
+            report(args, &deeds, Some(&refusal), text)?;
+            complain_once([&refusal]);
+            Ok(if stuck { Exit::Failure } else { Exit::Refused })
+        }
+    }
+}
+
+/// Takes back what earlier calls changed.
+fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
+    let root = Root::live();
+    let state = state()?;
+    let at_work: Vec<HeldChanges> = pending(&state, &root).into_iter().filter(|held| held.at_work).collect();
+    let mut hands = Live::new(root);
+    let restored = restore_all(&state, &mut hands, args.force).map_err(|refusal| match at_work.first() {
+        // The lock may be held by a run that says more about itself in its journal.
+        Some(held) => {
+            Refusal { why: format!("{}; {} works since {}", refusal.why, held.what, held.started), ..refusal }
+        }
+        None => refusal,
+    })?;
+    let incomplete = restored.incomplete();
+    let Restored { deeds, refused } = restored;
+    let failed = !refused.is_empty() || deeds.iter().any(|deed| deed.fate == Fate::Failed);
+    let text = match (deeds.is_empty() && refused.is_empty(), incomplete) {
+        (true, _) => "Nothing to take back: no change is noted.",
+        (false, false) => "Everything is as it was.",
+        (false, true) => "Something is left: see above. What is left stays noted, and --restore can be asked again.",
+    };
+    report(args, &deeds, None, text)?;
+    complain_once(&refused);
+    Ok(match (failed, incomplete) {
+        (true, _) => Exit::Failure,
+        (false, true) => Exit::Partial,
+        (false, false) => Exit::Done,
+    })
+}
+
+/// Tells what became of changes: on standard output, whatever went wrong too.
+fn report(args: &TuneArgs, deeds: &[Deed], refused: Option<&Refusal>, text: &str) -> Result<(), Failure> {
+    if args.json {
+        let document = json!({ "changes": deeds, "refused": refused });
+        tell(format_args!("tiermark: {text}"));
+        return print(&serde_json::to_string_pretty(&document).map_err(Failure::tool)?);
+    }
+    print(&tiermark_report::deeds(deeds, text, &style(&args.view)))
+}

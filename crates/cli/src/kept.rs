@@ -1,0 +1,116 @@
+//! Documents that are no runs of probes: of tenants, and of load.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store};
+use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
+use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
+
+use crate::output::Failure;
+use crate::shell;
+
+/// A document that is no run of probes.
+pub(crate) enum Kept {
+    /// How many tenants fit.
+    Capacity(Box<Capacity>),
+    /// Load on servers.
+    Load(Box<LoadRun>),
+}
+
+#[derive(Deserialize)]
+struct Head {
+    schema: Option<String>,
+}
+
+impl Kept {
+    /// The document in these bytes; `None` where they are of another kind, or of none.
+    pub(crate) fn parse(bytes: &[u8], from: &str) -> Result<Option<Self>, Failure> {
+        let schema = serde_json::from_slice::<Head>(bytes).ok().and_then(|head| head.schema);
+        let wrong =
+            |error: serde_json::Error| Failure::usage(format!("{from}: {error}; give a file that tiermark wrote"));
+        Ok(match schema.as_deref() {
+            Some(CAPACITY_SCHEMA) => Some(Self::Capacity(serde_json::from_slice(bytes).map_err(wrong)?)),
+            Some(LOAD_SCHEMA) => Some(Self::Load(serde_json::from_slice(bytes).map_err(wrong)?)),
+            _ => None,
+        })
+    }
+
+    /// What is named like a run of probes and is none: a file, or a saved capacity run by its id, the beginning of it, or `last`.
+    pub(crate) fn find(reference: &str, runs: &Store) -> Result<Option<Self>, Failure> {
+        let path = Path::new(reference);
+        if reference != "last" && (reference.contains('/') || path.is_file()) {
+            return if is_under_way(path) { Err(not_finished(path)) } else { Self::read(path) };
+        }
+        let Some(directory) = shell::capacity_runs() else { return Ok(None) };
+        let ended = Store::at(&directory).list()?;
+        let of_probes = runs.list()?;
+        if reference == "last" {
+            let newest = |entries: &[Entry]| entries.last().map(|entry| (entry.saved, entry.path.clone()));
+            return match newest(&ended) {
+                Some((saved, path)) if newest(&of_probes).is_none_or(|(other, _)| other < saved) => Self::read(&path),
+                _ => Ok(None),
+            };
+        }
+        let left = under_way(&directory).into_iter().filter(|path| !path.with_extension("json").exists());
+        let named = |entries: Vec<Entry>| entries.into_iter().map(|entry| (entry.id, entry.path));
+        let probes = of_probes.len();
+        let all = named(of_probes).chain(named(ended)).chain(left.map(|path| (stem(&path), path))).enumerate();
+        let begins = |(_, (id, _)): &(usize, (String, PathBuf))| !reference.is_empty() && id.starts_with(reference);
+        let found: Vec<(usize, (String, PathBuf))> = all.filter(begins).collect();
+        let exact = found.iter().find(|(_, (id, _))| id == reference);
+        match (exact, found.as_slice()) {
+            (Some((at, (_, path))), _) | (None, [(at, (_, path))]) => match *at >= probes {
+                false => Ok(None),
+                true if is_under_way(path) => Err(not_finished(path)),
+                true => Self::read(path),
+            },
+            // Several runs of probes are told apart by their own store.
+            (None, several) if several.iter().all(|(at, _)| *at < probes) => Ok(None),
+            (None, several) => {
+                let ids: Vec<&str> = several.iter().map(|(_, (id, _))| id.as_str()).collect();
+                let ids = ids.join(", ");
+                let why = format!("'{reference}' is the beginning of several runs: {ids}; give more of the id");
+                Err(Failure::usage(why))
+            }
+        }
+    }
+
+    /// The document in a file.
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Failure> {
+        let mut bytes = Vec::new();
+        // What cannot be read is told by whoever looks for a run of probes.
+        match File::open(path).and_then(|file| file.take(MAX_DOCUMENT_BYTES).read_to_end(&mut bytes)) {
+            Ok(_) => Self::parse(&bytes, &format!("'{}'", path.display())),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Whether a file is named as one of a capacity run that goes on, or was killed.
+fn is_under_way(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl")
+}
+
+/// Files of capacity runs as they go on, oldest first.
+pub(crate) fn under_way(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| is_under_way(path)).collect();
+    // Names begin with the time.
+    files.sort_unstable();
+    files
+}
+
+fn not_finished(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} is a capacity run that is not finished: tiermark capacity --resume={} goes on with it",
+        path.display(),
+        shell::quoted(path)
+    ))
+}

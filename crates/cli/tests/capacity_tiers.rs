@@ -1,0 +1,168 @@
+//! Tiers behind DRAM on this machine, but for zram: swap in a file and on a device, zswap before it, tenants larger than DRAM. Each is used, and
+//! everything is as it was afterwards.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::User;
+use common::system::{self, patient, same, state};
+use serde_json::Value;
+
+/// A search of seconds: tenants of some 9 MiB.
+const SMALL: &str = "capacity --plan mini --records 4000 --rps 300 --warmup 0 --measure 0.5s --iterations 1 --tier-size 96M \
+                     --memory-floor 64M --level rate>50% --seed 1 --quiet";
+
+/// Whether that can be had here.
+fn real(needs: &[&'static str]) -> Option<File> {
+    let needs: Vec<(bool, &str)> = needs.iter().map(|path| (Path::new(path).exists(), *path)).collect();
+    system::real(&needs)
+}
+
+fn asked(more: &str) -> Vec<&str> {
+    SMALL.split_whitespace().chain(more.split_whitespace()).collect()
+}
+
+/// The evidence of the most tenants that passed.
+fn fullest(case: &Value) -> Value {
+    let passed = case["probes"].as_array().unwrap().iter().filter(|probe| probe["outcome"] == "pass");
+    let most = passed.max_by_key(|probe| probe["tenants"].as_u64());
+    most.unwrap_or_else(|| panic!("nothing passed: {case}"))["evidence"].clone()
+}
+
+fn number(evidence: &Value, name: &str) -> f64 {
+    evidence[name].as_f64().unwrap_or_else(|| panic!("{name} in {evidence}"))
+}
+
+/// Kills a run as soon as a swap area of this text is in use, and says whether one was.
+fn killed_when_swapping(user: &User, arguments: &[&str], area: &str) -> bool {
+    let mut child = user.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let started = Instant::now();
+    let mut seen = false;
+    while !seen && started.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none() {
+        seen = fs::read_to_string("/proc/swaps").unwrap().contains(area);
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    seen
+}
+
+#[test]
+fn swap_in_a_file_and_zswap_before_it_are_used_and_taken_back() {
+    let Some(_lock) = real(&["/sys/module/zswap/parameters/enabled"]) else { return };
+    let (user, before) = (User::new(), state());
+    let dir = user.home.path().display();
+    let tiers = format!("--most-tenants 3 --dram-budget 14M --tiers swap:{dir},zswap+swap:{dir} --json");
+    let document = patient(&user, &asked(&tiers)).expect(0).json();
+    same(&before, "");
+    assert!(
+        !fs::read_dir(user.home.path()).unwrap().flatten().any(|e| e.path().extension().is_some_and(|e| e == "swap"))
+    );
+    let [file, zswap] = &document["cases"].as_array().unwrap()[..] else { panic!("{document}") };
+    for case in [file, zswap] {
+        assert_eq!((case["answer"]["kind"].as_str(), case["answer"]["tenants"].as_u64()), (Some("at_least"), Some(3)));
+    }
+    let evidence = fullest(file);
+    assert!(number(&evidence, "swapped_in") > 0.0 && number(&evidence, "resident_share") < 0.95, "{evidence}");
+    assert!(
+        evidence["pool"].is_null() && number(&evidence, "dram_used") <= number(&evidence, "dram_budget"),
+        "{evidence}"
+    );
+    let evidence = fullest(zswap);
+    assert!(number(&evidence, "zswap_in") > 0.0 && number(&evidence, "compression") > 1.0, "{evidence}");
+    let [budget, used, pool] = ["dram_budget", "dram_used", "pool"].map(|name| number(&evidence, name));
+    assert!(pool > 0.0 && used < budget * 1.1, "{evidence}");
+}
+
+#[test]
+fn a_run_that_is_killed_with_zswap_on_leaves_nothing_once_it_is_restored() {
+    let Some(_lock) = real(&["/sys/module/zswap/parameters/enabled"]) else { return };
+    let (user, before) = (User::new(), state());
+    let tiers = format!("--most-tenants 3 --dram-budget 14M --tiers zswap+swap:{}", user.home.path().display());
+    assert!(killed_when_swapping(&user, &asked(&tiers), "tiermark"), "the kill came too late or too early");
+    assert_ne!(state(), before);
+    patient(&user, &["tune", "--restore"]).expect(0);
+    same(&before, "");
+}
+
+/// A block device over a file, taken away with the test.
+struct Loop(String);
+
+impl Loop {
+    fn over(file: &Path) -> Self {
+        let made = Command::new("/usr/sbin/losetup").args(["-f", "--show"]).arg(file).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        Self(String::from_utf8(made.stdout).unwrap().trim().to_owned())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("/usr/sbin/losetup").args(["-d", &self.0]).status();
+    }
+}
+
+/// What is on a device in its first MiB, as the disk has it.
+fn beginning(device: &Loop) -> Vec<u8> {
+    let mut bytes = vec![0; 1 << 20];
+    std::io::Read::read_exact(&mut File::open(&device.0).unwrap(), &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn a_device_is_as_empty_afterwards_as_it_was() {
+    let Some(_lock) = real(&["/dev/loop-control", "/usr/sbin/losetup"]) else { return };
+    let (user, before) = (User::new(), state());
+    let file = user.path("disk");
+    File::create(&file).unwrap().set_len(96 << 20).unwrap();
+    let device = Loop::over(&file);
+    let tiers = format!("--most-tenants 3 --dram-budget 14M --tiers swap:{} --json", device.0);
+    let document = patient(&user, &asked(&tiers)).expect(0).json();
+    same(&before, "");
+    let evidence = fullest(&document["cases"][0]);
+    assert!(number(&evidence, "swapped_in") > 0.0 && number(&evidence, "resident_share") < 0.95, "{evidence}");
+    assert!(beginning(&device).iter().all(|byte| *byte == 0), "a header stays");
+    // Killed, too.
+    assert!(killed_when_swapping(&user, &asked(&tiers), &device.0), "the kill came too late or too early");
+    let written = |device| beginning(device).windows(10).any(|bytes| bytes == b"SWAPSPACE2");
+    assert!(written(&device));
+    patient(&user, &["tune", "--restore"]).expect(0);
+    same(&before, "");
+    assert!(beginning(&device).iter().all(|byte| *byte == 0), "a header stays");
+    // What somebody writes there meanwhile is somebody's.
+    fs::write(user.path("other"), [1u8; 512]).unwrap();
+    let copied = Command::new("dd")
+        .args([&format!("if={}", user.path("other").display()), &format!("of={}", device.0)])
+        .output();
+    assert!(copied.unwrap().status.success());
+    let refused = patient(&user, &asked(&tiers)).expect(4);
+    assert!(format!("{}{}", refused.out, refused.err).contains("something is on it"), "{}{}", refused.out, refused.err);
+    assert_eq!(beginning(&device)[..512], [1; 512]);
+}
+
+#[test]
+fn a_tenant_larger_than_dram_is_none_there_and_some_on_a_tier() {
+    let Some(_lock) = real(&[]) else { return };
+    let (user, before) = (User::new(), state());
+    let tiers = format!("--dram-budget 6M --most-tenants 1 --tiers dram,swap:{} --json", user.home.path().display());
+    let document = patient(&user, &asked(&tiers)).expect(0).json();
+    same(&before, "");
+    let [dram, swap] = &document["cases"].as_array().unwrap()[..] else { panic!("{document}") };
+    assert_eq!(dram["answer"]["kind"], "none", "{dram}");
+    assert_eq!(dram["ended_by"]["resource"], "memory_tier", "{dram}");
+    assert_eq!(
+        (swap["answer"]["kind"].as_str(), swap["answer"]["tenants"].as_u64()),
+        (Some("at_least"), Some(1)),
+        "{swap}"
+    );
+    let used = number(&fullest(swap), "dram_used");
+    assert!(used <= f64::from(6 << 20), "{used}");
+}

@@ -1,0 +1,116 @@
+//! Tenants of a capacity run in guests: control groups of version 2, memory on another node, swap on a device.
+
+use serde_json::Value;
+
+use crate::checks::guest_with;
+
+/// A search of small tenants, for processors that are emulated: times mean nothing, counts do. Two of some 14 MiB fit.
+const SMALL: &str = "capacity --plan mini --records 4000 --rps 50 --measure 2s --iterations 1 --warmup 0 --most-tenants 4 \
+                     --dram-budget 36M --tier-size 96M --memory-floor 64M --level 'rate > 50%' --seed 1 -q";
+
+fn case<'a>(document: &'a Value, tier: &str) -> &'a Value {
+    let cases = document["cases"].as_array().unwrap();
+    cases.iter().find(|case| case["tier"] == tier).unwrap_or_else(|| panic!("no {tier} in {document}"))
+}
+
+/// The probe of the most tenants that passed.
+fn fullest(case: &Value) -> &Value {
+    let passed = case["probes"].as_array().unwrap().iter().filter(|probe| probe["outcome"] == "pass");
+    passed.max_by_key(|probe| probe["tenants"].as_u64()).unwrap_or_else(|| panic!("nothing passed: {case}"))
+}
+
+#[test]
+#[ignore = "boots a guest: ./test"]
+fn tenants_in_groups_of_version_2_on_every_tier() {
+    let left = guest_with(
+        "2node",
+        &[
+            "--share", "redis-server", "--share", "/usr/sbin/mkswap", "--share", "/usr/sbin/swapon", "--module", "lzo-rle", "--module", "zram",
+            "--swap", "128",
+        ],
+        &format!(
+            "swapoff -a; dd if=/dev/zero of=/dev/vda bs=1M count=1 2>/dev/null
+             echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+             export TIERMARK_HOME=/tmp/home
+             run capacity tiermark {SMALL} --tiers dram,zram,swap:/dev/vda,node:1 --json=capacity.json
+             (find /sys/fs/cgroup -name '*tiermark*'; tail -n +2 /proc/swaps; ls /sys/block; pidof redis-server) > after.txt
+             tiermark {SMALL} --tiers zram 2>/dev/null >/dev/null & killed=$!
+             for i in $(seq 300); do grep -q zram1 /proc/swaps && break; sleep 0.1; done
+             kill -9 $killed
+             (cat /proc/swaps; pidof redis-server) > killed.txt
+             run restore tiermark tune --restore
+             (find /sys/fs/cgroup -name '*tiermark*'; tail -n +2 /proc/swaps; ls /sys/block; pidof redis-server) > restored.txt
+             run demotion tiermark {SMALL} --tiers demotion:1
+             printf x | dd of=/dev/vda bs=1 seek=1080 conv=notrunc 2>/dev/null
+             run foreign tiermark {SMALL} --tiers swap:/dev/vda"
+        ),
+    );
+    let code = left.code("capacity");
+    assert_eq!(code, 0, "{}", left.text("capacity.txt"));
+    assert_tiers(&left.json("capacity.json"));
+    // The guest's own device stays, and nothing else.
+    for file in ["after.txt", "restored.txt"] {
+        let text = left.text(file);
+        assert!(!text.contains("tiermark") && !text.contains("/dev/") && !text.contains("zram1"), "{file}: {text}");
+        assert!(!text.lines().any(|line| line.parse::<u32>().is_ok()), "{file}: {text}");
+    }
+    let killed = left.text("killed.txt");
+    assert!(killed.contains("zram1"), "the kill came too late or too early: {killed}");
+    assert_eq!(left.code("restore"), 0, "{}", left.text("restore.txt"));
+    // The guest's kernel takes both nodes for equally fast.
+    assert_eq!(left.code("demotion"), 4);
+    assert!(left.text("demotion.txt").contains("demotes nothing to it"), "{}", left.text("demotion.txt"));
+    assert_eq!(left.code("foreign"), 4);
+    assert!(left.text("foreign.txt").contains("something is on it"), "{}", left.text("foreign.txt"));
+}
+
+/// DRAM alone kills the third; with each tier behind it all four fit, which only that tier makes possible.
+fn assert_tiers(document: &Value) {
+    let dram = case(document, "dram");
+    assert_eq!(dram["answer"]["tenants"], 2, "{dram}");
+    assert!(dram["ended_by"]["words"].as_str().unwrap().contains("killed"), "{dram}");
+    for tier in ["zram", "swap:/dev/vda", "node:1"] {
+        let case = case(document, tier);
+        assert_eq!(case["answer"]["tenants"], 4, "{tier}: {case}");
+        let evidence = &fullest(case)["evidence"];
+        let number = |name: &str| evidence[name].as_f64().unwrap_or_else(|| panic!("{name} in {evidence}"));
+        assert_eq!(evidence["oom_kills"], 0, "{tier}");
+        if tier == "node:1" {
+            assert_eq!(number("resident_share"), 1.0);
+        } else {
+            assert!(number("resident_share") < 0.95 && number("faults_per_request") > 0.05, "{tier}: {evidence}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "boots a guest: ./test"]
+fn pages_are_demoted_to_slower_memory_when_dram_is_full() {
+    // Reserved huge pages leave little of the near nodes: that is DRAM then.
+    let left = guest_with(
+        "cxlhot",
+        &["--share", "redis-server"],
+        "echo +memory > /sys/fs/cgroup/cgroup.subtree_control
+         export TIERMARK_HOME=/tmp/home
+         cd /sys/devices/system/node
+         for node in node0 node1; do
+             free=$(awk '/MemFree/ { print $4 }' $node/meminfo)
+             echo $(( (free - 130 * 1024) / 2048 )) > $node/hugepages/hugepages-2048kB/nr_hugepages
+         done
+         free=$(cat node0/meminfo node1/meminfo | awk '/MemFree|ctive\\(file\\)/ { sum += $4 } END { print sum }')
+         cd /out
+         cat /sys/kernel/mm/numa/demotion_enabled > before.txt
+         run demotion tiermark capacity --plan mini --records 30000 --rps 50 --measure 2s --iterations 1 --warmup 0 --most-tenants 8 \\
+             --dram-budget $(( free - 70 * 1024 ))K --memory-floor 64M --level 'rate > 50%' --seed 1 -q --tiers demotion:2 --json=demotion.json
+         cat /sys/kernel/mm/numa/demotion_enabled > after.txt",
+    );
+    assert_eq!(left.code("demotion"), 0, "{}", left.text("demotion.txt"));
+    let document = left.json("demotion.json");
+    let case = case(&document, "demotion:2");
+    assert_eq!(case["answer"]["tenants"], 8, "{case}");
+    let demoted = |probe: &Value| probe["evidence"]["demoted"].as_u64().unwrap_or(0);
+    let probes = case["probes"].as_array().unwrap();
+    assert_eq!(fullest(case)["evidence"]["oom_kills"], 0, "{case}");
+    assert!(probes.iter().map(demoted).sum::<u64>() > 0, "{case}");
+    assert_eq!(left.text("before.txt"), left.text("after.txt"), "the kernel's knob is as it was");
+}

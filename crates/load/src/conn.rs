@@ -1,0 +1,211 @@
+//! One connection: what is to be written, and what is under way, in order.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+
+use crate::clock;
+use crate::resp::{Parser, Reply};
+use crate::target::Stream;
+
+/// A request that was made and not yet answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pending {
+    /// When it was due, ns on the monotonic clock; 0 in a closed loop: when it is sent.
+    pub(crate) due: u64,
+    /// For how long after that the server left no room for it, ns.
+    pub(crate) excuse: u64,
+    /// When a write was first tried, though the socket may have taken nothing; 0 before.
+    pub(crate) tried: u64,
+    /// When the write that took its first byte began; 0 before.
+    pub(crate) sent: u64,
+    /// Where in the stream of bytes it begins.
+    begins: u64,
+    /// Whether it is a SET.
+    pub(crate) is_set: bool,
+    /// Its key.
+    pub(crate) key: u64,
+}
+
+impl Pending {
+    /// One that was due and sent at a time on the clock.
+    #[cfg(test)]
+    pub(crate) fn sent(at: u64) -> Self {
+        Self { due: at, excuse: 0, tried: at, sent: at, begins: 0, is_set: true, key: 0 }
+    }
+
+    /// By how much the client was late to try it, ns; `now` is taken where it has not tried at all.
+    pub(crate) fn late(&self, now: u64) -> u64 {
+        let tried = if self.tried > 0 { self.tried } else { now };
+        tried.saturating_sub(self.due.saturating_add(self.excuse))
+    }
+}
+
+/// When a request of an open loop is due.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Due {
+    /// See [`Pending::due`].
+    pub(crate) at: u64,
+    /// See [`Pending::excuse`].
+    pub(crate) excuse: u64,
+}
+
+/// A connection and its queue. Replies belong to requests in the order in which those were made: the protocol says so.
+#[derive(Debug)]
+pub(crate) struct Conn {
+    stream: Stream,
+    parser: Parser,
+    pending: VecDeque<Pending>,
+    /// Requests at the end of `pending` that are not on their way yet.
+    unsent: usize,
+    out: Vec<u8>,
+    /// Bytes of `out` that were written.
+    written: usize,
+    /// Bytes that were written before those of `out`.
+    before: u64,
+    /// Whether the epoll tells when more can be written.
+    pub(crate) waits_to_write: bool,
+}
+
+/// How a write went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wrote {
+    /// Everything.
+    All,
+    /// The socket takes no more for now.
+    Part,
+}
+
+/// What a read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Took {
+    /// Nothing for now.
+    Nothing,
+    /// Bytes; the clock when they were there.
+    Bytes { at: u64 },
+    /// The end of the stream.
+    End,
+}
+
+impl Conn {
+    pub(crate) fn new(stream: Stream, keeps_values: bool) -> Self {
+        Self {
+            stream,
+            parser: Parser::new(keeps_values),
+            pending: VecDeque::new(),
+            unsent: 0,
+            out: Vec::new(),
+            written: 0,
+            before: 0,
+            waits_to_write: false,
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Requests that were made and not answered.
+    pub(crate) fn under_way(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// The request that is to be answered next.
+    pub(crate) fn oldest(&self) -> Option<&Pending> {
+        self.pending.front()
+    }
+
+    /// Requests that were made and not answered, oldest first.
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.iter()
+    }
+
+    /// Whether there is something to write.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.written < self.out.len()
+    }
+
+    /// Adds a request, whose bytes `encode` appends. Nothing is sent yet.
+    pub(crate) fn make(&mut self, of: Due, key: u64, is_set: bool, encode: impl FnOnce(&mut Vec<u8>)) {
+        let begins = self.before + self.out.len() as u64;
+        encode(&mut self.out);
+        let Due { at: due, excuse } = of;
+        self.pending.push_back(Pending { due, excuse, tried: 0, sent: 0, begins, is_set, key });
+        self.unsent += 1;
+    }
+
+    /// Writes what can be written; `left` is told every request that goes out now.
+    pub(crate) fn write(&mut self, mut left: impl FnMut(&mut Pending)) -> io::Result<Wrote> {
+        while self.is_dirty() {
+            let now = clock::now();
+            match self.stream.write(&self.out[self.written..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(n) => self.written += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    let first = self.pending.len() - self.unsent;
+                    let untried = self.pending.range_mut(first..).rev().take_while(|pending| pending.tried == 0);
+                    untried.for_each(|pending| pending.tried = now);
+                    self.compact();
+                    return Ok(Wrote::Part);
+                }
+                Err(error) => return Err(error),
+            }
+            let reached = self.before + self.written as u64;
+            let first = self.pending.len() - self.unsent;
+            for pending in self.pending.range_mut(first..) {
+                if pending.begins >= reached {
+                    break;
+                }
+                pending.sent = now;
+                pending.tried = if pending.tried > 0 { pending.tried } else { now };
+                self.unsent -= 1;
+                left(pending);
+            }
+        }
+        self.before += self.out.len() as u64;
+        self.out.clear();
+        self.written = 0;
+        Ok(Wrote::All)
+    }
+
+    /// Forgets what was written, so that a socket that always takes only a part does not make this grow.
+    fn compact(&mut self) {
+        if self.written > self.out.len() / 2 {
+            self.before += self.written as u64;
+            self.out.drain(..self.written);
+            self.written = 0;
+        }
+    }
+
+    /// Reads once and tells every request that is answered by it, with the answer and the time.
+    pub(crate) fn read(
+        &mut self,
+        buffer: &mut [u8],
+        mut answered: impl FnMut(Pending, Reply<'_>, u64),
+    ) -> Result<Took, String> {
+        let n = match self.stream.read(buffer) {
+            Ok(0) => return Ok(Took::End),
+            Ok(n) => n,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Ok(Took::Nothing);
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(Took::End),
+            Err(error) => return Err(format!("reading failed: {error}")),
+        };
+        let at = clock::now();
+        let (pending, sent) = (&mut self.pending, self.unsent);
+        let mut unasked = false;
+        let fed = self.parser.feed(&buffer[..n], |reply| {
+            // What is not on its way cannot be answered.
+            match if pending.len() > sent { pending.pop_front() } else { None } {
+                Some(request) => answered(request, reply, at),
+                None => unasked = true,
+            }
+        });
+        match fed {
+            Err(garbage) => Err(format!("what it sends is no answer: {garbage}")),
+            Ok(()) if unasked => Err("it answers what nobody asked".into()),
+            Ok(()) => Ok(Took::Bytes { at }),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Cpus that threads of the client are put on.
+
+use std::io;
+use std::thread;
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+use tiermark_model::Refusal;
+
+/// Where the kernel lists the cpus that there are.
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// Moves the calling thread to a cpu.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn pin(cpu: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Whether threads may run on these cpus, found out by a thread that tries: a cpu may be there and this process be kept off it.
+///
+/// # Errors
+/// A [`Refusal`] that names those that it may not run on, and the cpus that there are.
+pub(crate) fn check(cpus: &[usize]) -> Result<(), Refusal> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let may = |cpu: usize| cpu < CpuSet::MAX_CPU && pin(cpu).is_ok();
+    let tried = thread::scope(|scope| {
+        let tries = scope.spawn(|| cpus.iter().copied().filter(|cpu| !may(*cpu)).collect::<Vec<usize>>());
+        tries.join().unwrap_or_default()
+    });
+    if tried.is_empty() {
+        return Ok(());
+    }
+    let online = std::fs::read_to_string(ONLINE).unwrap_or_default();
+    Err(refused(&tried, online.trim()))
+}
+
+fn refused(cpus: &[usize], online: &str) -> Refusal {
+    let named = cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let what = format!("client threads on cpu{} {named}", if cpus.len() == 1 { "" } else { "s" });
+    let absent = online
+        .parse::<tiermark_model::IdSet>()
+        .is_ok_and(|online| cpus.iter().all(|cpu| u32::try_from(*cpu).is_ok_and(|cpu| !online.contains(cpu))));
+    let why = match () {
+        () if online.is_empty() => "this process may not run there".to_owned(),
+        () if absent => format!("this machine has cpus {online}"),
+        () => format!("this process may not run there (its control group's cpuset); this machine has cpus {online}"),
+    };
+    Refusal::new(what, why, "name some of those with --client-cpus")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_is_not_there_is_refused_with_those_that_are() {
+        assert_eq!(check(&[]), Ok(()));
+        let beyond = CpuSet::MAX_CPU;
+        let told = check(&[beyond]).unwrap_err();
+        assert!(told.what.contains(&format!("cpu {beyond}")) && told.cure.contains("--client-cpus"), "{told}");
+        let online = std::fs::read_to_string(ONLINE).unwrap();
+        assert!(told.why.contains(online.trim()) && !told.why.contains("cpuset"), "{told}");
+        // The thread that asks stays where it was.
+        let allowed = || rustix::thread::sched_getaffinity(None).unwrap().count();
+        let before = allowed();
+        let first = (0..beyond).find(|cpu| rustix::thread::sched_getaffinity(None).unwrap().is_set(*cpu)).unwrap();
+        assert_eq!(check(&[first]), Ok(()));
+        assert_eq!(allowed(), before);
+    }
+
+    #[test]
+    fn a_cpu_that_others_have_is_told_from_one_that_is_not_there() {
+        assert_eq!(refused(&[7], "0-1").why, "this machine has cpus 0-1");
+        assert!(refused(&[1, 7], "0-1").why.contains("cpuset"));
+        assert_eq!(refused(&[1], "").why, "this process may not run there");
+        assert_eq!(refused(&[7, 9], "0-1").what, "client threads on cpus 7, 9");
+    }
+}

@@ -1,0 +1,38 @@
+//! A load generator for Redis: an open or closed loop over many servers (tenants) at once, latency from the intended start and from the
+//! send, and nothing averaged that cannot be averaged.
+//!
+//! One thread serves many tenants with one epoll. Every request has a time at which it is due, which does not depend on the server: a
+//! stalled answer stops nothing, and what had to wait shows in the response time (Tene's "coordinated omission" does not occur).
+
+#![forbid(unsafe_code)]
+
+mod clock;
+mod conn;
+mod cpus;
+mod histogram;
+mod hold;
+mod judge;
+mod keys;
+mod live;
+mod resp;
+mod run;
+mod schedule;
+mod seed;
+mod spin;
+mod tally;
+mod target;
+mod tenant;
+mod values;
+mod worker;
+mod workload;
+
+pub use histogram::{LONGEST_NS, Latencies};
+pub use keys::{KeyDist, KeyOrder};
+pub use live::{Snapshot, TenantNow};
+pub use run::{Outcome, Watch, fill, run};
+pub use schedule::Arrivals;
+pub use seed::{Phase, seed};
+pub use tally::{TenantResult, Window, pooled};
+pub use target::{Address, Answer, Client, Target};
+pub use values::{SMALLEST_CHECKED, ValueShape};
+pub use workload::{ClientSetup, Length, Mix, Pace, Workload};

@@ -1,0 +1,138 @@
+//! When requests are due: the intended starts of an open loop.
+
+use serde::{Deserialize, Serialize};
+use tiermark_stats::Rng;
+
+use crate::clock::SECOND;
+
+/// How requests of an open loop are spread in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    #[default]
+    /// One every 1/rate seconds.
+    Constant,
+    /// A Poisson process: gaps independent and exponential, as from many users who know nothing of each other.
+    Poisson,
+}
+
+/// The intended starts of one tenant's requests, ns after the common start.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    arrivals: Arrivals,
+    /// Mean gap, ns.
+    gap: f64,
+    /// Start of the first request of a constant rate, ns; start of the next one of a Poisson process.
+    offset: f64,
+    /// Requests taken so far.
+    taken: u64,
+    rng: Rng,
+}
+
+impl Schedule {
+    /// Requests at `rate` a second. `stagger` (0 to 1, in gaps) moves a constant rate, so that tenants do not all send at once.
+    pub(crate) fn new(arrivals: Arrivals, rate: f64, stagger: f64, seed: u64) -> Self {
+        let gap = SECOND as f64 / rate;
+        let mut schedule = Self { arrivals, gap, offset: stagger * gap, taken: 0, rng: Rng::new(seed) };
+        if arrivals == Arrivals::Poisson {
+            // The time to the first arrival is exponential too: the process has no memory.
+            schedule.offset = schedule.exponential();
+        }
+        schedule
+    }
+
+    /// When the next request is due.
+    pub(crate) fn due(&self) -> u64 {
+        match self.arrivals {
+            // From the number of the request, not by adding gaps: no error adds up. 2^53 ns are 104 days.
+            Arrivals::Constant => (self.offset + self.taken as f64 * self.gap) as u64,
+            Arrivals::Poisson => self.offset as u64,
+        }
+    }
+
+    /// Requests that were taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Takes the next request and gives back when it is due.
+    pub(crate) fn take(&mut self) -> u64 {
+        let due = self.due();
+        self.taken += 1;
+        if self.arrivals == Arrivals::Poisson {
+            self.offset += self.exponential();
+        }
+        due
+    }
+
+    /// Requests that are due before `now`, those that were taken included.
+    pub(crate) fn due_before(&mut self, now: u64) -> u64 {
+        while self.due() < now {
+            self.take();
+        }
+        self.taken
+    }
+
+    fn exponential(&mut self) -> f64 {
+        // By inversion; 1 − u is in (0, 1], so the logarithm is finite.
+        -(1.0 - self.rng.unit()).ln() * self.gap
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_stats::ks_uniform;
+
+    #[test]
+    fn a_constant_rate_keeps_its_times_for_days() {
+        let mut schedule = Schedule::new(Arrivals::Constant, 5000.0, 0.25, 1);
+        assert_eq!((0..3).map(|_| schedule.take()).collect::<Vec<_>>(), [50_000, 250_000, 450_000]);
+        schedule.taken = 5000 * 86_400 * 7;
+        assert_eq!(schedule.due(), 7 * 86_400 * SECOND + 50_000);
+    }
+
+    #[test]
+    fn staggered_tenants_share_the_gap_evenly() {
+        let first = |tenant: u32| Schedule::new(Arrivals::Constant, 1000.0, f64::from(tenant) / 4.0, 1).due();
+        assert_eq!([0, 1, 2, 3].map(first), [0, 250_000, 500_000, 750_000]);
+    }
+
+    #[test]
+    fn what_is_due_is_counted_once() {
+        for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
+            let mut schedule = Schedule::new(arrivals, 1000.0, 0.0, 3);
+            let mut ahead = schedule.clone();
+            let mut taken = 0;
+            for now in (0..=SECOND).step_by(7_000_000) {
+                while schedule.due() < now {
+                    schedule.take();
+                    taken += 1;
+                }
+                assert_eq!(ahead.due_before(now), taken);
+                assert_eq!(ahead.due_before(now), taken, "asking changes nothing");
+            }
+        }
+    }
+
+    #[test]
+    fn gaps_of_a_poisson_process_are_exponential() {
+        let (rate, n) = (5000.0, 100_000);
+        let mut schedule = Schedule::new(Arrivals::Poisson, rate, 0.5, 7);
+        let times: Vec<u64> = (0..n).map(|_| schedule.take()).collect();
+        assert!(times.windows(2).all(|pair| pair[0] <= pair[1]));
+        // The probability integral transform of exponential gaps is uniform.
+        let gaps = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 1e9);
+        let transformed: Vec<f64> = gaps.map(|gap| 1.0 - (-gap * rate).exp()).collect();
+        let ks = ks_uniform(&transformed, 0.0, 1.0).unwrap();
+        assert!(ks.p_value > 0.001, "{ks:?}");
+        // The number in a second is Poisson: its variance is its mean. Sampling error of the ratio over 20 seconds: sqrt(2/19).
+        let mean_rate = n as f64 / (times[n - 1] as f64 / 1e9);
+        assert!((mean_rate / rate - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{mean_rate}");
+        let same: Vec<u64> = {
+            let mut again = Schedule::new(Arrivals::Poisson, rate, 0.5, 7);
+            (0..100).map(|_| again.take()).collect()
+        };
+        assert_eq!(same, times[..100], "a seed repeats the schedule");
+    }
+}

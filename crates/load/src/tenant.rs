@@ -1,0 +1,395 @@
+//! One tenant's requests: which, and when.
+
+use tiermark_stats::Rng;
+
+use crate::clock::{self, SECOND};
+use crate::conn::{Conn, Due, Pending};
+use crate::histogram::Latencies;
+use crate::hold::Hold;
+use crate::judge::Judge;
+use crate::keys::Keys;
+use crate::resp;
+use crate::schedule::Schedule;
+use crate::tally::TenantResult;
+use crate::values::ValueShape;
+use crate::workload::{Mix, Pace};
+
+/// Most requests that are made for one tenant at once: others are due too, and answers want to be read.
+const BATCH: usize = 128;
+
+/// Which requests are made.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// Drawn from a distribution.
+    Drawn { keys: Keys, mix: Mix },
+    /// A SET of every key, in order.
+    Fill { next: u64 },
+}
+
+/// How a tenant's requests become bytes, and their answers are judged.
+#[derive(Debug, Clone)]
+pub(crate) struct Form {
+    pub(crate) prefix: Vec<u8>,
+    /// Least digits of a key.
+    pub(crate) digits: usize,
+    pub(crate) value: ValueShape,
+    pub(crate) verify: bool,
+    /// Whether the first refusal ends it.
+    pub(crate) stops_on_error: bool,
+    /// ns.
+    pub(crate) late_after: u64,
+}
+
+impl Form {
+    /// That of values of four bytes, late after a millisecond.
+    #[cfg(test)]
+    pub(crate) fn small() -> Self {
+        Self {
+            prefix: Vec::new(),
+            digits: 0,
+            value: ValueShape { bytes: 4, compressible: 0.0 },
+            verify: false,
+            stops_on_error: false,
+            late_after: 1_000_000,
+        }
+    }
+}
+
+/// A tenant of a thread.
+pub(crate) struct Tenant {
+    /// Its place among all tenants.
+    pub(crate) index: usize,
+    pub(crate) conns: Vec<Option<Conn>>,
+    pub(crate) source: Source,
+    pub(crate) form: Form,
+    /// Intended starts, in an open loop.
+    pub(crate) schedule: Option<Schedule>,
+    /// The same as far as it is due, where requests are behind it.
+    ahead: Option<Schedule>,
+    pub(crate) depth: usize,
+    /// Requests still to be made; `None` where time ends it.
+    pub(crate) left: Option<u64>,
+    pub(crate) rng: Rng,
+    pub(crate) tally: TenantResult,
+    /// Since when requests that are due wait for answers.
+    hold: Hold,
+    /// Where the next request goes.
+    pub(crate) turn: usize,
+    /// The common start, ns on the monotonic clock.
+    pub(crate) start: u64,
+    key: Vec<u8>,
+}
+
+/// What comes after the requests that are due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// More at this time, ns after the start.
+    Due(u64),
+    /// An answer has to come first.
+    Blocked,
+    /// Nothing.
+    Finished,
+}
+
+impl Tenant {
+    pub(crate) fn new(index: usize, conns: Vec<Conn>, source: Source, form: Form, pace: TenantPace) -> Self {
+        // In a closed loop the two are the same, and one is kept.
+        let response = if pace.schedule.is_some() { Latencies::ready() } else { Latencies::new() };
+        let mismatches = form.verify.then_some(0);
+        let tally = TenantResult { response, service: Latencies::ready(), mismatches, ..TenantResult::default() };
+        Self {
+            index,
+            conns: conns.into_iter().map(Some).collect(),
+            source,
+            form,
+            schedule: pace.schedule,
+            ahead: None,
+            depth: pace.depth,
+            left: pace.left,
+            rng: pace.rng,
+            tally,
+            hold: Hold::default(),
+            turn: 0,
+            start: 0,
+            key: Vec::new(),
+        }
+    }
+
+    /// Whether it may make another request, time aside.
+    pub(crate) fn has_more(&self) -> bool {
+        self.left != Some(0) && self.tally.fault.is_none()
+    }
+
+    /// Requests made and not answered.
+    pub(crate) fn under_way(&self) -> usize {
+        self.conns.iter().flatten().map(Conn::under_way).sum()
+    }
+
+    /// Makes the requests that are due by `now`, and before `end`; all three in ns after the start.
+    pub(crate) fn make_due(&mut self, now: u64, end: u64) -> Next {
+        for _ in 0..BATCH {
+            let Some(due) = self.schedule.as_ref().map(Schedule::due) else { return Next::Finished };
+            if !self.has_more() || due >= end {
+                return Next::Finished;
+            }
+            if due > now {
+                self.hold.caught_up();
+                return Next::Due(due);
+            }
+            let Some(conn) = self.free_conn() else {
+                self.hold.found_no_room(self.start + now);
+                self.tally.overloads += 1;
+                return Next::Blocked;
+            };
+            let at = self.start + self.schedule.as_mut().map_or(due, Schedule::take);
+            self.make(conn, Due { at, excuse: self.hold.excuse(at) });
+        }
+        // Still behind: at once again, after the others.
+        self.schedule.as_ref().map_or(Next::Finished, |schedule| Next::Due(schedule.due()))
+    }
+
+    /// Fills a connection of a closed loop up to its depth, once nothing is under way on it: a batch whose answers came in two pieces would
+    /// else go on as two batches, then three, until every request is written and served by itself. A single connection goes on at half its
+    /// depth, since the server would have nothing to do meanwhile.
+    pub(crate) fn refill(&mut self, place: usize) {
+        let under_way = self.conns[place].as_ref().map_or(0, Conn::under_way);
+        let goes_on = if self.conns.len() > 1 { 0 } else { self.depth / 2 };
+        if under_way > goes_on {
+            return;
+        }
+        for _ in under_way..self.depth {
+            if !self.has_more() {
+                return;
+            }
+            self.make(place, Due::default());
+        }
+    }
+
+    /// The next connection in turn that has room.
+    fn free_conn(&mut self) -> Option<usize> {
+        let n = self.conns.len();
+        let has_room = |at: &usize| self.conns[*at].as_ref().is_some_and(|c| c.under_way() < self.depth);
+        let found = (0..n).map(|i| (self.turn + i) % n).find(has_room)?;
+        self.turn = (found + 1) % n;
+        Some(found)
+    }
+
+    fn make(&mut self, conn: usize, due: Due) {
+        let (key, is_set) = match &mut self.source {
+            Source::Drawn { keys, mix } => (keys.draw(&mut self.rng), mix.draws_set(&mut self.rng)),
+            Source::Fill { next } => (std::mem::replace(next, *next + 1), true),
+        };
+        let nonce = if is_set { self.rng.next_u64() } else { 0 };
+        self.left = self.left.map(|left| left - 1);
+        self.key.clear();
+        self.key.extend_from_slice(&self.form.prefix);
+        resp::decimal(key, self.form.digits, &mut self.key);
+        let (text, value) = (&self.key, self.form.value);
+        let Some(conn) = &mut self.conns[conn] else { return };
+        conn.make(due, key, is_set, |out| {
+            if is_set {
+                resp::set(text, value.bytes, |out| value.append(key, nonce, out), out);
+            } else {
+                resp::get(text, out);
+            }
+        });
+    }
+
+    /// Writes a connection's requests, and keeps when they went.
+    pub(crate) fn write(&mut self, conn: usize) -> std::io::Result<crate::conn::Wrote> {
+        let (tally, late_after) = (&mut self.tally, self.form.late_after);
+        let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Wrote::All) };
+        conn.write(|request| {
+            tally.sent += 1;
+            if request.due == 0 {
+                request.due = request.sent;
+                return;
+            }
+            let late = request.late(request.sent);
+            tally.came_late(late, late_after);
+            tally.held += u64::from(request.sent.saturating_sub(request.due).saturating_sub(late) > late_after);
+        })
+    }
+
+    /// Room was seen at `at` on the clock. When the next request is due, ns after the start, if it waited for that.
+    pub(crate) fn unblock(&mut self, at: u64) -> Option<u64> {
+        let due = self.schedule.as_ref()?.due();
+        self.hold.found_room(at).then_some(due)
+    }
+
+    /// Reads a connection's answers, which came after `looked` on the clock. `end` is that of the run, in ns after the start.
+    pub(crate) fn read(
+        &mut self,
+        conn: usize,
+        buffer: &mut [u8],
+        end: u64,
+        looked: u64,
+    ) -> Result<crate::conn::Took, String> {
+        let judge = Judge { form: &self.form, start: self.start, end, is_open: self.schedule.is_some(), looked };
+        let tally = &mut self.tally;
+        let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Took::Nothing) };
+        let took = conn.read(buffer, |request, reply, at| judge.answer(tally, request, reply, at))?;
+        match &self.tally.first_error {
+            Some(error) if self.form.stops_on_error => Err(format!("it refuses: {error}")),
+            _ => Ok(took),
+        }
+    }
+
+    /// Counts requests that were made and will not be answered, as of `now`; in an open loop with the time that they have waited by then.
+    fn leave(&mut self, waiting: &[Pending], now: u64) {
+        for pending in waiting {
+            if self.schedule.is_some() {
+                self.tally.response.record(now.saturating_sub(pending.due));
+            }
+            if pending.sent > 0 || pending.due == 0 {
+                self.tally.unanswered += 1;
+            } else {
+                self.unsent(pending.due, pending.late(now), now);
+            }
+        }
+    }
+
+    /// Counts a request that was due at `due` and is never sent, to which the client was `late` ns late.
+    fn unsent(&mut self, due: u64, late: u64, now: u64) {
+        self.tally.unsent += 1;
+        self.tally.came_late(late, self.form.late_after);
+        self.tally.held += u64::from(now.saturating_sub(due).saturating_sub(late) > self.form.late_after);
+    }
+
+    /// Gives the tenant up.
+    pub(crate) fn give_up(&mut self, why: String) {
+        let waiting: Vec<Pending> = self.conns.iter().flatten().flat_map(Conn::unanswered).copied().collect();
+        self.leave(&waiting, clock::now());
+        self.tally.fault.get_or_insert(why);
+        // Closing a connection takes it out of the epoll.
+        self.conns.iter_mut().for_each(|conn| *conn = None);
+    }
+
+    /// The longest that an answer has been waited for, ns.
+    pub(crate) fn longest_wait(&self, now: u64) -> u64 {
+        let oldest = self.conns.iter().flatten().filter_map(Conn::oldest);
+        // What the socket does not take waits as well, from when it was due.
+        let since = |p: &Pending| if p.sent > 0 { Some(p.sent) } else { (p.due > 0).then_some(p.due) };
+        oldest.filter_map(since).map(|since| now.saturating_sub(since)).max().unwrap_or(0)
+    }
+
+    /// Requests that were due before `now`, ns after the start; in a closed loop those that were sent.
+    pub(crate) fn scheduled(&mut self, now: u64) -> u64 {
+        let Some(schedule) = &self.schedule else { return self.tally.sent };
+        let is_stale = self.ahead.as_ref().is_none_or(|ahead| ahead.taken() < schedule.taken());
+        if is_stale {
+            self.ahead = Some(schedule.clone());
+        }
+        let due = self.ahead.as_mut().map_or(0, |ahead| ahead.due_before(now));
+        self.left.map_or(due, |left| due.min(schedule.taken() + left))
+    }
+
+    /// How far its requests are behind their times, ns.
+    pub(crate) fn behind(&self, now: u64) -> u64 {
+        let due = self.schedule.as_ref().filter(|_| self.has_more()).map(|schedule| self.start + schedule.due());
+        due.map_or(0, |due| now.saturating_sub(due))
+    }
+
+    /// Ends the run that lasted until `end` ns after the start and was left at `now` on the clock.
+    pub(crate) fn finish(mut self, end: u64, now: u64) -> (usize, TenantResult) {
+        let waiting: Vec<Pending> = self.conns.iter().flatten().flat_map(Conn::unanswered).copied().collect();
+        self.leave(&waiting, now);
+        // One that had all its requests answered was done then, whatever others of its thread still did.
+        let is_through = self.left == Some(0) && waiting.is_empty() && self.tally.fault.is_none();
+        let lasted = if is_through { self.tally.last_ns.clamp(1, end.max(1)) } else { end };
+        self.tally.seconds = lasted as f64 / SECOND as f64;
+        self.tally.windows.truncate(end.div_ceil(SECOND) as usize);
+        if self.schedule.is_none() {
+            self.tally.scheduled = self.tally.sent;
+            self.tally.response = self.tally.service.clone();
+            return (self.index, self.tally);
+        }
+        // The users of a tenant that was given up go on asking, and nobody answers. Where the tenant is through with all that was sent,
+        // what came after is that of others.
+        let until = if waiting.is_empty() { now.min(self.start.saturating_add(end)) } else { now };
+        let is_lost = self.tally.fault.is_some();
+        while self.left != Some(0) && self.schedule.as_ref().is_some_and(|schedule| schedule.due() < end) {
+            let due = self.start + self.schedule.as_mut().map_or(0, Schedule::take);
+            self.left = self.left.map(|left| left - 1);
+            let late = if is_lost { 0 } else { self.hold.late(due, until) };
+            self.unsent(due, late, until);
+            self.tally.response.record(until.saturating_sub(due));
+        }
+        self.tally.scheduled = self.tally.sent + self.tally.unsent;
+        (self.index, self.tally)
+    }
+}
+
+/// When a tenant's requests are made.
+pub(crate) struct TenantPace {
+    pub(crate) schedule: Option<Schedule>,
+    pub(crate) depth: usize,
+    pub(crate) left: Option<u64>,
+    pub(crate) rng: Rng,
+}
+
+impl TenantPace {
+    /// That of one of several tenants: `stagger` is its place among them, 0 to 1.
+    pub(crate) fn new(pace: Pace, depth: usize, left: Option<u64>, stagger: f64, seed: u64) -> Self {
+        let schedule = match pace {
+            Pace::Closed => None,
+            Pace::Open { arrivals, rate } => Some(Schedule::new(arrivals, rate, stagger, crate::seed::mix(seed))),
+        };
+        Self { schedule, depth, left, rng: Rng::new(seed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::schedule::Arrivals;
+    use crate::target::Stream;
+
+    /// Half a second, ns.
+    const AWAY: u64 = SECOND / 2;
+
+    /// A tenant of 1,000 requests a second whose client first comes to it half a second after the start, at the returned end.
+    fn forgotten(depth: usize) -> (Tenant, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let pace = TenantPace::new(Pace::Open { arrivals: Arrivals::Constant, rate: 1000.0 }, depth, None, 0.0, 1);
+        let conns = vec![Conn::new(Stream::Unix(ours), false)];
+        let mut tenant = Tenant::new(0, conns, Source::Fill { next: 0 }, Form::small(), pace);
+        tenant.start = clock::now() - AWAY;
+        (tenant, theirs)
+    }
+
+    #[test]
+    fn a_client_that_comes_late_is_late_with_all_that_was_due() {
+        let (mut tenant, _server) = forgotten(1000);
+        while tenant.make_due(AWAY, AWAY) != Next::Finished {}
+        assert_eq!(tenant.write(0).unwrap(), crate::conn::Wrote::All);
+        // The last of 500 was due 1 ms before the end, which is not later than 1 ms.
+        assert!(tenant.tally.late >= 499 && tenant.tally.max_late_ns >= AWAY, "{:?}", tenant.tally);
+        assert_eq!((tenant.tally.sent, tenant.tally.held, tenant.tally.overloads), (500, 0, 0));
+    }
+
+    #[test]
+    fn it_is_late_too_where_what_it_sends_first_leaves_no_room_for_the_rest() {
+        let (mut tenant, _server) = forgotten(1);
+        assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
+        tenant.write(0).unwrap();
+        assert_eq!((tenant.scheduled(AWAY / 2), tenant.scheduled(AWAY), tenant.tally.sent), (250, 500, 1));
+        let end = tenant.start + AWAY;
+        let (_, seen) = tenant.finish(AWAY, end);
+        assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.held), (1, 499, 1, 0));
+        assert!(seen.late >= 498, "{}", seen.late);
+    }
+
+    #[test]
+    fn what_was_made_and_did_not_go_is_not_called_unanswered() {
+        let (mut tenant, server) = forgotten(1000);
+        drop(server);
+        while tenant.make_due(AWAY, AWAY) != Next::Finished {}
+        assert!(tenant.write(0).is_err());
+        tenant.give_up("gone".into());
+        let (_, seen) = tenant.finish(AWAY, clock::now());
+        assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.scheduled), (0, 500, 0, 500));
+    }
+}

@@ -1,0 +1,253 @@
+//! What is asked of every tenant, and how the client goes about it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tiermark_model::Refusal;
+use tiermark_model::load::Spin;
+use tiermark_stats::Rng;
+
+use crate::cpus;
+use crate::keys::{KeyDist, KeyOrder, Keys};
+use crate::resp::MOST_DIGITS;
+use crate::schedule::Arrivals;
+use crate::values::{SMALLEST_CHECKED, ValueShape};
+
+/// Longest value of Redis, bytes.
+const LARGEST_VALUE: usize = 512 << 20;
+/// Most requests a second that a schedule is made for: more than any client sends.
+const HIGHEST_RATE: f64 = 1e8;
+
+/// When requests are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Pace {
+    /// The next request follows an answer: as many as the server takes. Its latency leaves out the waiting of users who do not wait.
+    Closed,
+    /// Requests are due at their times, whatever the server does.
+    Open {
+        /// Spread in time.
+        arrivals: Arrivals,
+        /// Requests a second of each tenant.
+        rate: f64,
+    },
+}
+
+/// When a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Length {
+    /// After this time.
+    Time(Duration),
+    /// After so many requests of each tenant.
+    Requests(u64),
+}
+
+/// How many of the requests write.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Mix {
+    /// Percent of the requests that are GETs; the others are SETs.
+    pub get_percent: f64,
+    /// As the published swap-tier test draws it: a SET where a number of 0..=99 is *above* the percentage, which makes one
+    /// percent of the requests fewer SETs (70 gives 29 %).
+    pub brief: bool,
+}
+
+impl Mix {
+    /// Whether the next request is a SET.
+    pub(crate) fn draws_set(self, rng: &mut Rng) -> bool {
+        if self.brief {
+            rng.below(100) as f64 > self.get_percent
+        } else if self.get_percent >= 100.0 {
+            false
+        } else {
+            rng.unit() * 100.0 >= self.get_percent
+        }
+    }
+}
+
+/// What is asked of every tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// When requests are sent.
+    pub pace: Pace,
+    /// When it ends.
+    pub length: Length,
+    /// Connections to each tenant.
+    pub connections: usize,
+    /// Most requests under way on a connection. In a closed loop so many are; in an open one more than this are not sent
+    /// before an answer comes, and the tenant counts as overloaded.
+    pub depth: usize,
+    /// Keys of each tenant, `0..keys` in decimal digits.
+    pub keys: u64,
+    /// What stands before each key.
+    pub key_prefix: String,
+    /// Digits that a key has at least: zeros stand before the others. redis-benchmark's have 12.
+    pub key_digits: usize,
+    /// How often each key is asked for.
+    pub key_dist: KeyDist,
+    /// Whether popular keys are neighbours.
+    pub key_order: KeyOrder,
+    /// GETs and SETs.
+    pub mix: Mix,
+    /// Values.
+    pub value: ValueShape,
+    /// Whether every value that comes back is checked.
+    pub verify: bool,
+    /// Base of all random choices.
+    pub seed: u64,
+}
+
+impl Default for Workload {
+    /// The published test's request: GETs of 1 KiB, 5,000 a second on one connection, for ten seconds.
+    fn default() -> Self {
+        Self {
+            pace: Pace::Open { arrivals: Arrivals::Constant, rate: 5000.0 },
+            length: Length::Time(Duration::from_secs(10)),
+            connections: 1,
+            depth: 1000,
+            keys: 1_000_000,
+            key_prefix: String::new(),
+            key_digits: 0,
+            key_dist: KeyDist::Uniform,
+            key_order: KeyOrder::Clustered,
+            mix: Mix { get_percent: 100.0, brief: false },
+            value: ValueShape { bytes: 1024, compressible: 0.0 },
+            verify: false,
+            seed: 1,
+        }
+    }
+}
+
+impl Workload {
+    /// Whether this can be asked at all.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names the first thing that cannot.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let refuse = |what: String, why: &str, cure: &str| Err(Refusal::new(what, why, cure));
+        if let Pace::Open { rate, .. } = self.pace
+            && !(rate > 0.0 && rate <= HIGHEST_RATE)
+        {
+            return refuse(
+                format!("{rate} requests a second"),
+                "no schedule has such a rate",
+                "ask for 1 to 100000000",
+            );
+        }
+        let empty = match self.length {
+            Length::Time(time) => time.is_zero(),
+            Length::Requests(requests) => requests == 0,
+        };
+        if empty || self.connections == 0 || self.depth == 0 {
+            let what = "a run without requests".to_owned();
+            return refuse(what, "nothing would be measured", "ask for a time, connections and a depth above 0");
+        }
+        if !(0.0..=100.0).contains(&self.mix.get_percent) {
+            return refuse(format!("a mix of {} % GETs", self.mix.get_percent), "it is no share", "use 0 to 100");
+        }
+        if self.key_digits > MOST_DIGITS {
+            let what = format!("keys of {} digits", self.key_digits);
+            return refuse(what, "no number here has more than 20", "ask for 20 or fewer");
+        }
+        if self.value.bytes > LARGEST_VALUE || !(0.0..=1.0).contains(&self.value.compressible) {
+            let what = format!("values of {} bytes, {} compressible", self.value.bytes, self.value.compressible);
+            return refuse(what, "Redis holds at most 512 MiB, and a share lies between 0 and 1", "ask for less");
+        }
+        if self.verify && self.value.bytes < SMALLEST_CHECKED {
+            let what = format!("checking values of {} bytes", self.value.bytes);
+            return refuse(what, "they are too short to tell what they should be", "use 16 bytes or more");
+        }
+        Keys::new(self.key_dist, self.key_order, self.keys).map(|_| ())
+    }
+}
+
+/// How the client works: none of it changes what is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientSetup {
+    /// Threads; tenants are dealt to them in turn, and each is served by one.
+    pub threads: usize,
+    /// Cpus of the threads, one each in turn. Empty: wherever the system puts them.
+    pub cpus: Vec<usize>,
+    /// When it looks again and again instead of sleeping.
+    pub spin: Spin,
+    /// Longest wait for an answer. A tenant that takes longer is given up.
+    pub timeout: Duration,
+    /// A request that the client tries to send later than this after it was due and had room counts as late.
+    pub late_after: Duration,
+}
+
+impl ClientSetup {
+    /// Whether it can work on this machine.
+    ///
+    /// # Errors
+    /// A [`Refusal`]: it has no thread or no time, or names cpus on which it may not run.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if self.threads == 0 || self.timeout.is_zero() {
+            return Err(Refusal::new(
+                "the client",
+                "it needs a thread and time to wait for answers",
+                "ask for 1 and 10 s",
+            ));
+        }
+        cpus::check(&self.cpus)
+    }
+}
+
+impl Default for ClientSetup {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            cpus: Vec::new(),
+            spin: Spin::Auto,
+            timeout: Duration::from_secs(10),
+            // What sleeping and serving others may cost without being told apart from a scheduler's tick; wrk2 keeps to the same.
+            late_after: Duration::from_millis(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share_of_sets(get_percent: f64, brief: bool) -> f64 {
+        let (mix, mut rng) = (Mix { get_percent, brief }, Rng::new(11));
+        let sets = (0..200_000).filter(|_| mix.draws_set(&mut rng)).count();
+        sets as f64 / 200_000.0
+    }
+
+    #[test]
+    fn the_mix_is_as_asked_with_the_published_quirk() {
+        // Four standard deviations of a share of 0.3 in 200,000.
+        let error = 0.0041;
+        assert!((share_of_sets(70.0, false) - 0.30).abs() < error);
+        assert!((share_of_sets(70.0, true) - 0.29).abs() < error);
+        assert!((share_of_sets(99.5, false) - 0.005).abs() < error);
+        assert_eq!((share_of_sets(100.0, false), share_of_sets(100.0, true)), (0.0, 0.0));
+        assert_eq!(share_of_sets(0.0, false), 1.0);
+        assert!((share_of_sets(0.0, true) - 0.99).abs() < error);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_before_anything_is_sent() {
+        let usual = Workload::default();
+        assert_eq!(usual.check(), Ok(()));
+        let rate = |rate| Pace::Open { arrivals: Arrivals::Poisson, rate };
+        let bad = [
+            Workload { pace: rate(0.0), ..usual.clone() },
+            Workload { pace: rate(f64::NAN), ..usual.clone() },
+            Workload { length: Length::Requests(0), ..usual.clone() },
+            Workload { connections: 0, ..usual.clone() },
+            Workload { depth: 0, ..usual.clone() },
+            Workload { keys: 0, ..usual.clone() },
+            Workload { key_digits: 21, ..usual.clone() },
+            Workload { key_dist: KeyDist::Zipf(-1.0), ..usual.clone() },
+            Workload { mix: Mix { get_percent: 101.0, brief: false }, ..usual.clone() },
+            Workload { value: ValueShape { bytes: 8, compressible: 0.0 }, verify: true, ..usual.clone() },
+            Workload { value: ValueShape { bytes: 8, compressible: 1.5 }, ..usual.clone() },
+            Workload { value: ValueShape { bytes: 1 << 30, compressible: 0.0 }, ..usual },
+        ];
+        for workload in bad {
+            assert!(workload.check().is_err(), "{workload:?}");
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! How many tenants a server holds: the document of a capacity run, independent of how it is shown.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Tool, Warning};
+use crate::{Machine, Refusal};
+
+/// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
+pub const CAPACITY_SCHEMA: &str = "tiermark/capacity/1";
+
+/// So many tenants, in words: `1 tenant`, `2 tenants`.
+#[must_use]
+pub fn tenants(count: u32) -> String {
+    if count == 1 { "1 tenant".to_owned() } else { format!("{count} tenants") }
+}
+
+/// Everything a capacity run found out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Capacity {
+    /// [`CAPACITY_SCHEMA`].
+    pub schema: String,
+    /// What measured.
+    pub tool: Tool,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// The machine that measured: with servers elsewhere the client's alone.
+    pub machine: Machine,
+    /// Name of the scenario.
+    pub scenario: String,
+    /// What a tenant is and what is asked of it, in one line.
+    pub workload: String,
+    /// The service level, in the words of its definition: `average < 50 µs, P99 < 300 µs of every tenant`.
+    pub level: String,
+    /// One search each: a tier under one load.
+    pub cases: Vec<Case>,
+    /// What tenants cost; `None` without a price file.
+    pub cost: Option<CostTable>,
+    /// Searches that could not be made here, and why.
+    #[serde(default)]
+    pub refused: Vec<Refusal>,
+    /// What a reader should know, with cures.
+    pub warnings: Vec<Warning>,
+}
+
+/// One search: how many tenants fit with one kind of memory, under one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Case {
+    /// The tier that extends the server's memory: `dram` (none), `swap:/dev/…`, `zram:lz4`, …
+    pub tier: String,
+    /// The load's mix and keys: `100 % GET, brief:10`.
+    pub load: String,
+    /// How many tenants.
+    pub answer: Answer,
+    /// Tenants over those of `dram` under the same load; `None` where either is no single number.
+    pub over_dram: Option<f64>,
+    /// What ended it: the resource that ran out first, in words; `None` where nothing did.
+    pub ended_by: Option<Ended>,
+    /// What was measured at each number of tenants, rising; several probes of one number stand one after another.
+    pub curve: Vec<CurvePoint>,
+    /// Every probe, in the order in which they were made.
+    pub probes: Vec<ProbeRecord>,
+}
+
+/// How many tenants fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Answer {
+    /// So many, verified: they passed three times in succession, and one more failed at least twice.
+    Exactly {
+        /// Tenants within the service level.
+        tenants: u32,
+        /// Votes for so many, all of them.
+        votes: Votes,
+        /// Votes for one tenant more: of full probes from a fresh fill, since only those prove a failure.
+        beyond: Votes,
+    },
+    /// Somewhere between, where probes of the same number disagree, cannot tell, or ran out.
+    Between {
+        /// The most tenants below which nothing failed.
+        low: u32,
+        /// The most tenants that passed at all, or that nothing says against; `None` where nothing says against still more.
+        #[serde(default)]
+        high: Option<u32>,
+        /// Why there is no single number.
+        why: String,
+    },
+    /// As many as were allowed to be tried; more may fit.
+    AtLeast {
+        /// Tenants that passed.
+        tenants: u32,
+    },
+    /// Not even one.
+    None {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What probes of one number of tenants said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Votes {
+    /// Probes within the service level.
+    pub passed: u32,
+    /// Probes outside of it.
+    pub failed: u32,
+    /// Probes whose interval straddles the limit after measuring for as long as was allowed, and those that the client or a disturbance spoilt.
+    pub unclear: u32,
+}
+
+impl Votes {
+    /// All of them.
+    pub fn all(&self) -> u32 {
+        self.passed + self.failed + self.unclear
+    }
+}
+
+/// What one probe was made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// One tenant alone: whether the service level can be met at all.
+    Baseline,
+    /// The number that the budgets allow by arithmetic.
+    Start,
+    /// Upwards, adding tenants to those that run.
+    Ramp,
+    /// Between what passed and what failed, each from a fresh fill.
+    Bisection,
+    /// Again, to be sure.
+    Verification,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Baseline => "baseline",
+            Self::Start => "start",
+            Self::Ramp => "ramp",
+            Self::Bisection => "bisection",
+            Self::Verification => "verification",
+        })
+    }
+}
+
+/// What a probe said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Within the service level.
+    Pass,
+    /// Outside of it, or ended by a guard.
+    Fail,
+    /// No vote about the server: the interval of a percentile straddles its limit, the client was at its own, the machine stood still for
+    /// another reason than memory, or the time of a probe was over.
+    Unclear,
+}
+
+/// A probe as it was made: saved at once, and enough to take a search up again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProbeRecord {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Tenants.
+    pub tenants: u32,
+    /// What it was made for.
+    pub phase: Phase,
+    /// Whether all tenants were made anew, or added to those that ran.
+    pub fresh: bool,
+    /// Why it was made, in words.
+    pub why: String,
+    /// What it said.
+    pub outcome: Outcome,
+    /// The same in words: which limit, which tenant, which guard.
+    pub said: String,
+    /// What ran out; `None` where it passed, or where that is not known.
+    pub ended_by: Option<Ended>,
+    /// What the system said meanwhile; `None` where the probe ended before it measured.
+    #[serde(default)]
+    pub evidence: Option<Evidence>,
+}
+
+/// What the system said while a probe measured. What it did not tell is `None`, never zero.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// Seconds that were measured.
+    pub seconds: f64,
+    /// Requests that were answered in them.
+    pub requests: u64,
+    /// Why the system had not come to rest when it was measured; `None` where it had.
+    pub not_steady: Option<String>,
+    /// Major page faults a request.
+    pub faults_per_request: Option<f64>,
+    /// Bytes swapped in and out a request, of the whole machine.
+    pub swap_bytes_per_request: Option<f64>,
+    /// Share of what the tenants hold that is in memory.
+    pub resident_share: Option<f64>,
+    /// Bytes held over bytes of memory taken for them, of a zram device, or else of zswap.
+    pub compression: Option<f64>,
+    /// Bytes of DRAM that the server stands for: what tenants hold and the pool of compressed memory have to be within it; `None` where a
+    /// node is the tier, or tenants run elsewhere.
+    pub dram_budget: Option<u64>,
+    /// Of those, in use when it ended: by tenants, and by the pool.
+    pub dram_used: Option<u64>,
+    /// Of those, what compressed memory (zram, zswap) took that no control group counts; `None` without such a tier.
+    pub pool: Option<u64>,
+    /// What that left for tenants: the limit of their memory when it ended.
+    pub tenants_limit: Option<u64>,
+    /// Mean time of a read of the tier's device in ns.
+    pub read_ns: Option<f64>,
+    /// Mean time of a write to it in ns.
+    pub write_ns: Option<f64>,
+    /// Share of the time in which the device had anything to do.
+    pub device_busy: Option<f64>,
+    /// Seconds of the tenants on cpus, a million requests.
+    pub cpu_seconds_per_million: Option<f64>,
+    /// Seconds of the client on cpus, a million requests.
+    pub client_seconds_per_million: Option<f64>,
+    /// Share of the time in which the busiest thread of the client ran.
+    pub client_cpu: Option<f64>,
+    /// Share of the requests that the client sent later than it meant to though there was room for them.
+    pub late_sends: Option<f64>,
+    /// Share of the answers that may have lain in the socket for as long while the client was at work elsewhere.
+    #[serde(default)]
+    pub late_answers: Option<f64>,
+    /// By how much the client was late with a request on average, in ns.
+    #[serde(default)]
+    pub late_mean_ns: Option<f64>,
+    /// Share of the time in which some tenant waited for memory (PSI some).
+    pub memory_wait: Option<f64>,
+    /// Share of the time in which some tenant waited for a cpu (PSI some).
+    pub cpu_wait: Option<f64>,
+    /// Share of the time in which some tenant waited for a block device (PSI some).
+    pub io_wait: Option<f64>,
+    /// The same of the whole machine.
+    pub host_io_wait: Option<f64>,
+    /// Share of the cpus' time that was used, by anyone.
+    pub cpu: Option<f64>,
+    /// Share of the cpus' time that tenants used.
+    pub tenants_cpu: Option<f64>,
+    /// Share of the cpus' time that all threads of the client used, where it runs beside the tenants' servers; inside guests it is the tenants'.
+    pub client_share: Option<f64>,
+    /// Share of the cpus' time that the hypervisor gave to others.
+    pub steal: Option<f64>,
+    /// Pages read from swap, of the whole machine.
+    pub swapped_in: Option<u64>,
+    /// Pages written to swap, of the whole machine.
+    pub swapped_out: Option<u64>,
+    /// Pages that came back out of zswap, of the whole machine.
+    pub zswap_in: Option<u64>,
+    /// Pages that went into zswap, of the whole machine.
+    pub zswap_out: Option<u64>,
+    /// Pages that zswap wrote on to the swap area behind it, of the whole machine.
+    pub zswap_written_back: Option<u64>,
+    /// Pages that the kernel moved to slower nodes, of the whole machine.
+    pub demoted: Option<u64>,
+    /// Bytes a second on the busiest network interface but loopback, in its busier direction; `None` where tenants are on this machine.
+    pub link_rate: Option<f64>,
+    /// That over what the interface can carry; `None` where it does not tell its speed.
+    pub link: Option<f64>,
+    /// Times that a task had to free memory itself before it got some, of the whole machine.
+    pub direct_reclaims: Option<u64>,
+    /// Processes of tenants that the kernel killed for want of memory, since the probe began.
+    pub oom_kills: Option<u64>,
+}
+
+/// The resource that ends it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ended {
+    /// Which.
+    pub resource: Resource,
+    /// How that is known, with the figures.
+    pub words: String,
+}
+
+/// What may run out first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// Memory, or the tier behind it: room, bandwidth or latency.
+    MemoryTier,
+    /// Processors of the server.
+    Cpu,
+    /// The network between client and server.
+    Link,
+    /// The load generator: its numbers are not the server's.
+    Client,
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::MemoryTier => "memory tier",
+            Self::Cpu => "cpu",
+            Self::Link => "link",
+            Self::Client => "client",
+        })
+    }
+}
+
+/// What one probe measured. Times are response times, from the intended start; all tenants' requests together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CurvePoint {
+    /// Tenants.
+    pub tenants: u32,
+    /// Number of the probe.
+    pub probe: u32,
+    /// Requests answered.
+    pub requests: u64,
+    /// Average in ns.
+    pub average_ns: f64,
+    /// Median in ns.
+    pub p50_ns: f64,
+    /// 90th percentile in ns.
+    pub p90_ns: f64,
+    /// 99th percentile in ns.
+    pub p99_ns: f64,
+    /// 99.9th percentile in ns.
+    pub p99_9_ns: f64,
+    /// Largest in ns.
+    pub max_ns: f64,
+    /// Mean over the tenants of their 99th percentiles, in ns: the brief's figure, and no percentile of anything.
+    pub brief_p99_ns: f64,
+    /// Requests answered over those that the schedule asked for.
+    pub achieved: f64,
+    /// Major page faults a request; `None` where they are not counted.
+    pub faults_per_request: Option<f64>,
+    /// What the probe said.
+    pub outcome: Outcome,
+}
+
+/// What tenants cost with each configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostTable {
+    /// Currency of every amount.
+    pub currency: String,
+    /// Day of the prices, `2018-04-30`.
+    pub date: String,
+    /// Where they are from.
+    pub source: String,
+    /// Months of running that are counted.
+    pub months: f64,
+    /// What a tenant is to cost less than with DRAM alone, as a share; `None` where the prices do not say.
+    #[serde(default)]
+    pub saving_wanted: Option<f64>,
+    /// One configuration each, that of `dram` first.
+    pub rows: Vec<CostRow>,
+    /// What a reader should know: that prices are old.
+    pub remarks: Vec<String>,
+}
+
+/// What tenants cost with one configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostRow {
+    /// The tier.
+    pub tier: String,
+    /// The load.
+    pub load: String,
+    /// Tenants that fit.
+    pub tenants: u32,
+    /// Cost of the server and of running it, in all.
+    pub total: f64,
+    /// The same, divided by the tenants.
+    pub per_tenant: f64,
+    /// Against the first row; `None` for that itself.
+    pub against: Option<CostAgainst>,
+}
+
+/// One configuration against another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CostAgainst {
+    /// Tenants over the other's: 3.484 is three and a half times as many.
+    pub ratio: f64,
+    /// Additional cost as a share of the other's: 0.394 is 39.4 % more.
+    pub upgrade: f64,
+    /// What a tenant costs less, as a share: 0.6 is 60 % less; negative where it costs more.
+    pub saving: f64,
+    /// Additional cost, as a share, at which a tenant costs the same.
+    pub break_even: f64,
+    /// Additional cost, as a share, at which a tenant costs as much less as was wanted; below zero where that cannot be had even for
+    /// nothing, `None` where nothing was wanted.
+    #[serde(default)]
+    pub affordable: Option<f64>,
+}
+
+impl Capacity {
+    /// The JSON Schema of the documents.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(Capacity)
+    }
+}

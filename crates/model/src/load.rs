@@ -1,0 +1,252 @@
+//! What a run of load saw: the document of `tiermark load`, independent of how it is shown.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::run::Tool;
+
+/// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
+pub const LOAD_SCHEMA: &str = "tiermark/load/1";
+
+/// Everything a run of load saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadRun {
+    /// [`LOAD_SCHEMA`].
+    pub schema: String,
+    /// The program.
+    pub tool: Tool,
+    /// Its command line, without the password.
+    pub command: Vec<String>,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Whether it ran to its end; otherwise a signal ended it.
+    pub complete: bool,
+    /// What was asked of every tenant.
+    pub workload: LoadWorkload,
+    /// Who asked.
+    pub client: LoadClient,
+    /// Writing all keys; `None` where that was not asked for.
+    pub fill: Option<LoadPart>,
+    /// What was measured; `None` where it came to nothing.
+    pub measured: Option<LoadPart>,
+}
+
+/// What is asked of every tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadWorkload {
+    /// `open`: at a rate, whatever the server does; `closed`: the next request follows an answer.
+    #[serde(rename = "loop")]
+    pub pacing: LoadLoop,
+    /// How the requests of an open loop are spread in time: `constant` or `poisson`.
+    pub arrivals: Option<String>,
+    /// Requests a second of each tenant, of an open loop.
+    pub requests_per_second: Option<f64>,
+    /// Length in seconds, where that was asked for.
+    pub seconds: Option<f64>,
+    /// Requests of each tenant, where those were asked for.
+    pub requests: Option<u64>,
+    /// Seconds of the same load before anything counts.
+    pub warmup_seconds: f64,
+    /// Connections to each tenant.
+    pub connections: usize,
+    /// Most requests under way on a connection.
+    pub pipeline_depth: usize,
+    /// Keys.
+    pub keys: u64,
+    /// What stands before the number of each.
+    pub key_prefix: String,
+    /// Digits that it has at least, zeros before the others.
+    pub key_digits: usize,
+    /// How often each is asked for: `uniform`, `zipf:0.99`.
+    pub key_dist: String,
+    /// Whether keys that are asked for alike are neighbours: `clustered` or `scrambled`.
+    pub key_order: String,
+    /// How many of the requests write.
+    pub mix: LoadMix,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Share of each value that compression removes.
+    pub value_compressible: f64,
+    /// Whether values were checked.
+    pub verify: bool,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// What a request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LoadLoop {
+    /// Its time.
+    Open,
+    /// An answer.
+    Closed,
+}
+
+/// How many of the requests write.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadMix {
+    /// Percent of the requests that are GETs; the others are SETs.
+    pub get_percent: f64,
+    /// Whether they are drawn as the published swap-tier test does, which makes one percent of the requests fewer SETs.
+    pub brief: bool,
+}
+
+/// When a client looks again and again instead of sleeping.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Spin {
+    /// After an answer of a closed loop, for as long as the next ones come soon.
+    #[default]
+    Auto,
+    /// After every answer, and shortly before a request is due.
+    Always,
+    /// Never: it sleeps whenever there is nothing to do.
+    Never,
+}
+
+/// Who asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadClient {
+    /// Threads, to which tenants are dealt.
+    pub threads: usize,
+    /// Their cpus; empty where the system puts them.
+    pub cpus: Vec<usize>,
+    /// When they look again and again instead of sleeping.
+    pub spin: Spin,
+    /// Longest wait for an answer.
+    pub timeout_seconds: f64,
+    /// A request that the client tries to send later than this after it could go counts as late.
+    pub late_after_seconds: f64,
+}
+
+/// One part of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadPart {
+    /// Whether it was stopped before its end.
+    pub stopped: bool,
+    /// Each tenant.
+    pub tenants: Vec<LoadTenant>,
+    /// All of them as one: everything added up, the latencies merged.
+    pub all: LoadTenant,
+    /// Cpu time of each of the client's threads.
+    pub client_cpu_seconds: Vec<f64>,
+    /// Wall time of the longest of them.
+    pub client_wall_seconds: f64,
+    /// Cpu time of the client for one answer; `None` without an answer.
+    pub client_cpu_seconds_per_request: Option<f64>,
+}
+
+/// What was seen of one tenant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadTenant {
+    /// Its address; `all` of all together.
+    pub target: String,
+    /// Why it was given up, where it was.
+    pub fault: Option<String>,
+    /// Length of the run.
+    pub seconds: f64,
+    /// Answers a second.
+    pub requests_per_second: f64,
+    /// Answers in time over requests that were due; `None` where nothing was.
+    pub achieved_share: Option<f64>,
+    /// Requests that were due; in a closed loop those that were sent.
+    pub scheduled: u64,
+    /// Requests sent.
+    pub sent: u64,
+    /// Answers, errors among them.
+    pub done: u64,
+    /// Answers that came within the run's time and did not refuse.
+    pub done_in_time: u64,
+    /// GETs among the answers.
+    pub gets: u64,
+    /// SETs among the answers.
+    pub sets: u64,
+    /// Answers that refused.
+    pub errors: u64,
+    /// The first of them, in the server's words.
+    pub first_error: Option<String>,
+    /// GETs of keys that are not there.
+    pub misses: u64,
+    /// GETs with a value that this program did not write for the key; `None` unless values were checked.
+    pub mismatches: Option<u64>,
+    /// Requests to which the client came too late though there was room for them.
+    pub late: u64,
+    /// The longest of that in ns.
+    pub max_late_ns: u64,
+    /// Answers that may have lain in the socket for as long while the client was at work elsewhere.
+    #[serde(default)]
+    pub late_answers: u64,
+    /// Requests that the server held back, since it left no room for them.
+    #[serde(default)]
+    pub held: u64,
+    /// Times that requests were due and as many were under way as are allowed.
+    pub overloads: u64,
+    /// Requests that were due and not sent before the end.
+    pub unsent: u64,
+    /// Requests that were sent and never answered.
+    pub unanswered: u64,
+    /// Each second of the run.
+    pub windows: Vec<LoadWindow>,
+    /// From when a request was due to its answer; in a closed loop from the send.
+    pub response: LoadLatencies,
+    /// From the send to the answer.
+    pub service: LoadLatencies,
+}
+
+/// One second of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadWindow {
+    /// Answers that came in it.
+    pub done: u64,
+    /// Sum of their response times in ns.
+    pub response_sum_ns: u64,
+    /// The longest of them in ns.
+    pub response_max_ns: u64,
+}
+
+/// Latencies in ns; `None` where there are none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadLatencies {
+    /// `ns`.
+    pub unit: String,
+    /// How many.
+    pub count: u64,
+    /// Their mean.
+    pub mean: Option<f64>,
+    /// The shortest.
+    pub min: Option<u64>,
+    /// The longest.
+    pub max: Option<u64>,
+    /// Median.
+    pub p50: Option<u64>,
+    /// 90th percentile.
+    pub p90: Option<u64>,
+    /// 95th percentile.
+    pub p95: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// 99.9th percentile.
+    pub p999: Option<u64>,
+    /// 99.99th percentile.
+    pub p9999: Option<u64>,
+    /// All values with their counts, where those were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<LoadHistogram>,
+}
+
+/// A distribution, a value to three digits and its count each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadHistogram {
+    /// Sum of what was recorded, in ns.
+    pub sum_ns: u64,
+    /// Values in ns, rising, with their counts.
+    pub counts: Vec<(u64, u64)>,
+}
+
+impl LoadRun {
+    /// The JSON Schema of the documents.
+    pub fn json_schema() -> schemars::Schema {
+        schemars::schema_for!(LoadRun)
+    }
+}

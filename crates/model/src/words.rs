@@ -1,0 +1,50 @@
+//! Words that people mistyped.
+
+/// How many letters have to be put in, left out or replaced to make one word of another: Levenshtein, "Binary codes
+/// capable of correcting deletions, insertions, and reversals", Soviet Physics Doklady 10(8), 1966.
+fn edits(from: &str, to: &str) -> usize {
+    let mut row: Vec<usize> = (0..=to.chars().count()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in to.chars().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.chars().count()]
+}
+
+/// The known word that was probably meant.
+pub fn near<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let near = known.iter().min_by_key(|name| edits(word, name));
+    // Where half of the letters differ it is another word.
+    near.filter(|name| 2 * edits(word, name) <= name.len()).copied()
+}
+
+/// A suggestion to append to a complaint, where a known word is near; else nothing.
+pub fn nearest(word: &str, known: &[&str]) -> String {
+    near(word, known).map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_as_far_apart_as_they_need_edits() {
+        for (from, to, edits_between) in
+            [("", "abc", 3), ("read", "read", 0), ("reed", "read", 1), ("tirad", "triad", 2)]
+        {
+            assert_eq!(edits(from, to), edits_between, "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn only_near_words_are_suggested() {
+        assert_eq!(nearest("reed", &["write", "read"]), "; did you mean 'read'?");
+        assert_eq!(nearest("foo", &["write", "read"]), "");
+        assert_eq!(nearest("foo", &[]), "");
+    }
+}

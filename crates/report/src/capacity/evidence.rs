@@ -1,0 +1,86 @@
+//! What the system said during a probe, in words.
+
+use tiermark_model::Bytes;
+use tiermark_model::capacity::Evidence;
+
+use crate::number::{nanoseconds, percent};
+
+/// Bytes of compressed memory below which its ratio says nothing.
+const LEAST_POOL: u64 = 1 << 20;
+
+/// What is known, as one sentence without an end; empty where nothing is.
+pub(super) fn words(evidence: &Evidence) -> String {
+    let e = evidence;
+    let share = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {}", percent(share)));
+    let time = |name: &str, ns: Option<f64>| ns.map(|ns| format!("{name} {} µs", nanoseconds(ns / 1000.0)));
+    // A busy server without a tier has nothing to say of one.
+    let some = |n: Option<f64>| n.filter(|n| *n > 0.0);
+    let dram = e.dram_budget.zip(e.pool).map(|(budget, pool)| {
+        let used = e.dram_used.map_or_else(String::new, |used| format!("{} in use of ", Bytes(used)));
+        format!("{used}{} of DRAM, of which compressed memory takes {}", Bytes(budget), Bytes(pool))
+    });
+    // Of a few pages tables and fragments are more than what they hold.
+    let compression = e.compression.filter(|_| e.pool.is_none_or(|pool| pool >= LEAST_POOL));
+    let written_back = e.zswap_written_back.filter(|pages| *pages > 0);
+    let parts = [
+        dram,
+        some(e.faults_per_request).map(|faults| format!("{faults:.2} major faults a request")),
+        some(e.swap_bytes_per_request).map(|bytes| format!("{} swapped a request", Bytes(bytes.round() as u64))),
+        share("resident", e.resident_share.filter(|share| *share < 0.9995)),
+        compression.map(|ratio| format!("compressed {ratio:.1} : 1")),
+        time("a read of the device", e.read_ns),
+        time("a write", e.write_ns.filter(|ns| *ns >= 10.0)),
+        share("device busy", some(e.device_busy)),
+        e.cpu_seconds_per_million.map(|s| format!("{s:.0} s of cpu a million requests")),
+        e.client_seconds_per_million.map(|s| format!("the client's {s:.0} s")),
+        share("waiting for memory", some(e.memory_wait)),
+        share("waiting for a cpu", some(e.cpu_wait)),
+        share("waiting for devices", some(e.io_wait)),
+        share("cpus busy", e.cpu),
+        share("by tenants", some(e.tenants_cpu)),
+        share("by the client", some(e.client_share)),
+        share("the busiest link", some(e.link)),
+        e.demoted.filter(|pages| *pages > 0).map(|pages| format!("{pages} pages demoted")),
+        written_back.map(|pages| format!("{pages} pages written on by zswap")),
+        share("stolen", some(e.steal)),
+        share("sent late", some(e.late_sends)),
+        share("answers taken late", some(e.late_answers)),
+        e.oom_kills.filter(|kills| *kills > 0).map(|kills| format!("{kills} killed for want of memory")),
+        e.not_steady.as_ref().map(|why| format!("not at rest: {why}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        assert_eq!(words(&Evidence::default()), "");
+        let known = Evidence {
+            faults_per_request: Some(0.766),
+            swap_bytes_per_request: Some(6144.4),
+            resident_share: Some(0.43),
+            dram_budget: Some(512 << 20),
+            dram_used: Some(511 << 20),
+            pool: Some(130 << 20),
+            cpu: Some(0.7),
+            tenants_cpu: Some(0.4),
+            link: Some(0.0),
+            compression: Some(2.31),
+            read_ns: Some(58_000.0),
+            cpu_seconds_per_million: Some(83.4),
+            memory_wait: Some(0.021),
+            steal: Some(0.0),
+            oom_kills: Some(2),
+            not_steady: Some("it was not waited for".into()),
+            ..Evidence::default()
+        };
+        assert_eq!(
+            words(&known),
+            "511 MiB in use of 512 MiB of DRAM, of which compressed memory takes 130 MiB, 0.77 major faults a request, 6 KiB swapped a request, resident 43 %, compressed 2.3 : 1, a read of the device 58.0 µs, \
+             83 s of cpu a million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 killed for want of memory, not at rest: it was not waited for"
+        );
+    }
+}

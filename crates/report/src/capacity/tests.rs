@@ -1,0 +1,185 @@
+//! A capacity run as it is shown.
+
+use proptest::prelude::*;
+use tiermark_model::Warning;
+use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Resource};
+
+use super::*;
+use crate::text::width;
+
+fn point(probe: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint {
+    CurvePoint {
+        tenants,
+        probe,
+        requests: 3_000 * u64::from(tenants),
+        average_ns: p99_us * 350.0,
+        p50_ns: 48_200.0,
+        p90_ns: p99_us * 600.0,
+        p99_ns: p99_us * 1_000.0,
+        p99_9_ns: p99_us * 3_100.0,
+        max_ns: p99_us * 52_000.0,
+        brief_p99_ns: p99_us * 980.0,
+        achieved: 1.0,
+        faults_per_request: (tenants > 5).then_some(0.43),
+        outcome,
+    }
+}
+
+fn probe(number: u32, tenants: u32, phase: Phase, outcome: Outcome, why: &str, said: &str) -> ProbeRecord {
+    let fresh = matches!(phase, Phase::Baseline | Phase::Bisection | Phase::Verification);
+    let ended_by = None;
+    ProbeRecord { number, tenants, phase, fresh, why: why.into(), outcome, said: said.into(), ended_by, evidence: None }
+}
+
+fn votes(passed: u32, failed: u32) -> Votes {
+    Votes { passed, failed, unclear: 0 }
+}
+
+fn dram() -> Case {
+    let killed = "the kernel killed 1 process for want of memory";
+    Case {
+        tier: "dram".into(),
+        load: "100 % GET, uniform".into(),
+        answer: Answer::Exactly { tenants: 5, votes: votes(4, 0), beyond: votes(0, 2) },
+        over_dram: None,
+        ended_by: Some(Ended { resource: Resource::MemoryTier, words: killed.into() }),
+        curve: vec![point(2, 5, 112.0, Outcome::Pass), point(1, 1, 97.0, Outcome::Pass)],
+        probes: vec![
+            probe(1, 1, Phase::Baseline, Outcome::Pass, "one tenant alone", "P99 < 1 s: 97 µs of tenant 1 at worst"),
+            probe(
+                2,
+                5,
+                Phase::Start,
+                Outcome::Pass,
+                "memory holds 5: start at 5",
+                "P99 < 1 s: 112 µs of tenant 4 at worst",
+            ),
+            probe(3, 6, Phase::Ramp, Outcome::Fail, "5 passed, as many as fit by arithmetic or more: 1 more", killed),
+            probe(4, 6, Phase::Verification, Outcome::Fail, "6 failed once: again, to be sure that it fails", killed),
+            probe(
+                5,
+                5,
+                Phase::Verification,
+                Outcome::Pass,
+                "5 passed 0 of 3 full probes in succession: again",
+                "P99 < 1 s: 109 µs of tenant 1 at worst",
+            ),
+        ],
+    }
+}
+
+fn run() -> Capacity {
+    let zram = Case {
+        tier: "zram:lz4".into(),
+        answer: Answer::Between {
+            low: 10,
+            high: Some(12),
+            why: "probes of 11 tenants disagree: 3 passed, 3 failed".into(),
+        },
+        ended_by: Some(Ended { resource: Resource::Cpu, words: "the tenants' cpus were busy 97 % of the time".into() }),
+        curve: vec![
+            point(3, 10, 640.0, Outcome::Pass),
+            point(4, 13, 2.4e6, Outcome::Fail),
+            point(5, 11, 990.0, Outcome::Unclear),
+        ],
+        probes: Vec::new(),
+        ..dram()
+    };
+    let swap = Case {
+        tier: "swap:/dev/disk/by-id/nvme-1".into(),
+        answer: Answer::Exactly { tenants: 17, votes: votes(4, 1), beyond: votes(1, 2) },
+        over_dram: Some(3.4),
+        ended_by: None,
+        curve: Vec::new(),
+        probes: Vec::new(),
+        ..dram()
+    };
+    let row = |tier: &str, tenants: u32, total: f64, against| CostRow {
+        tier: tier.into(),
+        load: "100 % GET, uniform".into(),
+        tenants,
+        total,
+        per_tenant: total / f64::from(tenants),
+        against,
+    };
+    let against = CostAgainst { ratio: 3.4, upgrade: 0.3935, saving: 0.590, break_even: 2.4, affordable: Some(0.36) };
+    Capacity {
+        schema: CAPACITY_SCHEMA.into(),
+        tool: tiermark_model::Tool {
+            version: "0.1.0".into(),
+            target: "x86_64-unknown-linux-gnu".into(),
+            ..Default::default()
+        },
+        started: "2026-11-21T19:14:48Z".into(),
+        seed: 7,
+        machine: tiermark_model::Machine::default(),
+        scenario: "mini".into(),
+        workload: "redis-server of 75000 × 1 KiB, 500 requests/s each, in 512 MiB of DRAM".into(),
+        level: "P99 < 1 s of every tenant".into(),
+        cases: vec![dram(), zram, swap],
+        cost: Some(CostTable {
+            saving_wanted: Some(0.6),
+            currency: "USD".into(),
+            date: "2018-07-01".into(),
+            source: "made up".into(),
+            months: 36.0,
+            rows: vec![row("dram", 5, 10_000.0, None), row("swap:/dev/disk/by-id/nvme-1", 17, 13_935.0, Some(against))],
+            remarks: vec!["the prices are of 2018-07-01, 8.4 years ago: take today's before deciding anything".into()],
+        }),
+        refused: vec![tiermark_model::Refusal::new(
+            "the tier zram",
+            "the kernel has no /sys/class/zram-control",
+            "load the module: modprobe zram; or choose swap:PATH",
+        )],
+        warnings: vec![Warning {
+            code: "busy".into(),
+            text: "other work kept 1.2 of 2 cpus busy".into(),
+            cure: Some("measure on a quiet machine".into()),
+        }],
+    }
+}
+
+#[test]
+fn a_run_is_shown_in_80_columns() {
+    insta::assert_snapshot!(capacity(&run(), &Style::default()));
+}
+
+#[test]
+fn probes_say_why_they_were_made() {
+    let only = Capacity { cases: vec![dram()], cost: None, warnings: Vec::new(), ..run() };
+    insta::assert_snapshot!(capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }));
+}
+
+#[test]
+fn answers_that_are_no_number_are_told() {
+    let mut shown = run();
+    shown.cases[0].answer = Answer::AtLeast { tenants: 12 };
+    shown.cases[1].answer = Answer::None { why: "one tenant alone failed 2 of 2 probes".into() };
+    let why = "probes of 18 tenants decide nothing: 0 passed, 0 failed, 3 could not tell";
+    shown.cases[2].answer = Answer::Between { low: 17, high: None, why: why.into() };
+    assert!(capacity_line(&shown).ends_with(" 17 or more"), "{}", capacity_line(&shown));
+    let text = capacity(&shown, &Style::default());
+    assert!(text.contains("17 or more") && text.contains("17 tenants or more: probes of 18 tenants decide"), "{text}");
+    assert!(text.contains("12 or more") && text.contains("no more were allowed to be tried"), "{text}");
+    assert!(text.contains("not even one tenant: one tenant alone failed 2 of 2 probes"), "{text}");
+}
+
+proptest! {
+    /// Whatever a document holds, it is shown, and within the columns there are.
+    #[test]
+    fn any_document_fits(columns in 60usize..121, value in proptest::num::f64::ANY, tenants: u32, text in "([a-zµ×é💡一]{1,9} ){0,6}", verbose: bool) {
+        let mut odd = run();
+        odd.cases[1].curve[0].p99_ns = value;
+        odd.cases[1].curve[0].achieved = value;
+        odd.cases[1].curve[0].tenants = tenants;
+        odd.cases[1].load = text.clone();
+        odd.cases[0].probes[0].said = text;
+        if let Some(cost) = &mut odd.cost {
+            cost.rows[0].total = value;
+        }
+        let shown = capacity(&odd, &Style { width: columns, verbose, ..Style::default() });
+        for line in shown.lines() {
+            prop_assert!(width(line) <= columns, "{} of {columns}: {line}", width(line));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Comments below a file that is shown, so that what is said of it can be kept with it.
+
+use crate::style::Style;
+use crate::text::{spoken, wrap};
+
+/// Sections of comments: each a heading, and lines below it. All lines begin with `#`, and none is longer than the style has columns.
+pub fn comments(sections: &[(String, Vec<String>)], style: &Style) -> String {
+    let mut out = String::new();
+    let mut say = |first: &str, then: &str, text: &str| {
+        for (at, line) in
+            wrap(&spoken(text, style), style.columns().saturating_sub(then.len()).max(20)).iter().enumerate()
+        {
+            out.push_str(&format!("#{}{line}\n", if at == 0 { first } else { then }));
+        }
+    };
+    for (title, lines) in sections.iter().filter(|(_, lines)| !lines.is_empty()) {
+        say(" ", " ", title);
+        lines.iter().for_each(|line| say("   ", "     ", line));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_comment_and_fits() {
+        let long = "a zram device of 2 GiB, as a swap area; what it takes is of that memory".to_owned();
+        let sections = [("Made:".to_owned(), vec![long.clone(), "short".to_owned()]), ("None:".to_owned(), Vec::new())];
+        let wide = comments(&sections, &Style::default());
+        assert_eq!(wide, format!("# Made:\n#   {long}\n#   short\n"));
+        let narrow = comments(&sections, &Style { width: 40, ..Style::default() });
+        assert!(narrow.lines().all(|line| line.starts_with('#') && line.chars().count() <= 40), "{narrow}");
+        assert!(narrow.contains("\n#     "), "what goes on is further in: {narrow}");
+    }
+}

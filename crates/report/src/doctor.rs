@@ -1,0 +1,64 @@
+//! A check-up on one screen.
+
+use tiermark_model::{CheckRow, Checkup, Health};
+
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, hanging, heading};
+
+/// Renders every check in its group, then what matters, why, and what cures it.
+pub fn doctor(checkup: &Checkup, style: &Style) -> String {
+    let mut out = hanging("", &format!("tiermark doctor · {}", checkup.machine), Ink::Head, style);
+    for group in checkup.checks.chunk_by(|a, b| a.group == b.group) {
+        let mut table = Table::new().column("", Align::Left).column("", Align::Left).column("", Align::Left);
+        for check in group {
+            let (mark, ink) = mark(check.health, style);
+            let value = Cell::inked(&check.value, if check.health == Health::NotHere { Ink::Dim } else { Ink::Plain });
+            table.row(vec![Cell::inked(mark, ink), Cell::new(&check.name), value]);
+        }
+        out.push_str(&heading(&group[0].group, style));
+        out.push_str(&table.render(style));
+    }
+    out.push_str(&reasons("Problems: numbers would mislead", checkup, Health::Problem, style));
+    out.push_str(&reasons("To know when reading numbers", checkup, Health::Note, style));
+    let count = |health| checkup.count(health);
+    let (problems, notes) = (count(Health::Problem), count(Health::Note));
+    let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+    let text = format!(
+        "{}, {}, {} in order, {} not told here",
+        plural(problems, "problem"),
+        plural(notes, "note"),
+        count(Health::Ok),
+        count(Health::NotHere)
+    );
+    let ink = if problems > 0 { Ink::Bad } else { Ink::Good };
+    out.push_str(&format!("\n{}", hanging("", &text, ink, style)));
+    out
+}
+
+fn mark(health: Health, style: &Style) -> (&'static str, Ink) {
+    match health {
+        Health::Ok => (style.glyph("✔", "+"), Ink::Good),
+        Health::Note => ("!", Ink::Warn),
+        Health::Problem => (style.glyph("✘", "x"), Ink::Bad),
+        Health::NotHere => (style.absent(), Ink::Dim),
+    }
+}
+
+fn reasons(title: &str, checkup: &Checkup, health: Health, style: &Style) -> String {
+    let rows: Vec<&CheckRow> = checkup.checks.iter().filter(|check| check.health == health).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let (mark, ink) = mark(health, style);
+    let one = |check: &&CheckRow| {
+        let text = format!("{} {}: {}", check.name, short(&check.value), check.why);
+        bullet(mark, ink, &text, check.cure.as_deref(), style)
+    };
+    heading(title, style) + &rows.iter().map(one).collect::<String>()
+}
+
+/// The value stands in full above.
+fn short(value: &str) -> &str {
+    value.split([':', ';']).next().unwrap_or(value)
+}

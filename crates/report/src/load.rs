@@ -1,0 +1,167 @@
+//! The view of load on Redis servers: rates, both latencies, and what a reader has to know to believe them.
+
+use crate::number::{achieved, percent, seconds};
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{bullet, heading};
+
+/// Latencies that are shown, ns: mean, P50, P90, P95, P99, P99.9, maximum. `None` where there is none.
+type Shown = [Option<f64>; 7];
+
+/// Heads of those columns.
+const HEADS: [&str; 7] = ["mean", "P50", "P90", "P95", "P99", "P99.9", "max"];
+/// Most tenants that are shown one by one without being asked.
+const MOST: usize = 20;
+
+/// One tenant, or all as one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadLine {
+    /// Its address.
+    pub name: String,
+    /// Answers a second.
+    pub rate: f64,
+    /// Answers over requests that were due, of an open loop.
+    pub share: Option<f64>,
+    /// Share of the requests that the client sent late, of an open loop.
+    pub late: Option<f64>,
+    /// From when a request was due.
+    pub response: Shown,
+    /// From when it was sent.
+    pub service: Shown,
+}
+
+/// Everything that is shown of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadView {
+    /// What was asked, in a line.
+    pub title: String,
+    /// Each tenant.
+    pub tenants: Vec<LoadLine>,
+    /// All as one; `None` where nothing was measured.
+    pub all: Option<LoadLine>,
+    /// What else there is to say, in sentences.
+    pub facts: Vec<String>,
+    /// What a reader should know before believing the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// Renders a run of load.
+pub fn load(view: &LoadView, style: &Style) -> String {
+    let mut out = heading(&view.title, style).trim_start_matches('\n').to_owned();
+    if let Some(all) = &view.all {
+        let shown = if style.verbose { view.tenants.len() } else { view.tenants.len().min(MOST) };
+        let mut lines: Vec<&LoadLine> =
+            if view.tenants.len() > 1 { view.tenants[..shown].iter().collect() } else { Vec::new() };
+        lines.push(all);
+        out.push_str(&heading("Rate", style));
+        out.push_str(&rates(&lines, style));
+        // In a closed loop a request is due when it is sent.
+        if all.share.is_some() {
+            out.push_str(&heading("Response: from when a request was due to its answer, µs", style));
+            out.push_str(&latencies(&lines, |line| &line.response, style));
+        }
+        out.push_str(&heading("Service: from when it was sent to its answer, µs", style));
+        out.push_str(&latencies(&lines, |line| &line.service, style));
+        if shown < view.tenants.len() {
+            out.push_str(&bullet(
+                " ",
+                Ink::Dim,
+                &format!("and {} tenants more; -v shows all", view.tenants.len() - shown),
+                None,
+                style,
+            ));
+        }
+        out.push('\n');
+    }
+    view.facts.iter().for_each(|fact| out.push_str(&bullet(style.glyph("·", "-"), Ink::Dim, fact, None, style)));
+    view.warnings.iter().for_each(|warning| out.push_str(&bullet("!", Ink::Warn, warning, None, style)));
+    out
+}
+
+fn rates(lines: &[&LoadLine], style: &Style) -> String {
+    let mut table = Table::new().column("", Align::Left).column("requests/s", Align::Right);
+    let is_open = lines.iter().any(|line| line.share.is_some());
+    if is_open {
+        table = table.column("of what was due", Align::Right).column("sent late", Align::Right);
+    }
+    for line in lines {
+        let mut row = vec![Cell::inked(&line.name, Ink::Head), Cell::new(format!("{:.0}", line.rate))];
+        if is_open {
+            let cell = |share: Option<String>| Cell::new(share.unwrap_or_default());
+            row.extend([cell(line.share.map(achieved)), cell(line.late.map(percent))]);
+        }
+        table.row(row);
+    }
+    table.render(style)
+}
+
+fn latencies(lines: &[&LoadLine], of: impl Fn(&LoadLine) -> &Shown, style: &Style) -> String {
+    let mut table = Table::new().column("", Align::Left);
+    for head in HEADS {
+        table = table.column(head, Align::Right);
+    }
+    for line in lines {
+        let mut row = vec![Cell::inked(&line.name, Ink::Head)];
+        row.extend(of(line).iter().map(|ns| Cell::new(ns.map_or_else(|| style.absent().to_owned(), microseconds))));
+        table.row(row);
+    }
+    table.render(style)
+}
+
+/// A latency in µs, with as many digits as its histogram keeps.
+fn microseconds(ns: f64) -> String {
+    let us = ns / 1e3;
+    match us {
+        us if us < 10.0 => format!("{us:.2}"),
+        us if us < 100.0 => format!("{us:.1}"),
+        us if us < 1e7 => format!("{us:.0}"),
+        us => seconds(us / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str) -> LoadLine {
+        let us = [25.3, 24.0, 31.0, 40.0, 120.0, 980.0, 20_000.0].map(|us| Some(us * 1e3));
+        let mut response = us;
+        response[6] = Some(62e9);
+        LoadLine { name: name.into(), rate: 4998.2, share: Some(0.9996), late: Some(0.004), response, service: us }
+    }
+
+    fn view(tenants: usize) -> LoadView {
+        LoadView {
+            title: "2 tenants, open loop at 5,000 requests/s each".into(),
+            tenants: (0..tenants).map(|i| line(&format!("127.0.0.1:{}", 7000 + i))).collect(),
+            all: Some(line("all")),
+            facts: vec!["client: 4.1 µs of cpu a request".into()],
+            warnings: vec!["12 % of the GETs found no key; --fill writes all first".into()],
+        }
+    }
+
+    #[test]
+    fn a_run_of_two_tenants() {
+        insta::assert_snapshot!(load(&view(2), &Style::default()));
+    }
+
+    #[test]
+    fn one_tenant_is_told_once_and_many_are_counted() {
+        let one = load(&view(1), &Style::default());
+        assert!(!one.contains("7000") && one.contains("all"), "{one}");
+        let many = load(&view(30), &Style::default());
+        assert!(many.contains("and 10 tenants more") && !many.contains("7020"), "{many}");
+        assert!(load(&view(30), &Style { verbose: true, ..Style::default() }).contains("7029"));
+        let nothing = LoadView { all: None, ..view(1) };
+        assert!(!load(&nothing, &Style::default()).contains("Service"));
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_share_of_what_was_due() {
+        let mut all = line("all");
+        (all.share, all.late) = (None, None);
+        let text = load(&LoadView { tenants: Vec::new(), all: Some(all), ..view(0) }, &Style::default());
+        assert!(!text.contains("of what was due") && !text.contains("sent late"), "{text}");
+        assert!(!text.contains("Response") && text.contains("Service"), "{text}");
+    }
+}

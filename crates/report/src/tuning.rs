@@ -1,0 +1,151 @@
+//! The knobs of a system beside what a profile advises, and what became of changes.
+
+use tiermark_model::{Deed, Fate, HeldChanges, KnobRow, Reach, Standing, Tuning};
+
+use crate::style::{Ink, Style};
+use crate::text::{bullet, hanging, heading, items, left, spoken, width};
+
+/// Renders the knobs: what would be changed first, then what needs more than this program, then the rest in a few lines.
+pub fn tuning(tuning: &Tuning, style: &Style) -> String {
+    let title = format!("tiermark tune · profile {}: {}", tuning.profile, tuning.purpose);
+    let mut out = hanging("", &title, Ink::Head, style);
+    let differs = |reach: Reach| -> Vec<&KnobRow> {
+        tuning.knobs.iter().filter(|row| row.standing == Standing::Differs && row.reach == reach).collect()
+    };
+    out.push_str(&section("Changed by --apply", &differs(Reach::Live), style));
+    out.push_str(&section("Changed by --apply, where named with --device", &differs(Reach::Unnamed), style));
+    out.push_str(&section("By a reboot; never changed by tiermark", &differs(Reach::Reboot), style));
+    out.push_str(&section("Only looked at", &differs(Reach::Check), style));
+    let of = |standing: Standing| tuning.knobs.iter().filter(move |row| row.standing == standing);
+    out.push_str(&remarks(of(Standing::Free), style));
+    out.push_str(&list("As advised", of(Standing::AsAdvised), style));
+    out.push_str(&list("No advice", of(Standing::Free).filter(|row| row.reason.is_none()), style));
+    let mut absent: Vec<String> = of(Standing::NotHere).map(|row| row.name.clone()).collect();
+    absent.dedup();
+    out.push_str(&inline("Not here", &absent, style));
+    for row in of(Standing::Unseen) {
+        let why = row.reason.as_deref().unwrap_or("it cannot be read");
+        out.push_str(&bullet("!", Ink::Warn, &format!("{}: {why}", label(row)), None, style));
+    }
+    out.push_str(&held(&tuning.held, style));
+    out.push_str(&closing(tuning, style));
+    out
+}
+
+/// A knob with what it is about.
+fn label(row: &KnobRow) -> String {
+    row.on.as_ref().map_or_else(|| row.name.clone(), |on| format!("{} {on}", row.name))
+}
+
+fn section(title: &str, rows: &[&KnobRow], style: &Style) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let labels: Vec<String> = rows.iter().map(|row| spoken(&label(row), style)).collect();
+    let longest = labels.iter().map(|text| width(text)).max().unwrap_or_default();
+    let mut out = heading(title, style);
+    for (row, label) in rows.iter().zip(&labels) {
+        let (now, advised) = (row.value.as_deref().unwrap_or_default(), row.advice.as_deref().unwrap_or_default());
+        let values = format!("{now} → {advised}");
+        out.push_str(&hanging(&format!("  {}  ", left(label, longest)), &values, Ink::Plain, style));
+        out.push_str(&hanging("      ", &reason(row, style), Ink::Dim, style));
+    }
+    out
+}
+
+/// Why; with what the knob does and where it is, where more is to be shown.
+fn reason(row: &KnobRow, style: &Style) -> String {
+    let why = row.reason.clone().unwrap_or_default();
+    if !style.verbose {
+        return why;
+    }
+    let file = row.files.first().map_or_else(String::new, |file| format!(", /{file}"));
+    let more = row.files.len().saturating_sub(1);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{why} ({}{file}{more})", row.about)
+}
+
+/// Knobs that stay as they are, with what is to be said about them.
+fn remarks<'a>(rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> String {
+    let one = |row: &KnobRow| {
+        let text = format!("{} {}: {}", label(row), row.value.as_deref().unwrap_or_default(), reason(row, style));
+        bullet("-", Ink::Dim, &text, None, style)
+    };
+    let text: String = rows.filter(|row| row.reason.is_some()).map(one).collect();
+    if text.is_empty() { text } else { heading("As they are, with a word", style) + &text }
+}
+
+fn list<'a>(title: &str, rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> String {
+    let named: Vec<String> =
+        rows.map(|row| format!("{} {}", label(row), row.value.as_deref().unwrap_or_default())).collect();
+    inline(title, &named, style)
+}
+
+fn inline(title: &str, named: &[String], style: &Style) -> String {
+    if named.is_empty() {
+        return String::new();
+    }
+    heading(title, style) + &hanging("  ", &items(named, style), Ink::Plain, style)
+}
+
+/// Changes that are still in place.
+fn held(held: &[HeldChanges], style: &Style) -> String {
+    if held.is_empty() {
+        return String::new();
+    }
+    let mut out = heading("Changed before, and not taken back", style);
+    for changes in held {
+        const LISTED: usize = 6;
+        let listed = if style.verbose { changes.changes.len() } else { LISTED.min(changes.changes.len()) };
+        let more = changes.changes.len() - listed;
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let text = format!(
+            "{}, {}, process {}{}: {}{more}",
+            changes.what,
+            changes.started,
+            changes.pid,
+            if changes.at_work { ", which is at work" } else { "" },
+            changes.changes[..listed].join(", ")
+        );
+        let cure = (!changes.at_work).then_some("tiermark tune --restore");
+        out.push_str(&bullet("!", Ink::Warn, &text, cure, style));
+    }
+    out
+}
+
+fn closing(tuning: &Tuning, style: &Style) -> String {
+    let live = tuning.knobs.iter().filter(|row| row.standing == Standing::Differs && row.reach == Reach::Live);
+    let files: usize = live.map(|row| row.files.len()).sum();
+    let text = match files {
+        0 => "Nothing to change.".to_owned(),
+        n => format!(
+            "{n} file{} differ{} from the advice. Nothing was changed: --apply does it, as root, until the next reboot or \
+             --restore.",
+            if n == 1 { "" } else { "s" },
+            if n == 1 { "s" } else { "" }
+        ),
+    };
+    format!("\n{}", hanging("", &text, Ink::Plain, style))
+}
+
+/// Renders changes made or taken back, one a line, with why where one was not simply done, and what it comes to.
+pub fn deeds(deeds: &[Deed], closing: &str, style: &Style) -> String {
+    let mut out = String::new();
+    for deed in deeds {
+        let (mark, ink, word) = match deed.fate {
+            Fate::Done => (style.glyph("✔", "+"), Ink::Good, ""),
+            Fate::Already => (style.glyph("✔", "+"), Ink::Dim, ": it was so already"),
+            Fate::Gone => (style.glyph("✔", "+"), Ink::Dim, ""),
+            Fate::Left => ("!", Ink::Warn, ": left alone"),
+            Fate::Failed => (style.glyph("✘", "x"), Ink::Bad, ": failed"),
+        };
+        let values = match (&deed.from, &deed.to) {
+            (Some(from), Some(to)) => format!(" {from} → {to}"),
+            (None, Some(to)) => format!(" → {to}"),
+            _ => String::new(),
+        };
+        let why = deed.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        out.push_str(&bullet(mark, ink, &format!("{}{values}{word}{why}", deed.what), None, style));
+    }
+    out + &hanging("", closing, Ink::Plain, style)
+}

@@ -1,0 +1,113 @@
+//! A check-up: what of this machine keeps measurements from being trusted, or from being compared. It reads, and changes nothing.
+
+mod cpus;
+mod kernel;
+mod memory;
+mod place;
+mod work;
+
+use tiermark_machine::Root;
+use tiermark_model::{CheckRow, Checkup, Health, HeldChanges, Machine};
+
+pub use work::{BUSY_NOTE, BUSY_PROBLEM, Busy, watch};
+
+/// What is examined.
+#[derive(Debug)]
+pub struct Patient<'a> {
+    /// Where files are read.
+    pub root: &'a Root,
+    /// The machine found there.
+    pub machine: &'a Machine,
+    /// How busy it was, where somebody watched.
+    pub busy: Option<Busy>,
+    /// Changes of this program that were not taken back yet, by runs at work too.
+    pub held: &'a [HeldChanges],
+}
+
+impl Patient<'_> {
+    /// The trimmed text of a file that is there and not empty; one that cannot be read is not there.
+    fn word(&self, path: &str) -> Option<String> {
+        let text = self.root.read(path).ok().flatten()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// What it means that a file is not there: a captured tree may just not have it.
+    fn none(&self) -> Found {
+        Found::not_here(if self.root.is_live() { "this kernel has none" } else { "not told" })
+    }
+
+    fn number(&self, path: &str) -> Option<i64> {
+        self.word(path)?.parse().ok()
+    }
+}
+
+/// What a check found.
+struct Found {
+    health: Health,
+    value: String,
+    cure: Option<String>,
+}
+
+impl Found {
+    fn ok(value: impl Into<String>) -> Self {
+        Self { health: Health::Ok, value: value.into(), cure: None }
+    }
+
+    fn note(value: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { health: Health::Note, value: value.into(), cure: Some(cure.into()).filter(|c| !c.is_empty()) }
+    }
+
+    fn problem(value: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { health: Health::Problem, ..Self::note(value, cure) }
+    }
+
+    /// This system does not tell.
+    fn not_here(value: impl Into<String>) -> Self {
+        Self { health: Health::NotHere, value: value.into(), cure: None }
+    }
+}
+
+/// One row of the table of checks.
+struct Check {
+    name: &'static str,
+    /// Why it matters, whatever was found.
+    why: &'static str,
+    look: fn(&Patient<'_>) -> Found,
+}
+
+/// Every check, in groups.
+const GROUPS: [(&str, &[Check]); 5] = [
+    ("Other work", work::CHECKS),
+    ("Cpus", cpus::CHECKS),
+    ("Memory", memory::CHECKS),
+    ("Kernel", kernel::CHECKS),
+    ("Place", place::CHECKS),
+];
+
+/// Examines a machine.
+pub fn checkup(patient: &Patient<'_>) -> Checkup {
+    let row = |group: &str, check: &Check| {
+        let found = (check.look)(patient);
+        CheckRow {
+            name: check.name.to_owned(),
+            group: group.to_owned(),
+            value: found.value,
+            health: found.health,
+            why: check.why.to_owned(),
+            cure: found.cure,
+        }
+    };
+    let checks = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |check| row(group, check))).collect();
+    Checkup { machine: named(patient.machine), checks }
+}
+
+/// The machine in a line.
+fn named(machine: &Machine) -> String {
+    let name = machine.cpu_model.name.clone().unwrap_or_else(|| "unknown processor".to_owned());
+    let kernel = machine.system.kernel.as_ref().map_or_else(String::new, |kernel| format!(" · Linux {kernel}"));
+    let cpus = machine.cpus.len();
+    format!("{name} · {cpus} cpu{}{kernel}", if cpus == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,373 @@
+//! The only way to change anything: files below a root, signals, swapoff. Tests have hands of their own.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{MemfdFlags, OFlags, memfd_create};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use tiermark_machine::Root;
+
+use crate::stat::start_ticks;
+
+/// Giving back a swap area reads all of it: at 100 MB/s, 60 GB.
+const SWAPOFF_MOST: Duration = Duration::from_secs(600);
+/// Starting or stopping a machine elsewhere takes minutes; a command that takes longer hangs.
+pub const COMMAND_MOST: Duration = Duration::from_secs(600);
+/// Bytes of what it said that are told: what is wrong stands at the end.
+const SAID: u64 = 2000;
+/// What is said of a command that was not waited for any longer.
+const STOPPED: &str = "it was stopped";
+
+/// What changes the system. Paths are below the root.
+pub trait Hands {
+    /// Where everything is read.
+    fn root(&self) -> &Root;
+
+    /// Writes a file that is there, in one call, as sysfs wants it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn write(&mut self, path: &str, text: &str) -> io::Result<()>;
+
+    /// Whether a file could be written, without writing it.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn may_write(&self, path: &str) -> io::Result<()>;
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove_dir(&mut self, path: &str) -> io::Result<()>;
+
+    /// Removes a regular file; no other kind, and no link.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn remove_file(&mut self, path: &str) -> io::Result<()>;
+
+    /// Writes zeros over both ends ([`ENDS`]) of a device with a swap area, where that is the one with this UUID; `false` where it is not, or nothing is
+    /// there.
+    ///
+    /// # Errors
+    /// What the system says; that the device is in use is one.
+    fn wipe_swap_header(&mut self, path: &str, uuid: &str) -> io::Result<bool>;
+
+    /// The UUID in the swap header of a device; `None` where it has none, or cannot be read.
+    fn swap_header(&self, path: &str) -> Option<String>;
+
+    /// Takes a swap area out of use.
+    ///
+    /// # Errors
+    /// In words, why that did not work.
+    fn swapoff(&mut self, path: &str) -> Result<(), String>;
+
+    /// Sends a signal to the process that has this number and started then; to no other. `false` where there is none.
+    ///
+    /// # Errors
+    /// In words, why that did not work.
+    fn stop(&mut self, pid: u32, start_ticks: u64, kill: bool) -> Result<bool, String>;
+
+    /// Has a shell run a command.
+    ///
+    /// # Errors
+    /// In words, why that did not work.
+    fn run(&mut self, command: &str) -> Result<(), String>;
+
+    /// Waits.
+    fn wait(&mut self, time: Duration);
+}
+
+/// The hands on a system that is really there: the running one, or a directory.
+#[derive(Debug, Clone)]
+pub struct Live {
+    root: Root,
+}
+
+impl Live {
+    /// Hands on a root.
+    pub fn new(root: Root) -> Self {
+        Self { root }
+    }
+
+    fn place(&self, path: &str) -> io::Result<std::path::PathBuf> {
+        let found = self.root.on_disk(path).map_err(|why| io::Error::other(why.to_string()))?;
+        found.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Hands for Live {
+    fn root(&self) -> &Root {
+        &self.root
+    }
+
+    fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
+        // Never created: what the kernel does not have is not made up. On files of the kernel truncating does nothing.
+        let mut file = fs::OpenOptions::new().write(true).truncate(true).open(self.place(path)?)?;
+        file.write_all(text.as_bytes())
+    }
+
+    fn may_write(&self, path: &str) -> io::Result<()> {
+        fs::OpenOptions::new().write(true).open(self.place(path)?).map(drop)
+    }
+
+    fn remove_dir(&mut self, path: &str) -> io::Result<()> {
+        fs::remove_dir(self.place(path)?)
+    }
+
+    fn remove_file(&mut self, path: &str) -> io::Result<()> {
+        let place = self.place(path)?;
+        if !fs::symlink_metadata(&place)?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        fs::remove_file(place)
+    }
+
+    fn wipe_swap_header(&mut self, path: &str, uuid: &str) -> io::Result<bool> {
+        let place = match self.place(path) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other?,
+        };
+        // With O_EXCL the kernel refuses a block device that anybody uses.
+        let mut options = fs::OpenOptions::new();
+        let mut device = options.read(true).write(true).custom_flags(OFlags::EXCL.bits() as i32).open(place)?;
+        let mut page = vec![0; rustix::param::page_size()];
+        match device.read_exact(&mut page) {
+            Err(why) if why.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            other => other?,
+        }
+        if swap_uuid(&page).as_deref() != Some(uuid) {
+            return Ok(false);
+        }
+        let size = device.seek(SeekFrom::End(0))?;
+        let (head, end) = (page.len() as u64, ENDS.min(size));
+        // The header last: by that it is known what is to be done, should this be killed.
+        for (from, to) in [(size.saturating_sub(end).max(head), size), (head, end), (0, head)] {
+            device.seek(SeekFrom::Start(from))?;
+            io::copy(&mut io::repeat(0).take(to.saturating_sub(from)), &mut device)?;
+            device.sync_all()?;
+        }
+        Ok(true)
+    }
+
+    fn swap_header(&self, path: &str) -> Option<String> {
+        let mut page = vec![0; rustix::param::page_size()];
+        File::open(self.place(path).ok()?).ok()?.read_exact(&mut page).ok()?;
+        swap_uuid(&page)
+    }
+
+    fn swapoff(&mut self, path: &str) -> Result<(), String> {
+        if !self.root.is_live() {
+            return Err("swap areas are only those of the running system".to_owned());
+        }
+        let program = ["/sbin/swapoff", "/usr/sbin/swapoff"].into_iter().find(|p| Path::new(p).exists());
+        let mut command = Command::new(program.unwrap_or("swapoff"));
+        command.arg("--").arg(format!("/{}", path.trim_start_matches('/')));
+        bounded(command, SWAPOFF_MOST)
+    }
+
+    fn stop(&mut self, pid: u32, start: u64, kill: bool) -> Result<bool, String> {
+        if !self.root.is_live() {
+            return Err("processes are only those of the running system".to_owned());
+        }
+        let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
+        // The descriptor holds on to one process; only then is looked whether it is the right one.
+        let process = match pidfd_open(number, PidfdFlags::empty()) {
+            Ok(process) => process,
+            Err(rustix::io::Errno::SRCH | rustix::io::Errno::INVAL) => return Ok(false),
+            Err(why) => return Err(why.to_string()),
+        };
+        if start_ticks(&self.root, pid) != Some(start) {
+            return Ok(false);
+        }
+        match pidfd_send_signal(&process, if kill { Signal::KILL } else { Signal::TERM }) {
+            Ok(()) => Ok(true),
+            Err(rustix::io::Errno::SRCH) => Ok(false),
+            Err(why) => Err(why.to_string()),
+        }
+    }
+
+    fn run(&mut self, command: &str) -> Result<(), String> {
+        bounded(shell(command), COMMAND_MOST)
+    }
+
+    fn wait(&mut self, time: Duration) {
+        thread::sleep(time);
+    }
+}
+
+/// A command as a user writes it.
+pub fn shell(text: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", text]);
+    command
+}
+
+/// Bytes at both ends of a device in which file systems, partition tables, RAID and volume managers have their signatures: zeros before it is swapped to, and
+/// again afterwards.
+pub const ENDS: u64 = 1 << 20;
+
+/// Where a swap area's header has its UUID (include/linux/swap.h), and how many bytes that has.
+const UUID: std::ops::Range<usize> = 1024 + 4 * 3..1024 + 4 * 3 + 16;
+
+/// The UUID of a swap area, from its first page; `None` where it is none.
+fn swap_uuid(page: &[u8]) -> Option<String> {
+    let bytes = page.get(UUID).filter(|_| page.ends_with(b"SWAPSPACE2"))?;
+    let mut text = String::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        text.push_str(if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" });
+        text.push_str(&format!("{byte:02x}"));
+    }
+    Some(text)
+}
+
+/// Runs a command for so long at most, without input or output.
+///
+/// # Errors
+/// What it complains of, or why it could not be started or took too long.
+pub fn bounded(command: Command, most: Duration) -> Result<(), String> {
+    bounded_until(command, most, &|| false)
+}
+
+/// As [`bounded`], and no longer than until `stop` says so.
+///
+/// # Errors
+/// As for [`bounded`], and where it was stopped.
+pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
+    let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|why| why.to_string())?);
+    let output = said.try_clone().map_err(|why| why.to_string())?;
+    // A key that ends this program must not end what it waits for half-way.
+    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(output));
+    let mut child = command.spawn().map_err(|why| format!("{name} cannot be started: {why}"))?;
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => {
+                let said = tail(&said);
+                return Err(if said.is_empty() { format!("{name} ended with {status}") } else { said });
+            }
+            Ok(None) if started.elapsed() < most && !stop() => thread::sleep(Duration::from_millis(10)),
+            Ok(None) => {
+                // The group it leads, so that what a shell started ends too. Its work in the kernel ends at the signal, with the area
+                // still in use.
+                let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+                let _ = child.wait();
+                let late = started.elapsed() >= most;
+                return Err(if late {
+                    format!("{name} took more than {} s", most.as_secs())
+                } else {
+                    STOPPED.to_owned()
+                });
+            }
+            Err(why) => return Err(why.to_string()),
+        }
+    }
+}
+
+/// The end of what a command said.
+fn tail(said: &File) -> String {
+    let length = said.metadata().map_or(0, |about| about.len());
+    let mut text = vec![0; length.min(SAID) as usize];
+    match said.read_exact_at(&mut text, length - length.min(SAID)) {
+        Ok(()) => String::from_utf8_lossy(&text).trim().to_owned(),
+        Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_process_that_was_meant_is_stopped() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        let root = Root::live();
+        let start = start_ticks(&root, child.id()).unwrap();
+        let mut hands = Live::new(root);
+        assert_eq!(hands.stop(child.id(), start + 1, true), Ok(false), "another that had the number before");
+        assert!(child.try_wait().unwrap().is_none());
+        assert_eq!(hands.stop(child.id(), start, false), Ok(true));
+        child.wait().unwrap();
+        assert_eq!(hands.stop(child.id(), start, true), Ok(false), "it is gone");
+        assert_eq!(hands.stop(0, 0, true), Ok(false));
+    }
+
+    #[test]
+    fn commands_are_bounded_and_say_why() {
+        assert_eq!(bounded(shell("exit 0"), SWAPOFF_MOST), Ok(()));
+        assert_eq!(bounded(shell("echo no >&2; exit 1"), SWAPOFF_MOST), Err("no".to_owned()));
+        assert!(bounded(shell("exec sleep 30"), Duration::from_millis(50)).unwrap_err().contains("took more"));
+        assert!(bounded(Command::new("/nonexistent"), SWAPOFF_MOST).unwrap_err().contains("cannot be started"));
+        // More than a pipe holds, and somebody left behind who could still write.
+        let talks = "head -c 200000 /dev/zero | tr '\\0' x >&2; echo end >&2; sleep 5 & exit 1";
+        let said = bounded(shell(talks), SWAPOFF_MOST).unwrap_err();
+        assert!(said.ends_with("end") && said.len() < 2001, "{} bytes", said.len());
+        // What the shell started goes too: its end of the pipe would be waited for.
+        let begun = Instant::now();
+        let stop = || begun.elapsed() > Duration::from_millis(50);
+        assert_eq!(bounded_until(shell("sleep 60; true"), SWAPOFF_MOST, &stop), Err(STOPPED.to_owned()));
+        let mut hands = Live::new(Root::live());
+        assert_eq!((hands.run("true"), hands.run("echo why >&2; false")), (Ok(()), Err("why".to_owned())));
+    }
+
+    #[test]
+    fn only_the_header_that_was_meant_is_wiped_and_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for part in ["dev", "sys/devices"] {
+            fs::create_dir_all(dir.path().join(part)).unwrap();
+        }
+        let path = dir.path().join("dev/x");
+        let page = rustix::param::page_size();
+        let mut bytes = vec![0; 4 << 20];
+        bytes[2 << 20] = 7;
+        fs::write(&path, &bytes).unwrap();
+        let mut hands = Live::new(Root::at(dir.path()).unwrap());
+        let uuid = "0123abcd-4567-89ef-0123-456789abcdef";
+        assert!(!hands.wipe_swap_header("dev/x", uuid).unwrap(), "nothing is on it");
+        let mkswap = ["/sbin/mkswap", "/usr/sbin/mkswap"].into_iter().find(|p| Path::new(p).exists()).unwrap();
+        let mut format = Command::new(mkswap);
+        format.args(["-L", "tiermark", "-U", uuid]).arg(&path);
+        bounded(format, SWAPOFF_MOST).unwrap();
+        let mut formatted = fs::read(&path).unwrap();
+        assert_ne!(formatted, bytes);
+        // Swapped to at both ends.
+        (formatted[page], formatted[(1 << 20) - 1], formatted[3 << 20], formatted[(4 << 20) - 1]) = (1, 1, 1, 1);
+        fs::write(&path, &formatted).unwrap();
+        for other in ["0123abcd-4567-89ef-0123-456789abcdee", ""] {
+            assert!(!hands.wipe_swap_header("dev/x", other).unwrap(), "it is another's");
+        }
+        assert_eq!(fs::read(&path).unwrap(), formatted);
+        assert!(hands.wipe_swap_header("dev/x", uuid).unwrap());
+        assert_eq!(fs::read(&path).unwrap(), bytes, "as it was");
+        assert!(!hands.wipe_swap_header("dev/gone", uuid).unwrap());
+        fs::write(&path, "short").unwrap();
+        assert!(!hands.wipe_swap_header("dev/x", uuid).unwrap());
+    }
+
+    #[test]
+    fn files_are_changed_where_they_are_and_never_made() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("sys/devices/group")).unwrap();
+        fs::write(dir.path().join("sys/devices/knob"), "a longer text").unwrap();
+        let mut hands = Live::new(Root::at(dir.path()).unwrap());
+        hands.write("sys/devices/knob", "1").unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("sys/devices/knob")).unwrap(), "1");
+        assert_eq!(hands.write("sys/devices/other", "1").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(hands.may_write("sys/devices/knob").is_ok() && hands.may_write("sys/devices/other").is_err());
+        assert!(hands.remove_file("sys/devices/group").is_err());
+        hands.remove_dir("sys/devices/group").unwrap();
+        hands.remove_file("sys/devices/knob").unwrap();
+        assert!(hands.swapoff("x").is_err() && hands.stop(1, 1, true).is_err());
+    }
+}

@@ -1,0 +1,145 @@
+//! The kinds of changes that can be noted.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use tiermark_model::Refusal;
+
+use crate::value::Syntax;
+
+/// What names of control groups and files made by this program contain: nothing else is ever removed.
+const OURS: &str = "tiermark";
+
+/// One change to the system. Paths are below the root, without the first slash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Change {
+    /// A file is written. Taken back by writing the old value, while it still has the new one.
+    Knob {
+        /// The file.
+        path: String,
+        /// Its form.
+        syntax: Syntax,
+        /// The value before.
+        old: String,
+        /// The value written.
+        new: String,
+    },
+    /// A control group is made, of either version. Taken back by stopping whatever runs in it, lifting its limits and removing it. A
+    /// component of its path contains `tiermark`.
+    Cgroup {
+        /// Its directory.
+        path: String,
+    },
+    /// A swap area is put to use. Taken back by swapoff.
+    Swap {
+        /// The device or file.
+        path: String,
+        /// Whether the file is made for it, and removed with it; its name contains `tiermark` then. Noted before it is made.
+        remove_file: bool,
+    },
+    /// A block device whose ends were zeros ([`ENDS`](crate::ENDS)) gets the header of a swap area. Taken back by zeros at both ends, where it is still that
+    /// header, after a reboot too.
+    SwapHeader {
+        /// The device.
+        path: String,
+        /// The UUID in the header, drawn for it.
+        uuid: String,
+    },
+    /// A zram device is made. Taken back by resetting and removing it.
+    Zram {
+        /// Its number: before it is added the lowest that is free ([`Change::next_zram`]).
+        number: u32,
+        /// Whether it is known to be ours. Noted as `false` before `hot_add`, and again as `true` with the number that came back: of an
+        /// unknown one only what was never set up is removed.
+        sure: bool,
+        /// The size that it is given, bytes; the kernel rounds it to pages. `None` where it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+        /// The kernel's sequence number of the disk, which no other ever has in this boot; `None` before Linux 5.15.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sequence: Option<u64>,
+    },
+    /// A process is started. Taken back by stopping it, if it still is the same. One that starts inside a noted control group is stopped
+    /// with that, so that it need not be known here before it exists.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// When it started, in ticks since the system did ([`start_ticks`](crate::start_ticks)).
+        start_ticks: u64,
+        /// What it is, in words.
+        what: String,
+    },
+    /// A command is run that starts something elsewhere. Taken back by another, which a shell runs.
+    Command {
+        /// What takes it back (`virsh destroy vm3`).
+        stop: String,
+        /// What it stops, in words.
+        what: String,
+    },
+}
+
+impl Change {
+    /// The number that the next zram device gets: the lowest that is free.
+    pub fn next_zram(root: &tiermark_machine::Root) -> u32 {
+        let taken = root.numbered("sys/block", "zram").unwrap_or_default();
+        (0..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
+    }
+
+    /// The path of the swap area that is put to use.
+    pub(crate) fn swap_area(&self) -> Option<String> {
+        match self {
+            Self::Swap { path, .. } => Some(format!("/{path}")),
+            _ => None,
+        }
+    }
+
+    /// Whether it may be noted, and taken back: what this program did not make is not its to remove.
+    ///
+    /// # Errors
+    /// A [`Refusal`] in words.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        let (path, named) = match self {
+            Self::Knob { path, .. } => {
+                let known = path.starts_with("proc/sys/") || path.starts_with("sys/");
+                (path, known)
+            }
+            Self::Cgroup { path } => (path, path.split('/').any(|part| part.contains(OURS))),
+            Self::Swap { path, remove_file } => {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                (path, !remove_file || name.contains(OURS))
+            }
+            Self::SwapHeader { path, uuid } => {
+                let is_uuid = !uuid.is_empty() && uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+                (path, path.starts_with("dev/") && is_uuid)
+            }
+            Self::Zram { .. } | Self::Process { .. } | Self::Command { .. } => return Ok(()),
+        };
+        let plain =
+            !path.is_empty() && !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "..");
+        if named && plain {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            self.to_string(),
+            format!(
+                "changes are made to files below proc/sys and sys, and to groups and files whose names contain '{OURS}'"
+            ),
+            "leave the journal alone, or remove it if it was damaged",
+        ))
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Knob { path, old, new, .. } => write!(f, "/{path} from {old} to {new}"),
+            Self::Cgroup { path } => write!(f, "control group /{path}"),
+            Self::Swap { path, .. } => write!(f, "swap area /{path}"),
+            Self::SwapHeader { path, .. } => write!(f, "swap header on /{path}"),
+            Self::Zram { number, .. } => write!(f, "device zram{number}"),
+            Self::Process { pid, what, .. } => write!(f, "{what}, process {pid}"),
+            Self::Command { stop, what } => write!(f, "{what}, stopped by '{stop}'"),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Where journals are kept, and the lock.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tiermark_model::Refusal;
+
+/// The lock of whoever may change the system: one for all, wherever they keep their journals. Only root can write there.
+const SYSTEM_LOCK: &str = "/run/tiermark.lock";
+
+/// What the environment says about places; the caller reads it, so that tests need not change it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatePlaces {
+    /// `TIERMARK_HOME`.
+    pub tiermark_home: Option<PathBuf>,
+    /// `XDG_STATE_HOME`.
+    pub xdg_state_home: Option<PathBuf>,
+    /// `HOME`.
+    pub home: Option<PathBuf>,
+    /// Whether this process is root's.
+    pub root: bool,
+}
+
+/// The directory of journals. It outlives reboots, unlike what most of its journals are about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateDir {
+    path: PathBuf,
+    lock: PathBuf,
+}
+
+/// For so long a lock may be held by nobody: a process that was just forked has it until it becomes another program.
+const FORKING: Duration = Duration::from_secs(1);
+
+/// Takes the lock of a file, as soon as nobody holds it who is about to let it go.
+///
+/// # Errors
+/// As [`File::try_lock`].
+pub fn lock_soon(file: &File) -> Result<(), TryLockError> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < FORKING => std::thread::sleep(FORKING / 50),
+            other => return other,
+        }
+    }
+}
+
+/// The lock of whoever changes the system: held as long as this, or what shares it, is there.
+#[derive(Debug)]
+pub struct Lock(File);
+
+impl Lock {
+    /// The same lock once more: free when both are gone.
+    pub(crate) fn share(&self, what: &str) -> Result<Self, Refusal> {
+        self.0.try_clone().map(Self).map_err(|why| Refusal::new(what, why.to_string(), "close other programs"))
+    }
+}
+
+impl StateDir {
+    /// `$TIERMARK_HOME/state`; else for root `/var/lib/tiermark`, whichever way one became root; else `$XDG_STATE_HOME/tiermark`, else
+    /// `~/.local/state/tiermark`. `None` where nothing says.
+    pub fn choose(places: &StatePlaces) -> Option<Self> {
+        let set = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
+        let path = set(&places.tiermark_home)
+            .map(|home| home.join("state"))
+            .or_else(|| places.root.then(|| PathBuf::from("/var/lib/tiermark")))
+            .or_else(|| set(&places.xdg_state_home).filter(|p| p.is_absolute()).map(|dir| dir.join("tiermark")))
+            .or_else(|| set(&places.home).map(|home| home.join(".local/state/tiermark")))?;
+        let system = Path::new(SYSTEM_LOCK);
+        let for_all = places.root && system.parent().is_some_and(Path::is_dir);
+        let lock = if for_all { system.to_owned() } else { path.join("lock") };
+        Some(Self { path, lock })
+    }
+
+    /// A directory of one's own, with a lock of its own: for trees that are not the running system.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self { lock: path.join("lock"), path }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Journals there, oldest first.
+    pub(crate) fn journals(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut found: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "changes")).collect();
+        // Names begin with the time.
+        found.sort_unstable();
+        found
+    }
+
+    /// Takes the lock of whoever changes the system, or says who has it.
+    ///
+    /// # Errors
+    /// A [`Refusal`] where somebody has, or the directory cannot be written.
+    pub fn hold(&self, what: &str) -> Result<Lock, Refusal> {
+        let unusable = |path: &Path, why: std::io::Error| {
+            Refusal::new(
+                what,
+                format!("{} cannot be written: {why}", path.display()),
+                "run as root, or set TIERMARK_HOME to a directory that can be written",
+            )
+        };
+        fs::create_dir_all(&self.path).map_err(|why| unusable(&self.path, why))?;
+        let mut options = OpenOptions::new();
+        // A link there would have this program write elsewhere.
+        options.read(true).write(true).create(true).truncate(false).mode(0o644);
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        let mut file = options.open(&self.lock).map_err(|why| unusable(&self.lock, why))?;
+        match lock_soon(&file) {
+            Ok(()) => {
+                // Only for the message of the next who comes.
+                let _ = file.set_len(0).and_then(|()| write!(file, "{what}, process {}", std::process::id()));
+                Ok(Lock(file))
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut who = String::new();
+                const MOST: u64 = 300;
+                let _ = file.take(MOST).read_to_string(&mut who);
+                let who = if who.is_empty() { "another tiermark".to_owned() } else { who };
+                let cure = "wait until it has ended, or stop it";
+                Err(Refusal::new(what, format!("{who} is changing this system right now"), cure))
+            }
+            Err(TryLockError::Error(why)) => Err(unusable(&self.lock, why)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn journals_are_where_the_next_one_looks_for_them() {
+        let path = |text: &str| Some(PathBuf::from(text));
+        let user = StatePlaces { home: path("/home/u"), ..StatePlaces::default() };
+        let place = |places: &StatePlaces| StateDir::choose(places).map(|state| state.path().display().to_string());
+        assert_eq!(place(&user).as_deref(), Some("/home/u/.local/state/tiermark"));
+        let xdg = StatePlaces { xdg_state_home: path("/s"), ..user.clone() };
+        assert_eq!(place(&xdg).as_deref(), Some("/s/tiermark"));
+        let relative = StatePlaces { xdg_state_home: path("s"), ..user.clone() };
+        assert_eq!(place(&relative), place(&user));
+        // However one became root, and whatever home one kept.
+        assert_eq!(place(&StatePlaces { root: true, ..xdg.clone() }).as_deref(), Some("/var/lib/tiermark"));
+        let told = StatePlaces { tiermark_home: path("/t"), root: true, ..xdg };
+        assert_eq!(place(&told).as_deref(), Some("/t/state"));
+        let locks = [&told, &StatePlaces { tiermark_home: path("/other"), ..told.clone() }];
+        let locks = locks.map(|places| StateDir::choose(places).map(|state| state.lock));
+        assert_eq!(locks[0], locks[1], "one lock for the system");
+        assert_eq!(place(&StatePlaces::default()), None);
+    }
+}

@@ -1,0 +1,135 @@
+//! A knob: where it is, how it is written, and what each profile makes of it.
+
+use tiermark_model::Reach;
+
+use crate::look::Scene;
+use crate::value::Syntax;
+
+/// What the machine is to be good at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Memory extended by a slower tier: swap, zram, zswap, a memory-only node.
+    SwapTier,
+    /// Short and even response times from memory.
+    Latency,
+    /// What the kernel comes with.
+    Default,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 3] = [Self::SwapTier, Self::Latency, Self::Default];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SwapTier => "swap-tier",
+            Self::Latency => "latency",
+            Self::Default => "default",
+        }
+    }
+
+    /// What it is for.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Self::SwapTier => "memory extended by swap, zram, zswap or a slower node",
+            Self::Latency => "short and even response times",
+            Self::Default => "what the kernel comes with, where that does not depend on the distribution",
+        }
+    }
+}
+
+/// What a profile wants of a knob.
+#[derive(Debug, Clone, Copy)]
+pub enum Wish {
+    /// Nothing.
+    Free,
+    /// One of these values, the first where it has to be written; and why.
+    To(&'static [&'static str], &'static str),
+    /// Whatever it is, with a word on it.
+    Keep(&'static str),
+    /// What depends on the machine: a value and why, or nothing.
+    By(fn(&Scene<'_>) -> Option<(String, String)>),
+}
+
+/// A fact that no single file holds: what it is about (a device, say) and its value.
+pub type Fact = fn(&Scene<'_>) -> Vec<(Option<String>, String)>;
+
+/// Where a knob is.
+#[derive(Debug, Clone, Copy)]
+pub enum Place {
+    /// A file below the root. One star in one name stands for a number, or for what kernel names have there.
+    File(&'static str),
+    /// A file of each block device, below `sys/block/NAME`.
+    Block(&'static str),
+    /// A parameter of the kernel command line.
+    Boot(&'static str),
+    /// Put together from several places, and only looked at.
+    Facts(&'static str, Fact),
+}
+
+/// One row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Knob {
+    /// What people call it.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Where it is.
+    pub place: Place,
+    /// The form of its file.
+    pub syntax: Syntax,
+    /// How it can be changed.
+    pub reach: Reach,
+    wishes: [Wish; 3],
+}
+
+impl Knob {
+    /// A file that can be written at any time, by root.
+    pub(crate) const fn file(name: &'static str, path: &'static str, syntax: Syntax, about: &'static str) -> Self {
+        Self { name, about, place: Place::File(path), syntax, reach: Reach::Live, wishes: [Wish::Free; 3] }
+    }
+
+    /// A file of each device's queue.
+    pub(crate) const fn block(name: &'static str, path: &'static str, syntax: Syntax, about: &'static str) -> Self {
+        Self { place: Place::Block(path), ..Self::file(name, "", syntax, about) }
+    }
+
+    /// A parameter of the kernel command line.
+    pub(crate) const fn boot(name: &'static str, parameter: &'static str, about: &'static str) -> Self {
+        Self { place: Place::Boot(parameter), reach: Reach::Reboot, ..Self::file(name, "", Syntax::Word, about) }
+    }
+
+    /// What is only looked at.
+    pub(crate) const fn fact(name: &'static str, at: &'static str, fact: Fact, about: &'static str) -> Self {
+        Self { place: Place::Facts(at, fact), reach: Reach::Check, ..Self::file(name, "", Syntax::Word, about) }
+    }
+
+    /// The same with another reach.
+    pub(crate) const fn reach(self, reach: Reach) -> Self {
+        Self { reach, ..self }
+    }
+
+    /// The same with what the profile for a slower tier wants.
+    pub(crate) const fn swap_tier(mut self, wish: Wish) -> Self {
+        self.wishes[0] = wish;
+        self
+    }
+
+    /// The same with what the profile for latency wants.
+    pub(crate) const fn latency(mut self, wish: Wish) -> Self {
+        self.wishes[1] = wish;
+        self
+    }
+
+    /// The same with the kernel's own default, where every kernel has the same.
+    pub(crate) const fn default(mut self, values: &'static [&'static str]) -> Self {
+        self.wishes[2] = Wish::To(values, "the kernel's default");
+        self
+    }
+
+    /// What a profile wants of it.
+    pub fn wish(&self, profile: Profile) -> Wish {
+        self.wishes[profile as usize]
+    }
+}

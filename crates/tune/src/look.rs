@@ -1,0 +1,293 @@
+//! Looking at the knobs: what they are now, beside what a profile wants.
+
+use tiermark_machine::Root;
+use tiermark_model::{IdSet, KnobRow, Machine, Reach, Standing};
+
+use crate::device::disk_of;
+use crate::kconfig::KernelConfig;
+use crate::knob::{Knob, Place, Profile, Wish};
+
+/// Files of one knob looked at: 16,384 cpus are more than any machine has.
+const MOST_FILES: usize = 16_384;
+
+/// What advice may depend on.
+#[derive(Debug)]
+pub struct Scene<'a> {
+    /// Where everything is read.
+    pub root: &'a Root,
+    /// The machine found there.
+    pub machine: &'a Machine,
+    /// Block devices the user named, by the kernel's names.
+    pub named: Vec<String>,
+    /// How the kernel was built, where that is told.
+    pub config: Option<KernelConfig>,
+}
+
+impl<'a> Scene<'a> {
+    /// A scene with the devices that the user named.
+    pub fn new(root: &'a Root, machine: &'a Machine, named: Vec<String>) -> Self {
+        let config = KernelConfig::read(root, machine.system.kernel.as_deref());
+        Self { root, machine, named, config }
+    }
+
+    /// Devices to look at: those named, and those that hold a swap area.
+    pub(crate) fn devices(&self) -> Vec<String> {
+        let mut devices = self.named.clone();
+        let swaps = self.machine.system.swaps.iter().filter_map(|swap| swap.path.strip_prefix("/dev/"));
+        devices.extend(swaps.filter_map(|name| disk_of(self.root, name)));
+        devices.sort_unstable();
+        devices.dedup();
+        devices
+    }
+
+    /// The value of a parameter of the kernel command line; the last one counts, as for most of them in the kernel.
+    pub(crate) fn parameter(&self, name: &str) -> Option<String> {
+        let text = self.root.read("proc/cmdline").ok().flatten()?;
+        parameter(&text, name)
+    }
+
+    /// Whether pages are swapped to compressed memory.
+    pub(crate) fn swaps_to_memory(&self) -> bool {
+        let zram = self.machine.system.swaps.iter().any(|swap| swap.path.starts_with("/dev/zram"));
+        zram || self.machine.system.zswap == Some(true)
+    }
+
+    /// Whether the kernel tells a version before this one.
+    pub(crate) fn kernel_before(&self, major: u32, minor: u32) -> bool {
+        let release = self.machine.system.kernel.as_deref().unwrap_or_default();
+        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(its_major)), Some(Ok(its_minor))) => (its_major, its_minor) < (major, minor),
+            _ => false,
+        }
+    }
+
+    /// Whether there is memory without cpus of its own that the kernel puts below another tier.
+    pub(crate) fn has_slow_node(&self) -> bool {
+        let tiers: IdSet = self.machine.nodes.iter().filter_map(|node| node.memory_tier).collect();
+        tiers.len() > 1
+    }
+}
+
+/// `name` or `name=value` on a kernel command line; quotes keep spaces together.
+pub(crate) fn parameter(text: &str, name: &str) -> Option<String> {
+    let mut found = None;
+    let mut quoted = false;
+    let words = text.split(|c: char| {
+        quoted ^= c == '"';
+        !quoted && c.is_whitespace()
+    });
+    for word in words {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        if key == name {
+            found = Some(if value.is_empty() { "set".to_owned() } else { value.trim_matches('"').to_owned() });
+        }
+    }
+    found
+}
+
+/// One file, or one fact, of a knob.
+struct Spot {
+    on: Option<String>,
+    path: String,
+    /// The text, or why it cannot be read.
+    text: Result<String, String>,
+}
+
+/// Looks at all given knobs.
+pub fn look<'k>(scene: &Scene<'_>, profile: Profile, knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobRow> {
+    knobs.into_iter().flat_map(|knob| rows(scene, profile, knob)).collect()
+}
+
+fn rows(scene: &Scene<'_>, profile: Profile, knob: &Knob) -> Vec<KnobRow> {
+    let spots = spots(scene, knob);
+    let mut rows: Vec<(KnobRow, Vec<String>)> = Vec::new();
+    for spot in spots {
+        let row = judged(scene, profile, knob, &spot);
+        let alike = |known: &&mut (KnobRow, Vec<String>)| {
+            (&known.0.value, &known.0.standing, known.0.reach) == (&row.value, &row.standing, row.reach)
+        };
+        match rows.iter_mut().find(alike) {
+            Some((known, on)) => {
+                known.files.push(spot.path);
+                on.extend(spot.on);
+            }
+            None => rows.push((KnobRow { files: vec![spot.path], ..row }, spot.on.into_iter().collect())),
+        }
+    }
+    if rows.is_empty() {
+        return vec![absent(scene, profile, knob)];
+    }
+    rows.into_iter().map(|(row, on)| KnobRow { on: together(&on), ..row }).collect()
+}
+
+/// Numbers as a list of ranges, names as they are.
+fn together(on: &[String]) -> Option<String> {
+    let numbers = |prefix: &str| -> Option<IdSet> { on.iter().map(|o| o.strip_prefix(prefix)?.parse().ok()).collect() };
+    match on.first()?.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        prefix if on.len() > 1 && !prefix.is_empty() => {
+            numbers(prefix).map_or_else(|| Some(on.join(", ")), |ids| Some(format!("{prefix}{ids}")))
+        }
+        _ => Some(on.join(", ")),
+    }
+}
+
+/// Every file of a knob that is there.
+fn spots(scene: &Scene<'_>, knob: &Knob) -> Vec<Spot> {
+    let read = |path: String, on: Option<String>| match scene.root.read(&path) {
+        Ok(None) => None,
+        Ok(Some(text)) => Some(Spot { on, path, text: Ok(text) }),
+        Err(why) => Some(Spot { on, path, text: Err(why.to_string()) }),
+    };
+    match knob.place {
+        Place::File(path) if path.contains('*') => {
+            starred(scene.root, path).into_iter().filter_map(|(path, on)| read(path, Some(on))).collect()
+        }
+        Place::File(path) => read(path.to_owned(), None).into_iter().collect(),
+        Place::Block(path) => {
+            let file = |device: String| read(format!("sys/block/{device}/{path}"), Some(device));
+            scene.devices().into_iter().filter_map(file).collect()
+        }
+        Place::Boot(name) => {
+            let Ok(Some(_)) = scene.root.read("proc/cmdline") else { return Vec::new() };
+            let text = scene.parameter(name).unwrap_or_else(|| "not set".to_owned());
+            vec![Spot { on: None, path: "proc/cmdline".to_owned(), text: Ok(text) }]
+        }
+        Place::Facts(at, fact) => {
+            fact(scene).into_iter().map(|(on, text)| Spot { on, path: at.to_owned(), text: Ok(text) }).collect()
+        }
+    }
+}
+
+/// The files that a path with a star stands for, each with the name that took the star's place, numbers in their order.
+fn starred(root: &Root, path: &str) -> Vec<(String, String)> {
+    let Some((before, after)) = path.split_once('*') else { return Vec::new() };
+    let (dir, prefix) = before.rsplit_once('/').unwrap_or(("", before));
+    let (suffix, rest) = after.split_at(after.find('/').unwrap_or(after.len()));
+    let mut names: Vec<(u64, String)> = root
+        .list(dir)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|name| {
+            let middle = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+            Some((middle.parse().ok()?, name))
+        })
+        .collect();
+    names.sort_unstable();
+    names.truncate(MOST_FILES);
+    let label =
+        |number: u64, name: &str| if suffix.is_empty() { format!("{prefix} {number}") } else { name.to_owned() };
+    names.into_iter().map(|(n, name)| (format!("{dir}/{name}{rest}"), label(n, &name))).collect()
+}
+
+fn judged(scene: &Scene<'_>, profile: Profile, knob: &Knob, spot: &Spot) -> KnobRow {
+    let (advice, reason) = wanted(scene, profile, knob);
+    let unnamed = matches!(knob.place, Place::Block(_)) && !spot.on.as_ref().is_some_and(|d| scene.named.contains(d));
+    let reach = if unnamed && knob.reach == Reach::Live { Reach::Unnamed } else { knob.reach };
+    let row = KnobRow {
+        name: knob.name.to_owned(),
+        about: knob.about.to_owned(),
+        on: spot.on.clone(),
+        files: Vec::new(),
+        value: None,
+        options: Vec::new(),
+        advice: advice.first().cloned(),
+        reason,
+        reach,
+        standing: Standing::Unseen,
+    };
+    // Parameters and facts are words of this program or of a person; only files have a form.
+    let reading = match (&spot.text, knob.place) {
+        (Err(why), _) => return KnobRow { reason: Some(why.clone()), ..row },
+        (Ok(text), Place::Boot(_) | Place::Facts(..)) => (text.clone(), Vec::new()),
+        (Ok(text), _) => match knob.syntax.parse(text) {
+            Some(reading) => (reading.value, reading.options),
+            None => return KnobRow { reason: Some(format!("'{}' makes no sense", excerpt(text))), ..row },
+        },
+    };
+    let (value, options) = reading;
+    let met = advice.iter().any(|wanted| knob.syntax.same(wanted, &value));
+    // What the kernel does not offer cannot be advised.
+    let offered = options.is_empty() || advice.iter().any(|wanted| options.contains(wanted));
+    let standing = match advice.is_empty() {
+        true => Standing::Free,
+        false if met => Standing::AsAdvised,
+        false if !offered => Standing::Unseen,
+        false => Standing::Differs,
+    };
+    let reason = match (standing, &row.advice) {
+        (Standing::Unseen, Some(advice)) => Some(format!("this kernel does not offer {advice}")),
+        _ => row.reason,
+    };
+    KnobRow { value: Some(value), options, standing, reason, ..row }
+}
+
+/// The values a profile accepts, the one to write first, and why.
+fn wanted(scene: &Scene<'_>, profile: Profile, knob: &Knob) -> (Vec<String>, Option<String>) {
+    match knob.wish(profile) {
+        Wish::Free => (Vec::new(), None),
+        Wish::To(values, why) => (values.iter().map(|v| (*v).to_owned()).collect(), Some(why.to_owned())),
+        Wish::Keep(why) => (Vec::new(), Some(why.to_owned())),
+        Wish::By(advice) => advice(scene).map_or((Vec::new(), None), |(value, why)| (vec![value], Some(why))),
+    }
+}
+
+fn absent(scene: &Scene<'_>, profile: Profile, knob: &Knob) -> KnobRow {
+    let (advice, reason) = wanted(scene, profile, knob);
+    KnobRow {
+        name: knob.name.to_owned(),
+        about: knob.about.to_owned(),
+        on: None,
+        files: Vec::new(),
+        value: None,
+        options: Vec::new(),
+        advice: advice.into_iter().next(),
+        reason,
+        reach: knob.reach,
+        standing: Standing::NotHere,
+    }
+}
+
+/// Enough of a file to recognise it.
+fn excerpt(text: &str) -> String {
+    const CHARS: usize = 40;
+    text.trim().chars().take(CHARS).map(|c| if c.is_control() { '.' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn parameters_of_the_command_line() {
+        let text = "quiet rcu_nocbs=0-3 a=\"x rcu_nocbs=9\" rcu_nocbs=0-7\n";
+        assert_eq!(parameter(text, "rcu_nocbs").as_deref(), Some("0-7"));
+        assert_eq!(parameter(text, "quiet").as_deref(), Some("set"));
+        assert_eq!(parameter(text, "a").as_deref(), Some("x rcu_nocbs=9"));
+        assert_eq!(parameter(text, "qui"), None);
+    }
+
+    #[test]
+    fn stars_stand_for_numbers() {
+        let files = ["cpu10/g", "cpu2/g", "cpufreq/g", "cpu/g"].map(|f| (format!("sys/cpu/{f}"), "x"));
+        let root = Root::from_files("test", files);
+        let found = starred(&root, "sys/cpu/cpu*/g");
+        let found: Vec<(&str, &str)> = found.iter().map(|(p, on)| (p.as_str(), on.as_str())).collect();
+        assert_eq!(found, [("sys/cpu/cpu2/g", "cpu 2"), ("sys/cpu/cpu10/g", "cpu 10")]);
+        let root = Root::from_files("test", [("t/hugepages-64kB/enabled", "x"), ("t/hugepages-kB/enabled", "x")]);
+        assert_eq!(starred(&root, "t/hugepages-*kB/enabled")[0].1, "hugepages-64kB");
+        let on: Vec<String> = (0..64).map(|n| format!("cpu {n}")).collect();
+        assert_eq!(together(&on).as_deref(), Some("cpu 0-63"));
+        assert_eq!(together(&["vda".to_owned(), "vdb".to_owned()]).as_deref(), Some("vda, vdb"));
+        assert_eq!(together(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_command_line(text in any::<String>(), name in "[a-z]{0,3}") {
+            let _ = parameter(&text, &name);
+        }
+    }
+}

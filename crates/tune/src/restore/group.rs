@@ -1,0 +1,107 @@
+//! Control groups of either version: their members, their limits, and removing them.
+
+use std::io;
+use std::time::Duration;
+
+use tiermark_model::{Deed, Fate};
+
+use super::deed;
+use super::knob::said;
+use crate::hands::Hands;
+use crate::journal::{Change, Journal};
+
+/// Limits and what lifts them, in an order in which none is ever above another that must be larger: version 1 wants the sum of memory and swap
+/// lifted first.
+const LIMITS: [(&str, &str); 6] = [
+    ("memory.memsw.limit_in_bytes", "-1"),
+    ("memory.limit_in_bytes", "-1"),
+    ("memory.max", "max"),
+    ("memory.high", "max"),
+    ("memory.swap.max", "max"),
+    ("memory.zswap.max", "max"),
+];
+/// A group stays busy until its last process is reaped.
+const STEP: Duration = Duration::from_millis(50);
+const STEPS: u32 = 100;
+
+/// The processes in a group.
+pub(super) fn members(path: &str, hands: &dyn Hands) -> Vec<u32> {
+    let text = hands.root().read(&format!("{path}/cgroup.procs")).ok().flatten().unwrap_or_default();
+    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+}
+
+/// The groups noted, outermost first.
+fn groups(journal: &Journal) -> Vec<(usize, String)> {
+    let mut groups = journal.left(|change| match change {
+        Change::Cgroup { path } => Some(path.clone()),
+        _ => None,
+    });
+    groups.sort_by_key(|(_, path)| path.matches('/').count());
+    groups
+}
+
+/// Lifts every limit, so that pages that come back from swap have room. Only failures are told.
+pub(super) fn lift(journal: &Journal, hands: &mut dyn Hands) -> Vec<Deed> {
+    let mut deeds = Vec::new();
+    for (_, path) in groups(journal) {
+        for (file, most) in LIMITS {
+            let file = format!("{path}/{file}");
+            let there = hands.root().read(&file).ok().flatten().is_some();
+            if let Some(why) = there.then(|| hands.write(&file, most).err()).flatten() {
+                let what = format!("the limit /{file}");
+                deeds.push(Deed {
+                    what,
+                    from: None,
+                    to: Some(most.to_owned()),
+                    fate: Fate::Failed,
+                    why: Some(said(&why)),
+                });
+            }
+        }
+    }
+    deeds
+}
+
+/// Removes the groups, innermost first.
+pub(super) fn remove(journal: &mut Journal, hands: &mut dyn Hands) -> Vec<Deed> {
+    let mut deeds = Vec::new();
+    for (index, path) in groups(journal).into_iter().rev() {
+        let change = Change::Cgroup { path: path.clone() };
+        let done = match rmdir(&path, hands) {
+            Ok(true) => deed(&change, Fate::Done, None),
+            Ok(false) => deed(&change, Fate::Already, None),
+            Err(why) => deed(&change, Fate::Failed, Some(busy(&path, &why, hands))),
+        };
+        journal.settle(index, done.fate);
+        deeds.push(done);
+    }
+    deeds
+}
+
+/// Removes one; `false` where it is not there.
+fn rmdir(path: &str, hands: &mut dyn Hands) -> io::Result<bool> {
+    let mut tries = 0;
+    loop {
+        match hands.remove_dir(path) {
+            Ok(()) => return Ok(true),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
+                tries += 1;
+                hands.wait(STEP);
+            }
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+/// Why a group stays, with who is in it.
+fn busy(path: &str, why: &io::Error, hands: &dyn Hands) -> String {
+    let members = members(path, hands);
+    match members.is_empty() {
+        true => said(why),
+        false => {
+            let members: Vec<String> = members.iter().take(8).map(u32::to_string).collect();
+            format!("{why}: processes {} are in it; stop them, and restore again", members.join(", "))
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Queues of the devices that hold swap.
+
+use tiermark_model::Reach;
+
+use crate::knob::{Knob, Wish};
+use crate::look::Scene;
+use crate::value::Syntax::{Choice, Number};
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob::block("queue/scheduler", "queue/scheduler", Choice, "who goes first to the device").swap_tier(Wish::To(
+        &["mq-deadline"],
+        "reads go before writes: a page fault waits for a read, nobody for a write",
+    )),
+    Knob::block("queue/nr_requests", "queue/nr_requests", Number, "requests under way at once")
+        .swap_tier(Wish::To(&["64"], "a short queue, so that a read does not wait behind many writes")),
+    Knob::block("queue/max_sectors_kb", "queue/max_sectors_kb", Number, "the longest request, KiB")
+        .swap_tier(Wish::To(&["32"], "short writes, so that a read behind one does not wait long")),
+    Knob::block("queue/nomerges", "queue/nomerges", Number, "whether neighbouring requests are joined: 0 yes, 2 no")
+        .swap_tier(Wish::To(&["0"], "joined writes leave the device free for reads"))
+        .default(&["0"]),
+    Knob::fact("device node", "sys/block/NAME/device/numa_node", nodes, "the node each device hangs on").swap_tier(
+        Wish::Keep("a device for each socket, on the socket's own lanes and not behind the chipset, spreads the load"),
+    ),
+    Knob::file(
+        "nvme io_queue_depth",
+        "sys/module/nvme/parameters/io_queue_depth",
+        Number,
+        "the longest queue of NVMe devices",
+    )
+    .reach(Reach::Reboot)
+    .swap_tier(Wish::Keep("it is read when the driver starts; queue/nr_requests does the same at once")),
+];
+
+/// The node of each device looked at, where it says; -1 is "no matter".
+fn nodes(scene: &Scene<'_>) -> Vec<(Option<String>, String)> {
+    let node = |device: String| {
+        // An NVMe namespace hangs below its controller, and that below the PCI device.
+        let read = |below: &str| scene.root.read(&format!("sys/block/{device}/{below}/numa_node")).ok().flatten();
+        let text = read("device").or_else(|| read("device/device"))?;
+        let value = match text.trim().parse::<i32>().ok()? {
+            n if n < 0 => "any node".to_owned(),
+            n => format!("node {n}"),
+        };
+        Some((Some(device), value))
+    };
+    scene.devices().into_iter().filter_map(node).collect()
+}

@@ -1,0 +1,80 @@
+//! The table of knobs, a file a group. A new knob is one row.
+
+mod block;
+mod boot;
+mod cpu;
+mod memory;
+mod pages;
+mod tiers;
+
+use crate::knob::Knob;
+
+/// Every knob. In this order they are shown and changed: a queue's scheduler comes before its length, which it sets.
+pub fn all() -> impl Iterator<Item = &'static Knob> {
+    [memory::KNOBS, pages::KNOBS, tiers::KNOBS, block::KNOBS, cpu::KNOBS, boot::KNOBS].into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::knob::{Place, Profile, Wish};
+
+    #[test]
+    fn rows_are_whole() {
+        let mut names = BTreeSet::new();
+        let mut places = BTreeSet::new();
+        for knob in all() {
+            assert!(names.insert(knob.name), "{} twice", knob.name);
+            assert!(places.insert(format!("{:?}", knob.place)), "{:?} twice", knob.place);
+            assert!(!knob.about.is_empty() && !knob.about.ends_with('.'), "{}", knob.name);
+            if let Place::File(path) = knob.place {
+                assert!(path.starts_with("proc/sys/") || path.starts_with("sys/"), "{path}");
+                assert!(path.matches('*').count() <= 1, "{path}");
+            }
+            for profile in Profile::ALL {
+                match knob.wish(profile) {
+                    Wish::To(values, why) => {
+                        assert!(!values.is_empty() && !why.is_empty(), "{}", knob.name);
+                        // What is written must be told apart from other values when it is read again.
+                        assert!(
+                            values.iter().all(|v| knob.syntax.parse(v).is_some_and(|r| r.value == *v)),
+                            "{}",
+                            knob.name
+                        );
+                    }
+                    Wish::Keep(why) => assert!(!why.is_empty(), "{}", knob.name),
+                    Wish::Free | Wish::By(_) => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_knob_of_the_published_set_up_has_its_row() {
+        let names: BTreeSet<&str> = all().map(|knob| knob.name).collect();
+        for name in [
+            "scaling_governor",
+            "swap priorities",
+            "vm.page-cluster",
+            "vm.watermark_scale_factor",
+            "queue/max_sectors_kb",
+            "nvme io_queue_depth",
+            "queue/nr_requests",
+            "queue/nomerges",
+            "queue/scheduler",
+            "transparent_hugepage/enabled",
+            "transparent_hugepage/defrag",
+            "ksm/run",
+            "kernel.numa_balancing",
+            "rcu_nocbs=",
+            "nohz=",
+            "highres=",
+            "lapic=",
+            "device node",
+        ] {
+            assert!(names.contains(name), "{name}");
+        }
+    }
+}

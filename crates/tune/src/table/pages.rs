@@ -1,0 +1,48 @@
+//! Huge pages and merged pages.
+
+use crate::knob::{Knob, Wish};
+use crate::value::Syntax::{Choice, Number};
+
+const NO_SPLIT: &str = "no huge pages to be put together, and split before they are swapped; programs that opt out by themselves, as \
+Redis since 6.2, see no change, guests' memory does";
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob::file(
+        "transparent_hugepage/enabled",
+        "sys/kernel/mm/transparent_hugepage/enabled",
+        Choice,
+        "who gets huge pages without reserving them",
+    )
+    .swap_tier(Wish::To(&["never"], NO_SPLIT))
+    .latency(Wish::To(&["madvise"], "programs that ask get them; nobody else waits for pages to be put together")),
+    Knob::file(
+        "transparent_hugepage/defrag",
+        "sys/kernel/mm/transparent_hugepage/defrag",
+        Choice,
+        "whether a page fault waits for a huge page to be made free",
+    )
+    .swap_tier(Wish::To(&["never"], "no page fault waits for compaction, which competes with reclaim"))
+    .latency(Wish::To(&["madvise", "defer+madvise", "never"], "only programs that asked wait"))
+    .default(&["madvise"]),
+    Knob::file(
+        "transparent_hugepage sizes",
+        "sys/kernel/mm/transparent_hugepage/hugepages-*kB/enabled",
+        Choice,
+        "who gets huge pages of each size",
+    )
+    .swap_tier(Wish::To(&["never", "inherit"], NO_SPLIT)),
+    Knob::file(
+        "transparent_hugepage/shrink_underused",
+        "sys/kernel/mm/transparent_hugepage/shrink_underused",
+        Number,
+        "whether huge pages that are mostly zeros are split when memory is short",
+    )
+    .default(&["1"]),
+    Knob::file("ksm/run", "sys/kernel/mm/ksm/run", Number, "merging of equal pages: 0 stopped, 1 running, 2 taken apart")
+        .swap_tier(Wish::To(
+            &["0"],
+            "random data has no equal pages, and looking for them costs cpu and cache; stop ksmtuned too, which would start it again",
+        ))
+        .latency(Wish::To(&["0"], "a write to a merged page takes a fault and a copy; stop ksmtuned too"))
+        .default(&["0"]),
+];

@@ -1,0 +1,201 @@
+//! Looking and changing, on trees of files.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+
+mod common;
+
+use common::Fake;
+use proptest::prelude::*;
+use tiermark_machine::synth::{MemoryNode, Synth};
+use tiermark_machine::{LiveFacts, Root, discover};
+use tiermark_model::{Fate, KnobRow, Reach, Standing};
+use tiermark_tune::{Hands, Journal, Profile, Scene, apply, changes, knobs, look, restore_all};
+
+const FILES: [(&str, &str); 8] = [
+    ("proc/sys/vm/page-cluster", "3\n"),
+    ("proc/sys/vm/watermark_scale_factor", "10\n"),
+    ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+    ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+    ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n"),
+    ("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "performance\n"),
+    ("sys/block/vda/queue/scheduler", "[none] mq-deadline kyber\n"),
+    ("sys/block/vda/queue/nr_requests", "1023\n"),
+];
+
+fn rows(root: &Root, profile: Profile, named: &[&str]) -> Vec<KnobRow> {
+    let machine = discover(root, &LiveFacts::default()).unwrap();
+    let scene = Scene::new(root, &machine, named.iter().map(|n| (*n).to_owned()).collect());
+    look(&scene, profile, knobs())
+}
+
+fn row<'a>(rows: &'a [KnobRow], name: &str) -> &'a KnobRow {
+    rows.iter().find(|row| row.name == name).unwrap_or_else(|| panic!("{name}"))
+}
+
+fn snapshot(fake: &Fake) -> Vec<Option<String>> {
+    FILES.iter().map(|(path, _)| fake.get(path)).collect()
+}
+
+#[test]
+fn values_stand_beside_the_advice() {
+    let fake = Fake::new(&FILES);
+    let rows = rows(fake.root(), Profile::SwapTier, &[]);
+    let cluster = row(&rows, "vm.page-cluster");
+    assert_eq!(
+        (cluster.value.as_deref(), cluster.advice.as_deref(), cluster.standing),
+        (Some("3"), Some("0"), Standing::Differs)
+    );
+    let governors: Vec<&KnobRow> = rows.iter().filter(|row| row.name == "scaling_governor").collect();
+    assert_eq!(governors.len(), 2, "grouped by value");
+    assert_eq!((governors[0].on.as_deref(), governors[0].files.len()), (Some("cpu 0-1"), 2));
+    assert_eq!((governors[1].on.as_deref(), governors[1].standing), (Some("cpu 2"), Standing::AsAdvised));
+    assert_eq!(row(&rows, "lru_gen/enabled").standing, Standing::NotHere);
+    // No device was named, and none holds swap.
+    assert_eq!(row(&rows, "queue/scheduler").standing, Standing::NotHere);
+    assert!(rows.iter().all(|row| row.standing != Standing::Differs || row.reason.is_some()));
+}
+
+#[test]
+fn advice_depends_on_the_machine() {
+    let slow = MemoryNode { bytes: 1 << 30, distance: 28, tier: 5, latency_ns: 250, bandwidth_mbs: 26_000 };
+    let synth = Synth { memory_nodes: vec![slow], ..Synth::default() };
+    let mut files = synth.files();
+    for (path, text) in [
+        ("proc/sys/kernel/numa_balancing", "0"),
+        ("sys/kernel/mm/numa/demotion_enabled", "false"),
+        ("proc/sys/vm/swappiness", "60"),
+        (
+            "proc/swaps",
+            "Filename Type Size Used Priority\n/dev/zram0 partition 1024 0 100\n/dev/sda2 partition 1024 0 -2",
+        ),
+        ("sys/block/sda/sda2/size", "1"),
+        ("sys/block/sda/queue/nr_requests", "128"),
+        ("proc/cmdline", "quiet rcu_nocbs=0-3"),
+        ("boot/config-6.12.0-synthetic", "CONFIG_RCU_NOCB_CPU=y"),
+    ] {
+        files.insert(path.to_owned(), format!("{text}\n"));
+    }
+    // Before Linux 5.8 the kernel refuses more than 100, and one refusal takes everything back.
+    let mut old = files.clone();
+    for text in old.values_mut().filter(|text| text.contains("6.12.0")) {
+        *text = text.replace("6.12.0", "4.18.0");
+    }
+    let old = rows(&Root::from_files("test", old), Profile::SwapTier, &[]);
+    assert_eq!(row(&old, "vm.swappiness").advice.as_deref(), Some("100"));
+    let root = Root::from_files("test", files);
+    let rows = rows(&root, Profile::SwapTier, &[]);
+    let advice = |name: &str| row(&rows, name).advice.clone().unwrap();
+    assert_eq!(advice("kernel.numa_balancing"), "2");
+    assert_eq!(advice("numa/demotion_enabled"), "true");
+    assert_eq!(advice("vm.swappiness"), "133");
+    let rcu = row(&rows, "rcu_nocbs=");
+    assert_eq!((rcu.value.as_deref(), rcu.advice.as_deref(), rcu.reach), (Some("0-3"), Some("0-7"), Reach::Reboot));
+    // A device that holds swap is shown, and changed only where it is named.
+    let queue = row(&rows, "queue/nr_requests");
+    assert_eq!((queue.on.as_deref(), queue.reach), (Some("sda"), Reach::Unnamed));
+    assert!(changes(&rows, knobs()).iter().all(|change| !change.path.contains("block")));
+    let priorities: Vec<&str> =
+        rows.iter().filter(|r| r.name == "swap priorities").filter_map(|r| r.value.as_deref()).collect();
+    assert_eq!(priorities, ["100", "-2"]);
+}
+
+#[test]
+fn everything_is_changed_and_taken_back() {
+    let mut fake = Fake::new(&FILES);
+    let before = snapshot(&fake);
+    let wanted = changes(&rows(fake.root(), Profile::SwapTier, &["vda"]), knobs());
+    assert_eq!(wanted.len(), 7, "{wanted:?}");
+    let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
+    let applied = apply(&wanted, &mut fake, &mut journal).unwrap();
+    assert!(applied.refused.is_none() && applied.deeds.iter().all(|deed| deed.fate == Fate::Done));
+    journal.keep();
+    assert_eq!(
+        fake.get("sys/block/vda/queue/nr_requests").as_deref(),
+        Some("64"),
+        "after the scheduler, which sets it"
+    );
+    assert!(changes(&rows(fake.root(), Profile::SwapTier, &["vda"]), knobs()).is_empty(), "nothing is left to change");
+    assert!(!restore_all(&fake.state(), &mut fake, false).unwrap().incomplete());
+    let word = |text: Option<String>| {
+        text.map(|t| t.split('[').nth(1).map_or(t.clone(), |r| r.split(']').next().unwrap().to_owned()))
+    };
+    let (before, after): (Vec<_>, Vec<_>) =
+        (before.into_iter().map(word).collect(), snapshot(&fake).into_iter().map(word).collect());
+    assert_eq!(before, after);
+}
+
+#[test]
+fn what_fails_takes_the_rest_back_and_says_why() {
+    for refused in [true, false] {
+        let mut fake = Fake::new(&FILES);
+        let before = snapshot(&fake);
+        let third = "sys/kernel/mm/transparent_hugepage/enabled".to_owned();
+        if refused {
+            fake.refuse.insert(third)
+        } else {
+            fake.stuck.insert(third)
+        };
+        let wanted = changes(&rows(fake.root(), Profile::SwapTier, &[]), knobs());
+        let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
+        let applied = apply(&wanted, &mut fake, &mut journal).unwrap();
+        journal.keep();
+        let refusal = applied.refused.unwrap();
+        assert!(refusal.what.contains("transparent_hugepage/enabled") && !refusal.cure.is_empty(), "{refusal}");
+        assert!(refused || refusal.why.contains("says madvise"), "{refusal}");
+        assert_eq!(snapshot(&fake), before);
+        assert_eq!(fake.journals(), 0, "nothing is left to take back");
+        let fates: Vec<Fate> = applied.deeds.iter().map(|deed| deed.fate).collect();
+        assert_eq!(fates[..3], [Fate::Done, Fate::Done, Fate::Failed]);
+        assert!(fates[3..].iter().all(|fate| matches!(fate, Fate::Done | Fate::Already)), "{fates:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_changes_nothing() {
+    let mut fake = Fake::new(&FILES);
+    let mut wanted = changes(&rows(fake.root(), Profile::SwapTier, &[]), knobs());
+    wanted.last_mut().unwrap().path = "proc/sys/vm/absent".to_owned();
+    let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
+    let refusal = apply(&wanted, &mut fake, &mut journal).unwrap_err();
+    journal.keep();
+    assert!(refusal.why.contains("/proc/sys/vm/absent"), "{refusal}");
+    assert!(fake.log.is_empty() && fake.journals() == 0);
+}
+
+#[test]
+fn two_at_once_are_refused() {
+    let fake = Fake::new(&FILES);
+    let first = Journal::create(&fake.state(), fake.head()).unwrap();
+    let refusal = Journal::create(&fake.state(), fake.head()).unwrap_err();
+    assert!(refusal.why.contains("a test, process") && !refusal.cure.is_empty(), "{refusal}");
+    let mut other = Fake::new(&[]);
+    assert!(restore_all(&fake.state(), &mut other, false).is_err(), "nor is anything taken back from under it");
+    first.keep();
+    Journal::create(&fake.state(), fake.head()).unwrap().keep();
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_written_is_refused_with_a_cure() {
+    let fake = Fake::new(&[]);
+    std::fs::write(fake.state.path().join("in-the-way"), "").unwrap();
+    let state = tiermark_tune::StateDir::at(fake.state.path().join("in-the-way"));
+    assert!(Journal::create(&state, fake.head()).unwrap_err().cure.contains("TIERMARK_HOME"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever the files hold, looking does not panic, and what would be changed is a value that makes sense.
+    #[test]
+    fn any_tree(texts in prop::collection::vec("\\PC{0,40}|[0-9]{1,30}|a \\[b\\] c", 8), swaps in any::<String>(), line in any::<String>()) {
+        let files = FILES.iter().zip(&texts).map(|((path, _), text)| ((*path).to_owned(), text.clone()));
+        let more = [("proc/cpuinfo", "processor : 0"), ("proc/swaps", swaps.as_str()), ("proc/cmdline", line.as_str())];
+        let all = files.chain(more.into_iter().map(|(p, t)| (p.to_owned(), t.to_owned())));
+        let root = Root::from_files("test", all);
+        for profile in Profile::ALL {
+            for change in changes(&rows(&root, profile, &["vda"]), knobs()) {
+                prop_assert!(change.syntax.parse(&change.old).is_some() && change.old != change.new);
+            }
+        }
+    }
+}

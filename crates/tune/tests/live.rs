@@ -1,0 +1,118 @@
+//! Every kind of change on the machine the tests run on, left behind as by a program that was killed, and taken back.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tiermark_machine::Root;
+use tiermark_model::Fate;
+use tiermark_tune::{Change, Head, Journal, Live, StateDir, pending, restore_all, start_ticks};
+
+/// What the test needs, or what of it is missing.
+fn memory_groups() -> Result<String, &'static str> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("root");
+    }
+    if !Path::new("/sys/class/zram-control/hot_add").exists() {
+        return Err("zram in the kernel");
+    }
+    if !["/sbin/mkswap", "/sbin/swapon", "/sbin/swapoff"].iter().all(|program| Path::new(program).exists()) {
+        return Err("mkswap, swapon and swapoff");
+    }
+    let v1 = "sys/fs/cgroup/memory";
+    let v2 = fs::read_to_string("/sys/fs/cgroup/cgroup.subtree_control").is_ok_and(|on| on.contains("memory"));
+    match (Path::new("/").join(v1).join("cgroup.procs").exists(), v2) {
+        (true, _) => Ok(v1.to_owned()),
+        (false, true) => Ok("sys/fs/cgroup".to_owned()),
+        (false, false) => Err("a memory controller"),
+    }
+}
+
+fn quiet(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn swaps() -> String {
+    fs::read_to_string("/proc/swaps").unwrap()
+}
+
+/// A process that waits, inside a group where one is given.
+fn waiter(group: Option<&str>) -> Child {
+    let enter = group.map_or_else(String::new, |group| format!("echo $$ > /{group}/cgroup.procs; "));
+    let child = Command::new("sh").args(["-c", &format!("{enter}exec sleep 60")]).spawn().unwrap();
+    let inside =
+        |group: &str| fs::read_to_string(format!("/{group}/cgroup.procs")).unwrap().contains(&child.id().to_string());
+    let started = Instant::now();
+    while group.is_some_and(|group| !inside(group)) {
+        assert!(started.elapsed() < Duration::from_secs(10));
+        thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+#[test]
+fn a_tenant_on_zram_and_a_file_is_taken_back() {
+    let groups = match memory_groups() {
+        Ok(groups) => groups,
+        Err(missing) => return eprintln!("SKIPPED: making swap, groups and devices for real needs {missing}"),
+    };
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (root, state) = (Root::live(), StateDir::at(home.path().join("state")));
+    let mut journal = Journal::create(&state, Head::new(&root, "a test", "2026-11-21T12:00:00Z")).unwrap();
+
+    let parent = format!("{groups}/tiermark-test-{}", std::process::id());
+    let tenant = format!("{parent}/t0");
+    journal.note([&parent, &tenant].map(|path| Change::Cgroup { path: path.clone() }).to_vec()).unwrap();
+    for group in [&parent, &tenant] {
+        fs::create_dir(format!("/{group}")).unwrap();
+    }
+    for limit in ["memory.limit_in_bytes", "memory.max"].map(|file| format!("/{parent}/{file}")) {
+        if Path::new(&limit).exists() {
+            fs::write(&limit, "67108864").unwrap();
+        }
+    }
+
+    let zram = |number: u32, sure: bool| {
+        let text = fs::read_to_string(format!("/sys/block/zram{number}/diskseq")).ok();
+        let sequence = text.and_then(|text| text.trim().parse().ok());
+        Change::Zram { number, sure, size: sure.then_some(16 << 20), sequence: sequence.filter(|_| sure) }
+    };
+    journal.note(vec![zram(Change::next_zram(&root), false)]).unwrap();
+    let number: u32 = fs::read_to_string("/sys/class/zram-control/hot_add").unwrap().trim().parse().unwrap();
+    let device = format!("dev/zram{number}");
+    let swap = |path: &str, remove_file| Change::Swap { path: path.to_owned(), remove_file };
+    journal.note(vec![zram(number, true), swap(&device, false)]).unwrap();
+    fs::write(format!("/sys/block/zram{number}/disksize"), "16M").unwrap();
+    let node = format!("/{device}");
+    assert!(quiet("/sbin/mkswap", &[&node]) && quiet("/sbin/swapon", &["-p", "0", &node]));
+    assert!(swaps().contains(&format!("{node} ")));
+
+    let file = home.path().join("tiermark-test.swap").display().to_string();
+    journal.note(vec![swap(file.trim_start_matches('/'), true)]).unwrap();
+    fs::write(&file, vec![0u8; 4 << 20]).unwrap();
+    // Not every file system lends its files for swap; the file is there to be removed all the same.
+    let _ = quiet("/sbin/mkswap", &[&file]) && quiet("/sbin/swapon", &["-p", "0", &file]);
+
+    let (mut inside, mut outside) = (waiter(Some(&tenant)), waiter(None));
+    let started = start_ticks(&root, outside.id()).unwrap();
+    let noted = Change::Process { pid: outside.id(), start_ticks: started, what: "sleep".to_owned() };
+    journal.note(vec![noted]).unwrap();
+    journal.keep();
+
+    assert_eq!(pending(&state, &root)[0].changes.len(), 7);
+    let restored = restore_all(&state, &mut Live::new(root.clone()), false).unwrap();
+    // Before anything else: a test that fails must not leave processes either.
+    let _ = (inside.kill(), inside.wait(), outside.kill(), outside.wait());
+    assert!(!restored.incomplete(), "{restored:?}");
+    assert!(restored.deeds.iter().all(|deed| matches!(deed.fate, Fate::Done | Fate::Already)), "{restored:?}");
+    assert!(!Path::new(&format!("/{parent}")).exists() && !Path::new(&format!("/sys/block/zram{number}")).exists());
+    assert!(!swaps().contains(&node) && !swaps().contains(&file) && !Path::new(&file).exists());
+    assert!(pending(&state, &root).is_empty());
+}
