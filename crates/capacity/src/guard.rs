@@ -7,6 +7,10 @@ use tiermark_model::capacity::{Ended, Outcome, Resource};
 
 /// Share of the swap space that may be used; beyond it the next fault may kill a tenant.
 const SWAP_USED: f64 = 0.95;
+/// Share of what was swapped since a probe began that areas of others may have: beyond it the tier is not what is measured.
+const ELSEWHERE: f64 = 0.01;
+/// Bytes there that are no matter: other programs, too, are swapped.
+const ELSEWHERE_LEAST: u64 = 4 << 20;
 /// Share of the schedule's requests that have to be answered, over [`SLOW_SECONDS`]; of what the level promises, where that is less.
 const ACHIEVED: f64 = 0.95;
 /// Standard deviations of a Poisson count by which answers have to be too few: what is under way at the ends of the time varies by chance.
@@ -33,6 +37,8 @@ pub struct Sample {
     pub swap_used: u64,
     /// Bytes of swap there are; 0 without any.
     pub swap_total: u64,
+    /// Bytes by which areas that are not of the tier were filled since the probe began.
+    pub elsewhere: u64,
     /// What was asked and answered since the sample before; `None` before the load starts.
     pub window: Option<Answered>,
     /// Seconds since the load began that runs.
@@ -76,6 +82,8 @@ pub enum Guard {
     TenantEnded,
     /// Swap is nearly full.
     SwapFull,
+    /// What is swapped goes elsewhere.
+    Elsewhere,
     /// Tenants and the pool of compressed memory take more DRAM than there is.
     Dram,
     /// The rate is not reached.
@@ -98,6 +106,7 @@ impl fmt::Display for Guard {
             Self::Oom => "out of memory",
             Self::TenantEnded => "a tenant ended",
             Self::SwapFull => "swap full",
+            Self::Elsewhere => "swapped elsewhere",
             Self::Dram => "DRAM used up",
             Self::Rate => "rate not reached",
             Self::Backlog => "behind the schedule",
@@ -122,7 +131,7 @@ pub struct Abort {
 
 impl Abort {
     /// What that says of the server, where `ran_out` is what its evidence names. Requests that the client is late with are missing as those
-    /// are that the server is late with, a machine that stands still without waiting for memory is held up by others, and how long a probe may
+    /// are that the server is late with, a machine that stands still without waiting for memory is held up by others, a tier that others share is not it, and how long a probe may
     /// take is this program's own matter.
     #[must_use]
     pub fn outcome(&self, ran_out: Option<&Ended>) -> Outcome {
@@ -130,7 +139,7 @@ impl Abort {
         let says_nothing = match self.guard {
             Guard::Rate | Guard::Backlog => is(Resource::Client),
             Guard::Heartbeat => !is(Resource::MemoryTier),
-            Guard::Wall => true,
+            Guard::Elsewhere | Guard::Wall => true,
             _ => false,
         };
         if says_nothing { Outcome::Unclear } else { Outcome::Fail }
@@ -180,6 +189,10 @@ fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, String)> {
         () if last.swap_total > 0 && used > SWAP_USED => {
             (Guard::SwapFull, format!("{:.0} % of {} of swap are in use", used * 100.0, Bytes(last.swap_total)))
         }
+        () if goes_elsewhere(last) => (Guard::Elsewhere, {
+            let (elsewhere, used) = (Bytes(last.elsewhere), Bytes(last.swap_used));
+            format!("{elsewhere} went to swap areas that are not of this tier, where it has {used}")
+        }),
         () if full > PRESSURE => {
             (Guard::Pressure, format!("all tenants waited for memory {full:.0} % of 10 s, {PRESSURE} % are allowed"))
         }
@@ -199,6 +212,12 @@ fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, String)> {
         }
         () => return None,
     })
+}
+
+/// Whether what is swapped goes to areas that are not of the tier: one of as high a priority was turned on beside it.
+fn goes_elsewhere(last: &Sample) -> bool {
+    let all = last.swap_used.saturating_add(last.elsewhere);
+    last.swap_total > 0 && last.elsewhere > ELSEWHERE_LEAST && last.elsewhere as f64 > ELSEWHERE * all as f64
 }
 
 /// Whether the rate has been missed in every sample of the last seconds, by more than chance. `promised` is what the level wants of it.
@@ -232,6 +251,7 @@ mod tests {
             ended: 0,
             swap_used: 94,
             swap_total: 100,
+            elsewhere: 4 << 20,
             window: Some(Answered { done: 5000, due: 5000 }),
             loaded: 30.0,
             backlog: 1.0,
@@ -254,6 +274,7 @@ mod tests {
             ),
             (Sample { ended: 1, ..calm() }, Guard::TenantEnded, "1 of the tenants", None),
             (Sample { swap_used: 96, ..calm() }, Guard::SwapFull, "96 % of 100 B", Some(Resource::MemoryTier)),
+            (Sample { elsewhere: 5 << 20, ..calm() }, Guard::Elsewhere, "5 MiB went to swap areas", None),
             (Sample { memory_full: Some(20.6), ..calm() }, Guard::Pressure, "21 % of 10 s", Some(Resource::MemoryTier)),
             (
                 Sample { available: (1 << 30) - 1, ..calm() },
@@ -269,6 +290,10 @@ mod tests {
             assert_eq!((found.guard, found.ended_by.map(|e| e.resource)), (guard, resource));
             assert!(found.said.contains(said), "{}", found.said);
         }
+        let much = Sample { swap_used: 900 << 20, swap_total: 1 << 30, elsewhere: 9 << 20, ..calm() };
+        assert_eq!(abort(&[much], &GUARDS), None, "no more than one in a hundred");
+        assert!(abort(&[Sample { elsewhere: 10 << 20, ..much }], &GUARDS).is_some());
+        assert_eq!(abort(&[Sample { swap_total: 0, swap_used: 0, elsewhere: 1 << 30, ..calm() }], &GUARDS), None);
         assert_eq!(abort(&[Sample { swap_total: 0, swap_used: 0, memory_full: None, ..calm() }], &GUARDS), None);
     }
 
@@ -338,6 +363,7 @@ mod tests {
         assert_eq!([of(Guard::Heartbeat, None), of(Guard::Heartbeat, Some(Resource::Cpu))], [Outcome::Unclear; 2]);
         assert_eq!(of(Guard::Heartbeat, Some(Resource::MemoryTier)), Outcome::Fail, "it thrashes");
         assert_eq!([of(Guard::Wall, None), of(Guard::Wall, Some(Resource::MemoryTier))], [Outcome::Unclear; 2]);
+        assert_eq!(of(Guard::Elsewhere, Some(Resource::MemoryTier)), Outcome::Unclear);
         assert_eq!([of(Guard::Oom, Some(Resource::Client)), of(Guard::TenantEnded, None)], [Outcome::Fail; 2]);
     }
 

@@ -166,3 +166,56 @@ fn a_tenant_larger_than_dram_is_none_there_and_some_on_a_tier() {
     let used = number(&fullest(swap), "dram_used");
     assert!(used <= f64::from(6 << 20), "{used}");
 }
+
+/// A compressed swap area of somebody else, taken away with the test.
+struct Foreign(String);
+
+impl Foreign {
+    fn with(size: &str, priority: &str) -> Self {
+        let id = fs::read_to_string("/sys/class/zram-control/hot_add").unwrap().trim().to_owned();
+        let foreign = Self(id);
+        fs::write(format!("/sys/block/zram{}/disksize", foreign.0), size).unwrap();
+        foreign.command(&["/usr/sbin/mkswap"]);
+        foreign.command(&["/usr/sbin/swapon", "-p", priority]);
+        foreign
+    }
+
+    fn device(&self) -> String {
+        format!("/dev/zram{}", self.0)
+    }
+
+    fn command(&self, words: &[&str]) {
+        let done = Command::new(words[0]).args(&words[1..]).arg(self.device()).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    }
+
+    fn used(&self) -> u64 {
+        let text = fs::read_to_string("/proc/swaps").unwrap();
+        let line = text.lines().find(|line| line.starts_with(&format!("{} ", self.device()))).unwrap();
+        line.split_whitespace().nth(3).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = Command::new("/usr/sbin/swapoff").arg(self.device()).status();
+        let _ = fs::write("/sys/class/zram-control/hot_remove", &self.0);
+    }
+}
+
+#[test]
+fn swap_of_others_is_filled_after_the_tier_or_the_tier_is_refused() {
+    let Some(_lock) = real(&["/sys/class/zram-control/hot_add", "/usr/sbin/swapon"]) else { return };
+    let tiers = asked("--most-tenants 3 --dram-budget 14M --tiers zram --json");
+    let (user, foreign) = (User::new(), Foreign::with("64M", "32766"));
+    let before = state();
+    let document = patient(&user, &tiers).expect(0).json();
+    same(&before, "");
+    assert!(number(&fullest(&document["cases"][0]), "swapped_in") > 0.0, "{document}");
+    assert_eq!(foreign.used(), 0);
+    drop(foreign);
+    let highest = Foreign::with("64M", "32767");
+    let refused = patient(&user, &tiers).expect(4);
+    let told = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains(&format!("swap areas above {}", highest.device())), "{told}");
+}

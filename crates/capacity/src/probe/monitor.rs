@@ -14,7 +14,7 @@ use crate::dram::{Account, Dram, MANY, SOME};
 use crate::evidence::{Group, GroupPaths, Host};
 use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
 use crate::steady::{Steadiness, Window, steadiness};
-use crate::tier::Raised;
+use crate::tier::{Raised, used_elsewhere};
 
 /// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making room.
 const OVERDRAWN: u32 = 3;
@@ -91,6 +91,8 @@ pub(super) struct Monitor<'a> {
     dram: Dram,
     /// Looks in succession at which more of it was in use than there is.
     overdrawn: u32,
+    /// Bytes that areas of others held when it began.
+    elsewhere: u64,
     /// The tenants' limit at the last look.
     limit: Option<Option<u64>>,
     begun: Instant,
@@ -114,7 +116,9 @@ pub(super) struct Monitor<'a> {
 impl<'a> Monitor<'a> {
     pub(super) fn new(root: Root, raised: &'a Raised, (guards, dram): (Guards, Dram), told: Told<'a>) -> Self {
         let now = Instant::now();
+        let host = Host::read(&root, None).unwrap_or_default();
         Self {
+            elsewhere: elsewhere(&host, raised),
             root,
             raised,
             guards,
@@ -192,6 +196,7 @@ impl<'a> Monitor<'a> {
             memory_full: asked.and_then(|_| self.memory_full(&group)),
             available: host.available.unwrap_or(u64::MAX),
             heartbeat_late: pulse.load.map_or(0.0, |load| load.client_silent).max(self.heartbeat.late()),
+            elsewhere: elsewhere(&host, self.raised).saturating_sub(self.elsewhere),
             ..swap(&host, self.raised)
         };
         self.samples.push(sample);
@@ -319,6 +324,11 @@ fn behind(load: &Snapshot) -> f64 {
     load.tenants.iter().map(|tenant| tenant.behind_ns).max().unwrap_or(0) as f64 / 1e9
 }
 
+/// Bytes that swap areas of others hold.
+fn elsewhere(host: &Host, raised: &Raised) -> u64 {
+    host.swaps.as_deref().map_or(0, |areas| used_elsewhere(areas, raised))
+}
+
 /// A sample of nothing but the swap areas of the tier.
 fn swap(host: &Host, raised: &Raised) -> Sample {
     let areas = host.swaps.iter().flatten().filter(|area| raised.areas.contains(&area.path));
@@ -329,6 +339,7 @@ fn swap(host: &Host, raised: &Raised) -> Sample {
         ended: 0,
         swap_used: used,
         swap_total: total,
+        elsewhere: 0,
         window: None,
         loaded: 0.0,
         backlog: 0.0,

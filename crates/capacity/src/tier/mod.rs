@@ -3,6 +3,7 @@
 //! What a tier is made of is a file each. Nothing is touched that was there before: devices with anything on them, files, swap areas
 //! in use and zram devices of others are refused or left alone.
 
+mod areas;
 mod demotion;
 mod device;
 mod file;
@@ -10,7 +11,7 @@ mod node;
 mod zram;
 mod zswap;
 
-use tiermark_machine::{Root, swap_names};
+use tiermark_machine::Root;
 use tiermark_model::{Bytes, Refusal};
 
 use tiermark_tune::{KnobChange, Syntax, apply};
@@ -18,11 +19,8 @@ use tiermark_tune::{KnobChange, Syntax, apply};
 use crate::evidence::Pools;
 use crate::scenario::Tier;
 use crate::system::{System, leave_floor, swap_tools};
+pub(crate) use areas::used_elsewhere;
 pub use node::Nodes;
-
-/// Priority of the first swap area made here: the highest there is, so that areas of others are filled last. Each further one of a
-/// mix has one less.
-const PRIORITY: u16 = 32_767;
 
 /// A tier that is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -128,6 +126,7 @@ pub fn check(tier: &Tier, wanted: &Wanted, root: &Root) -> Looked {
     let mut looked = tier.parts().iter().map(|part| look(part, wanted, root)).fold(Looked::default(), Looked::with);
     if tier.parts().iter().any(|part| matches!(part, Tier::Zram(_) | Tier::Swap(_))) {
         looked.refused.extend(swap_tools());
+        looked.refused.extend(areas::priorities(tier.parts().len(), root).err());
     } else if tier.parts().contains(&Tier::Zswap)
         && let Some(behind) = looked.hold(zswap::behind(root))
     {
@@ -160,7 +159,8 @@ fn look(part: &Tier, wanted: &Wanted, root: &Root) -> Looked {
 pub fn raise(tier: &Tier, wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
     let parts = tier.parts();
     let mut raised = Raised::default();
-    for (part, priority) in parts.iter().zip((0..PRIORITY).rev()) {
+    let priorities = areas::priorities(parts.len(), system.root())?;
+    for (part, priority) in parts.iter().zip(priorities) {
         raised = raised.with(part_of(part, wanted, priority, system)?);
     }
     if parts.contains(&Tier::Zswap) && raised.areas.is_empty() {
@@ -174,7 +174,7 @@ pub fn raise(tier: &Tier, wanted: &Wanted, system: &mut System) -> Result<Raised
                 .push("zswap was on, and is off for the whole machine while this tier is searched".to_owned());
         }
     }
-    raised.remarks.extend(others(system, &raised));
+    raised.remarks.extend(areas::remark(system.root(), &raised));
     Ok(raised)
 }
 
@@ -219,19 +219,6 @@ fn part_of(tier: &Tier, wanted: &Wanted, priority: u16, system: &mut System) -> 
         Tier::Demotion(id) => demotion::raise(*id, wanted, system),
         Tier::Node(id) => node::look(*id, wanted, system.root()),
     }
-}
-
-/// Swap areas of others: when those of this tier are full, tenants go there.
-fn others(system: &System, raised: &Raised) -> Option<String> {
-    if !raised.swaps() {
-        return None;
-    }
-    let text = system.root().read("proc/swaps").ok().flatten().unwrap_or_default();
-    let others: Vec<String> = swap_names(&text).filter(|name| !raised.areas.contains(name)).collect();
-    (!others.is_empty()).then(|| {
-        let others = others.join(", ");
-        format!("this system swaps to {others} as well, which is not of this tier: a tenant may go there once the tier is full")
-    })
 }
 
 #[cfg(test)]
