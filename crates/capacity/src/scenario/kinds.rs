@@ -106,6 +106,12 @@ impl Tier {
             one => std::slice::from_ref(one),
         }
     }
+
+    /// Whether a swap area is made for it as one part.
+    #[must_use]
+    pub fn makes_area(&self) -> bool {
+        matches!(self, Self::Zram(_) | Self::Swap(_))
+    }
 }
 
 const TIERS: [&str; 6] = ["dram", "swap", "zram", "zswap", "node", "demotion"];

@@ -5,6 +5,7 @@ use tiermark_model::{Refusal, Swap};
 
 use super::Raised;
 use crate::evidence::SwapArea;
+use crate::scenario::Tier;
 
 /// Priority of a first area where others have lower ones: half of what there is, so that there is a higher one left beside the remains of a
 /// run that nobody took back.
@@ -12,18 +13,21 @@ const USUAL: i32 = 16_384;
 /// The highest that the kernel takes (`SWAP_FLAG_PRIO_MASK`).
 const HIGHEST: i32 = 32_767;
 
-/// Priorities for so many areas, the one that is filled first at the head: above those of all areas that are there.
+/// A priority for each part of a tier, above those of all areas that are there: the first part's is the highest, and a part that makes no area has that of
+/// the next one.
 ///
 /// # Errors
 /// A [`Refusal`] that names the area which leaves no higher one.
-pub(super) fn priorities(many: usize, root: &Root) -> Result<Vec<u16>, Refusal> {
+pub(super) fn priorities(parts: &[Tier], root: &Root) -> Result<Vec<u16>, Refusal> {
+    let areas = |parts: &[Tier]| parts.iter().filter(|part| part.makes_area()).count() as i32;
+    let many = areas(parts);
     let text = root.read("proc/swaps").ok().flatten().unwrap_or_default();
     let highest = swap_areas(&text).filter_map(Result::ok).max_by_key(|area| area.priority);
     let taken = highest.as_ref().map_or(-1, |area| area.priority).max(-1);
-    let top = i32::try_from(many).ok().and_then(|many| taken.checked_add(many)).map_or(i32::MAX, |top| top.max(USUAL));
+    let top = taken.saturating_add(many).max(USUAL);
     match highest {
-        Some(area) if top > HIGHEST => Err(no_higher(&area)),
-        _ => Ok((0..=top).rev().take(many).filter_map(|priority| u16::try_from(priority).ok()).collect()),
+        Some(area) if many > 0 && top > HIGHEST => Err(no_higher(&area)),
+        _ => Ok((0..parts.len()).map(|at| u16::try_from(top - areas(&parts[..at])).unwrap_or_default()).collect()),
     }
 }
 
@@ -66,15 +70,24 @@ mod tests {
 
     #[test]
     fn areas_of_a_tier_are_filled_before_all_others() {
-        let of = |many: usize, areas: &str| priorities(many, &with(areas)).unwrap();
-        assert_eq!(of(1, ""), [16_384]);
-        assert_eq!(of(2, "/dev/sdb2 partition 8 0 -2\n"), [16_384, 16_383]);
-        assert_eq!(of(2, "/dev/sdb2 partition 8 0 16383\n/dev/sdb3 partition 8 0 5\n"), [16_385, 16_384]);
-        assert_eq!(of(1, "/dev/zram0 partition 8 0 32766\n"), [32_767]);
-        assert_eq!(priorities(1, &Root::from_files("test", [("proc/stat", "")])), Ok(vec![16_384]), "no such file");
-        let refused = priorities(2, &with("/dev/sdb2 partition 8 0 7\n/dev/zram0 partition 8 0 32766\n")).unwrap_err();
+        let (zram, file) = (Tier::Zram(None), Tier::Swap("/var/tmp".into()));
+        let of = |parts: &[Tier], areas: &str| priorities(parts, &with(areas));
+        let one = [zram.clone()];
+        let two = [zram, file.clone()];
+        assert_eq!(of(&one, ""), Ok(vec![16_384]));
+        assert_eq!(of(&two, "/dev/sdb2 partition 8 0 -2\n"), Ok(vec![16_384, 16_383]));
+        let high = "/dev/sdb2 partition 8 0 16383\n/dev/sdb3 partition 8 0 5\n";
+        assert_eq!(of(&two, high), Ok(vec![16_385, 16_384]));
+        let second_highest = "/dev/sdb2 partition 8 0 7\n/dev/zram0 partition 8 0 32766\n";
+        assert_eq!(of(&one, second_highest), Ok(vec![32_767]));
+        // zswap is no area.
+        assert_eq!(of(&[Tier::Zswap, file], second_highest), Ok(vec![32_767; 2]));
+        let refused = of(&two, second_highest).unwrap_err();
         assert!(refused.what.contains("/dev/zram0, which has priority 32766"), "{refused}");
-        assert!(priorities(1, &with("/dev/zram0 partition 8 0 32767\n")).is_err());
+        let highest = "/dev/zram0 partition 8 0 32767\n";
+        assert!(of(&one, highest).is_err());
+        assert!(of(&[Tier::Zswap], highest).is_ok() && of(&[Tier::Dram], highest).is_ok(), "no area");
+        assert_eq!(priorities(&one, &Root::from_files("test", [("proc/stat", "")])), Ok(vec![16_384]), "no such file");
     }
 
     #[test]

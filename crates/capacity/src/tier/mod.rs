@@ -124,9 +124,9 @@ impl Looked {
 #[must_use]
 pub fn check(tier: &Tier, wanted: &Wanted, root: &Root) -> Looked {
     let mut looked = tier.parts().iter().map(|part| look(part, wanted, root)).fold(Looked::default(), Looked::with);
-    if tier.parts().iter().any(|part| matches!(part, Tier::Zram(_) | Tier::Swap(_))) {
+    if tier.parts().iter().any(Tier::makes_area) {
         looked.refused.extend(swap_tools());
-        looked.refused.extend(areas::priorities(tier.parts().len(), root).err());
+        looked.refused.extend(areas::priorities(tier.parts(), root).err());
     } else if tier.parts().contains(&Tier::Zswap)
         && let Some(behind) = looked.hold(zswap::behind(root))
     {
@@ -159,7 +159,7 @@ fn look(part: &Tier, wanted: &Wanted, root: &Root) -> Looked {
 pub fn raise(tier: &Tier, wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
     let parts = tier.parts();
     let mut raised = Raised::default();
-    let priorities = areas::priorities(parts.len(), system.root())?;
+    let priorities = areas::priorities(parts, system.root())?;
     for (part, priority) in parts.iter().zip(priorities) {
         raised = raised.with(part_of(part, wanted, priority, system)?);
     }
