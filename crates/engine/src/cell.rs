@@ -102,9 +102,10 @@ impl Cell {
         self.seconds += seconds;
     }
 
-    /// What all allocations took.
-    pub(crate) fn seconds(&self) -> f64 {
-        self.seconds
+    /// Seconds that all allocations took, and those that were expected; `None` before the first.
+    pub(crate) fn spent(&self) -> Option<(f64, f64)> {
+        let expected = f64::from(self.allocations()) * self.step.allocation_seconds() + self.step.tournament_seconds();
+        (self.allocations() > 0 && expected > 0.0).then_some((self.seconds, expected))
     }
 
     /// What one of them took so far, without the tournament; `None` before the first.

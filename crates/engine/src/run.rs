@@ -19,6 +19,10 @@ use crate::roll::Roll;
 /// Kernels this near to the best are equals; the one named first in the plan wins, so that chance does not name the winner.
 const EQUAL: f64 = 0.99;
 
+/// Share of a run's time that is kept for later phases once a step has the fewest allocations that it needs: on a machine that is never quiet, numbers
+/// would else be repeated until no curve is left.
+const KEPT: f64 = 0.25;
+
 /// Times a probe may add steps: a probe that never stops adding must not run for ever.
 const MAX_REFINEMENTS: usize = 8;
 
@@ -54,6 +58,8 @@ pub fn run_experiment(
         by_the_user: request.scope.max_seconds.is_some(),
         closed: false,
         pending_seconds: 0.0,
+        later_seconds: 0.0,
+        most_kept: KEPT * plan.max_seconds,
         scatter: plan.scatter,
         rng: Rng::new(request.seed),
     };
@@ -62,13 +68,17 @@ pub fn run_experiment(
         let (now, later): (Vec<&Step>, Vec<&Step>) =
             plan.steps.iter().filter(|s| s.phase >= phase).partition(|s| s.phase == phase);
         run.pending_seconds = later.iter().map(|step| step.likely_seconds(run.scatter)).sum();
+        run.later_seconds = later.iter().map(|step| step.expected_seconds()).sum();
         run.measure(now.into_iter().cloned().collect());
     }
+    // What is left of the time is for what could be better.
+    run.rounds(0, false);
     let mut plan = plan;
     for _ in 0..MAX_REFINEMENTS {
         let mut steps = probe.refine(request, run.lab(), &run.observations());
         steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
-        if steps.is_empty() || run.over() {
+        // Where the time did not suffice for what is known, nothing is added.
+        if steps.is_empty() || run.over() || run.cells.iter().any(|cell| !cell.settled()) {
             break;
         }
         run.sink.event(&Event::StepsAdded { steps: &steps });
@@ -107,6 +117,10 @@ struct Runner<'a> {
     closed: bool,
     /// Expected of phases that have not begun.
     pending_seconds: f64,
+    /// The least that they are expected to take.
+    later_seconds: f64,
+    /// Most that is kept for them.
+    most_kept: f64,
     /// Of fresh allocations, as the plan reckons with it.
     scatter: f64,
     rng: Rng,
@@ -125,26 +139,28 @@ impl Runner<'_> {
         self.cells.iter().map(|c| c.observe(self.lab())).collect()
     }
 
-    /// Measures steps in rounds: one fresh allocation of every unsettled step a round, in a new random order each round,
-    /// so that slow changes of the machine spread over all of them. Where there is no time for all, the first round begins with the
-    /// ladder of tiers, in its order: chance must not decide which headline is missing.
+    /// Measures steps. Where there is no time for all, the first round begins with the ladder of tiers, in its order: chance must not decide which
+    /// headline is missing. Of a curve what costs least comes first, since most of its points are small.
     fn measure(&mut self, steps: Vec<Step>) {
         let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
-        let mut headlines_first = expected > self.deadline - self.host.now();
+        let short = self.pace() * expected > self.deadline - self.host.now();
         let first = self.cells.len();
         self.cells.extend(steps.into_iter().map(Cell::new));
+        self.rounds(first, short);
+        if self.cells[first..].iter().any(|cell| cell.allocations() == 0 && !cell.settled()) {
+            self.closed = true;
+            self.refuse_untouched(first);
+        }
+    }
+
+    /// Rounds: one fresh allocation of every unsettled step a round, in a new random order each round, so that slow changes of the machine spread
+    /// over all of them; until all are settled, or the time is up.
+    fn rounds(&mut self, first: usize, mut short: bool) {
         loop {
             let mut order: Vec<usize> = (first..self.cells.len()).filter(|i| !self.cells[*i].settled()).collect();
-            if order.is_empty() {
-                return;
-            }
             shuffle(&mut self.rng, &mut order);
-            if std::mem::take(&mut headlines_first) {
-                let is_headline = |index: usize| {
-                    let labels = &self.cells[index].step.labels;
-                    ["ladder", "os"].iter().any(|purpose| labels.is(Labels::PURPOSE, purpose))
-                };
-                order.sort_by_key(|index| if is_headline(*index) { *index } else { usize::MAX });
+            if std::mem::take(&mut short) {
+                order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
             }
             let mut visited = false;
             for index in order {
@@ -154,31 +170,52 @@ impl Runner<'_> {
                 }
             }
             if !visited || self.over() {
-                self.closed = true;
-                self.refuse_untouched(first);
                 return;
             }
         }
     }
 
-    /// How long steps really take, as a share of what they were expected to.
-    fn pace(&self) -> f64 {
-        let measured = || self.cells.iter().filter(|cell| cell.allocations() > 0);
-        let expected = |cell: &Cell| {
-            f64::from(cell.allocations()) * cell.step.allocation_seconds() + cell.step.tournament_seconds()
-        };
-        let (took, expected) = measured().fold((0.0, 0.0), |(a, b), cell| (a + cell.seconds(), b + expected(cell)));
-        if expected > 0.0 { took / expected } else { 1.0 }
+    /// What comes first where there is no time for all.
+    fn precedence(&self, index: usize) -> f64 {
+        let step = &self.cells[index].step;
+        let is_headline = ["ladder", "os"].iter().any(|purpose| step.labels.is(Labels::PURPOSE, purpose));
+        match step.labels.is_point() {
+            _ if is_headline => index as f64 - self.cells.len() as f64,
+            true => step.allocation_seconds() + step.tournament_seconds(),
+            false => 0.0,
+        }
     }
 
-    /// Whether one more allocation of a step can be expected to end in time, with the repetition of the first step still to come. The
-    /// very first is made in any case: a run is asked for a number.
+    /// How long steps really take, as a share of what they were expected to.
+    fn pace(&self) -> f64 {
+        self.pace_of(|_| true).unwrap_or(1.0)
+    }
+
+    /// The same of some steps; `None` before the first of them was begun.
+    fn pace_of(&self, of: impl Fn(&Step) -> bool) -> Option<f64> {
+        let spent = self.cells.iter().filter(|cell| of(&cell.step)).filter_map(Cell::spent);
+        let (took, expected) = spent.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        (expected > 0.0).then(|| took / expected)
+    }
+
+    /// Seconds of a first allocation, at the pace of steps that hold about as much memory: where expectations are wrong, they are so by how fast
+    /// a machine goes through memory of that size.
+    fn first_seconds(&self, step: &Step) -> f64 {
+        let held = |step: &Step| step.held_bytes().0;
+        let about = |other: &Step| held(other) <= 2 * held(step) && held(step) <= 2 * held(other);
+        let pace = self.pace_of(about).unwrap_or_else(|| self.pace());
+        pace * (step.allocation_seconds() + step.tournament_seconds())
+    }
+
+    /// Whether one more allocation of a step can be expected to end in time, with the repetition of the first step still to come, and with what is
+    /// kept for later phases where it has what it needs. The very first is made in any case: a run is asked for a number.
     fn fits(&self, index: usize) -> bool {
         let again = self.cells.iter().find_map(Cell::seconds_an_allocation).unwrap_or_default();
         let cell = &self.cells[index];
-        let expected = || self.pace() * (cell.step.allocation_seconds() + cell.step.tournament_seconds());
-        let next = cell.seconds_an_allocation().unwrap_or_else(expected);
-        self.host.now() + next + again <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
+        let next = cell.seconds_an_allocation().unwrap_or_else(|| self.first_seconds(&cell.step));
+        let has_least = cell.allocations() >= cell.step.stop.min_allocations;
+        let kept = if has_least { (self.pace() * self.later_seconds).min(self.most_kept) } else { 0.0 };
+        self.host.now() + next + again + kept <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
     }
 
     /// One allocation of one step, with its event.

@@ -135,3 +135,48 @@ fn what_is_left_out_says_why_and_what_to_do() {
     assert_eq!(stopped.why, "the run was stopped");
     assert!(!stopped.cure.contains("--max-time"), "time was not what it lacked: {stopped}");
 }
+
+/// Numbers that are never good enough, and a curve of sizes behind them, the largest first.
+struct Restless;
+
+impl Probe for Restless {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+        let chase = |id: String, bytes: u64, purpose: &str, phase: u8, stop: StopRule| Step {
+            labels: Labels::new().text(Labels::PURPOSE, purpose),
+            phase,
+            ..step(&id, Metric::Latency, bytes, PageKind::Thp, Role::Chase { chains: 1 }, stop)
+        };
+        let never = StopRule { precision: 1e-9, max_allocations: 10_000, ..STOP };
+        let mut steps: Vec<Step> = (0..3).map(|n| chase(format!("number {n}"), MIB, "ladder", 0, never)).collect();
+        let point = |size: u64| chase(format!("point {size}"), size * MIB, "curve", 1, STOP);
+        steps.extend([2048, 64, 32, 16, 8, 4, 2].map(point));
+        Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
+    }
+
+    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn on_a_machine_that_is_never_quiet_some_of_the_time_is_left_for_a_curve() {
+    let mut host = SimHost::new(machine(), kernels(), SimOptions { noise: 0.08, ..SimOptions::default() });
+    let scope = Scope { max_seconds: Some(6.0), ..Scope::default() };
+    let began = host.now();
+    let experiment =
+        run_experiment(&Restless, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    assert!(host.now() - began <= 6.0);
+    let (numbers, points): (Vec<_>, Vec<_>) =
+        experiment.observations.iter().partition(|o| o.labels.is(Labels::PURPOSE, "ladder"));
+    let seconds = |of: &[&Observation]| of.iter().map(|o| o.seconds).sum::<f64>();
+    let (of_numbers, of_points) = (seconds(&numbers), seconds(&points));
+    assert!(of_points > 0.2 && of_numbers > 2.0 * of_points, "{of_numbers} s of numbers, {of_points} s of points");
+    assert!(numbers.iter().all(|o| o.allocations > STOP.min_allocations));
+    // Of points the small ones, which are many, come before one that takes the time of all.
+    let touched: Vec<bool> = points.iter().map(|o| o.allocations > 0).collect();
+    assert_eq!(touched, [false, true, true, true, true, true, true]);
+}
