@@ -9,10 +9,12 @@
 mod bootstrap;
 mod change;
 mod drift;
+mod edge;
 mod interval;
 mod isotonic;
 mod knee;
 mod ks;
+mod modes;
 mod order;
 mod plateau;
 mod quantum;
@@ -28,10 +30,15 @@ mod trend;
 pub use bootstrap::bootstrap_median;
 pub use change::{ChangePoint, change_point};
 pub use drift::{relative_drift, theil_sen};
+pub use edge::{
+    APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows,
+    bare_edge, edge,
+};
 pub use interval::{Interval, median_interval_order, student_half_width};
 pub use isotonic::isotonic;
 pub use knee::{Curve, Knee, XScale, knee};
 pub use ks::{Ks, ks_two_sample, ks_uniform};
+pub use modes::{group_limits, group_of};
 pub use order::{mad, max, median, min, quantile, quantiles};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use quantum::{Quantum, quantum};

@@ -2,6 +2,7 @@
 
 mod change;
 mod drift;
+mod edge;
 mod interval;
 mod knee;
 mod ks;
