@@ -127,7 +127,7 @@ fn explain_nothing(run: &Run, stopped_by: Option<Exit>) {
     let plans = run.experiments.iter().flat_map(|e| &e.plan.refused);
     complain_once(plans.chain(run.observations().filter_map(|o| o.refusal.as_ref())));
     for observation in run.observations().filter(|o| o.refusal.is_none()) {
-        let reasons: Vec<&str> = observation.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+        let reasons: Vec<String> = observation.verdict.reasons.iter().map(ToString::to_string).collect();
         complain(&format!("{}: {}", observation.step, reasons.join("; ")));
     }
 }

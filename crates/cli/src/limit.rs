@@ -12,7 +12,7 @@ impl Probe for Limited {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let plan = Plan { scatter: tiermark_engine::scatter(lab.machine), ..self.0.plan(request, lab)? };
+        let plan = self.0.plan(request, lab)?;
         match request.scope.max_mem {
             Some(most) => within(plan, most),
             None => Ok(plan),

@@ -107,7 +107,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
     let seed = place.seed.unwrap_or(drawn);
-    let mut host = target::open(job.simulation, seed, place.max_mem.is_some(), stop.flag())?;
+    let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
     let scope = scope(place, host.machine())?;
     let requests = (job.requests)(host.machine(), seed)?;
     let mut plans = plans(&requests, host.as_ref())?;
@@ -333,7 +333,8 @@ fn experiment(
         method: probe.about().method,
         plan: Plan { refused: vec![refusal], ..Plan::default() },
         observations: Vec::new(),
-        drift: None,
+        states: Vec::new(),
+        drift: Vec::new(),
         findings: Vec::new(),
     }))
 }

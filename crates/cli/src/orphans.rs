@@ -18,7 +18,7 @@ pub(crate) fn concluded(mut run: Run) -> Run {
     let experiments = std::mem::take(&mut run.experiments).into_iter().map(|e| {
         // A probe that this version does not know keeps its observations.
         let Some(probe) = tiermark_probes::find(&e.request.probe) else { return e };
-        conclude(probe, &e.request, e.plan, e.observations, e.drift, lab)
+        conclude(probe, &e.request, e.plan, e.observations, lab)
     });
     run.experiments = experiments.collect();
     run

@@ -1,8 +1,6 @@
 //! From a run to an exit code.
 
-use tiermark_model::{
-    Exit, Experiment, Grade, Labels, Observation, Plan, PrimitiveInfo, ReasonCode, Refusal, Request, Run,
-};
+use tiermark_model::{Exit, Experiment, Grade, Labels, Observation, Plan, PrimitiveInfo, Refusal, Request, Run};
 use tiermark_probes::os::OsParams;
 
 /// How strictly a run is judged.
@@ -25,7 +23,7 @@ pub(crate) fn exit(run: &Run, stopped_by: Option<Exit>, demands: Demands) -> Exi
     if !demands.allow_partial && missing(run) > 0 {
         return Exit::Partial;
     }
-    let doubted = run.worst_grade().is_some_and(|grade| grade != Grade::Trusted);
+    let doubted = run.worst_grade().is_some_and(|grade| grade != Grade::Trusted) || imprecise(run);
     if demands.strict && doubted { Exit::Noisy } else { Exit::Done }
 }
 
@@ -80,15 +78,20 @@ fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
     observation.is_lacking() && !scaling
 }
 
-/// Whether any finding missed its precision: what a longer run would cure.
+/// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw shapes.
 pub(crate) fn imprecise(run: &Run) -> bool {
-    run.findings().any(|f| f.verdict.reasons.iter().any(|r| r.code == ReasonCode::Imprecise))
+    let wide = |experiment: &Experiment, seen: &Observation| {
+        let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);
+        let half = seen.value.zip(seen.interval).map(|(value, i)| (i.high - i.low) / 2.0 / value);
+        !seen.labels.is_point() && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
+    };
+    run.experiments.iter().any(|experiment| experiment.observations.iter().any(|seen| wide(experiment, seen)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Disturbance, Effort, Finding, Plan, Request, Scope, Unit, Verdict};
+    use tiermark_model::{Disturbance, Effort, Finding, Plan, Reason, ReasonCode, Request, Scope, Unit, Verdict};
 
     fn experiment(tier: &str, value: Option<f64>, refused: &str) -> Experiment {
         let finding = Finding {
@@ -112,7 +115,15 @@ mod tests {
             part: None,
         };
         let plan = Plan { refused: vec![Refusal::new(refused, "why", "cure")], ..Plan::default() };
-        Experiment { request, method: 1, plan, observations: Vec::new(), drift: None, findings: vec![finding] }
+        Experiment {
+            request,
+            method: 1,
+            plan,
+            observations: Vec::new(),
+            states: Vec::new(),
+            drift: Vec::new(),
+            findings: vec![finding],
+        }
     }
 
     fn forgiven(tier: &str, value: Option<f64>, refused: &str) -> bool {
@@ -123,9 +134,9 @@ mod tests {
     /// The observation of a step without a value, of this purpose and with this reason.
     fn without_number(purpose: &str, refusal: Option<&str>, code: ReasonCode) -> Observation {
         let mut verdict = Verdict::trusted();
-        verdict.invalid(code, "why");
+        verdict.invalid(Reason::Told { code, text: "why".into() });
         let json = serde_json::json!({
-            "step": "a", "labels": { "purpose": purpose }, "metric": "bandwidth", "unit": "bytes_per_second", "samples": [],
+            "step": "a", "labels": { "purpose": purpose }, "metric": "bandwidth", "unit": "bytes_per_second",
             "allocations": 3, "disturbance": Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0,
             "verdict": verdict, "refusal": refusal.map(|why| Refusal::new("a", why, "")),
         });
@@ -135,7 +146,7 @@ mod tests {
     #[test]
     fn what_several_lack_alike_is_missing_once() {
         let mut run: Run =
-            serde_json::from_str(include_str!("../../history/tests/fixtures/run-1.json")).expect("a document");
+            serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).expect("a document");
         let mut lacking = experiment("DRAM", Some(1e9), "moving memory between nodes");
         lacking.plan.refused.push(lacking.plan.refused[0].clone());
         run.experiments = vec![lacking];
@@ -154,12 +165,12 @@ mod tests {
         let step: tiermark_model::Step = serde_json::from_value(serde_json::json!({
             "id": "os/getppid", "labels": {}, "phase": 0, "metric": "latency",
             "setup": { "regions": [], "threads": [], "seed": 1 },
-            "stop": { "precision": 0.05, "shots": 2, "min_allocations": 3, "max_allocations": 4, "shot_seconds": 0.1 },
+            "stop": { "precision": 0.05, "allocations": 3, "min_visits": 6, "max_visits": 8, "shot_seconds": 0.1 },
         }))
         .unwrap();
         let run = |only: &[&str], refused: Refusal, steps: usize| {
             let mut run: Run =
-                serde_json::from_str(include_str!("../../history/tests/fixtures/run-1.json")).expect("a document");
+                serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).expect("a document");
             let mut asked = experiment("", Some(1.0), "");
             asked.request.probe = "os".into();
             asked.request.params = serde_json::json!({ "only": only });
@@ -179,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_and_noise_are_not_missing() {
+    fn shapes_are_not_missing() {
         let of_a_run = |observation: Observation| {
             let mut experiment = experiment("L1", Some(1e9), "");
             experiment.plan.refused.clear();
@@ -196,7 +207,6 @@ mod tests {
             assert!(!lacks(without_number(purpose, Some(late), ReasonCode::System)), "{purpose}");
         }
         assert!(lacks(without_number("ladder", Some(late), ReasonCode::System)), "a number is missing");
-        assert!(!lacks(without_number("ladder", None, ReasonCode::Imprecise)), "measured, and too noisy");
         assert!(lacks(without_number("ladder", None, ReasonCode::Disturbed)), "nothing undisturbed was seen");
         let mut ramp = of_a_run(without_number("scaling", Some(late), ReasonCode::System));
         ramp.request.probe = "scale".into();

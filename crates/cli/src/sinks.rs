@@ -46,9 +46,9 @@ impl Sink for JournalSink {
                 Record::Experiment { request: Box::new((*request).clone()), method: *method, plan: (*plan).clone() }
             }
             Event::StepsAdded { steps } => Record::Steps(steps.to_vec()),
-            Event::StepStarted { .. } => return,
-            Event::Observed { observation, .. } => Record::Observation(Box::new((*observation).clone())),
-            Event::ExperimentDone { drift } => Record::Drift(*drift),
+            Event::Visited { .. } => return,
+            Event::Observed { observation } => Record::Observation(Box::new((*observation).clone())),
+            Event::ExperimentDone { states, drift } => Record::Done { states: states.to_vec(), drift: drift.to_vec() },
         };
         if let Some(refusal) = self.0.append(&record) {
             tell(format_args!("tiermark: warning: {refusal}"));
@@ -118,13 +118,12 @@ impl Sink for EventLines {
                 json!({ "event": "experiment_started", "request": request, "method": method, "plan": plan })
             }
             Event::StepsAdded { steps } => json!({ "event": "steps_added", "steps": steps }),
-            Event::StepStarted { step, allocation } => {
-                json!({ "event": "step_started", "step": step.id, "allocation": allocation })
+            // Visits come by the hundred a second: whoever wants them finds them in the observations.
+            Event::Visited { .. } => return,
+            Event::Observed { observation } => json!({ "event": "observed", "observation": observation }),
+            Event::ExperimentDone { states, drift } => {
+                json!({ "event": "experiment_done", "states": states, "drift": drift })
             }
-            Event::Observed { observation, remaining_seconds, done } => json!({
-                "event": "observed", "observation": observation, "remaining_seconds": remaining_seconds, "done": done
-            }),
-            Event::ExperimentDone { drift } => json!({ "event": "experiment_done", "drift": drift }),
         });
     }
 }
@@ -177,9 +176,11 @@ impl Sink for Progress {
                 self.begun += 1;
                 self.advance(0.0, plan.expected_seconds());
             }
-            Event::StepStarted { step, .. } => self.bar.set_message(subject(step)),
-            Event::Observed { done, remaining_seconds, .. } => self.advance(*done, *remaining_seconds),
-            Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
+            Event::Visited { step, done, remaining_seconds } => {
+                self.bar.set_message(subject(step));
+                self.advance(*done, *remaining_seconds);
+            }
+            Event::Observed { .. } | Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}
         }
     }
 }
@@ -204,11 +205,10 @@ impl Sink for Talk {
                 plan.max_seconds
             )),
             Event::StepsAdded { steps } => tell(format_args!("{} steps added where the curve moves", steps.len())),
-            Event::StepStarted { .. } => {}
-            Event::Observed { observation, .. } => tell(told(observation)),
-            Event::ExperimentDone { drift } => {
-                let drift = drift.map_or_else(|| "unknown".to_owned(), |d| format!("{:+.2} %", d * 100.0));
-                tell(format_args!("done, drift {drift}"));
+            Event::Visited { .. } => {}
+            Event::Observed { observation } => tell(told(observation)),
+            Event::ExperimentDone { drift, .. } => {
+                tell(format_args!("done, {} changes of the machine seen", drift.len()))
             }
         }
     }

@@ -44,10 +44,6 @@ pub(crate) fn captured_machine(root: &Root) -> Result<Machine, Failure> {
     discover(root, &LiveFacts::default()).map_err(Failure::usage)
 }
 
-/// Memory of earlier allocations kept, so that "fresh" ones get other physical pages: four DRAM footprints of a large
-/// last-level cache. None where the user limits memory.
-const KEEP_BYTES: u64 = 2 << 30;
-
 /// Makes the host of a run. Hosts are moved behind one pointer: nothing of theirs is called inside a timed loop.
 ///
 /// # Errors
@@ -55,13 +51,13 @@ const KEEP_BYTES: u64 = 2 << 30;
 pub(crate) fn open(
     simulation: &Simulation,
     seed: u64,
-    limited: bool,
+    max_mem: Option<Bytes>,
     stopped: Arc<AtomicBool>,
 ) -> Result<Box<dyn Host>, Failure> {
     let Some(name) = &simulation.simulate else {
         let options = tiermark_host::Options {
             stopped,
-            keep_bytes: if limited { 0 } else { KEEP_BYTES },
+            keep_bytes: max_mem.map_or(u64::MAX, |bytes| bytes.0),
             ..tiermark_host::Options::default()
         };
         return Ok(Box::new(LinuxHost::new(this_machine()?, options)?));
@@ -75,6 +71,7 @@ pub(crate) fn open(
         stop_after: simulation.sim_stop,
         ceilings: ceilings(simulation)?,
         core: core(simulation),
+        keep_bytes: max_mem.map_or(defaults.keep_bytes, |bytes| bytes.0),
         ..defaults
     };
     // What a kernel offers is no property of a captured tree: the primitives are those of this program.

@@ -206,10 +206,10 @@ fn the_placement_experiment_has_the_published_shape_under_noise() {
         let rate = placements(&["--sim-memory=225", "--sim-link=52", &format!("--seed={seed}")]);
         let [local, remote, mixed, spread] =
             ["local", "remote", "mixed", "interleave"].map(|place| rate("read", place));
-        assert!((remote / 52.0 - 1.0).abs() < 0.02, "seed {seed}: the link holds remote reads, {remote}");
+        assert!((remote / 52.0 - 1.0).abs() < 0.035, "seed {seed}: the link holds remote reads, {remote}");
         assert!(remote < spread && spread < mixed && mixed < local, "seed {seed}: {remote} {spread} {mixed} {local}");
         // The local half has all that it had; the remote half has what the link carries.
-        assert!((rate("read", "mixed remote") / 52.0 - 1.0).abs() < 0.03, "seed {seed}");
+        assert!((rate("read", "mixed remote") / 52.0 - 1.0).abs() < 0.045, "seed {seed}");
         assert!((rate("read", "mixed local") / local - 0.5).abs() < 0.03, "seed {seed}");
         let [local, remote, mixed] = ["local", "remote", "mixed"].map(|place| rate("write.cached", place));
         // Stores read a line before they write it: local memory is full, and a second one helps.

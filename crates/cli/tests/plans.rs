@@ -71,7 +71,7 @@ fn options_of_a_run_hold_for_every_experiment() {
 }
 
 #[test]
-fn little_time_leaves_points_out_and_not_allocations() {
+fn little_time_leaves_points_out_and_not_visits() {
     for tree in ["synth:cores=2,smt=1,l3=8M,mem=4G", SERVER] {
         let run = User::new().run(&["os", "--quick", "--no-save", "--json=-", "--simulate", tree]).expect(0).json();
         let experiment = &run["experiments"][0];
@@ -79,9 +79,9 @@ fn little_time_leaves_points_out_and_not_allocations() {
         assert!(rules.contains("--quick: ") && rules.contains("the first of every primitive"), "{rules}");
         assert!(run["seconds"].as_f64().unwrap() <= 20.0, "{}", run["seconds"]);
         let seen = experiment["observations"].as_array().unwrap();
-        assert!(seen.len() > 80, "{} points", seen.len());
+        assert!(seen.len() > 60, "{} points", seen.len());
         for seen in seen {
-            assert!(seen["allocations"].as_u64() >= Some(3), "{}: {}", seen["step"], seen["allocations"]);
+            assert!(seen["allocations"].as_u64() >= Some(5), "{}: {}", seen["step"], seen["allocations"]);
         }
     }
 }

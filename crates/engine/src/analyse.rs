@@ -1,14 +1,14 @@
 //! From clock stamps to numbers: what a shot measured, and what disturbed it. Pure.
 //!
-//! Every worker stamps the clock after each small block of work. From the stamps alone: a block of several medians is
+//! Every worker stamps the clock after each small block of work. From the stamps alone: a block some 20 µs longer than the others is
 //! a gap (preemption, hypervisor steal, an SMI; of contenders only one as long as a time slice), and the windows common to all
-//! workers in which none has a gap are the ones that count.
+//! workers in which none has a gap are clean. Each window has a value of its own: what they come to together is `estimate`.
 
 mod account;
 mod track;
 mod value;
 
-use tiermark_model::{Disturbance, Metric};
+use tiermark_model::{Disturbance, Metric, THREADS_KEPT, Window};
 
 use crate::host::Shot;
 use crate::roll::{Gauge, Roll, Work};
@@ -20,10 +20,9 @@ use track::{Track, block_windows, common_windows, durations};
 /// What one shot came to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ShotResult {
-    /// ns per access, or bytes per second, stamp cost subtracted; `None` when nothing undisturbed was left.
-    pub value: Option<f64>,
-    /// The same of each named part of the setup.
-    pub parts: Vec<Option<f64>>,
+    /// Its windows: the value (ns per access, or bytes per second, stamp cost subtracted), each named part, and, of two to eight threads,
+    /// each thread.
+    pub windows: Vec<Window>,
     /// Its part of the step's disturbance account.
     pub disturbance: Disturbance,
     /// ns per access of every block as the clock gave it, gaps included, the stamp not subtracted (latency only).
@@ -36,6 +35,13 @@ pub struct ShotResult {
     pub overhead_share: f64,
     /// Core clocks seen, both ends of every thread.
     pub core_hz: Vec<f64>,
+}
+
+impl ShotResult {
+    /// Values of its clean windows.
+    pub fn clean(&self) -> impl Iterator<Item = f64> + '_ {
+        self.windows.iter().filter(|window| window.clean).filter_map(Window::value)
+    }
 }
 
 /// Analyses one shot. `stamp_ns` is the cost of one clock stamp, subtracted from every block.
@@ -61,24 +67,36 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
         result.blocks_ns = counted().flat_map(|t| durations(t).map(|d| (d / t.per_block) as f32)).collect();
         result.stamp_per_access = stamp_ns / block_work;
     }
-    let windows = match (tracks.as_slice(), roll.threads.as_slice()) {
+    let spans = match (tracks.as_slice(), roll.threads.as_slice()) {
         ([only], [Work::Calls | Work::Meetings | Work::Transfers]) => block_windows(only),
         _ => common_windows(&tracks),
     };
-    let clean: Vec<(f64, f64)> =
-        windows.iter().copied().filter(|(from, to)| !tracks.iter().any(|t| t.disturbed(*from, *to))).collect();
-    result.disturbance.windows = windows.len() as u64;
+    // A shot whose worker left its cpu, or waited for a disk, measured something else.
     let whole = result.disturbance.migrations == 0 && result.disturbance.major_faults == 0;
-    let value = |gauge: Gauge, members: &[usize]| {
-        let members: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
-        value::of(gauge, &members, &clean, stamp_ns).filter(|_| whole)
-    };
-    result.value = value(Gauge::Own(roll.threads[members[0]]), &members);
-    result.parts = roll.parts.iter().map(|part| value(part.gauge, &part.members)).collect();
-    // Windows count as clean only where the shot counts.
-    result.disturbance.clean_windows = if whole { clean.len() as u64 } else { 0 };
-    result.disturbance.shots_set_aside = u64::from(result.value.is_none());
+    let gauges = gauges(roll, &members);
+    for span in spans {
+        let clean = whole && !tracks.iter().any(|track| track.disturbed(span.0, span.1));
+        let of = |(gauge, members): &(Gauge, Vec<usize>)| {
+            let members: Vec<&Track<'_>> = members.iter().filter_map(|index| by_thread[*index].as_ref()).collect();
+            value::of(*gauge, &members, span, stamp_ns)
+        };
+        result.windows.push(Window { clean, values: gauges.iter().map(of).collect() });
+    }
+    result.disturbance.windows = result.windows.len() as u64;
+    result.disturbance.clean_windows = result.clean().count() as u64;
+    result.disturbance.shots_set_aside = u64::from(result.disturbance.clean_windows == 0);
     result
+}
+
+/// What each value of a window is, and of which threads.
+fn gauges(roll: &Roll, members: &[usize]) -> Vec<(Gauge, Vec<usize>)> {
+    let own = |index: usize| Gauge::Own(roll.threads[index]);
+    let mut gauges = vec![(own(members[0]), members.to_vec())];
+    gauges.extend(roll.parts.iter().map(|part| (part.gauge, part.members.clone())));
+    if (2..=THREADS_KEPT).contains(&members.len()) {
+        gauges.extend(members.iter().map(|index| (own(*index), vec![*index])));
+    }
+    gauges
 }
 
 fn core_clocks(shot: &Shot) -> Vec<f64> {

@@ -1,40 +1,55 @@
-//! A step while it is being measured: samples, proofs and disturbances as they come in, and the observation they make.
+//! A step while it is being measured: visits, proofs and disturbances as they come in, and the observation they make.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Interval, KernelId, Labels, Metric, Observation, Part, PlacementProof, Refusal, Rival, Sample, Step,
-    Tail, Unit,
+    Disturbance, Grade, KernelId, Labels, Metric, Observation, Part, PlacementProof, Refusal, Role, Step, Tail, Unit,
+    Verdict, Visit, Visits,
 };
 
 use crate::analyse::{ShotResult, merge};
+use crate::estimate::{Estimate, Reading};
+use crate::host::Rig;
 use crate::judge;
 use crate::probe::Lab;
-use crate::roll::{PartRoll, Roll, Work};
+use crate::rivals::Rivals;
+use crate::roll::{Roll, Work};
+use crate::states::PingGroups;
 
-/// Confidence level of every interval.
-const LEVEL: f64 = 0.95;
-/// Bootstrap resamples: enough that the ends of a 95 % interval move by well under a tenth of its width (Davison & Hinkley 1997, §2.5.2).
-const RESAMPLES: usize = 400;
 /// A quantile is given only with this many blocks beyond it, so that no single block decides it.
 const BLOCKS_BEYOND: f64 = 10.0;
 /// Blocks are kept as 32-bit floats: they are known to this share of themselves, and a little more.
 const KNOWN_TO: f64 = 1e-6;
-/// Tail blocks kept a step: bounds the memory of long runs at 16 MiB a step.
-const MAX_TAIL_BLOCKS: usize = 4 << 20;
+/// Tail blocks kept a step: bounds the memory of long runs at 4 MiB a step.
+const MAX_TAIL_BLOCKS: usize = 1 << 20;
+/// Share of the windows near the edge from which a step is measured well enough before its time is up: where most are there, more visits
+/// tell nothing new; where they are not, a calmer moment may come.
+const CALM: f64 = 0.5;
+/// Moments apart that were visited before the most visits are enough: an edge must be reached in as many, and one may miss it.
+const MOMENTS: usize = tiermark_stats::VISITS + 1;
+/// The stop rule is looked at again after this share more visits: an estimate takes milliseconds.
+const LOOK_AGAIN: f64 = 1.15;
+
+/// An allocation of a step, and the rig that holds it while it is kept.
+pub(crate) struct Slot {
+    pub(crate) allocation: u32,
+    pub(crate) rig: Box<dyn Rig>,
+    /// The kernel it was given last.
+    pub(crate) kernel: Option<KernelId>,
+    /// When it was visited last.
+    pub(crate) visited: f64,
+}
 
 /// A step under way.
 pub(crate) struct Cell {
     pub(crate) step: Step,
-    /// Samples by allocation.
-    groups: Vec<Vec<f64>>,
-    samples: Vec<Sample>,
-    /// The interval of these samples, once asked for: plans of thousands of steps ask after every visit.
-    known_interval: OnceCell<Option<Interval>>,
-    roll: Roll,
-    /// Samples of each named part.
-    parts: Vec<Vec<f64>>,
+    pub(crate) roll: Roll,
+    /// Allocations that are held now.
+    pub(crate) slots: Vec<Slot>,
+    /// Allocations made so far.
+    pub(crate) allocated: u32,
+    visits: Visits,
     disturbance: Disturbance,
     blocks_ns: Vec<f32>,
     stamp_per_access: f64,
@@ -45,26 +60,26 @@ pub(crate) struct Cell {
     core_hz: Vec<f64>,
     overhead_share: f64,
     placement: Option<PlacementProof>,
-    pub(crate) rivals: Vec<Rival>,
-    pub(crate) winner: Option<KernelId>,
+    pub(crate) rivals: Rivals,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) fault: Option<String>,
     started: Option<f64>,
-    seconds: f64,
-    /// Of these, how many went into the tournament between rivals, which is held once.
-    pub(crate) tournament_seconds: f64,
+    pub(crate) seconds: f64,
+    /// Whether the stop rule held when it was looked at after so many visits.
+    looked: RefCell<(u32, bool)>,
 }
 
 impl Cell {
     pub(crate) fn new(step: Step) -> Self {
         let roll = Roll::of(&step);
+        let members = roll.members().len();
         Self {
+            visits: Visits::new(roll.parts.len(), members),
+            rivals: Rivals::of(&step),
             step,
-            groups: Vec::new(),
-            samples: Vec::new(),
-            known_interval: OnceCell::new(),
-            parts: vec![Vec::new(); roll.parts.len()],
             roll,
+            slots: Vec::new(),
+            allocated: 0,
             disturbance: Disturbance::default(),
             blocks_ns: Vec::new(),
             stamp_per_access: 0.0,
@@ -73,55 +88,30 @@ impl Cell {
             core_hz: Vec::new(),
             overhead_share: 0.0,
             placement: None,
-            rivals: Vec::new(),
-            winner: None,
             refusal: None,
             fault: None,
             started: None,
             seconds: 0.0,
-            tournament_seconds: 0.0,
+            looked: RefCell::default(),
         }
     }
 
-    /// Allocations measured so far.
-    pub(crate) fn allocations(&self) -> u32 {
-        self.groups.len() as u32
+    /// Visits made so far.
+    pub(crate) fn visited(&self) -> u32 {
+        self.visits.len() as u32
     }
 
-    pub(crate) fn begin_allocation(&mut self, now: f64) {
+    /// All visits.
+    pub(crate) fn visits(&self) -> &Visits {
+        &self.visits
+    }
+
+    pub(crate) fn begin(&mut self, now: f64) {
         self.started.get_or_insert(now);
-        self.groups.push(Vec::new());
     }
 
-    /// Takes back an allocation that was never made.
-    pub(crate) fn drop_allocation(&mut self) {
-        self.groups.pop();
-    }
-
-    pub(crate) fn end_allocation(&mut self, seconds: f64) {
-        self.seconds += seconds;
-    }
-
-    /// Seconds that all allocations took, and those that were expected; `None` before the first.
-    pub(crate) fn spent(&self) -> Option<(f64, f64)> {
-        let expected = f64::from(self.allocations()) * self.step.allocation_seconds() + self.step.tournament_seconds();
-        (self.allocations() > 0 && expected > 0.0).then_some((self.seconds, expected))
-    }
-
-    /// What one of them took so far, without the tournament; `None` before the first.
-    pub(crate) fn seconds_an_allocation(&self) -> Option<f64> {
-        (self.allocations() > 0).then(|| (self.seconds - self.tournament_seconds) / f64::from(self.allocations()))
-    }
-
-    /// What of a shot counts.
-    pub(crate) fn roll(&self) -> &Roll {
-        &self.roll
-    }
-
-    pub(crate) fn add(&mut self, shot: ShotResult) {
-        for (samples, value) in self.parts.iter_mut().zip(&shot.parts) {
-            samples.extend(value);
-        }
+    /// Adds what a visit saw.
+    pub(crate) fn add(&mut self, shot: ShotResult, at: f64, allocation: u32, pings: [Vec<f64>; 2]) {
         merge(&mut self.disturbance, &shot.disturbance);
         self.core_hz.extend(shot.core_hz);
         self.overhead_share = self.overhead_share.max(shot.overhead_share);
@@ -136,11 +126,8 @@ impl Cell {
         let most = if calls && self.block_accesses > 1 { 0 } else { MAX_TAIL_BLOCKS };
         let room = most.saturating_sub(self.blocks_ns.len());
         self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
-        if let (Some(value), Some(group)) = (shot.value, self.groups.last_mut()) {
-            group.push(value);
-            self.known_interval = OnceCell::new();
-            self.samples.push(Sample { allocation: self.groups.len() as u32 - 1, value });
-        }
+        let [before, after] = pings;
+        self.visits.push(Visit { at, allocation, before, after, windows: shot.windows });
     }
 
     /// Keeps the worst of all proofs.
@@ -171,59 +158,53 @@ impl Cell {
     }
 
     /// Whether the step is measured as well as its stop rule wants, or cannot be.
-    pub(crate) fn settled(&self) -> bool {
-        if self.refusal.is_some() || self.fault.is_some() {
+    pub(crate) fn settled(&self, groups: &PingGroups) -> bool {
+        let stop = &self.step.stop;
+        let visits = self.visited();
+        // Visits in a row see one moment, however many they are.
+        if self.refusal.is_some() || self.fault.is_some() || (visits >= stop.max_visits && self.moments() >= MOMENTS) {
             return true;
         }
-        let stop = &self.step.stop;
-        // An allocation without one undisturbed shot is tried, not measured.
-        let measured = self.filled_groups().len() as u32;
-        self.allocations() >= stop.max_allocations
-            || (measured >= stop.min_allocations && self.half_width().is_some_and(|w| w <= stop.precision))
+        let (looked, held) = *self.looked.borrow();
+        if visits < stop.min_visits || (looked > 0 && f64::from(visits) < LOOK_AGAIN * f64::from(looked)) {
+            return held;
+        }
+        // Most looks end here, long before an interval is worth its time.
+        let bare = Reading { intervals: !self.roll.has_edge(), ..reading(&self.step, &self.roll, groups) };
+        let bare = bare.estimate(&self.visits);
+        if !bare.bound.is_empty() || bare.edge.is_some_and(|edge| edge.share < CALM) {
+            *self.looked.borrow_mut() = (visits, false);
+            return false;
+        }
+        let estimate = self.estimate(groups);
+        let half = estimate.value.zip(estimate.interval).map(|(value, i)| (i.high - i.low) / 2.0 / value);
+        let held = estimate.bound.is_empty() && half.is_some_and(|half| half <= stop.precision);
+        *self.looked.borrow_mut() = (visits, held);
+        held
     }
 
-    fn filled_groups(&self) -> Vec<Vec<f64>> {
-        self.groups.iter().filter(|g| !g.is_empty()).cloned().collect()
+    /// Visits that lie far enough apart to see other moments.
+    fn moments(&self) -> usize {
+        let (mut last, mut moments) = (f64::NEG_INFINITY, 0);
+        for visit in &self.visits.list {
+            if visit.at - last >= tiermark_stats::APART_SECONDS {
+                (last, moments) = (visit.at, moments + 1);
+            }
+        }
+        moments
     }
 
-    /// The wider of two intervals: the hierarchical bootstrap's, and Student's over the medians of the allocations, since with a
-    /// handful of allocations the bootstrap is too narrow (Kalibera & Jones 2013, §6).
-    fn interval(&self) -> Option<Interval> {
-        *self.known_interval.get_or_init(|| self.make_interval())
-    }
-
-    fn make_interval(&self) -> Option<Interval> {
-        let groups = self.filled_groups();
-        let value = self.median()?;
-        let boot = tiermark_stats::bootstrap_median(&groups, LEVEL, RESAMPLES, self.step.setup.seed)?;
-        let medians: Vec<f64> = groups.iter().filter_map(|g| tiermark_stats::median(g)).collect();
-        let half = tiermark_stats::student_half_width(&medians)?;
-        // Neither times nor rates are below zero, where Student's symmetric interval of a few that scatter would reach. Cut there it is still
-        // wider than half of the number.
-        let low = boot.low.min(value - half).max(0.0);
-        Some(Interval { low, high: boot.high.max(value + half), level: LEVEL })
-    }
-
-    fn half_width(&self) -> Option<f64> {
-        let value = self.median()?;
-        self.interval().map(|i| (i.high - i.low) / 2.0 / value)
-    }
-
-    /// Median of all undisturbed samples.
-    pub(crate) fn median(&self) -> Option<f64> {
-        tiermark_stats::median(&self.samples.iter().map(|s| s.value).collect::<Vec<_>>())
+    fn estimate(&self, groups: &PingGroups) -> Estimate {
+        reading(&self.step, &self.roll, groups).estimate(&self.visits)
     }
 
     /// Everything known of the step, with its verdict.
-    pub(crate) fn observe(&self, lab: Lab<'_>) -> Observation {
-        let groups = self.filled_groups();
-        let values: Vec<f64> = self.samples.iter().map(|s| s.value).collect();
-        let spread = tiermark_stats::spread(&groups);
+    pub(crate) fn observe(&self, groups: &PingGroups, lab: Lab<'_>) -> Observation {
         let mut labels = self.step.labels.clone();
-        if let Some(winner) = &self.winner {
+        if let Some(winner) = self.rivals.winner() {
             labels = labels.text(Labels::KERNEL, winner);
         }
-        let mut observation = Observation {
+        let observation = Observation {
             step: self.step.id.clone(),
             labels,
             metric: self.step.metric,
@@ -231,52 +212,46 @@ impl Cell {
                 Metric::Latency => Unit::Ns,
                 Metric::Bandwidth => Unit::BytesPerSecond,
             },
-            value: self.median(),
-            interval: self.interval(),
-            min: values.iter().copied().reduce(f64::min),
-            max: values.iter().copied().reduce(f64::max),
-            spread_within: spread.as_ref().and_then(|s| s.within),
-            spread_between: spread.as_ref().and_then(|s| s.between),
-            samples: self.samples.clone(),
-            allocations: groups.len() as u32,
+            value: None,
+            interval: None,
+            now: None,
+            edge: None,
+            state: None,
+            in_states: Vec::new(),
+            modes: Vec::new(),
+            min: None,
+            max: None,
+            spread_within: None,
+            spread_between: None,
+            visits: self.visits.clone(),
+            allocations: self.allocated,
             disturbance: self.disturbance.clone(),
             tail: self.tail(),
             placement: self.placement.clone(),
-            core_hz: tiermark_stats::median(&self.core_hz),
+            core_hz: highest(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
-            parts: self.parts(),
-            rivals: self.rivals.clone(),
+            parts: Vec::new(),
+            rivals: self.rivals.told(),
             overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
             started_seconds: self.started.unwrap_or_default(),
             seconds: self.seconds,
-            verdict: tiermark_model::Verdict::trusted(),
+            verdict: Verdict::trusted(),
             refusal: self.refusal.clone(),
         };
-        observation.verdict = judge::judge(&self.step, &observation, self.fault.as_deref(), self.quantum(), lab);
-        if observation.verdict.grade == tiermark_model::Grade::Invalid {
-            observation.value = None;
-            observation.interval = None;
-        }
-        observation
+        let estimate = self.estimate(groups);
+        let observation = with_estimate(observation, &estimate, &self.roll);
+        let quantum = self.quantum(observation.value);
+        let fault = self.fault.as_deref();
+        let verdict = judge::judge(&self.step, &observation, fault, quantum, &estimate.bound, lab);
+        withheld(Observation { verdict, ..observation })
     }
 
     /// The clock's step, where it shows in the blocks of the first shot and is coarser than the precision wanted: a finer one
     /// does no harm, since the value is a mean over many blocks.
-    fn quantum(&self) -> Option<f64> {
+    fn quantum(&self, value: Option<f64>) -> Option<f64> {
         let quantum = self.quantum?;
-        let visible = self.median().is_none_or(|m| quantum > self.step.stop.precision * m);
+        let visible = value.is_none_or(|value| quantum > self.step.stop.precision * value);
         visible.then_some(quantum)
-    }
-
-    fn parts(&self) -> Vec<Part> {
-        let part = |(part, samples): (&PartRoll, &Vec<f64>)| Part {
-            name: part.name.clone(),
-            unit: part.gauge.unit(),
-            value: tiermark_stats::median(samples),
-            min: samples.iter().copied().reduce(f64::min),
-            max: samples.iter().copied().reduce(f64::max),
-        };
-        self.roll.parts.iter().zip(&self.parts).map(part).collect()
     }
 
     fn tail(&self) -> Option<Tail> {
@@ -296,6 +271,89 @@ impl Cell {
         }
         quantiles.insert("max".to_owned(), at(last));
         Some(Tail { block_accesses: self.block_accesses, blocks: sorted.len() as u64, quantiles })
+    }
+}
+
+/// How the windows of a step are read.
+pub(crate) fn reading<'a>(step: &'a Step, roll: &Roll, groups: &'a PingGroups) -> Reading<'a> {
+    Reading {
+        metric: step.metric,
+        has_edge: roll.has_edge(),
+        groups,
+        stop: &step.stop,
+        seed: step.setup.seed,
+        intervals: true,
+    }
+}
+
+/// An observation with what its windows came to.
+pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, roll: &Roll) -> Observation {
+    let clean = || observation.visits.windows().filter(|window| window.clean).filter_map(|window| window.value());
+    let (min, max) = (clean().reduce(f64::min), clean().reduce(f64::max));
+    let spread = tiermark_stats::spread(&by_allocation(&observation.visits));
+    let column = |index: usize| {
+        let clean = observation.visits.windows().filter(|window| window.clean);
+        clean.filter_map(|window| window.values.get(index).copied().flatten()).collect::<Vec<f64>>()
+    };
+    let part = |(index, part): (usize, &crate::roll::PartRoll)| {
+        let values = column(1 + index);
+        Part {
+            name: part.name.clone(),
+            unit: part.gauge.unit(),
+            value: estimate.parts.get(index).copied().flatten(),
+            min: values.iter().copied().reduce(f64::min),
+            max: values.iter().copied().reduce(f64::max),
+        }
+    };
+    let parts = roll.parts.iter().enumerate().map(part).collect();
+    Observation {
+        value: estimate.value,
+        interval: estimate.interval,
+        now: estimate.now,
+        edge: estimate.edge,
+        state: estimate.state,
+        in_states: estimate.in_states.clone(),
+        modes: estimate.modes.clone(),
+        min,
+        max,
+        spread_within: spread.as_ref().and_then(|s| s.within),
+        spread_between: spread.as_ref().and_then(|s| s.between),
+        parts,
+        ..observation
+    }
+}
+
+/// Takes the number of an observation whose proof failed.
+pub(crate) fn withheld(observation: Observation) -> Observation {
+    if observation.verdict.grade != Grade::Invalid {
+        return observation;
+    }
+    Observation { value: None, interval: None, ..observation }
+}
+
+/// The middle of each visit, by allocation.
+fn by_allocation(visits: &Visits) -> Vec<Vec<f64>> {
+    let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for visit in &visits.list {
+        let clean = visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value());
+        let middle = tiermark_stats::median(&clean.collect::<Vec<f64>>());
+        groups.entry(visit.allocation).or_default().extend(middle);
+    }
+    groups.into_values().filter(|group| !group.is_empty()).collect()
+}
+
+/// The edge of the core's clocks: chains that something else slowed down are below it.
+fn highest(core_hz: &[f64]) -> Option<f64> {
+    let mut sorted = core_hz.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    tiermark_stats::quantile(&sorted, tiermark_stats::EDGE_QUANTILE)
+}
+
+/// The kernel that a step names first, where it streams.
+pub(crate) fn first_kernel(step: &Step) -> Option<&KernelId> {
+    match step.setup.threads.first().map(|thread| &thread.role) {
+        Some(Role::Stream { kernel, .. }) => Some(kernel),
+        _ => None,
     }
 }
 
@@ -321,10 +379,11 @@ mod tests {
     use super::*;
     use tiermark_model::{
         Bytes, Grade, IdSet, Layout, Machine, MemPolicy, Node, PageKind, ReasonCode, RegionSetup, Setup, StopRule,
+        Window,
     };
 
     fn cell(regions: Vec<RegionSetup>) -> Cell {
-        let stop = StopRule { precision: 0.05, shots: 1, min_allocations: 2, max_allocations: 4, shot_seconds: 0.01 };
+        let stop = StopRule { precision: 0.05, allocations: 2, min_visits: 2, max_visits: 4, shot_seconds: 0.01 };
         let setup = Setup { regions, threads: Vec::new(), seed: 1 };
         Cell::new(Step { id: "a".into(), labels: Labels::new(), phase: 0, metric: Metric::Latency, setup, stop })
     }
@@ -352,11 +411,13 @@ mod tests {
         let bench = tiermark_model::Bench::default();
         let doubts = |page, nodes: u32, proofs: &[&PlacementProof]| {
             let mut cell = cell(vec![region(page)]);
-            cell.groups = vec![vec![20.0; 4]; 2];
-            cell.samples = vec![Sample { allocation: 0, value: 20.0 }; 8];
+            for at in 0..10 {
+                let windows = vec![Window { clean: true, values: vec![Some(20.0)] }; 8];
+                cell.visits.push(Visit { at: f64::from(at), windows, ..Visit::default() });
+            }
             proofs.iter().for_each(|proof| cell.prove((*proof).clone()));
             let machine = Machine { nodes: (0..nodes).map(node).collect(), ..Machine::default() };
-            let verdict = cell.observe(Lab { machine: &machine, bench: &bench }).verdict;
+            let verdict = cell.observe(&PingGroups::default(), Lab { machine: &machine, bench: &bench }).verdict;
             assert_eq!(verdict.grade == Grade::Trusted, verdict.reasons.is_empty(), "{verdict:?}");
             verdict.reasons
         };
@@ -366,35 +427,21 @@ mod tests {
                 // First, between others, and last: no other hides it.
                 for proofs in [[&none, &seen, &seen], [&seen, &none, &seen], [&seen, &seen, &none]] {
                     let found = doubts(page, nodes, &proofs);
-                    let codes: Vec<ReasonCode> = found.iter().map(|reason| reason.code).collect();
+                    let codes: Vec<ReasonCode> = found.iter().map(tiermark_model::Reason::code).collect();
                     // On one node, pages that were seen in any of the proofs are where they have to be.
                     let place: &[ReasonCode] = if nodes > 1 { &[ReasonCode::Unproven] } else { &[] };
                     assert_eq!(codes, [place, &[ReasonCode::PageSize]].concat(), "{page} {nodes}");
-                    assert!(found.iter().all(|reason| reason.text.ends_with("(it ended)")), "{found:?}");
+                    assert!(found.iter().all(|reason| reason.to_string().ends_with("(it ended)")), "{found:?}");
                 }
                 let found = doubts(page, nodes, &[&seen, &no_sizes, &seen]);
                 let [only] = found.as_slice() else { panic!("{page}: {found:?}") };
-                assert_eq!(only.code, ReasonCode::PageSize);
-                assert!(only.text.ends_with("could not be seen (no smaps)"), "{only:?}");
+                assert_eq!(only.code(), ReasonCode::PageSize);
+                assert!(only.to_string().ends_with("could not be seen (no smaps)"), "{only:?}");
             }
             // Where nothing was ever seen, one node proves nothing either.
-            let codes: Vec<ReasonCode> = doubts(page, 1, &[&none, &none]).iter().map(|reason| reason.code).collect();
+            let codes: Vec<ReasonCode> =
+                doubts(page, 1, &[&none, &none]).iter().map(tiermark_model::Reason::code).collect();
             assert_eq!(codes, [ReasonCode::Unproven, ReasonCode::PageSize]);
         }
-    }
-
-    #[test]
-    fn an_interval_ends_at_zero() {
-        let mut cell = cell(Vec::new());
-        for (allocation, value) in [(0, 20.0), (1, 40.0)] {
-            cell.groups.push(vec![value; 2]);
-            cell.samples.extend([Sample { allocation, value }; 2]);
-        }
-        // Student: 30 ± 12.7 * 14.1 / sqrt(2), which is 127.
-        let interval = cell.interval().unwrap();
-        assert_eq!(interval.low, 0.0);
-        assert!((interval.high - 157.0).abs() < 1.0, "{interval:?}");
-        // As wide as it is, it stays no number.
-        assert!(cell.half_width().unwrap() > judge::TOO_WIDE);
     }
 }

@@ -1,6 +1,6 @@
 //! What happens during a run, told to whoever listens. Nothing prints inside a measurement.
 
-use tiermark_model::{Observation, Plan, Request, Step};
+use tiermark_model::{Drift, Observation, Plan, Request, State, Step};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -19,26 +19,26 @@ pub enum Event<'a> {
         /// The new steps.
         steps: &'a [Step],
     },
-    /// A step is about to get another allocation.
-    StepStarted {
+    /// A step was visited.
+    Visited {
         /// The step.
         step: &'a Step,
-        /// Number of the allocation, from 0.
-        allocation: u32,
-    },
-    /// All that is known of a step so far; a later event of the same step replaces it.
-    Observed {
-        /// The observation.
-        observation: &'a Observation,
         /// Seconds the rest of the plan is expected to take.
         remaining_seconds: f64,
         /// Share of the plan that is done, 0 to 1.
         done: f64,
     },
-    /// The probe is done; drift is the relative change of its first step measured again.
+    /// All that is known of a step so far, every few seconds and at the end; a later event of the same step replaces it.
+    Observed {
+        /// The observation.
+        observation: &'a Observation,
+    },
+    /// The probe is done.
     ExperimentDone {
-        /// Drift.
-        drift: Option<f64>,
+        /// The states that the machine was in meanwhile.
+        states: &'a [State],
+        /// Its changes meanwhile.
+        drift: &'a [Drift],
     },
 }
 

@@ -18,16 +18,19 @@ pub trait Host {
     ///
     /// # Errors
     /// A [`Refusal`] when the setup cannot be had here: no such cpu or node, not enough memory, no huge pages, unknown kernel.
-    fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal>;
+    fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal>;
+
+    /// Most bytes that rigs may hold together between visits.
+    fn keep_bytes(&self) -> u64;
 
     /// Seconds since the host was made, by the host's own clock (simulated hosts have a simulated one).
     fn now(&self) -> f64;
 
-    /// Whether the user asked to stop; checked before each allocation, and by preparation itself. Shots take milliseconds.
+    /// Whether the user asked to stop; checked before each visit, and by preparation itself. Shots take milliseconds.
     fn stopped(&self) -> bool;
 }
 
-/// A prepared setup: memory in place, workers waiting at the gate. Dropping it gives everything back.
+/// A prepared setup: memory in place, workers waiting at the gate. Several may be there at once. Dropping it gives everything back.
 pub trait Rig {
     /// Proves where the pages are now and what size they have. Called before the first shot and after the last.
     fn placement(&mut self) -> PlacementProof;
@@ -38,7 +41,8 @@ pub trait Rig {
     /// A [`Fault`] when the kernel does not exist here.
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault>;
 
-    /// Opens the gate: every worker runs its role for about `budget` and stamps the clock after each block.
+    /// Opens the gate: every worker runs its role for about `budget` and stamps the clock after each block. Before and after, pairs of
+    /// the workers' cpus answer each other, where a hypervisor may have moved them.
     ///
     /// # Errors
     /// A [`Fault`] when a worker failed.
@@ -62,6 +66,8 @@ impl std::error::Error for Fault {}
 pub struct Shot {
     /// One entry a worker, in setup order.
     pub threads: Vec<ThreadShot>,
+    /// Round trips between pairs of the workers' cpus before and after, ns; 0 where a pair did not answer, empty where none was asked.
+    pub pings: [Vec<f64>; 2],
 }
 
 /// What one worker noted.

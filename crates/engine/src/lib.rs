@@ -5,19 +5,23 @@
 pub mod admit;
 pub mod analyse;
 mod cell;
+mod drifts;
+mod estimate;
 pub mod event;
 pub mod host;
 mod judge;
 mod plausible;
 pub mod probe;
+mod rivals;
 pub mod roll;
 mod run;
 pub mod sim;
+mod states;
 
 pub use admit::{admit, nearest_memory_node, region_nodes};
 pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
-pub use judge::TOO_WIDE;
 pub use probe::{About, Lab, Probe};
-pub use run::{conclude, run_experiment, scatter};
+pub use run::{conclude, reanalyse, run_experiment};
 pub use sim::{Ceilings, SimCache, SimCore, SimHost, SimOptions};
+pub use states::PingGroups;

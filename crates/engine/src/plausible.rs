@@ -1,7 +1,7 @@
 //! Whether a rate of memory can be: held against the theoretical peak of the nodes it came from. Pure.
 
 use tiermark_model::{
-    IdSet, Labels, Machine, Metric, Observation, ReasonCode, RegionSetup, Role, Setup, Step, Unit, Verdict,
+    IdSet, Labels, Machine, Metric, Observation, Reason, RegionSetup, Role, Setup, Step, Unit, Verdict,
 };
 
 use crate::admit::nearest_memory_node;
@@ -35,12 +35,12 @@ pub(crate) fn judge(step: &Step, rate: f64, machine: &Machine, verdict: &mut Ver
     // Without nodes it is the machine's.
     let peak = if nodes.is_empty() { whole } else { machine.memory_peak(&nodes) };
     let Some(peak) = peak.filter(|peak| rate > peak * PEAK_SLACK) else { return };
-    let of = if nodes.is_empty() || Some(peak) == whole { String::new() } else { format!(" of node {nodes}") };
-    let text = format!("{:.1} GB/s is above the theoretical peak{of}, {:.1} GB/s", rate / 1e9, peak / 1e9);
+    let named = !nodes.is_empty() && Some(peak) != whole;
+    let reason = Reason::AbovePeak { rate, peak, nodes: named.then(|| nodes.to_string()) };
     if machine.system.hypervisor.is_some() || step.labels.get(Labels::DATA).is_some() {
-        verdict.suspect(ReasonCode::Implausible, text);
+        verdict.suspect(reason);
     } else {
-        verdict.invalid(ReasonCode::Implausible, text);
+        verdict.invalid(reason);
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
             labels,
             metric: Metric::Bandwidth,
             setup: Setup { regions: vec![region; cpus.len()], threads, seed: 0 },
-            stop: StopRule { precision: 0.01, shots: 1, min_allocations: 1, max_allocations: 1, shot_seconds: 0.01 },
+            stop: StopRule { precision: 0.01, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.01 },
         }
     }
 
@@ -180,8 +180,10 @@ mod tests {
     fn the_load_beside_a_latency_is_a_rate_too() {
         let mut point = step(Labels::new(), &[0], &[0], 64 * MIB);
         point.metric = Metric::Latency;
-        let mut cell = crate::cell::Cell::new(point.clone())
-            .observe(crate::Lab { machine: &Machine::default(), bench: &tiermark_model::Bench::default() });
+        let mut cell = crate::cell::Cell::new(point.clone()).observe(
+            &crate::PingGroups::default(),
+            crate::Lab { machine: &Machine::default(), bench: &tiermark_model::Bench::default() },
+        );
         assert_eq!(rate(&point, &cell), None);
         let part = |unit, value| tiermark_model::Part { name: "load".into(), unit, value, min: None, max: None };
         cell.parts = vec![

@@ -95,6 +95,14 @@ impl Roll {
         Self { metric, threads: vec![work; threads], parts: Vec::new() }
     }
 
+    /// Whether the value is the edge of its windows, or their middle: what describes a load, or turns that others take as well, has no
+    /// undisturbed end of its own.
+    pub(crate) fn has_edge(&self) -> bool {
+        let describes = |work: &Work| matches!(work, Work::Turns | Work::Transfers);
+        let loads = self.metric == Metric::Latency && self.threads.contains(&Work::Bytes);
+        !loads && !self.threads.iter().any(describes)
+    }
+
     /// The threads whose work the value counts.
     pub(crate) fn members(&self) -> Vec<usize> {
         (0..self.threads.len()).filter(|index| self.threads[*index].metric() == Some(self.metric)).collect()

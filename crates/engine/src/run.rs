@@ -1,40 +1,33 @@
-//! The run loop: carries a probe's plan out, fairly interleaved, until every step is measured well enough or time is up.
+//! The run loop: keeps the rigs of a probe's plan and revisits every step in random order, until every one is measured well enough or time
+//! is up.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tiermark_model::{
-    Experiment, KernelId, Labels, Machine, Observation, Plan, Refusal, Request, Rival, Role, Step, TOURNAMENT,
-};
+use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, Setup, State, Step};
 use tiermark_stats::Rng;
 
 use crate::analyse::analyse;
-use crate::cell::Cell;
+use crate::cell::{Cell, Slot, first_kernel, reading, with_estimate, withheld};
+use crate::drifts::drifts;
 use crate::event::{Event, Sink};
-use crate::host::{Fault, Host, Rig};
-use crate::judge;
+use crate::host::{Fault, Host};
 use crate::probe::{Lab, Probe};
 use crate::roll::Roll;
-
-/// Kernels this near to the best are equals; the one named first in the plan wins, so that chance does not name the winner.
-const EQUAL: f64 = 0.99;
-
-/// Share of a run's time that is kept for later phases once a step has the fewest allocations that it needs: on a machine that is never quiet, numbers
-/// would else be repeated until no curve is left.
-const KEPT: f64 = 0.25;
+use crate::states::{PingGroups, states};
 
 /// Times a probe may add steps: a probe that never stops adding must not run for ever.
 const MAX_REFINEMENTS: usize = 8;
+/// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of any.
+const VISITS_A_PLACE: u32 = 3;
+/// Points that only draw a shape are revisited in one round of so many once they have their fewest visits: the time is for the numbers.
+const POINT_ROUNDS: u64 = 4;
+/// Seconds between two observations of a step that listeners get: what a kill may lose.
+const TOLD_EVERY: f64 = 10.0;
+/// Visits between two looks at the pings of all of them.
+const LOOK_EVERY: usize = 200;
 
-/// Relative scatter of the medians of fresh allocations on a machine, for expected times: in guests, whose memory others of the
-/// same host use as well, 1 to 3 % were measured; the rest is not measured yet, and taken for quiet.
-pub fn scatter(machine: &Machine) -> f64 {
-    const GUEST: f64 = 0.013;
-    const OWN: f64 = 0.005;
-    if machine.system.hypervisor.is_some() { GUEST } else { OWN }
-}
-
-/// Runs one probe's request on a host: plans, measures, refines, checks drift, derives.
+/// Runs one probe's request on a host: plans, measures, refines, finds states and changes, derives.
 ///
 /// Every event goes to `sink`. Returns what was seen also when the user stopped it; the caller asks the host.
 ///
@@ -46,232 +39,394 @@ pub fn run_experiment(
     host: &mut dyn Host,
     sink: &mut dyn Sink,
 ) -> Result<Experiment, Refusal> {
-    let plan = probe.plan(request, Lab { machine: host.machine(), bench: host.bench() })?;
+    let mut plan = probe.plan(request, Lab { machine: host.machine(), bench: host.bench() })?;
     let method = probe.about().method;
     sink.event(&Event::ExperimentStarted { request, method, plan: &plan });
-    let deadline = host.now() + plan.max_seconds;
+    let began = host.now();
     let mut run = Runner {
+        deadline: began + plan.max_seconds,
+        began,
         host,
         sink,
         cells: Vec::new(),
-        deadline,
-        by_the_user: request.scope.max_seconds.is_some(),
-        closed: false,
-        pending_seconds: 0.0,
-        later_seconds: 0.0,
-        most_kept: KEPT * plan.max_seconds,
-        scatter: plan.scatter,
+        told: Vec::new(),
+        groups: PingGroups::default(),
+        made: 0,
+        later_seconds: plan.later_seconds,
         rng: Rng::new(request.seed),
     };
     let phases: BTreeSet<u8> = plan.steps.iter().map(|step| step.phase).collect();
     for phase in phases {
-        let (now, later): (Vec<&Step>, Vec<&Step>) =
-            plan.steps.iter().filter(|s| s.phase >= phase).partition(|s| s.phase == phase);
-        run.pending_seconds = later.iter().map(|step| step.likely_seconds(run.scatter)).sum();
-        run.later_seconds = later.iter().map(|step| step.expected_seconds()).sum();
-        run.measure(now.into_iter().cloned().collect());
+        run.first_visits(plan.steps.iter().filter(|step| step.phase == phase).cloned().collect());
     }
-    // What is left of the time is for what could be better.
-    run.rounds(0, false);
-    let mut plan = plan;
     for _ in 0..MAX_REFINEMENTS {
-        let mut steps = probe.refine(request, run.lab(), &run.observations());
+        let seen = run.observations();
+        let mut steps = probe.refine(request, run.lab(), &seen);
         steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
         // Where the time did not suffice for what is known, nothing is added.
-        if steps.is_empty() || run.over() || run.cells.iter().any(|cell| !cell.settled()) {
+        if steps.is_empty()
+            || run.over()
+            || run.cells.iter().any(|cell| cell.visited() == 0 && !cell.settled(&run.groups))
+        {
             break;
         }
+        run.later_seconds = 0.0;
         run.sink.event(&Event::StepsAdded { steps: &steps });
         plan.steps.extend(steps.iter().cloned());
-        run.measure(steps);
+        run.first_visits(steps);
     }
-    let drift = run.drift();
-    run.sink.event(&Event::ExperimentDone { drift });
+    run.revisit();
+    run.prove_again();
     let observations = run.observations();
+    observations.iter().for_each(|seen| run.tell(seen));
     let lab = Lab { machine: host.machine(), bench: host.bench() };
-    Ok(conclude(probe, request, plan, observations, drift, lab))
+    let experiment = conclude(probe, request, plan, observations, lab);
+    sink.event(&Event::ExperimentDone { states: &experiment.states, drift: &experiment.drift });
+    Ok(experiment)
 }
 
-/// Derives an experiment's findings from its observations; also used for runs read back from a journal.
+/// Finds states and changes, and derives an experiment's findings from its observations; also used for runs read back from a journal.
 pub fn conclude(
     probe: &dyn Probe,
     request: &Request,
     plan: Plan,
-    mut observations: Vec<Observation>,
-    drift: Option<f64>,
+    observations: Vec<Observation>,
     lab: Lab<'_>,
 ) -> Experiment {
-    judge::judge_drift(&mut observations, drift);
+    let (states, drift) = what_happened(&plan, &observations);
     let findings = probe.derive(request, lab, &observations);
-    Experiment { request: request.clone(), method: probe.about().method, plan, observations, drift, findings }
+    Experiment { request: request.clone(), method: probe.about().method, plan, observations, states, drift, findings }
+}
+
+/// Makes every estimate of an experiment again from its windows, and derives its findings again. Observations without times, as the first
+/// version of the document has them, stay as they are.
+pub fn reanalyse(
+    probe: &dyn Probe,
+    experiment: &Experiment,
+    machine: &Machine,
+    bench: &tiermark_model::Bench,
+) -> Experiment {
+    let visits = experiment.observations.iter().flat_map(|seen| &seen.visits.list);
+    let groups = PingGroups::of(visits);
+    let again = |seen: &Observation| {
+        let step = experiment.plan.steps.iter().find(|step| step.id == seen.step);
+        let Some(step) = step.filter(|_| seen.visits.list.iter().any(|visit| visit.at > 0.0)) else {
+            return seen.clone();
+        };
+        let roll = Roll::of(step);
+        let estimate = reading(step, &roll, &groups).estimate(&seen.visits);
+        let mut verdict = seen.verdict.clone();
+        verdict.reasons.retain(|reason| !reason.is_of_estimate());
+        if verdict.grade <= tiermark_model::Grade::Bound {
+            verdict.grade = tiermark_model::Grade::Trusted;
+            estimate.bound.iter().for_each(|reason| verdict.bound(reason.clone()));
+        }
+        withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &roll) })
+    };
+    let observations = experiment.observations.iter().map(again).collect();
+    conclude(probe, &experiment.request, experiment.plan.clone(), observations, Lab { machine, bench })
+}
+
+fn what_happened(plan: &Plan, observations: &[Observation]) -> (Vec<State>, Vec<Drift>) {
+    let groups = PingGroups::of(observations.iter().flat_map(|seen| &seen.visits.list));
+    let with_step = observations.iter().filter_map(|seen| Some((plan.steps.iter().find(|s| s.id == seen.step)?, seen)));
+    let pairs: Vec<(&Step, &Observation)> = with_step.collect();
+    (states(&pairs, &groups), drifts(&pairs, &groups))
 }
 
 struct Runner<'a> {
     host: &'a mut dyn Host,
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
+    /// When each cell was told to the listeners.
+    told: Vec<f64>,
+    groups: PingGroups,
+    began: f64,
     deadline: f64,
-    /// Whether the user set that limit, and means it.
-    by_the_user: bool,
-    /// Whether something was left out for lack of time: what comes in later phases matters less, and is left out too.
-    closed: bool,
-    /// Expected of phases that have not begun.
-    pending_seconds: f64,
-    /// The least that they are expected to take.
+    /// Visits made, to all cells.
+    made: usize,
+    /// Expected of steps that the probe will add.
     later_seconds: f64,
-    /// Most that is kept for them.
-    most_kept: f64,
-    /// Of fresh allocations, as the plan reckons with it.
-    scatter: f64,
     rng: Rng,
 }
 
 impl Runner<'_> {
     fn over(&self) -> bool {
-        self.closed || self.host.stopped() || self.host.now() >= self.deadline
+        self.host.stopped() || self.host.now() >= self.deadline
     }
 
     fn lab(&self) -> Lab<'_> {
         Lab { machine: self.host.machine(), bench: self.host.bench() }
     }
 
-    fn observations(&self) -> Vec<Observation> {
-        self.cells.iter().map(|c| c.observe(self.lab())).collect()
+    fn observations(&mut self) -> Vec<Observation> {
+        self.look_at_pings();
+        self.cells.iter().map(|c| c.observe(&self.groups, self.lab())).collect()
     }
 
-    /// Measures steps. Where there is no time for all, the first round begins with the ladder of tiers, in its order: chance must not decide which
-    /// headline is missing. Of a curve what costs least comes first, since most of its points are small.
-    fn measure(&mut self, steps: Vec<Step>) {
+    fn look_at_pings(&mut self) {
+        self.groups = PingGroups::of(self.cells.iter().flat_map(|cell| &cell.visits().list));
+    }
+
+    /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of tiers, in its order: chance
+    /// must not decide which headline is missing. Of a curve what costs least comes first, since most of its points are small.
+    fn first_visits(&mut self, steps: Vec<Step>) {
         let expected: f64 = steps.iter().map(Step::expected_seconds).sum();
-        let short = self.pace() * expected > self.deadline - self.host.now();
+        let mut short = expected > self.deadline - self.host.now();
         let first = self.cells.len();
+        self.told.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         self.cells.extend(steps.into_iter().map(Cell::new));
-        self.rounds(first, short);
-        if self.cells[first..].iter().any(|cell| cell.allocations() == 0 && !cell.settled()) {
-            self.closed = true;
-            self.refuse_untouched(first);
-        }
-    }
-
-    /// Rounds: one fresh allocation of every unsettled step a round, in a new random order each round, so that slow changes of the machine spread
-    /// over all of them; until all are settled, or the time is up.
-    fn rounds(&mut self, first: usize, mut short: bool) {
         loop {
-            let mut order: Vec<usize> = (first..self.cells.len()).filter(|i| !self.cells[*i].settled()).collect();
+            let wants = |cell: &Cell| {
+                cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none()
+            };
+            let mut order: Vec<usize> = (first..self.cells.len()).filter(|index| wants(&self.cells[*index])).collect();
             shuffle(&mut self.rng, &mut order);
             if std::mem::take(&mut short) {
                 order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
             }
-            let mut visited = false;
-            for index in order {
-                if !self.over() && self.fits(index) {
-                    self.visit(index);
-                    visited = true;
-                }
+            if !self.round(&order) {
+                break;
             }
-            if !visited || self.over() {
+        }
+        self.refuse_untouched(first);
+    }
+
+    /// Rounds over all steps that are not settled, each in a new random order, so that every step sees all of the run.
+    fn revisit(&mut self) {
+        for round in 0.. {
+            self.look_at_pings();
+            let due = |index: &usize| {
+                let cell = &self.cells[*index];
+                let turn = !cell.step.labels.is_point() || (*index as u64 + round).is_multiple_of(POINT_ROUNDS);
+                cell.visited() > 0 && turn && !cell.settled(&self.groups)
+            };
+            let mut order: Vec<usize> = (0..self.cells.len()).filter(due).collect();
+            shuffle(&mut self.rng, &mut order);
+            let all_settled = self.cells.iter().all(|cell| cell.visited() == 0 || cell.settled(&self.groups));
+            if !self.round(&order) && (all_settled || self.over() || !order.is_empty()) {
                 return;
             }
         }
     }
 
+    /// Visits these cells; whether there was time for any of them.
+    fn round(&mut self, order: &[usize]) -> bool {
+        let mut visited = false;
+        for index in order {
+            if !self.over() && self.fits(*index) {
+                self.visit(*index);
+                visited = true;
+            }
+        }
+        visited && !self.over()
+    }
+
     /// What comes first where there is no time for all.
     fn precedence(&self, index: usize) -> f64 {
         let step = &self.cells[index].step;
-        let is_headline = ["ladder", "os"].iter().any(|purpose| step.labels.is(Labels::PURPOSE, purpose));
+        let is_headline =
+            ["ladder", "os"].iter().any(|purpose| step.labels.is(tiermark_model::Labels::PURPOSE, purpose));
         match step.labels.is_point() {
             _ if is_headline => index as f64 - self.cells.len() as f64,
-            true => step.allocation_seconds() + step.tournament_seconds(),
+            true => step.prepare_seconds() + step.rivalry_seconds(),
             false => 0.0,
         }
     }
 
-    /// How long steps really take, as a share of what they were expected to.
-    fn pace(&self) -> f64 {
-        self.pace_of(|_| true).unwrap_or(1.0)
-    }
-
-    /// The same of some steps; `None` before the first of them was begun.
-    fn pace_of(&self, of: impl Fn(&Step) -> bool) -> Option<f64> {
-        let spent = self.cells.iter().filter(|cell| of(&cell.step)).filter_map(Cell::spent);
-        let (took, expected) = spent.fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
-        (expected > 0.0).then(|| took / expected)
-    }
-
-    /// Seconds of a first allocation, at the pace of steps that hold about as much memory: where expectations are wrong, they are so by how fast
-    /// a machine goes through memory of that size.
-    fn first_seconds(&self, step: &Step) -> f64 {
-        let held = |step: &Step| step.held_bytes().0;
-        let about = |other: &Step| held(other) <= 2 * held(step) && held(step) <= 2 * held(other);
-        let pace = self.pace_of(about).unwrap_or_else(|| self.pace());
-        pace * (step.allocation_seconds() + step.tournament_seconds())
-    }
-
-    /// Whether one more allocation of a step can be expected to end in time, with the repetition of the first step still to come, and with what is
-    /// kept for later phases where it has what it needs. The very first is made in any case: a run is asked for a number.
+    /// Whether one more visit to a cell can be expected to end in time. The very first is made in any case: a run is asked for a number.
     fn fits(&self, index: usize) -> bool {
-        let again = self.cells.iter().find_map(Cell::seconds_an_allocation).unwrap_or_default();
         let cell = &self.cells[index];
-        let next = cell.seconds_an_allocation().unwrap_or_else(|| self.first_seconds(&cell.step));
-        let has_least = cell.allocations() >= cell.step.stop.min_allocations;
-        let kept = if has_least { (self.pace() * self.later_seconds).min(self.most_kept) } else { 0.0 };
-        self.host.now() + next + again + kept <= self.deadline || self.cells.iter().all(|c| c.allocations() == 0)
+        let preparing = if cell.slots.is_empty() { cell.step.prepare_seconds() } else { 0.0 };
+        let next = preparing + cell.step.visit_seconds();
+        self.host.now() + next <= self.deadline || self.cells.iter().all(|c| c.visited() == 0)
     }
 
-    /// One allocation of one step, with its event.
+    /// One visit, with its events.
     fn visit(&mut self, index: usize) {
-        let allocation = self.cells[index].allocations();
-        self.sink.event(&Event::StepStarted { step: &self.cells[index].step, allocation });
-        allocate_and_shoot(self.host, &mut self.cells[index]);
+        let began = self.host.now();
+        self.cells[index].begin(began);
+        if let Err(fault) = self.stay(index) {
+            let cell = &mut self.cells[index];
+            cell.slots.clear();
+            // What the user's stop cut short says nothing about the machine.
+            if !self.host.stopped() {
+                cell.fault = Some(fault.to_string());
+            }
+        }
+        self.cells[index].seconds += self.host.now() - began;
+        self.made += 1;
+        if self.made.is_multiple_of(LOOK_EVERY) {
+            self.look_at_pings();
+        }
         let (done, remaining_seconds) = self.progress();
-        let observation = self.cells[index].observe(self.lab());
-        self.sink.event(&Event::Observed { observation: &observation, remaining_seconds, done });
+        self.sink.event(&Event::Visited { step: &self.cells[index].step, remaining_seconds, done });
+        if self.host.now() - self.told[index] >= TOLD_EVERY && self.told[index].is_finite() {
+            let observation = self.cells[index].observe(&self.groups, self.lab());
+            self.tell(&observation);
+        }
+        if self.host.now() - self.told[index] >= TOLD_EVERY {
+            self.told[index] = self.host.now();
+        }
     }
 
-    /// Share of the expected work that is done, and seconds left, by what the steps so far really took.
-    fn progress(&self) -> (f64, f64) {
-        let (mut done, mut left) = (0.0, self.pending_seconds);
-        for cell in &self.cells {
-            let likely = cell.step.stop.likely_allocations(self.scatter);
-            let visits = f64::from(likely.max(1));
-            let seen = f64::from(cell.allocations()).min(visits);
-            let expected = cell.step.likely_seconds(self.scatter);
-            let settled = cell.settled();
-            done += if settled { expected } else { expected * seen / visits };
-            left += if settled { 0.0 } else { expected * (visits - seen) / visits };
+    fn tell(&mut self, observation: &Observation) {
+        self.sink.event(&Event::Observed { observation });
+    }
+
+    /// A shot on one of the cell's allocations, in turn; a new one where it is due.
+    fn stay(&mut self, index: usize) -> Result<(), Fault> {
+        let Some(at) = self.slot(index) else { return Ok(()) };
+        let stamp_ns = self.host.bench().overheads.stamp_ns;
+        let now = self.host.now();
+        let cell = &mut self.cells[index];
+        let Cell { slots, rivals, roll, step, .. } = cell;
+        let slot = &mut slots[at];
+        slot.visited = now;
+        if rivals.undecided() {
+            slot.kernel = None;
+            return rivals.compare(slot.rig.as_mut(), roll, stamp_ns);
         }
-        let share = if done + left > 0.0 { done / (done + left) } else { 1.0 };
-        (share, left.min((self.deadline - self.host.now()).max(0.0)))
+        if let Some(winner) = rivals.winner().filter(|winner| rivals.any() && slot.kernel.as_ref() != Some(winner)) {
+            slot.rig.select(winner)?;
+            slot.kernel = Some(winner.clone());
+        }
+        let shot = slot.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
+        let result = analyse(&shot, roll, stamp_ns);
+        let allocation = slot.allocation;
+        cell.add(result, now - self.began, allocation, shot.pings);
+        if cell.step.is_os() || cell.step.held_bytes().0 > self.host.keep_bytes() {
+            self.retire(index, at);
+        }
+        Ok(())
+    }
+
+    /// The slot to visit next, prepared if need be; `None` where it cannot be had.
+    fn slot(&mut self, index: usize) -> Option<usize> {
+        let cell = &self.cells[index];
+        let wanted = cell.step.stop.allocations.min(1 + cell.visited() / VISITS_A_PLACE);
+        let is_new = (cell.slots.len() as u32) < wanted && (cell.slots.is_empty() || cell.allocated < wanted);
+        if !is_new {
+            return Some(cell.visited() as usize % cell.slots.len());
+        }
+        let allocation = cell.allocated;
+        let setup = Setup { seed: place_seed(cell.step.setup.seed, allocation), ..cell.step.setup.clone() };
+        let (bytes, kernel) = (cell.step.held_bytes().0, first_kernel(&cell.step).cloned());
+        self.make_room(bytes);
+        let rig = match self.host.prepare(&setup) {
+            Err(_) if self.any_kept() && !self.host.stopped() => {
+                self.make_room(u64::MAX);
+                self.host.prepare(&setup)
+            }
+            prepared => prepared,
+        };
+        let stopped = self.host.stopped();
+        let now = self.host.now();
+        let cell = &mut self.cells[index];
+        match rig {
+            Ok(mut rig) => {
+                if proven(&cell.step) {
+                    cell.prove(rig.placement());
+                }
+                cell.slots.push(Slot { allocation, rig, kernel, visited: now });
+                cell.allocated += 1;
+                Some(cell.slots.len() - 1)
+            }
+            Err(_) if stopped => None,
+            // Those that it has must do.
+            Err(_) if !cell.slots.is_empty() => {
+                cell.step.stop.allocations = cell.slots.len() as u32;
+                Some(0)
+            }
+            Err(refusal) => {
+                cell.refusal = Some(refusal);
+                None
+            }
+        }
+    }
+
+    fn any_kept(&self) -> bool {
+        self.cells.iter().any(|cell| !cell.slots.is_empty())
+    }
+
+    /// Retires the allocations that were visited longest ago, until so many bytes more may be kept.
+    fn make_room(&mut self, bytes: u64) {
+        let most = self.host.keep_bytes();
+        loop {
+            let held = |cell: &Cell| cell.step.held_bytes().0 * cell.slots.len() as u64;
+            let kept: u64 = self.cells.iter().map(held).sum();
+            if kept.saturating_add(bytes) <= most {
+                return;
+            }
+            let slots = self.cells.iter().enumerate().flat_map(|(index, cell)| {
+                cell.slots.iter().enumerate().map(move |(at, slot)| (slot.visited, index, at))
+            });
+            let Some((_, index, at)) = slots.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
+            self.retire(index, at);
+        }
+    }
+
+    /// Gives an allocation back, proven once more.
+    fn retire(&mut self, index: usize, at: usize) {
+        let cell = &mut self.cells[index];
+        let mut slot = cell.slots.remove(at);
+        if proven(&cell.step) && !self.host.stopped() {
+            cell.prove(slot.rig.placement());
+        }
+    }
+
+    /// Proves every allocation that is kept once more, and gives them back.
+    fn prove_again(&mut self) {
+        for index in 0..self.cells.len() {
+            while !self.cells[index].slots.is_empty() {
+                self.retire(index, 0);
+            }
+        }
+    }
+
+    /// Share of the expected work that is done, and seconds left.
+    fn progress(&self) -> (f64, f64) {
+        let left = |cell: &Cell| {
+            let seen = cell.visited();
+            if cell.settled(&self.groups) {
+                0.0
+            } else {
+                cell.step.seconds_of(cell.step.stop.max_visits.saturating_sub(seen))
+            }
+        };
+        let now = self.host.now();
+        let known: f64 = self.cells.iter().map(left).sum();
+        let left = (known + self.later_seconds).min(self.deadline - now).max(0.0);
+        let spent = now - self.began;
+        (if spent + left > 0.0 { spent / (spent + left) } else { 1.0 }, left)
     }
 
     fn refuse_untouched(&mut self, first: usize) {
         let stopped = self.host.stopped();
-        for cell in self.cells[first..].iter_mut().filter(|c| c.allocations() == 0 && c.refusal.is_none()) {
+        for cell in
+            self.cells[first..].iter_mut().filter(|c| c.visited() == 0 && c.refusal.is_none() && c.fault.is_none())
+        {
             let (why, cure) = match stopped {
                 true => ("the run was stopped", "let it run to its end"),
                 // The time goes to the numbers first: what is left out only makes a curve less dense.
                 false if cell.step.labels.is_point() => {
-                    ("the time allowed went to the numbers: the curve has a point less", "allow more with --max-time")
+                    ("time budget used up: the curve has one point less", "raise --max-time")
                 }
-                false => ("the time left did not suffice", "allow more with --max-time"),
+                false => ("time budget used up", "raise --max-time"),
             };
             cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, cure));
         }
     }
+}
 
-    /// Measures the first step that has a number once more, last, and returns the relative change of its median.
-    fn drift(&mut self) -> Option<f64> {
-        if self.host.stopped() || (self.by_the_user && self.host.now() >= self.deadline) {
-            return None;
-        }
-        // What is invalid, as where the shots scatter by half of their median, says nothing of the machine's drift.
-        let first = self.cells.iter().find(|c| c.observe(self.lab()).value.is_some())?;
-        let before = first.median()?;
-        let mut again = Cell::new(first.step.clone());
-        again.winner.clone_from(&first.winner);
-        allocate_and_shoot(self.host, &mut again);
-        Some(again.median()? / before - 1.0)
-    }
+/// Where an operation of the kernel maps what it needs by itself, the region is none that the number is about.
+fn proven(step: &Step) -> bool {
+    !step.is_os() || step.labels.number(tiermark_model::Labels::RESIDENT).is_some()
+}
+
+/// The seed of an allocation: each has a chain of its own, so that none decides alone (SplitMix64's increment).
+fn place_seed(seed: u64, allocation: u32) -> u64 {
+    seed.wrapping_add(u64::from(allocation).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).
@@ -279,112 +434,4 @@ fn shuffle(rng: &mut Rng, order: &mut [usize]) {
     for i in (1..order.len()).rev() {
         order.swap(i, rng.below(i + 1));
     }
-}
-
-/// Prepares fresh memory for a step, proves it, shoots, proves it again.
-fn allocate_and_shoot(host: &mut dyn Host, cell: &mut Cell) {
-    let began = host.now();
-    let stamp_ns = host.bench().overheads.stamp_ns;
-    cell.begin_allocation(began);
-    let step = cell.step.clone();
-    let shot = host.prepare(&step.setup).map(|mut rig| shoot(rig.as_mut(), cell, &step, stamp_ns));
-    match shot {
-        Ok(Ok(())) => {}
-        // What the user's stop cut short says nothing about the machine.
-        Ok(Err(_)) if host.stopped() => {}
-        Err(_) if host.stopped() => cell.drop_allocation(),
-        Ok(Err(fault)) => cell.fault = Some(fault.to_string()),
-        Err(refusal) => cell.refusal = Some(refusal),
-    }
-    cell.end_allocation(host.now() - began);
-}
-
-fn shoot(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64) -> Result<(), Fault> {
-    // Where an operation of the kernel maps what it needs by itself, the region is none that the number is about.
-    let is_os = step.setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)));
-    let proven = !is_os || step.labels.number(Labels::RESIDENT).is_some();
-    if proven {
-        cell.prove(rig.placement());
-    }
-    choose_kernel(rig, cell, step, stamp_ns)?;
-    for _ in 0..step.stop.shots {
-        let shot = rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
-        let result = analyse(&shot, cell.roll(), stamp_ns);
-        cell.add(result);
-    }
-    if proven {
-        cell.prove(rig.placement());
-    }
-    Ok(())
-}
-
-/// Where a step names rivals: holds a tournament on its first allocation, and uses the winner from then on.
-fn choose_kernel(rig: &mut dyn Rig, cell: &mut Cell, step: &Step, stamp_ns: f64) -> Result<(), Fault> {
-    let Some(Role::Stream { kernel, rivals }) = step.setup.threads.first().map(|t| &t.role) else { return Ok(()) };
-    if cell.winner.is_none() {
-        let field: Vec<KernelId> = std::iter::once(kernel).chain(rivals).cloned().collect();
-        if field.len() > 1 {
-            let roll = Roll { parts: Vec::new(), ..cell.roll().clone() };
-            let mut trial = Trial { rig: &mut *rig, roll: &roll, stamp_ns, seconds: 0.0 };
-            cell.rivals = tournament(&mut trial, &field)?;
-            cell.tournament_seconds = trial.seconds;
-        }
-        cell.winner = Some(winner(&cell.rivals).unwrap_or_else(|| kernel.clone()));
-    }
-    match &cell.winner {
-        Some(winner) if !rivals.is_empty() => rig.select(winner),
-        _ => Ok(()),
-    }
-}
-
-/// Short shots of every kernel in turn, A B C A B C …; then longer ones of the best few.
-fn tournament(trial: &mut Trial<'_>, field: &[KernelId]) -> Result<Vec<Rival>, Fault> {
-    let mut trials: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
-    let rule = TOURNAMENT;
-    for _ in 0..rule.heat_rounds {
-        let best = trials.iter().filter_map(|t| tiermark_stats::median(t)).fold(0.0, f64::max);
-        for (kernel, rates) in field.iter().zip(&mut trials) {
-            if tiermark_stats::median(rates).is_none_or(|m| m >= rule.cut * best) {
-                rates.extend(trial.of(kernel, rule.heat_shot)?);
-            }
-        }
-    }
-    let mut order: Vec<usize> = (0..field.len()).collect();
-    order.sort_by(|a, b| rate(&trials[*b]).total_cmp(&rate(&trials[*a])));
-    order.truncate(rule.finalists);
-    let mut last: Vec<Vec<f64>> = vec![Vec::new(); field.len()];
-    for _ in 0..rule.final_rounds {
-        for index in &order {
-            last[*index].extend(trial.of(&field[*index], rule.final_shot)?);
-        }
-    }
-    let value = |index: usize| tiermark_stats::median(&last[index]).or_else(|| tiermark_stats::median(&trials[index]));
-    Ok(field.iter().enumerate().map(|(index, kernel)| Rival { kernel: kernel.clone(), value: value(index) }).collect())
-}
-
-/// Short shots of rivals on one rig, and the seconds they took.
-struct Trial<'a> {
-    rig: &'a mut dyn Rig,
-    roll: &'a Roll,
-    stamp_ns: f64,
-    seconds: f64,
-}
-
-impl Trial<'_> {
-    fn of(&mut self, kernel: &KernelId, shot: Duration) -> Result<Option<f64>, Fault> {
-        self.rig.select(kernel)?;
-        self.seconds += shot.as_secs_f64();
-        Ok(analyse(&self.rig.shot(shot)?, self.roll, self.stamp_ns).value)
-    }
-}
-
-/// Median rate of a kernel's trials; below all others where none was undisturbed.
-fn rate(trials: &[f64]) -> f64 {
-    tiermark_stats::median(trials).unwrap_or(f64::NEG_INFINITY)
-}
-
-/// The first of those that are as fast as the fastest.
-fn winner(rivals: &[Rival]) -> Option<KernelId> {
-    let best = rivals.iter().filter_map(|r| r.value).fold(0.0, f64::max);
-    rivals.iter().find(|r| r.value.is_some_and(|v| v >= EQUAL * best)).map(|r| r.kernel.clone())
 }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tiermark_model::{RUN_SCHEMA, Run};
 
 /// Every schema this program reads. A released version is never taken off this list.
-pub const SCHEMAS: [&str; 1] = [RUN_SCHEMA];
+pub const SCHEMAS: [&str; 2] = [RUN_SCHEMA, crate::migrate::RUN_1];
 
 /// Larger documents are refused, so that a wrong file cannot eat the machine's memory.
 ///
@@ -128,8 +128,11 @@ pub(crate) fn parse_from(bytes: &[u8], from: Source) -> Result<Run, DocumentErro
         Err(error) => return Err(malformed(&error, from)),
     };
     match head.schema.as_ref().and_then(|schema| schema.as_str()) {
-        // Released versions with another meaning get their own arm with a migration.
         Some(RUN_SCHEMA) => serde_json::from_slice(bytes).map_err(|error| malformed(&error, from)),
+        Some(crate::migrate::RUN_1) => {
+            let old = serde_json::from_slice(bytes).map_err(|error| malformed(&error, from.clone()))?;
+            serde_json::from_value(crate::migrate::from_1(old)).map_err(|error| malformed(&error, from))
+        }
         found => Err(DocumentError::OtherSchema { found: found.map(printable), from }),
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Observation, Plan, Refusal, Request, Run, Step};
+use tiermark_model::{Drift, Observation, Plan, Refusal, Request, Run, State, Step};
 
 use crate::save::{create_new, temporary_beside};
 use crate::store::Store;
@@ -30,8 +30,13 @@ pub enum Record {
     Steps(Vec<Step>),
     /// All that is known of a step; a later record of the same step replaces it.
     Observation(Box<Observation>),
-    /// The probe is done: the relative change of its first step measured again.
-    Drift(Option<f64>),
+    /// The probe is done.
+    Done {
+        /// The states that the machine was in meanwhile.
+        states: Vec<State>,
+        /// Its changes meanwhile.
+        drift: Vec<Drift>,
+    },
 }
 
 /// The open journal of this process. It holds a lock, so that others can tell it from one whose writer died.
@@ -162,9 +167,9 @@ mod tests {
         // /dev/full answers every write as a full disk does.
         let file = File::options().write(true).open("/dev/full").unwrap();
         let mut journal = Journal { path: "/dev/full".into(), file, length: 0, broken: false, notice: None };
-        let refusal = journal.append(&Record::Drift(None)).expect("the first failure is told");
+        let refusal = journal.append(&Record::Steps(Vec::new())).expect("the first failure is told");
         assert!(refusal.why.contains("No space left"), "{refusal}");
         assert!(refusal.cure.contains("TIERMARK_HOME"), "{refusal}");
-        assert_eq!(journal.append(&Record::Drift(None)), None);
+        assert_eq!(journal.append(&Record::Steps(Vec::new())), None);
     }
 }

@@ -7,6 +7,7 @@
 
 mod document;
 mod journal;
+mod migrate;
 mod recover;
 mod save;
 mod store;

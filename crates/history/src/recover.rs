@@ -8,7 +8,7 @@ use tiermark_model::{Experiment, Run, Warning};
 use crate::document::{DocumentError, Source, parse_from, read_bounded};
 use crate::journal::Record;
 
-/// Journals repeat the observation of a step with every allocation, so they may be larger than documents.
+/// Journals repeat the observation of a step every few seconds, so they may be larger than documents.
 const MAX_JOURNAL_BYTES: u64 = 1 << 30;
 
 /// Reads a journal, torn at any byte, into a run with `complete: false` and without findings, which its probes derive again.
@@ -54,11 +54,13 @@ fn take(run: &mut Run, index: &mut HashMap<String, usize>, record: Record) -> Re
         (Record::Experiment { request, method, plan }, _) => {
             index.clear();
             let (observations, findings) = (Vec::new(), Vec::new());
-            run.experiments.push(Experiment { request: *request, method, plan, observations, drift: None, findings });
+            let request = *request;
+            let (states, drift) = (Vec::new(), Vec::new());
+            run.experiments.push(Experiment { request, method, plan, observations, states, drift, findings });
         }
         (_, None) => return Err("a record before any experiment".to_owned()),
         (Record::Steps(steps), Some(experiment)) => experiment.plan.steps.extend(steps),
-        (Record::Drift(drift), Some(experiment)) => experiment.drift = drift,
+        (Record::Done { states, drift }, Some(experiment)) => (experiment.states, experiment.drift) = (states, drift),
         (Record::Observation(observation), Some(experiment)) => match index.get(&observation.step) {
             Some(&at) => experiment.observations[at] = *observation,
             None => {

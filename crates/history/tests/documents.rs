@@ -34,22 +34,45 @@ fn committed(path: &str, generated: &str) {
 #[test]
 fn the_schema_file_is_the_models() {
     let schema = serde_json::to_string_pretty(&Run::json_schema()).unwrap() + "\n";
-    committed("../../schema/run-1.json", &schema);
+    committed("../../schema/run-2.json", &schema);
 }
 
 #[test]
-fn the_first_released_version_stays_readable() {
-    let path = here("tests/fixtures/run-1.json");
+fn the_second_version_stays_readable() {
+    let path = here("tests/fixtures/run-2.json");
     // Once released a fixture is never rewritten, not even by TIERMARK_BLESS: that would be the very drift it guards against.
     if std::env::var_os("TIERMARK_BLESS").is_some() && !path.exists() {
         fs::write(&path, serde_json::to_string_pretty(&common::example_run()).unwrap() + "\n").unwrap();
     }
     let run = parse(&fs::read(path).unwrap()).unwrap();
-    assert_eq!(run.schema, "tiermark/run/1");
+    assert_eq!(run.schema, "tiermark/run/2");
+    assert!(run.observations().all(|o| !o.visits.is_empty() && o.now.is_some() && o.edge.is_some()));
+    assert!(run.experiments.iter().all(|e| !e.states.is_empty() && !e.drift.is_empty()));
+}
+
+#[test]
+fn the_first_version_is_migrated_with_every_figure() {
+    let bytes = fs::read(here("tests/fixtures/run-1.json")).unwrap();
+    let old: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+    let run = parse(&bytes).unwrap();
+    assert_eq!(run.schema, "tiermark/run/2");
+    let (was, is) = (&old["experiments"][0], &run.experiments[0]);
+    for (was, is) in was["observations"].as_array().unwrap().iter().zip(&is.observations) {
+        assert_eq!((was["value"].as_f64(), was["tail"].is_null()), (is.value, is.tail.is_none()));
+        assert_eq!(was["samples"].as_array().unwrap().len(), is.visits.len());
+        assert_eq!(was["verdict"]["reasons"][0]["text"].as_str().unwrap(), is.verdict.reasons[0].to_string());
+        assert_eq!(was["rivals"][0]["value"].as_f64(), is.rivals[0].value);
+    }
+    for (was, is) in was["findings"].as_array().unwrap().iter().zip(&is.findings) {
+        assert_eq!((was["value"].as_f64(), was["metric"].as_str()), (is.value, Some(is.metric.as_str())));
+    }
+    assert_eq!(was["drift"].as_f64(), Some(is.drift[0].change));
+    let stop = is.plan.steps[0].stop;
+    assert_eq!((stop.allocations, stop.min_visits, stop.max_visits), (3, 15, 45));
     assert!(run.complete);
     assert!(run.findings().count() >= 2);
     assert!(run.findings().any(|f| f.metric == "latency" && f.unit == Unit::Ns && f.value.is_some()));
-    assert!(run.observations().all(|o| !o.samples.is_empty()));
+    assert!(run.observations().all(|o| !o.visits.is_empty()));
     assert!(!run.machine.cpus.is_empty());
 }
 
@@ -71,7 +94,7 @@ fn unknown_fields_are_ignored() {
 #[test]
 fn other_schemas_are_refused_by_name() {
     for (schema, says) in [
-        (r#"{"schema":"tiermark/run/2","id":7}"#, "newer tiermark"),
+        (r#"{"schema":"tiermark/run/3","id":7}"#, "newer tiermark"),
         (r#"{"schema":"fio/3"}"#, "not a tiermark run"),
         (r#"{"schema":1}"#, "names no schema"),
         (r#"{}"#, "names no schema"),
@@ -79,7 +102,7 @@ fn other_schemas_are_refused_by_name() {
         let error = parse(schema.as_bytes()).unwrap_err();
         assert!(matches!(error, DocumentError::OtherSchema { .. }), "{error}");
         let text = error.to_string();
-        assert!(text.contains(says) && text.contains("reads tiermark/run/1"), "{text}");
+        assert!(text.contains(says) && text.contains("reads tiermark/run/2"), "{text}");
     }
 }
 

@@ -104,7 +104,7 @@ fn records(run: &Run) -> Vec<Record> {
         Record::Observation(Box::new(rough)),
         Record::Observation(Box::new(experiment.observations[0].clone())),
         Record::Observation(Box::new(experiment.observations[1].clone())),
-        Record::Drift(experiment.drift),
+        Record::Done { states: experiment.states.clone(), drift: experiment.drift.clone() },
     ]
 }
 

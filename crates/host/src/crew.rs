@@ -1,11 +1,17 @@
-//! A crew of threads, each with its own state, that carry out one job at a time and sleep in between.
+//! Threads for cpus, kept for a whole run, and crews of them that carry out one job at a time on states of their own.
+//!
+//! A run keeps hundreds of rigs, and a machine has up to thousands of cpus: a thread for each worker of each rig would be too many, so that
+//! rigs share one thread a cpu. Between jobs threads sleep.
 
 use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use tiermark_model::Refusal;
+use tiermark_model::{CpuId, Refusal};
 
 /// Enough for the deepest call of a worker, and 2,048 of them take 512 MiB of address space, not of memory.
 const STACK_BYTES: usize = 256 << 10;
@@ -16,129 +22,148 @@ pub(crate) type Job<S, R> = Arc<dyn Fn(&mut S) -> R + Send + Sync>;
 /// What a member answered; the message of its panic otherwise.
 pub(crate) type Reply<R> = Result<R, String>;
 
-/// Threads that wait for jobs.
-pub(crate) struct Crew<S, R> {
-    board: Arc<Board<S, R>>,
-    threads: Vec<JoinHandle<()>>,
+/// Something for a thread to do.
+type Task = Box<dyn FnOnce() + Send>;
+
+/// A thread that does what it is sent, and ends when nobody can send any more.
+struct Seat {
+    tasks: Option<Sender<Task>>,
+    thread: Option<JoinHandle<()>>,
 }
 
-/// Where jobs are posted and replies collected.
-struct Board<S, R> {
-    state: Mutex<Posting<S, R>>,
-    posted: Condvar,
+impl Seat {
+    fn new(cpu: CpuId) -> std::io::Result<Self> {
+        let (tasks, inbox): (Sender<Task>, Receiver<Task>) = channel();
+        let serve = move || inbox.into_iter().for_each(|task| task());
+        let thread = Builder::new().name(format!("tiermark-{cpu}")).stack_size(STACK_BYTES).spawn(serve)?;
+        Ok(Self { tasks: Some(tasks), thread: Some(thread) })
+    }
+
+    fn send(&self, task: Task) {
+        // The thread takes tasks for as long as the seat is there.
+        let _ = self.tasks.as_ref().map(|tasks| tasks.send(task));
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.tasks = None;
+        // Panics of jobs are caught where they happen; there is nothing left to report here.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// One thread a cpu, and more where a crew wants a cpu more than once. Threads are started when they are first wanted.
+#[derive(Default)]
+pub(crate) struct Pool {
+    seats: BTreeMap<(CpuId, usize), Arc<Seat>>,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.seats.keys()).finish()
+    }
+}
+
+impl Pool {
+    /// Ends the threads that no crew uses.
+    pub(crate) fn clear(&mut self) {
+        self.seats.clear();
+    }
+
+    fn seat(&mut self, cpu: CpuId, nth: usize) -> std::io::Result<Arc<Seat>> {
+        if let Some(seat) = self.seats.get(&(cpu, nth)) {
+            return Ok(Arc::clone(seat));
+        }
+        let seat = Arc::new(Seat::new(cpu)?);
+        self.seats.insert((cpu, nth), Arc::clone(&seat));
+        Ok(seat)
+    }
+}
+
+/// Threads with a state each.
+pub(crate) struct Crew<S, R> {
+    members: Vec<(Arc<Seat>, Arc<Mutex<S>>)>,
+    replies: Arc<Replies<R>>,
+}
+
+/// Where replies are collected.
+struct Replies<R> {
+    /// One for each member, and how many are missing.
+    state: Mutex<(Vec<Option<Reply<R>>>, usize)>,
     done: Condvar,
 }
 
-struct Posting<S, R> {
-    number: u64,
-    job: Option<Job<S, R>>,
-    replies: Vec<Option<Reply<R>>>,
-    missing: usize,
-    closed: bool,
-}
-
-impl<S, R> Board<S, R> {
-    fn lock(&self) -> MutexGuard<'_, Posting<S, R>> {
+impl<R> Replies<R> {
+    fn lock(&self) -> MutexGuard<'_, (Vec<Option<Reply<R>>>, usize)> {
         // A panic inside the short critical sections is impossible; a poisoned lock still holds good data.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, index: usize, reply: Reply<R>) {
+        let mut state = self.lock();
+        state.0[index] = Some(reply);
+        state.1 -= 1;
+        if state.1 == 0 {
+            self.done.notify_one();
+        }
     }
 }
 
 impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
-    /// Starts one thread for each state.
+    /// Seats one thread for each state, on the cpus named with them.
     ///
     /// # Errors
-    /// A [`Refusal`] that names the limits on threads, when one cannot be started; those started are joined.
-    pub(crate) fn spawn(states: Vec<S>) -> Result<Self, Refusal> {
+    /// A [`Refusal`] that names the limits on threads, when one cannot be started.
+    pub(crate) fn new(pool: &mut Pool, states: Vec<(CpuId, S)>) -> Result<Self, Refusal> {
         let wanted = states.len();
-        let board = Arc::new(Board {
-            state: Mutex::new(Posting { number: 0, job: None, replies: Vec::new(), missing: 0, closed: false }),
-            posted: Condvar::new(),
-            done: Condvar::new(),
-        });
-        let mut crew = Self { board, threads: Vec::with_capacity(wanted) };
-        for (index, state) in states.into_iter().enumerate() {
-            let board = Arc::clone(&crew.board);
-            let thread = Builder::new()
-                .name(format!("tiermark-{index}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || serve(&board, index, state))
-                .map_err(|error| {
-                    // One thread cannot be fewer.
-                    let fewer = if wanted == 1 { "" } else { "; or use fewer --threads" };
-                    Refusal::new(
-                        if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") },
-                        format!("the system refused thread {index}: {error}"),
-                        format!("raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max{fewer}"),
-                    )
-                })?;
-            crew.threads.push(thread);
+        let mut members = Vec::with_capacity(wanted);
+        let mut seated: BTreeMap<CpuId, usize> = BTreeMap::new();
+        for (index, (cpu, state)) in states.into_iter().enumerate() {
+            let nth = seated.entry(cpu).or_default();
+            let seat = pool.seat(cpu, *nth).map_err(|error| {
+                // One thread cannot be fewer.
+                let fewer = if wanted == 1 { "" } else { "; or use fewer --threads" };
+                Refusal::new(
+                    if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") },
+                    format!("the system refused thread {index}: {error}"),
+                    format!("raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max{fewer}"),
+                )
+            })?;
+            *nth += 1;
+            members.push((seat, Arc::new(Mutex::new(state))));
         }
-        Ok(crew)
+        let replies = Replies { state: Mutex::new((Vec::new(), 0)), done: Condvar::new() };
+        Ok(Self { members, replies: Arc::new(replies) })
     }
 
     /// How many members there are.
     pub(crate) fn len(&self) -> usize {
-        self.threads.len()
+        self.members.len()
     }
 
-    /// Has every member do the job and waits for all; replies in the order of the states.
+    /// Has every member do the job and sleeps until all have; replies in the order of the states.
     pub(crate) fn run(&self, job: Job<S, R>) -> Vec<Reply<R>> {
-        let mut posting = self.board.lock();
-        posting.number += 1;
-        posting.replies = self.threads.iter().map(|_| None).collect();
-        posting.missing = self.threads.len();
-        posting.job = Some(job);
-        self.board.posted.notify_all();
-        while posting.missing > 0 {
-            posting = self.board.done.wait(posting).unwrap_or_else(PoisonError::into_inner);
+        *self.replies.lock() = (self.members.iter().map(|_| None).collect(), self.members.len());
+        for (index, (seat, state)) in self.members.iter().enumerate() {
+            let (state, job, replies) = (Arc::clone(state), Arc::clone(&job), Arc::clone(&self.replies));
+            seat.send(Box::new(move || {
+                let reply = {
+                    // The state may be half changed after a panic; the rig that owns the crew faults and is dropped then.
+                    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+                    catch_unwind(AssertUnwindSafe(|| job(&mut state))).map_err(|panic| message(&*panic))
+                };
+                // What the job holds is given back before the reply: who waits for it may be the last to hold the rest.
+                drop((state, job));
+                replies.put(index, reply);
+            }));
         }
-        posting.job = None;
+        let mut state = self.replies.lock();
+        while state.1 > 0 {
+            state = self.replies.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
         let missing = || Err("the worker never answered".to_owned());
-        std::mem::take(&mut posting.replies).into_iter().map(|reply| reply.unwrap_or_else(missing)).collect()
-    }
-}
-
-impl<S, R> Drop for Crew<S, R> {
-    fn drop(&mut self) {
-        self.board.lock().closed = true;
-        self.board.posted.notify_all();
-        for thread in self.threads.drain(..) {
-            // Panics of jobs are caught where they happen; there is nothing left to report here.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// The life of one member.
-fn serve<S, R>(board: &Board<S, R>, index: usize, mut state: S) {
-    let mut seen = 0;
-    loop {
-        let job = {
-            let mut posting = board.lock();
-            loop {
-                if posting.closed {
-                    return;
-                }
-                match &posting.job {
-                    Some(job) if posting.number != seen => {
-                        let job = Arc::clone(job);
-                        seen = posting.number;
-                        break job;
-                    }
-                    _ => posting = board.posted.wait(posting).unwrap_or_else(PoisonError::into_inner),
-                }
-            }
-        };
-        // The state may be half changed after a panic; the rig that owns the crew faults and is dropped then.
-        let reply = catch_unwind(AssertUnwindSafe(|| job(&mut state))).map_err(|panic| message(&*panic));
-        drop(job);
-        let mut posting = board.lock();
-        posting.replies[index] = Some(reply);
-        posting.missing -= 1;
-        if posting.missing == 0 {
-            board.done.notify_one();
-        }
+        std::mem::take(&mut state.0).into_iter().map(|reply| reply.unwrap_or_else(missing)).collect()
     }
 }
 
@@ -154,7 +179,8 @@ mod tests {
 
     #[test]
     fn every_member_keeps_its_state_and_answers_in_order() {
-        let crew = Crew::spawn((0..7u64).collect()).unwrap();
+        let mut pool = Pool::default();
+        let crew = Crew::new(&mut pool, (0..7u32).map(|i| (i, u64::from(i))).collect()).unwrap();
         for round in 1..=50 {
             let replies = crew.run(Arc::new(|state: &mut u64| {
                 *state += 10;
@@ -166,8 +192,24 @@ mod tests {
     }
 
     #[test]
+    fn crews_share_the_threads_of_their_cpus() {
+        let mut pool = Pool::default();
+        let one = Crew::new(&mut pool, vec![(0, ()), (1, ()), (1, ())]).unwrap();
+        let other = Crew::new(&mut pool, vec![(1, ()), (0, ())]).unwrap();
+        let threads = |crew: &Crew<(), std::thread::ThreadId>| -> Vec<_> {
+            crew.run(Arc::new(|(): &mut ()| std::thread::current().id())).into_iter().map(Result::unwrap).collect()
+        };
+        let (first, second) = (threads(&one), threads(&other));
+        assert_eq!((first[0], first[1]), (second[1], second[0]));
+        assert_ne!(first[1], first[2], "two at once on one cpu are two threads");
+        // A crew outlives the pool's interest in its threads.
+        pool.clear();
+        assert_eq!(threads(&one), first);
+    }
+
+    #[test]
     fn a_panic_is_an_answer_and_the_crew_goes_on() {
-        let crew = Crew::spawn(vec![1, 2]).unwrap();
+        let crew = Crew::new(&mut Pool::default(), vec![(0, 1), (1, 2)]).unwrap();
         let replies = crew.run(Arc::new(|state: &mut i32| {
             assert!(*state != 2, "state {state} is bad");
             *state
@@ -179,7 +221,7 @@ mod tests {
 
     #[test]
     fn two_thousand_members_are_no_problem() {
-        let crew = Crew::spawn((0..2048usize).collect()).unwrap();
+        let crew = Crew::new(&mut Pool::default(), (0..2048u32).map(|i| (i, 0usize)).collect()).unwrap();
         assert_eq!(crew.run(Arc::new(|state: &mut usize| *state)).len(), 2048);
     }
 }

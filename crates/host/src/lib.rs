@@ -4,7 +4,6 @@
 
 #![deny(unsafe_code)]
 
-mod attic;
 mod check;
 mod clock;
 #[cfg(test)]
@@ -15,6 +14,7 @@ mod linux;
 mod load;
 mod os;
 mod overheads;
+mod ping;
 mod proof;
 mod region;
 mod rig;

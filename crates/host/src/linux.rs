@@ -1,16 +1,16 @@
 //! The real machine.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tiermark_engine::{Host, Rig, admit};
 use tiermark_machine::{LiveFacts, Uname};
 use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
 
-use crate::attic::Attic;
 use crate::clock::Clock;
+use crate::crew::Pool;
 use crate::os::{HeldRig, is_held};
 use crate::rig::{Indices, LinuxRig};
 use crate::room::Room;
@@ -24,7 +24,7 @@ const UNDECLARED_CACHE_BYTES: usize = 8 << 20;
 pub struct Options {
     /// Set by whoever hears that the user wants to stop.
     pub stopped: Arc<AtomicBool>,
-    /// Bytes of earlier allocations kept mapped at most, so that the next gets other physical pages.
+    /// Bytes that rigs may hold together between visits at most; half of what is free where that is less.
     pub keep_bytes: u64,
     /// Where `proc` and `sys` are read for free memory and huge pages: `/`, but in tests.
     pub root: PathBuf,
@@ -32,7 +32,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { stopped: Arc::new(AtomicBool::new(false)), keep_bytes: 0, root: PathBuf::from("/") }
+        Self { stopped: Arc::new(AtomicBool::new(false)), keep_bytes: u64::MAX, root: PathBuf::from("/") }
     }
 }
 
@@ -42,9 +42,10 @@ pub struct LinuxHost {
     pub(crate) machine: Machine,
     pub(crate) bench: Bench,
     pub(crate) clock: Clock,
-    pub(crate) indices: Indices,
+    pub(crate) indices: Arc<Mutex<Indices>>,
+    pub(crate) pool: Pool,
     pub(crate) stopped: Arc<AtomicBool>,
-    pub(crate) attic: Attic,
+    keep_bytes: u64,
     /// Setups prepared so far.
     pub(crate) prepared: u64,
     room: Room,
@@ -73,16 +74,16 @@ impl LinuxHost {
             primitives: crate::os::present_primitives(&machine),
         };
         let room = Room::new(options.root);
-        // An eighth of what is free: never what another program will need next.
-        let spare = room.spare().map_or(0, |bytes| bytes / 8);
-        let attic = Attic::new(options.keep_bytes.min(spare) as usize);
+        // Half of what is free: the rest is for other programs.
+        let keep_bytes = options.keep_bytes.min(room.spare().map_or(0, |bytes| bytes / 2));
         Ok(Self {
             machine,
             bench,
             clock,
-            indices: Indices::default(),
+            indices: Arc::default(),
+            pool: Pool::default(),
             stopped: options.stopped,
-            attic,
+            keep_bytes,
             prepared: 0,
             room,
             born,
@@ -105,16 +106,13 @@ impl Host for LinuxHost {
         &self.bench
     }
 
-    fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
-        if admit(setup, &self.machine, &self.room.fresh(&self.machine)).is_err() {
-            self.attic.clear();
-            admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
-        }
+    fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
+        admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a partner's fork copies
         // tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
-            self.attic.clear();
-            self.indices = Indices::default();
+            self.pool.clear();
+            *self.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
             sys::os::give_back_kept();
         }
         let orders = check::setup(setup, &self.machine)?;
@@ -122,6 +120,10 @@ impl Host for LinuxHost {
             return Ok(Box::new(HeldRig::prepare(self, setup, order)?));
         }
         Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))
+    }
+
+    fn keep_bytes(&self) -> u64 {
+        self.keep_bytes
     }
 
     fn now(&self) -> f64 {

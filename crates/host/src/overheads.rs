@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tiermark_model::{CpuId, Isa, Machine, Overheads, Pattern};
 
 use crate::clock::Clock;
-use crate::crew::Crew;
+use crate::crew::{Crew, Pool};
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::sys::{Mapping, StreamCall, StreamPlan, pin};
 use crate::worker::{core_hz, pause};
@@ -63,7 +63,8 @@ fn loop_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
 fn gate_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
     let cpus: Vec<CpuId> = machine.cores_first(&machine.allowed_cpus).into_iter().take(2).collect();
     let workers = cpus.len();
-    let crew = Crew::<CpuId, Option<f64>>::spawn(cpus).ok().filter(|crew| crew.len() > 0)?;
+    let cpus = cpus.into_iter().map(|cpu| (cpu, cpu)).collect();
+    let crew = Crew::<CpuId, Option<f64>>::new(&mut Pool::default(), cpus).ok().filter(|crew| crew.len() > 0)?;
     let clock = *clock;
     let round = || {
         let gate = StartGate::new(workers);

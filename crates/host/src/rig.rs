@@ -1,8 +1,8 @@
 //! A prepared setup: memory in place, workers at the gate.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
@@ -10,11 +10,11 @@ use tiermark_kernels::layout::{LayoutError, cycle_unless, places};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
 use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
 
-use crate::attic::Attic;
 use crate::check;
-use crate::crew::{Crew, Job, Reply};
+use crate::crew::{Crew, Job, Pool, Reply};
 use crate::gate::StartGate;
 use crate::linux::LinuxHost;
+use crate::ping::Pings;
 use crate::region::{Order, Region, chain_refused, stop_refusal};
 use crate::sys::LineOrder;
 use crate::work::{Share, stream_plan};
@@ -27,7 +27,7 @@ const CACHE_MOST: usize = 256 << 20;
 pub(crate) const FOLLOWED: &str = "another worker failed";
 
 /// What a worker answers to any job.
-type Answer = Result<Option<ThreadShot>, Refusal>;
+type Answer = Result<Option<(ThreadShot, [Vec<f64>; 2])>, Refusal>;
 
 /// What tells one cycle from another: layout, nodes, page bytes, seed.
 type CycleKey = (ChainLayout, usize, usize, u64);
@@ -79,12 +79,13 @@ impl Indices {
     }
 }
 
-/// The rig of a [`LinuxHost`]. Fields are dropped in this order: workers are joined before memory goes.
-pub(crate) struct LinuxRig<'a> {
+/// The rig of a [`LinuxHost`].
+pub(crate) struct LinuxRig {
     crew: Crew<Worker, Answer>,
     regions: Vec<Arc<Region>>,
-    indices: &'a mut Indices,
-    attic: &'a mut Attic,
+    indices: Arc<Mutex<Indices>>,
+    /// Between workers whose cpus a hypervisor may move; `None` where nothing does.
+    pings: Option<Arc<Pings>>,
     one_node: Option<NodeId>,
     stopped: Arc<AtomicBool>,
     seed: u64,
@@ -93,27 +94,26 @@ pub(crate) struct LinuxRig<'a> {
     shots: u64,
 }
 
-impl Drop for LinuxRig<'_> {
-    fn drop(&mut self) {
-        self.attic.keep(std::mem::take(&mut self.regions));
-    }
-}
-
-impl<'a> LinuxRig<'a> {
+impl LinuxRig {
     /// Maps, starts, fills, calibrates.
-    pub(crate) fn prepare(host: &'a mut LinuxHost, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
+    pub(crate) fn prepare(host: &mut LinuxHost, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
         host.prepared += 1;
         let machine = &host.machine;
         let regions: Vec<Arc<Region>> =
             orders.iter().map(|order| Region::map(order, machine).map(Arc::new)).collect::<Result<_, _>>()?;
-        let workers = (0..setup.threads.len()).map(|index| host.worker(setup, index, &regions)).collect();
         let one_node = machine.only_memory_node();
-        let crew = Crew::spawn(workers)?;
+        let moved = machine.system.hypervisor.is_some() && setup.threads.len() > 1;
+        let workers = (0..setup.threads.len()).map(|index| host.worker(setup, index, &regions));
+        let workers = workers.map(|worker| (worker.cpu, worker)).collect();
+        // Threads that ask the system are changed by what they ask: they are of this rig alone.
+        let asks = setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)));
+        let mut own = Pool::default();
+        let crew = Crew::new(if asks { &mut own } else { &mut host.pool }, workers)?;
         let mut rig = Self {
             crew,
             regions,
-            indices: &mut host.indices,
-            attic: &mut host.attic,
+            indices: Arc::clone(&host.indices),
+            pings: moved.then(|| Arc::new(Pings::new(setup.threads.len()))),
             one_node,
             stopped: Arc::clone(&host.stopped),
             seed: setup.seed,
@@ -143,7 +143,7 @@ impl<'a> LinuxRig<'a> {
             if matches!(chain, ChainLayout::Long(_)) {
                 continue;
             }
-            let next = self.indices.cycle(chain, region, self.seed, &|| self.stopped.load(Ordering::Relaxed));
+            let next = indices(&self.indices).cycle(chain, region, self.seed, &|| self.stopped.load(Ordering::Relaxed));
             let next = next.map_err(|error| chain_refused(chain, region.bytes, &error.into()))?;
             cycles.insert(region.mapping.address(), next);
         }
@@ -156,7 +156,7 @@ impl<'a> LinuxRig<'a> {
         if let Some(spec) = spec.filter(|spec| spec.info.op.pattern() == Pattern::Random) {
             for region in self.regions.iter().filter(|region| region.layout == Layout::Permuted) {
                 let lines = stream_plan(region, usize::from(spec.info.op.streams())).span / SPAN_QUANTUM;
-                let order = self.indices.order(lines, self.seed, &|| self.stopped.load(Ordering::Relaxed))?;
+                let order = indices(&self.indices).order(lines, self.seed, &|| self.stopped.load(Ordering::Relaxed))?;
                 line_orders.insert(region.mapping.address(), order);
             }
         }
@@ -175,6 +175,11 @@ impl<'a> LinuxRig<'a> {
     }
 }
 
+/// The indices, whoever panicked with them.
+fn indices(shared: &Mutex<Indices>) -> MutexGuard<'_, Indices> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A worker's answer; its panic as a refusal.
 fn answer(reply: Reply<Answer>) -> Answer {
     reply.unwrap_or_else(|panic| {
@@ -182,7 +187,7 @@ fn answer(reply: Reply<Answer>) -> Answer {
     })
 }
 
-impl Rig for LinuxRig<'_> {
+impl Rig for LinuxRig {
     fn placement(&mut self) -> PlacementProof {
         self.proofs += 1;
         crate::proof::prove(&self.regions, self.one_node, self.seed.wrapping_add(self.proofs))
@@ -199,8 +204,9 @@ impl Rig for LinuxRig<'_> {
         let budget_ns = budget.as_secs_f64() * 1e9;
         self.shots += 1;
         let number = self.shots;
+        let pings = self.pings.clone();
         let replies = self.crew.run(Arc::new(move |worker: &mut Worker| {
-            let shot = worker.shot(&gate, budget_ns, number);
+            let shot = worker.shot(&gate, pings.as_deref(), budget_ns, number);
             shot.map(Some).map_err(|why| Refusal::new("a shot", why, "measure again"))
         }));
         // Of those that failed, the one that began it comes first: others only followed.
@@ -209,16 +215,20 @@ impl Rig for LinuxRig<'_> {
         if let Some((index, Ok(Err(refusal)))) = leader.and_then(|index| Some((index, replies.get(index)?))) {
             return Err(Fault(format!("worker {index}: {}", refusal.why)));
         }
-        let mut threads = Vec::with_capacity(replies.len());
+        let mut shot = Shot { threads: Vec::with_capacity(replies.len()), ..Shot::default() };
         for (index, reply) in replies.into_iter().enumerate() {
             match reply {
-                Ok(Ok(Some(shot))) => threads.push(shot),
+                Ok(Ok(Some((thread, [before, after])))) => {
+                    shot.threads.push(thread);
+                    shot.pings[0].extend(before);
+                    shot.pings[1].extend(after);
+                }
                 Ok(Ok(None)) => return Err(Fault(format!("worker {index} measured nothing"))),
                 Ok(Err(refusal)) => return Err(Fault(format!("worker {index}: {}", refusal.why))),
                 Err(panic) => return Err(Fault(format!("worker {index} failed: {panic}"))),
             }
         }
-        Ok(Shot { threads })
+        Ok(shot)
     }
 }
 
@@ -234,6 +244,7 @@ impl LinuxHost {
             region: Arc::clone(&regions[thread.region]),
             share: Share { index: sharers(index), of: sharers(setup.threads.len()) },
             role: thread.role.clone(),
+            index,
             seed: setup.seed,
             many_nodes: self.machine.nodes.len() > 1,
             cache_bytes: self.cache_bytes(thread.cpu),

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
 use crate::os::{Order, OsWork, Placed};
+use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::rig::FOLLOWED;
 use crate::share::{ShareWork, Watch};
@@ -43,6 +44,8 @@ pub(crate) struct Worker {
     pub(crate) share: Share,
     /// What it does.
     pub(crate) role: Role,
+    /// Its number among the workers of the rig.
+    pub(crate) index: usize,
     /// Seed of the setup.
     pub(crate) seed: u64,
     /// Whether other memory than the region's may be far away, so that line orders are copied close.
@@ -135,7 +138,13 @@ impl Worker {
     ///
     /// # Errors
     /// In words, when there is no work or another worker broke the gate.
-    pub(crate) fn shot(&mut self, gate: &StartGate, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {
+    pub(crate) fn shot(
+        &mut self,
+        gate: &StartGate,
+        pings: Option<&Pings>,
+        budget_ns: f64,
+        number: u64,
+    ) -> Result<(ThreadShot, [Vec<f64>; 2]), String> {
         let guard = BreakOnPanic(gate);
         let Some(work) = &mut self.work else {
             gate.break_open();
@@ -155,7 +164,15 @@ impl Worker {
         // Asked only by those who wait long: a shot that can begin is short.
         let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
         let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { FOLLOWED };
-        let opened = gate.arrive(|| clock.now(), wait).map_err(|_| why().to_owned())?;
+        let answers = |_| why().to_owned();
+        // Both sides of a pair come to it at the same time.
+        let ask = || -> Result<Vec<f64>, String> {
+            let Some(pings) = pings else { return Ok(Vec::new()) };
+            gate.arrive(|| clock.now(), wait).map_err(answers)?;
+            Ok(pings.trips(self.index, &clock, self.stamp_ns))
+        };
+        let pings_before = ask()?;
+        let opened = gate.arrive(|| clock.now(), wait).map_err(answers)?;
         let asked_before = work.major_faults();
         let before = Moment::start(&clock);
         let deadline = opened + clock.ticks(budget_ns);
@@ -174,10 +191,11 @@ impl Worker {
         let mut after = Moment::end(&clock);
         // Faults that are what is measured say nothing of the system.
         after.usage.major_faults = after.usage.major_faults.saturating_sub(work.major_faults() - asked_before);
+        let pings_after = ask()?;
         let hz_after = core_hz(&self.clock, self.stamp_ns);
         drop(guard);
         self.checksum = std::hint::black_box(self.checksum ^ checksum);
-        Ok(ThreadShot {
+        let shot = ThreadShot {
             per_block: work.per_block(),
             // Those who only serve stamp nothing.
             stamps_ns: self.stamps[..blocks + usize::from(blocks > 0)]
@@ -185,7 +203,8 @@ impl Worker {
                 .map(|stamp| clock.between(opened, *stamp))
                 .collect(),
             guard: between(self.cpu, &before, &after, &clock, [hz_before, hz_after]),
-        })
+        };
+        Ok((shot, [pings_before, pings_after]))
     }
 }
 

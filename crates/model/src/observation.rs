@@ -10,10 +10,12 @@ use crate::kernel::KernelId;
 use crate::labels::Labels;
 use crate::plan::Metric;
 use crate::refusal::Refusal;
+use crate::state::{InState, StateKind};
 use crate::units::Unit;
-use crate::verdict::{ReasonCode, Verdict};
+use crate::verdict::Verdict;
+use crate::visits::Visits;
 
-/// An interval around a median.
+/// An interval around a value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
     /// Lower end.
@@ -35,21 +37,38 @@ pub struct Observation {
     pub metric: Metric,
     /// Unit of `value` and of every number beside it: ns, or bytes per second.
     pub unit: Unit,
-    /// The median over undisturbed shots; `None` when invalid or not measured.
+    /// The capability: the edge of the clean windows in the best state, or, of what describes a load, their middle there; `None` when
+    /// invalid or not measured.
     pub value: Option<f64>,
-    /// Interval of the median, bootstrapped over allocations and shots.
+    /// Its interval, bootstrapped over visits.
     pub interval: Option<Interval>,
-    /// Smallest sample.
+    /// What a program got while the run went on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Now>,
+    /// How sharp the edge is; `None` for what has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge: Option<EdgeSeen>,
+    /// The state that the value is of; `None` where only one was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateKind>,
+    /// What it came to in each state that was seen often enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_states: Vec<InState>,
+    /// Values that the clean windows pile up at, where they fall into groups that lie apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modes: Vec<Mode>,
+    /// Value of the lowest clean window.
     pub min: Option<f64>,
-    /// Largest sample.
+    /// Value of the highest clean window.
     pub max: Option<f64>,
-    /// Relative spread between shots on the same memory (scaled MAD over median).
+    /// Relative spread between visits to the same memory (scaled MAD over median): moments that differ.
     pub spread_within: Option<f64>,
-    /// Relative spread between the medians of fresh allocations (scaled MAD over median).
+    /// Relative spread between the medians of allocations (scaled MAD over median): places that differ.
     pub spread_between: Option<f64>,
-    /// One sample a shot, in time order.
-    pub samples: Vec<Sample>,
-    /// Fresh allocations measured.
+    /// All visits with their windows.
+    #[serde(default, skip_serializing_if = "Visits::is_empty")]
+    pub visits: Visits,
+    /// Allocations measured.
     pub allocations: u32,
     /// What disturbed the shots.
     pub disturbance: Disturbance,
@@ -57,9 +76,9 @@ pub struct Observation {
     pub tail: Option<Tail>,
     /// Where the pages were.
     pub placement: Option<PlacementProof>,
-    /// Core clock before and after, by a chain of dependent single-cycle operations, median over shots.
+    /// Core clock, by chains of dependent single-cycle operations before and after each shot: the edge of all of them.
     pub core_hz: Option<f64>,
-    /// Largest relative move of the core clock between the two ends of a shot, or between shots.
+    /// Relative distance of the 5th and the 95th percentile of the chains.
     pub core_hz_spread: Option<f64>,
     /// What each named part of the setup came to, in the order in which the setup names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -79,27 +98,43 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Whether a number that was asked for is missing. Points of a curve only draw its shape; what was measured and scatters too much to be a
-    /// number is not missing but noise.
+    /// Whether a number that was asked for is missing. Points of a curve only draw its shape.
     pub fn is_lacking(&self) -> bool {
-        self.value.is_none() && !self.labels.is_point() && !self.is_noise()
-    }
-
-    /// Whether there is no number for no other reason than that its shots scatter too much.
-    fn is_noise(&self) -> bool {
-        let has = |code: ReasonCode| self.verdict.reasons.iter().any(|reason| reason.code == code);
-        let broken = [ReasonCode::System, ReasonCode::WrongNode, ReasonCode::Implausible, ReasonCode::Quantised];
-        self.refusal.is_none() && has(ReasonCode::Imprecise) && !broken.into_iter().any(has)
+        self.value.is_none() && !self.labels.is_point()
     }
 }
 
-/// The value of one shot.
+/// What a program got while the run went on: the median over visits of all their windows, disturbed ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Sample {
-    /// Number of the allocation, from 0.
-    pub allocation: u32,
-    /// Value in the observation's unit.
+pub struct Now {
+    /// The median visit.
+    pub median: f64,
+    /// The 10th percentile of visits.
+    pub p10: f64,
+    /// The 90th percentile of visits.
+    pub p90: f64,
+}
+
+/// How sharp an edge is.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EdgeSeen {
+    /// Share of the state's clean windows within 2 % of it.
+    pub share: f64,
+    /// Clean windows of the state.
+    pub windows: u64,
+    /// Visits of the state.
+    pub visits: u64,
+    /// Visits that reached it, each at least a second after the one before.
+    pub reached: u64,
+}
+
+/// A value that windows pile up at.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mode {
+    /// The middle of the pile.
     pub value: f64,
+    /// Share of the clean windows.
+    pub share: f64,
 }
 
 /// What one part of a setup came to while the whole was measured.
@@ -109,7 +144,7 @@ pub struct Part {
     pub name: String,
     /// Unit of the numbers: ns an access for chases and turns at a line, useful bytes per second for streams, a ratio for `evenness`.
     pub unit: Unit,
-    /// The median over undisturbed shots; `None` without any.
+    /// The median over clean windows of the state that the step's value is of; `None` without any.
     pub value: Option<f64>,
     /// Smallest sample.
     pub min: Option<f64>,
@@ -181,7 +216,11 @@ pub struct PlacementProof {
 pub struct Rival {
     /// The kernel.
     pub kernel: KernelId,
-    /// Its useful bytes per second in short shots; `None` if no shot was undisturbed.
+    /// Its rate over that of the first kernel in the same moments, the median of pairs of shots; `None` if none was undisturbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// In documents of version 1: its useful bytes per second in short shots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
 }
 

@@ -88,9 +88,6 @@ pub struct Plan {
     /// Seconds that steps added later are expected to take, where the plan knows how many there will be.
     #[serde(default)]
     pub later_seconds: f64,
-    /// Relative scatter of fresh allocations that the expected time is reckoned with: the more, the more of them a number needs.
-    #[serde(default)]
-    pub scatter: f64,
 }
 
 /// One measurement of a plan: a cell of a matrix, a point of a curve.
@@ -124,15 +121,15 @@ pub enum Metric {
 /// When a step is measured well enough.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StopRule {
-    /// Wanted relative half-width of the 95 % interval of the median (0.01 = ±1 %).
+    /// Wanted relative half-width of the 95 % interval of the value (0.01 = ±1 %).
     pub precision: f64,
-    /// Shots on each allocation.
-    pub shots: u32,
-    /// Fewest fresh allocations.
-    pub min_allocations: u32,
-    /// Most fresh allocations.
-    pub max_allocations: u32,
-    /// Length of one shot in seconds.
+    /// Allocations kept side by side, and visited in turn.
+    pub allocations: u32,
+    /// Fewest visits.
+    pub min_visits: u32,
+    /// Most visits.
+    pub max_visits: u32,
+    /// Length of the shot of a visit, seconds.
     pub shot_seconds: f64,
 }
 

@@ -8,10 +8,11 @@ use crate::machine::Machine;
 use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
+use crate::state::{Drift, State};
 use crate::verdict::Grade;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
-pub const RUN_SCHEMA: &str = "tiermark/run/1";
+pub const RUN_SCHEMA: &str = "tiermark/run/2";
 
 /// One run of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -117,8 +118,12 @@ pub struct Experiment {
     pub plan: Plan,
     /// What was seen, in plan order.
     pub observations: Vec<Observation>,
-    /// The first step measured again last: the relative change of its median.
-    pub drift: Option<f64>,
+    /// States that the machine was in meanwhile, those of cpus first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<State>,
+    /// Changes of the machine meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drift: Vec<Drift>,
     /// What follows.
     pub findings: Vec<Finding>,
 }

@@ -1,17 +1,26 @@
-//! How far a number can be trusted, and why.
+//! How far a number can be trusted, and why: facts as data, worded in one place.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::idset::NodeId;
+use crate::refusal::Refusal;
+use crate::setup::PageKind;
+use crate::state::StateKind;
+use crate::units::{Bytes, format_gbs, format_ns};
+
 /// The grade of a number; orders from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
-    /// Proofs hold, the interval reached its target.
+    /// Valid, at a sharp edge of the clean windows, reached again and again.
     Trusted,
-    /// A number, with reasons for doubt.
+    /// Valid, without a sharp edge: the hardware does this much at least (a rate), or takes this long at most (a time).
+    Bound,
+    /// Something about it could not be proven, or only in part.
     Suspect,
     /// No number: a proof failed.
     Invalid,
@@ -21,6 +30,7 @@ impl fmt::Display for Grade {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Trusted => "trusted",
+            Self::Bound => "bound",
             Self::Suspect => "suspect",
             Self::Invalid => "invalid",
         })
@@ -37,6 +47,12 @@ pub enum ReasonCode {
     Imprecise,
     /// Too few samples.
     TooFew,
+    /// The windows do not pile up at the edge.
+    NotSharp,
+    /// The edge was not reached often enough.
+    NotReproduced,
+    /// This machine has shown a better figure before.
+    BelowRecord,
     /// The core's clock moved.
     Frequency,
     /// Pages were not on the node asked for.
@@ -53,7 +69,7 @@ pub enum ReasonCode {
     Quantised,
     /// The value is zero, not finite, or beyond what the hardware can do.
     Implausible,
-    /// The first measurement, repeated last, came out different.
+    /// The machine changed while it was measured.
     Drift,
     /// The tool's own cost is a visible part of the value.
     Overhead,
@@ -61,17 +77,374 @@ pub enum ReasonCode {
     System,
 }
 
-/// One reason for doubt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reason {
-    /// Its kind.
-    pub code: ReasonCode,
-    /// In words, with numbers.
-    pub text: String,
+/// Why no shot gave a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Nothing {
+    /// A worker left its cpu in every shot.
+    Migrated,
+    /// Pages were being swapped in during every shot.
+    Swapped,
+    /// Every window had a gap.
+    Disturbed,
+}
+
+/// One reason for doubt, with its data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Reason {
+    /// The step was not tried.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The step broke off.
+    Broken {
+        /// What failed, in the words of what failed.
+        fault: String,
+    },
+    /// No shot was undisturbed.
+    Nothing {
+        /// Shots that were tried.
+        shots: u64,
+        /// What all of them had in common.
+        cause: Nothing,
+    },
+    /// Zero, negative, or not finite.
+    Impossible {
+        /// The value, where JSON has one.
+        value: Option<f64>,
+    },
+    /// Less time than one cycle of the core.
+    BelowCycle {
+        /// The value, ns.
+        ns: f64,
+        /// The core's clock, cycles per second.
+        hz: f64,
+    },
+    /// A round trip faster than two cores can make.
+    TooFast {
+        /// The value, ns.
+        ns: f64,
+        /// The least that two cores take, ns.
+        least_ns: f64,
+    },
+    /// Every block is a multiple of the clock's step.
+    Quantised {
+        /// The step, ns an access.
+        step_ns: f64,
+    },
+    /// The clock's steps are too coarse for a window.
+    CoarseClock {
+        /// The clock's step, ns.
+        resolution_ns: f64,
+        /// The window, ns.
+        window_ns: f64,
+    },
+    /// More than the memory can carry.
+    AbovePeak {
+        /// The rate, bytes per second.
+        rate: f64,
+        /// The theoretical peak, bytes per second.
+        peak: f64,
+        /// The nodes it is of; `None` for the machine's.
+        nodes: Option<String>,
+    },
+    /// Pages were on other nodes.
+    Elsewhere {
+        /// Share of the pages.
+        share: f64,
+        /// Pages by node.
+        by_node: BTreeMap<NodeId, u64>,
+    },
+    /// Pages were not dealt out as asked.
+    Dealt {
+        /// The first node that is off.
+        node: NodeId,
+        /// Share of the pages it holds.
+        share: f64,
+        /// Pages of each round that it was to hold.
+        wanted: u32,
+        /// Pages of a round.
+        of: u32,
+    },
+    /// Where the pages were could not be seen.
+    PlaceUnseen {
+        /// How it was tried.
+        how: String,
+    },
+    /// Pages had another size.
+    OtherPages {
+        /// What was asked for.
+        asked: PageKind,
+        /// Share of the memory that got another.
+        share: f64,
+    },
+    /// What size the pages had could not be seen.
+    PagesUnseen {
+        /// How it was tried.
+        how: String,
+    },
+    /// A worker left its cpu.
+    Migrated {
+        /// In how many shots.
+        shots: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// Memory was swapped in inside shots.
+    MajorFaults {
+        /// How often.
+        faults: u64,
+    },
+    /// Pages were taken away or split inside shots.
+    MinorFaults {
+        /// How often.
+        faults: u64,
+        /// In how many shots.
+        shots: u64,
+    },
+    /// The control group allows fewer cpus than were busy.
+    Quota {
+        /// Cpus allowed.
+        allowed: f64,
+        /// Cpus used.
+        busy: u64,
+    },
+    /// Stamps were a visible part of the blocks.
+    Overhead {
+        /// Their share, before it was subtracted.
+        share: f64,
+    },
+    /// Too few windows or visits for an edge.
+    TooFew {
+        /// Clean windows.
+        windows: u64,
+        /// Visits that had any.
+        visits: u64,
+    },
+    /// The clean windows do not pile up at the edge.
+    NotSharp {
+        /// Share of the windows near it.
+        share: f64,
+    },
+    /// The edge was not reached in visits that lie apart.
+    NotReproduced {
+        /// Visits that reached it, at least a second apart.
+        reached: u64,
+    },
+    /// A state that the machine was in while other steps were visited was hardly met by this one: it may be a better one.
+    StateMissed {
+        /// The state.
+        state: StateKind,
+    },
+    /// The spread between visits is too wide for what describes a state rather than an edge.
+    Scattered {
+        /// Half of the interval over the value.
+        half_width: f64,
+    },
+    /// This machine has shown a better figure.
+    BelowRecord {
+        /// That figure, in the number's unit.
+        record: f64,
+        /// Whether it is a time, of which less is better.
+        is_time: bool,
+        /// The day it was measured on.
+        date: String,
+    },
+    /// Few of the points that it was read from have numbers.
+    FewPoints {
+        /// Points with a number.
+        points: u64,
+        /// Points asked for.
+        of: u64,
+    },
+    /// A declared cache has no plateau.
+    NoPlateau {
+        /// Its level.
+        level: u8,
+        /// Its declared size.
+        bytes: Option<Bytes>,
+    },
+    /// Neighbours evict what was to stay.
+    Evicted,
+    /// Many pairs behind the number are doubtful.
+    Pairs {
+        /// How many.
+        doubted: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// Caches answer as well.
+    CachesAnswer {
+        /// The footprint.
+        bytes: Bytes,
+        /// The caches in reach.
+        caches: Bytes,
+        /// Times the caches that it should be.
+        times: u64,
+    },
+    /// As an earlier version of the document worded it.
+    Told {
+        /// Its kind.
+        code: ReasonCode,
+        /// Its words.
+        text: String,
+    },
+}
+
+impl Reason {
+    /// What kind of doubt it is.
+    pub fn code(&self) -> ReasonCode {
+        match self {
+            Self::Refused { .. } | Self::Broken { .. } | Self::Quota { .. } | Self::CachesAnswer { .. } => {
+                ReasonCode::System
+            }
+            Self::Nothing { .. } | Self::Evicted => ReasonCode::Disturbed,
+            Self::Impossible { .. }
+            | Self::BelowCycle { .. }
+            | Self::TooFast { .. }
+            | Self::AbovePeak { .. }
+            | Self::NoPlateau { .. } => ReasonCode::Implausible,
+            Self::Quantised { .. } | Self::CoarseClock { .. } => ReasonCode::Quantised,
+            Self::Elsewhere { .. } | Self::Dealt { .. } => ReasonCode::WrongNode,
+            Self::PlaceUnseen { .. } => ReasonCode::Unproven,
+            Self::OtherPages { .. } | Self::PagesUnseen { .. } => ReasonCode::PageSize,
+            Self::Migrated { .. } => ReasonCode::Migrated,
+            Self::MajorFaults { .. } | Self::MinorFaults { .. } => ReasonCode::Faults,
+            Self::Overhead { .. } => ReasonCode::Overhead,
+            Self::TooFew { .. } | Self::StateMissed { .. } | Self::FewPoints { .. } => ReasonCode::TooFew,
+            Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
+            Self::NotReproduced { .. } => ReasonCode::NotReproduced,
+            Self::BelowRecord { .. } => ReasonCode::BelowRecord,
+            Self::Pairs { .. } => ReasonCode::Imprecise,
+            Self::Told { code, .. } => *code,
+        }
+    }
+
+    /// Whether the estimate itself gave it, so that another estimate of the same windows gives it anew.
+    pub fn is_of_estimate(&self) -> bool {
+        matches!(
+            self,
+            Self::TooFew { .. }
+                | Self::StateMissed { .. }
+                | Self::NotSharp { .. }
+                | Self::NotReproduced { .. }
+                | Self::Scattered { .. }
+                | Self::BelowRecord { .. }
+        )
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { refusal } => write!(f, "refused: {refusal}"),
+            Self::Broken { fault } => write!(f, "broke off: {fault}"),
+            Self::Nothing { shots: 0, .. } => f.write_str("no shot was finished"),
+            Self::Nothing { shots, cause } => write!(f, "{shots} shots, {}", cause.words()),
+            Self::Impossible { value } => {
+                let value = value.map_or_else(|| "not a number".to_owned(), |value| value.to_string());
+                write!(f, "{value} is not a possible value")
+            }
+            Self::BelowCycle { ns, hz } => write!(f, "{ns:.3} ns is less than one cycle at {:.2} GHz", hz / 1e9),
+            Self::TooFast { ns, least_ns } => {
+                write!(f, "{ns:.1} ns is less than two cores take ({least_ns:.0} ns): the cpus share one core")
+            }
+            Self::Quantised { step_ns } => {
+                write!(f, "every block is a whole multiple of {step_ns:.3} ns an access: the clock did not resolve it")
+            }
+            Self::CoarseClock { resolution_ns, window_ns } => write!(
+                f,
+                "the clock moves in steps of {resolution_ns:.0} ns, too coarse for windows of {} ms",
+                window_ns / 1e6
+            ),
+            Self::AbovePeak { rate, peak, nodes } => {
+                let of = nodes.as_ref().map_or_else(String::new, |nodes| format!(" of node {nodes}"));
+                write!(f, "{:.1} GB/s is above the theoretical peak{of}, {:.1} GB/s", rate / 1e9, peak / 1e9)
+            }
+            Self::TooFew { windows, visits } => write!(f, "{windows} clean windows in {visits} visits are too few"),
+            Self::NotSharp { share } => {
+                write!(f, "never seen undisturbed: {} of the windows are near the best, 6 % wanted", percent(*share))
+            }
+            Self::NotReproduced { reached } => {
+                write!(f, "the best was reached in {reached} visits a second or more apart, 3 wanted")
+            }
+            Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
+            Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
+            Self::BelowRecord { record, is_time, date } => {
+                let record = if *is_time {
+                    format!("{} ns", format_ns(*record))
+                } else {
+                    format!("{} GB/s", format_gbs(*record))
+                };
+                write!(f, "this machine's record is {record} on {date}: a neighbour may have been there all the time")
+            }
+            Self::Told { text, .. } => f.write_str(text),
+            _ => self.write_state(f),
+        }
+    }
+}
+
+impl Reason {
+    /// The words of what placement, system and probes report.
+    fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elsewhere { share, by_node } => {
+                let nodes: Vec<String> =
+                    by_node.iter().map(|(node, pages)| format!("node {node}: {pages} pages")).collect();
+                write!(f, "{} of the pages were elsewhere ({})", percent(*share), nodes.join(", "))
+            }
+            Self::Dealt { node, share, wanted, of } => {
+                write!(f, "node {node} holds {:.0} % of the pages, not {wanted} of every {of}", share * 100.0)
+            }
+            Self::PlaceUnseen { how } => write!(f, "where the pages were could not be seen ({how})"),
+            Self::OtherPages { asked, share } => {
+                let got = if *asked == PageKind::Base { "huge pages" } else { "base pages" };
+                write!(f, "asked for {asked} pages, got {got} for {}", percent(*share))
+            }
+            Self::PagesUnseen { how } => write!(f, "which page size it got could not be seen ({how})"),
+            Self::Migrated { shots, of } => write!(f, "a worker left its cpu in {shots} of {of} shots"),
+            Self::MajorFaults { faults } => {
+                write!(f, "{faults} major page faults inside shots: memory is being swapped")
+            }
+            Self::MinorFaults { faults, shots } => write!(f, "{faults} minor page faults inside {shots} shots"),
+            Self::Quota { allowed, busy } => write!(f, "the cgroup allows {allowed} cpus, the step ran on {busy}"),
+            Self::Overhead { share } => {
+                write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
+            }
+            Self::FewPoints { points, of } => write!(f, "{points} of {of} sizes have a number"),
+            Self::NoPlateau { level, bytes } => {
+                let size = bytes.map_or_else(String::new, |bytes| format!(" of {bytes}"));
+                write!(f, "L{level}{size} is declared and has no plateau of its own in the curve")
+            }
+            Self::Evicted => f.write_str("others evict the chase as well"),
+            Self::Pairs { doubted, of } => write!(f, "{doubted} of {of} pairs are not trusted"),
+            Self::CachesAnswer { bytes, caches, times } => {
+                write!(f, "{bytes} is less than {times} times the caches in reach ({caches}): they answer too")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Nothing {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Migrated => "and a worker left its cpu in every one",
+            Self::Swapped => "and pages were being swapped in during every one",
+            Self::Disturbed => "and no window of them was undisturbed",
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }
 
 /// A grade with its reasons; `trusted` has none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// The grade.
     pub grade: Grade,
@@ -85,29 +458,48 @@ impl Verdict {
         Self { grade: Grade::Trusted, reasons: Vec::new() }
     }
 
+    /// Adds a reason for which the number is a bound.
+    pub fn bound(&mut self, reason: Reason) {
+        self.add(Grade::Bound, reason);
+    }
+
     /// Adds a reason for doubt.
-    pub fn suspect(&mut self, code: ReasonCode, text: impl Into<String>) {
-        self.add(Grade::Suspect, code, text.into());
+    pub fn suspect(&mut self, reason: Reason) {
+        self.add(Grade::Suspect, reason);
     }
 
     /// Adds a reason for which there is no number.
-    pub fn invalid(&mut self, code: ReasonCode, text: impl Into<String>) {
-        self.add(Grade::Invalid, code, text.into());
+    pub fn invalid(&mut self, reason: Reason) {
+        self.add(Grade::Invalid, reason);
     }
 
     /// The worst of two verdicts, with the reasons of both, each said once.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         for reason in &other.reasons {
-            self.add(other.grade, reason.code, reason.text.clone());
+            self.add(other.grade, reason.clone());
         }
         self.grade = self.grade.max(other.grade);
         self
     }
 
-    fn add(&mut self, grade: Grade, code: ReasonCode, text: String) {
+    /// Whether a reason of this kind is among its own.
+    pub fn has(&self, code: ReasonCode) -> bool {
+        self.reasons.iter().any(|reason| reason.code() == code)
+    }
+
+    /// Whether there is no number since the step was refused.
+    pub fn is_refused(&self) -> bool {
+        let refused = |reason: &Reason| match reason {
+            Reason::Refused { .. } => true,
+            Reason::Told { text, .. } => text.starts_with("refused: "),
+            _ => false,
+        };
+        self.grade == Grade::Invalid && self.reasons.iter().any(refused)
+    }
+
+    fn add(&mut self, grade: Grade, reason: Reason) {
         self.grade = self.grade.max(grade);
-        let reason = Reason { code, text };
         if !self.reasons.contains(&reason) {
             self.reasons.push(reason);
         }
@@ -121,11 +513,24 @@ mod tests {
     #[test]
     fn verdicts_only_get_worse() {
         let mut verdict = Verdict::trusted();
-        verdict.suspect(ReasonCode::Disturbed, "a");
-        verdict.invalid(ReasonCode::WrongNode, "b");
-        verdict.suspect(ReasonCode::Disturbed, "a");
+        verdict.bound(Reason::NotSharp { share: 0.03 });
+        verdict.suspect(Reason::MajorFaults { faults: 2 });
+        verdict.invalid(Reason::Quantised { step_ns: 1.0 });
+        verdict.suspect(Reason::MajorFaults { faults: 2 });
         assert_eq!(verdict.grade, Grade::Invalid);
-        assert_eq!(verdict.reasons.len(), 2);
+        assert_eq!(verdict.reasons.len(), 3);
         assert_eq!(Verdict::trusted().and(&verdict), verdict);
+    }
+
+    #[test]
+    fn reasons_are_data_in_documents() {
+        let reason = Reason::BelowRecord { record: 111.1e9, is_time: false, date: "2026-11-22".into() };
+        let json = serde_json::to_value(&reason).unwrap();
+        assert_eq!((&json["reason"], &json["record"]), (&"below_record".into(), &111.1e9.into()));
+        assert_eq!(serde_json::from_value::<Reason>(json).unwrap(), reason);
+        assert_eq!(
+            reason.to_string(),
+            "this machine's record is 111.1 GB/s on 2026-11-22: a neighbour may have been there all the time"
+        );
     }
 }

@@ -8,7 +8,7 @@ use tiermark_model::{
 };
 
 use crate::chasing::{join, plain_kernel, resting_on};
-use crate::ladder::{derived, quotient, unless_too_wide, with_purpose};
+use crate::ladder::{derived, quotient, with_purpose, with_range};
 use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus, setup};
 use crate::tiers::{dram_bytes, ladder, quiet_cpu};
 
@@ -114,7 +114,7 @@ fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -
     found.note = rate.filter(|rate| *rate > 0.0).map(|rate| {
         format!("{:.2} ns for each GB/s of the neighbour's {}", (with - without) / (rate / 1e9), format_gbs(rate))
     });
-    Some(unless_too_wide(found, with / without, quotient(beside, alone)))
+    Some(with_range(found, quotient(beside, alone), -1.0))
 }
 
 struct Planner<'a> {

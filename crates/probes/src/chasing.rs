@@ -68,7 +68,7 @@ pub(crate) fn resting_on(
         value,
         unit,
         interval: None,
-        samples: evidence.iter().map(|o| o.samples.len() as u64).sum(),
+        samples: evidence.iter().map(|o| o.visits.len() as u64).sum(),
         verdict,
         evidence: evidence.iter().map(|o| o.step.clone()).collect(),
         note: None,

@@ -8,7 +8,7 @@ use tiermark_model::{
 };
 
 use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
-use crate::ladder::{derived, quotient, unless_too_wide, with_purpose};
+use crate::ladder::{derived, quotient, with_purpose, with_range};
 use crate::steps::{check_node, headline, max_seconds, once, scope_cpus, setup};
 use crate::tiers::{dram_bytes, quiet_cpu};
 
@@ -122,7 +122,7 @@ fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> 
         format_gbs(small_rate * 8.0),
         format_gbs(small_rate)
     ));
-    Some(unless_too_wide(found, share, quotient(small, whole)))
+    Some(with_range(found, quotient(small, whole), 0.0))
 }
 
 /// The page sizes: those asked for, or all that can be had.

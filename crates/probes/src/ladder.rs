@@ -1,7 +1,6 @@
 //! From observations to findings: what both probes do alike.
 
-use tiermark_engine::TOO_WIDE;
-use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Observation, ReasonCode, Unit};
+use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Observation, Unit};
 
 /// The finding an observation stands for by itself.
 pub(crate) fn finding(observation: &Observation, note: Option<String>) -> Finding {
@@ -15,7 +14,7 @@ pub(crate) fn finding(observation: &Observation, note: Option<String>) -> Findin
         value: observation.value,
         unit: observation.unit,
         interval: observation.interval,
-        samples: observation.samples.len() as u64,
+        samples: observation.visits.len() as u64,
         verdict: observation.verdict.clone(),
         evidence: vec![observation.step.clone()],
         note,
@@ -30,7 +29,7 @@ pub(crate) fn derived(observation: &Observation, metric: &str, labels: Labels, v
         value: (observation.verdict.grade != Grade::Invalid).then_some(value),
         unit,
         interval: None,
-        samples: observation.samples.len() as u64,
+        samples: observation.visits.len() as u64,
         verdict: observation.verdict.clone(),
         evidence: vec![observation.step.clone()],
         note: None,
@@ -49,17 +48,11 @@ pub(crate) fn product(one: &Observation, other: &Observation) -> Option<Interval
     Some(Interval { low: one.low * other.low, high: one.high * other.high, level: one.level.min(other.level) })
 }
 
-/// Takes the number of a finding that was computed from others, where their intervals leave it half unknown, as one that was measured
-/// would be. `computed` is what the intervals are of, `range` how far they allow it to lie.
-pub(crate) fn unless_too_wide(found: Finding, computed: f64, range: Option<Interval>) -> Finding {
-    let half = range.map_or(0.0, |range| (range.high - range.low) / 2.0 / computed);
-    if half < TOO_WIDE {
-        return found;
-    }
-    let mut found = Finding { value: None, interval: None, ..found };
-    let text = format!("interval ±{:.0} %, as computed from numbers with intervals of their own", half * 100.0);
-    found.verdict.invalid(ReasonCode::Imprecise, text);
-    found
+/// A finding that was computed from others, with how far their intervals allow it to lie. The finding is `shift` away from what
+/// they are of.
+pub(crate) fn with_range(found: Finding, range: Option<Interval>, shift: f64) -> Finding {
+    let shifted = |range: Interval| Interval { low: range.low + shift, high: range.high + shift, ..range };
+    Finding { interval: range.map(shifted).filter(|_| found.value.is_some()), ..found }
 }
 
 /// Observations with this purpose, in order.

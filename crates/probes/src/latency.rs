@@ -19,10 +19,6 @@ use crate::tiers::{dram_bytes, ladder, quiet_cpu};
 /// Wanted half-width of the interval of a headline latency.
 const PRECISION: f64 = 0.01;
 
-/// Fresh allocations that a row of a table may take until it is precise: on a shared machine, allocations of one size
-/// differ by 2 to 3 % (standard deviation), so ten leave the median known to 1 % only by luck.
-const TABLE_ALLOCATIONS: u32 = 24;
-
 /// What can be asked of the latency probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -214,10 +210,7 @@ impl Planner<'_> {
 
     /// Exactly the footprints asked for.
     fn table(&self, plan: &mut Plan) -> Result<(), Refusal> {
-        let mut stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
-        if self.request.effort > Effort::Quick {
-            stop.max_allocations = TABLE_ALLOCATIONS;
-        }
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         for size in &self.params.sizes {
             check_size(*size)?;
             for layout in self.layouts() {

@@ -7,7 +7,7 @@ use tiermark_model::{
 };
 
 use crate::chasing::{Chase, Chaser, resting_on};
-use crate::ladder::{derived, quotient, unless_too_wide, with_purpose};
+use crate::ladder::{derived, quotient, with_purpose, with_range};
 use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus};
 use crate::tiers::{ladder, quiet_cpu};
 
@@ -152,5 +152,5 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     } else {
         format!("{times} from {chains} chains on")
     });
-    Some(unless_too_wide(found, flying, quotient(single, fastest)))
+    Some(with_range(found, quotient(single, fastest), 0.0))
 }

@@ -81,24 +81,27 @@ pub(crate) fn check_size(size: Bytes) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// When a headline number is good enough.
+/// Length of the shot of a visit, seconds: eight windows, and short enough that a cache just warmed still holds what was read.
+pub(crate) const VISIT_SECONDS: f64 = 0.002;
+
+/// When a headline number is good enough. Fewer visits than that see too little of what comes and goes.
 pub(crate) fn headline(effort: Effort, precision: f64) -> StopRule {
-    let (shots, max_allocations, shot_seconds) = match effort {
-        Effort::Quick => (2, 4, 0.012),
-        Effort::Standard => (3, 10, 0.020),
-        Effort::Full => (6, 16, 0.030),
+    let (allocations, min_visits, max_visits) = match effort {
+        Effort::Quick => (2, 12, 400),
+        Effort::Standard => (3, 20, 1500),
+        Effort::Full => (4, 60, 6000),
     };
-    StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds }
+    StopRule { precision, allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
 }
 
-/// When a point of a curve is good enough: it shows a shape, the ladder has the numbers.
+/// When a point of a curve is good enough: it shows a shape, the ladder has the numbers. Eight visits are sixty windows.
 pub(crate) fn curve_point(effort: Effort) -> StopRule {
-    let (shots, min_allocations, max_allocations, shot_seconds) = match effort {
-        Effort::Quick => (2, 3, 3, 0.003),
-        Effort::Standard => (2, 3, 4, 0.005),
-        Effort::Full => (3, 3, 6, 0.010),
+    let (allocations, min_visits, max_visits) = match effort {
+        Effort::Quick => (1, 8, 60),
+        Effort::Standard => (1, 8, 200),
+        Effort::Full => (2, 16, 800),
     };
-    StopRule { precision: 0.02, shots, min_allocations, max_allocations, shot_seconds }
+    StopRule { precision: 0.02, allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
 }
 
 /// The role of a stream step: the first kernel, with the others as its rivals.

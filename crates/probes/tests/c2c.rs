@@ -67,7 +67,8 @@ fn relations_of_a_server_come_out_as_they_are() {
         let asymmetry = value(&experiment, "c2c.asymmetry", &[(Labels::RELATION, relation)]);
         assert!(asymmetry.abs() < 0.03, "{relation}: {asymmetry}");
     }
-    assert!(experiment.findings.iter().all(|f| f.verdict.grade == Grade::Trusted));
+    let doubted: Vec<_> = experiment.findings.iter().filter(|f| f.verdict.grade != Grade::Trusted).collect();
+    assert!(doubted.is_empty(), "{doubted:#?}");
 }
 
 #[test]
@@ -203,11 +204,15 @@ fn a_pair_at_two_distances_in_turn_is_told() {
     assert!(!experiment.findings.iter().any(|f| f.metric == "c2c.modes"), "a steady machine has one mode");
     let mut seen = experiment.observations;
     let lab = Lab { machine: host.machine(), bench: host.bench() };
-    seen[0].samples.iter_mut().step_by(2).for_each(|sample| sample.value *= 4.0);
+    let mode = |value| Mode { value, share: 0.5 };
+    seen[0].modes = vec![mode(50.0), mode(200.0)];
     let found = C2c.derive(&asked, lab, &seen);
     let modes: Vec<&Finding> = found.iter().filter(|f| f.metric == "c2c.modes").collect();
     assert_eq!((modes.len(), &modes[0].evidence), (1, &vec![seen[0].step.clone()]));
-    assert!((modes[0].value.unwrap() - 4.0).abs() < 0.1 && modes[0].note.as_ref().unwrap().contains("two groups"));
+    assert!(
+        (modes[0].value.unwrap() - 4.0).abs() < 0.1
+            && modes[0].note.as_ref().unwrap().contains("50 ns 50 % of the time, 200 ns 50 %")
+    );
 }
 
 #[test]

@@ -85,13 +85,13 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
     let one = Synth { node_bytes: 32 << 30, ..Synth::default() };
     let machine = Synth { cores_per_node: 8, cores_per_llc: 8, smt: 1, ..one.clone() }.machine().unwrap();
     for seed in SEEDS {
-        let ceilings = Ceilings { node: Some(147e9), ..Ceilings::default() };
+        let ceilings = Ceilings { node: Some(149e9), ..Ceilings::default() };
         let experiment =
             run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
         let note = ceiling.note.as_ref().unwrap();
         assert!(ceiling.labels.is(Labels::LIMIT, "memory") && note.contains("the last one adds"), "{ceiling:#?}");
-        assert!((ceiling.value.unwrap() / 147e9 - 1.0).abs() < 0.02, "{ceiling:#?}");
+        assert!((ceiling.value.unwrap() / 149e9 - 1.0).abs() < 0.02, "{ceiling:#?}");
         assert_eq!(found(&experiment, "scale.knee", &[("place", "local")]).value, Some(8.0));
     }
     // Three cores ask for 60.6 GB/s: only that their siblings, who would bring a tenth more, bring nothing speaks of an end.
@@ -182,7 +182,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(300e9), link: 25e9, ..Ceilings::default() };
     let (mut rising, mut level) = (0, 0);
-    for (seed, seconds) in SEEDS.zip([0.7, 0.75, 0.8, 0.85].into_iter().cycle()) {
+    for (seed, seconds) in SEEDS.zip([0.16, 0.2, 0.25, 0.3].into_iter().cycle()) {
         let mut request = request("scale", Effort::Standard, seed, serde_json::Value::Null);
         request.scope.max_seconds = Some(seconds);
         let experiment = run(&Scale, &machine, &request, ceilings.clone());
@@ -220,7 +220,7 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
             }
         }
     }
-    assert!(rising >= 5 && level >= 5, "{rising} and {level} ramps were cut off");
+    assert!(rising >= 3 && level >= 1, "{rising} and {level} ramps were cut off");
 }
 
 /// What an effort makes of a curve whose knee is known, under a seed of noise.

@@ -9,7 +9,7 @@ use tiermark_engine::{Event, Lab, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::{
     Bench, Effort, Experiment, Finding, IdSet, KernelInfo, Labels, Machine, MemPolicy, Metric, NodeId, Observation,
-    Plan, Refusal, Request, Role, Scope,
+    Plan, Reason, Refusal, Request, Role, Scope,
 };
 use tiermark_probes::find;
 
@@ -249,7 +249,6 @@ fn remote_memory_is_farther_and_slower() {
     assert!((parts / mixed.value.unwrap() - 1.0).abs() < 0.02, "{parts}");
     assert!(run.findings.iter().any(|f| f.metric == "mixed.against_local" && f.value.is_some()));
     assert_eq!(run.findings.iter().filter(|f| f.metric == "bandwidth.part").count(), 2 * 2);
-    assert!(run.drift.is_some(), "the first cell is measured again last");
 }
 
 #[test]
@@ -316,7 +315,7 @@ fn a_footprint_that_caches_hold_is_doubted() {
     assert_eq!(cells.len(), 4);
     for cell in cells {
         assert!(
-            cell.verdict.reasons.iter().any(|reason| reason.text.contains("caches in reach")),
+            cell.verdict.reasons.iter().any(|reason| matches!(reason, Reason::CachesAnswer { .. })),
             "{:?}",
             cell.verdict
         );

@@ -96,7 +96,7 @@ fn class(finding: &Finding) -> Option<String> {
 fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
     finding.map_or_else(Cell::default, |f| {
         let text = |v| if f.unit == Unit::Ratio { percent(v) } else { nanoseconds(v) };
-        graded(f.value.map(text), &f.verdict, style)
+        graded(f.value.map(text), &f.verdict, f.unit, style)
     })
 }
 
@@ -172,7 +172,7 @@ fn whole(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, style: 
         let mut line = vec![Cell::inked(second.to_string(), Ink::Dim)];
         line.extend(cpus[..row].iter().map(|first| {
             let found = cells.get(&(*first, *second));
-            found.map_or_else(Cell::default, |f| graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, style))
+            found.map_or_else(Cell::default, |f| graded(f.value.map(|v| format!("{v:.0}")), &f.verdict, f.unit, style))
         }));
         table.row(line);
     }
@@ -271,7 +271,7 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
                 v if v > 0.0 => format!("+{}", percent(v)),
                 v => percent(v),
             };
-            graded(f.value.map(signed), &f.verdict, style)
+            graded(f.value.map(signed), &f.verdict, f.unit, style)
         }));
         row.extend(["clean", "dirty"].map(|state| ns(find("c2c.transfer", Labels::STATE, state, *pair), style)));
         table.row(row);
@@ -338,7 +338,7 @@ fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &
     for f in rows {
         let threads = f.labels.number(Labels::THREADS);
         let rate = like(line, f).map_or_else(Cell::default, |f| {
-            graded(f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns)), &f.verdict, style)
+            graded(f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns)), &f.verdict, f.unit, style)
         });
         table.row(vec![
             Cell::new(threads.map_or_else(String::new, |n| n.to_string())),

@@ -246,7 +246,7 @@ fn size_table(
             let here = group.iter().find(|o| o.labels.size().is_some_and(|s| s.0 == size));
             row.push(here.map_or_else(Cell::default, |o| {
                 let interval = o.interval.filter(|_| intervals);
-                graded(o.value.map(|v| with_interval(v, interval, o.unit, style)), &o.verdict, style)
+                graded(o.value.map(|v| with_interval(v, interval, o.unit, style)), &o.verdict, o.unit, style)
             }));
         }
         table.row(row);
@@ -273,12 +273,12 @@ pub(crate) fn unmeasured(observations: &[&Observation], evidence: &BTreeSet<&str
         Some(refusal) => Some(refusal.clone()),
         // What a table of primitives has no number for is missing as well, unless its shots only scatter.
         None if o.labels.get(Labels::GROUP).is_some() && o.is_lacking() => {
-            let reasons: Vec<&str> = o.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+            let reasons: Vec<String> = o.verdict.reasons.iter().map(ToString::to_string).collect();
             Some(Refusal::new(step_name(o), reasons.join("; "), ""))
         }
         None if o.value.is_some() || told(o, evidence) => None,
         None => {
-            let reasons: Vec<&str> = o.verdict.reasons.iter().map(|r| r.text.as_str()).collect();
+            let reasons: Vec<String> = o.verdict.reasons.iter().map(ToString::to_string).collect();
             Some(Refusal::new(step_name(o), reasons.join("; "), ""))
         }
     };
@@ -302,9 +302,9 @@ pub(crate) fn orphans(observations: &[&Observation], evidence: &BTreeSet<&str>, 
         reasons.add(&name, &o.verdict);
         table.row(vec![
             Cell::new(name),
-            graded(o.value.map(|v| with_interval(v, o.interval, o.unit, style)), &o.verdict, style),
+            graded(o.value.map(|v| with_interval(v, o.interval, o.unit, style)), &o.verdict, o.unit, style),
             Cell::new(unit_name(o.unit, style)),
-            Cell::new(o.samples.len().to_string()),
+            Cell::new(o.visits.len().to_string()),
             Cell::new(percent(o.disturbance.gap_share)),
         ]);
     }

@@ -119,11 +119,9 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
         let mut cells = vec![Cell::new(name)];
         for column_name in &columns {
             let found = findings.iter().find(|f| row(f) == *name && column(f) == *column_name);
-            cells.push(
-                found.map_or_else(Cell::default, |f| {
-                    graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, style)
-                }),
-            );
+            cells.push(found.map_or_else(Cell::default, |f| {
+                graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, f.unit, style)
+            }));
         }
         table.row(cells);
     }
@@ -250,7 +248,7 @@ fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {
         let bar = style.glyph("█", "#").repeat((share * (style.columns() / 3) as f64).round() as usize);
         table.row(vec![
             Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
-            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style),
+            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style),
             Cell::new(kept),
             Cell::inked(bar, Ink::Series(0)),
         ]);
@@ -281,7 +279,7 @@ pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
         table.row(vec![
             Cell::new(&f.metric),
             Cell::new(words(&f.labels, &[Labels::PURPOSE])),
-            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style),
+            graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style),
             Cell::inked(unit_name(f.unit, style), Ink::Dim),
             Cell::inked(f.samples.to_string(), Ink::Dim),
         ]);

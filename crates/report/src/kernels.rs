@@ -58,7 +58,10 @@ impl Winner {
             tier: tier.to_owned(),
             span: text(Labels::SPAN),
             kernel: labels.get(Labels::KERNEL)?.to_owned(),
-            value: graded(finding.value.map(|v| rate(v, style)), &finding.verdict, style).text.trim_end().to_owned(),
+            value: graded(finding.value.map(|v| rate(v, style)), &finding.verdict, finding.unit, style)
+                .text
+                .trim_end()
+                .to_owned(),
             note: finding.note.clone(),
             plain: plain.map(|v| rate(*v, style)),
             in_table,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Finding, Grade, Labels, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Unit, Verdict};
 
 use crate::kernels::{Winner, kernels};
 use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_interval};
@@ -228,8 +228,8 @@ impl<'a> Row<'a> {
 
     fn cells(&self, name: &str, style: &Style) -> Vec<Cell> {
         let number = |f: Option<&Finding>, show: &dyn Fn(&Finding, f64) -> String| match f {
-            Some(f) => graded(f.value.map(|v| show(f, v)), &f.verdict, style),
-            None => graded(None, &Verdict::trusted(), style),
+            Some(f) => graded(f.value.map(|v| show(f, v)), &f.verdict, f.unit, style),
+            None => graded(None, &Verdict::trusted(), Unit::Count, style),
         };
         let mut cells = vec![Cell::new(name), number(self.size, &|_, v| measured_size(v))];
         cells.push(number(self.latency, &|f, v| match f.interval {

@@ -57,13 +57,13 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
         let cell = |metric: &str| match find(metric) {
             Some(f) if f.unit == Unit::Count => {
                 let shown = |v: f64| value(v.round(), Unit::Count, style);
-                graded(f.value.map(shown), &f.verdict, style)
+                graded(f.value.map(shown), &f.verdict, f.unit, style)
             }
             Some(f) => {
                 let at_least = f.labels.is(Labels::STATISTIC, "at least");
                 let bound = if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() };
                 let shown = |v: f64| format!("{bound}{}", with_interval(v, f.interval, f.unit, style));
-                graded(f.value.map(shown), &f.verdict, style)
+                graded(f.value.map(shown), &f.verdict, f.unit, style)
             }
             None => Cell::default(),
         };

@@ -163,7 +163,7 @@ fn table(findings: &[&Finding], style: &Style) -> String {
                 let none = (metric == "loaded.knee" && f.verdict.grade != Grade::Invalid).then(|| "none".to_owned());
                 let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
                 let verdict = if is_number(f) { f.verdict.clone() } else { Verdict::trusted() };
-                graded(shown.or(none), &verdict, style)
+                graded(shown.or(none), &verdict, Unit::Ns, style)
             })
         };
         let mut cells = vec![Cell::new(row)];
@@ -220,7 +220,12 @@ fn points(curve: &LoadedCurve<'_>, style: &Style) -> String {
         table.row(vec![
             Cell::new(point.pause.map_or_else(|| "no load".to_owned(), |p| p.to_string())),
             Cell::new(format!("{} ", rate(point.rate, style))),
-            graded(seen.value.map(|v| with_interval(v, seen.interval, Unit::Ns, style)), &seen.verdict, style),
+            graded(
+                seen.value.map(|v| with_interval(v, seen.interval, Unit::Ns, style)),
+                &seen.verdict,
+                seen.unit,
+                style,
+            ),
         ]);
     }
     heading(&format!("Points of {}", curve.name), style) + &table.render(style) + &reasons.render(style)

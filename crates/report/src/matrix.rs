@@ -122,7 +122,7 @@ fn one_pair(works: &[((String, String), Vec<&Finding>)], style: &Style) -> Strin
                 _ => format!("{op}, {}", span_words(span)),
             };
             let mut row = vec![Cell::new(what)];
-            row.push(graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, style));
+            row.push(graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style));
             row.push(Cell::inked(unit_name(f.unit, style), Ink::Dim));
             row.push(Cell::inked(f.labels.get(Labels::KERNEL).unwrap_or_default(), Ink::Dim));
             table.row(row);
@@ -154,9 +154,9 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         let mut line = vec![Cell::new(row)];
         for column in &columns {
             let cell = cells.iter().find(|f| label(f, Labels::FROM) == row && node(f) == Some(*column));
-            line.push(
-                cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| value(v, unit, style)), &f.verdict, style)),
-            );
+            line.push(cell.map_or_else(Cell::default, |f| {
+                graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style)
+            }));
         }
         table.row(line);
     }
@@ -208,7 +208,7 @@ fn far(findings: &[&Finding], style: &Style) -> String {
         for column in &works {
             let cell = here.iter().find(|f| work(f) == *column);
             let show = |v: f64| if column.0 == "latency" { format!("{}{v:.2}", style.times()) } else { percent(v) };
-            line.push(cell.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, style)));
+            line.push(cell.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, f.unit, style)));
         }
         table.row(line);
     }
@@ -270,9 +270,9 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
             line.push(Cell::inked(size.map_or_else(String::new, |size| size.to_string()), Ink::Dim));
             for column in &works {
                 let cell = lines.iter().find(|f| how(f) == row && work(f) == *column);
-                line.push(
-                    cell.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style)),
-                );
+                line.push(cell.map_or_else(Cell::default, |f| {
+                    graded(f.value.map(|v| rate(v, style)), &f.verdict, f.unit, style)
+                }));
             }
             table.row(line);
         }
@@ -315,7 +315,7 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
             cells.iter().filter(alike).find(|cell| against.is_some_and(|a| a.evidence.get(1) == cell.evidence.first()));
         let remote = cells.iter().filter(alike).find(|cell| node(cell) == node(f));
         let number = |f: Option<&&Finding>| {
-            f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, style))
+            f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, f.unit, style))
         };
         let share = f.labels.number(Labels::REMOTE).unwrap_or_default();
         table.row(vec![
@@ -377,7 +377,7 @@ fn firmware(cells: &[&Finding], machine: &Machine, style: &Style) -> String {
         for from in says.initiators.iter() {
             let cell = |op: &str, show: &dyn Fn(f64) -> String| {
                 let found = measured(cells, from, to.id, op);
-                found.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, style))
+                found.map_or_else(Cell::default, |f| graded(f.value.map(show), &f.verdict, f.unit, style))
             };
             let said = |value: Option<f64>, show: &dyn Fn(f64) -> String| {
                 Cell::new(value.map_or_else(|| style.absent().to_owned(), show) + " ")

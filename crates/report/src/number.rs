@@ -148,13 +148,28 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
     }
 }
 
+/// The sign before a bound; `None` where it has no direction of its own.
+pub(crate) fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
+    match unit {
+        Unit::Ns => Some(style.glyph("≤", "<=")),
+        Unit::BytesPerSecond => Some(style.glyph("≥", ">=")),
+        Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => None,
+    }
+}
+
 /// A number with the mark of its grade behind it, where that is not trusted; one column is kept free for the mark.
-pub(crate) fn graded(text: Option<String>, verdict: &Verdict, style: &Style) -> Cell {
+///
+/// A bound says which way: at most so long, at least so much.
+pub(crate) fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
     // What was looked for and is not there has no mark: it would read as a doubtful nothing.
     let grade = if text.is_none() && verdict.grade == Grade::Suspect { Grade::Trusted } else { verdict.grade };
     let text = text.unwrap_or_else(|| style.absent().to_owned());
     match grade {
         Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),
+        Grade::Bound => match bound_sign(unit, style) {
+            Some(sign) => Cell::inked(format!("{sign}{text} "), Ink::Plain),
+            None => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
+        },
         grade => Cell::inked(format!("{text}{}", style.mark(grade)), grade_ink(grade)),
     }
 }

@@ -8,7 +8,7 @@ mod points;
 mod tables;
 mod words;
 
-use tiermark_model::{Experiment, Finding, Labels, Observation, OsGroup, Run};
+use tiermark_model::{Experiment, Finding, Labels, OsGroup, Run};
 
 use crate::findings::quantile;
 use crate::ladder::Shown;
@@ -38,9 +38,8 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
     let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
     shown.count(&findings);
     // What was never tried has no row: how many there are, and why, is said below.
-    let observations: Vec<&Observation> = experiments.iter().flat_map(|e| &e.observations).collect();
     let tried = findings.into_iter().filter(|f| !is_refused(&f.verdict));
-    let tried: Vec<Finding> = tried.map(|f| doubts::without_wide_interval(f, &observations)).collect();
+    let tried: Vec<Finding> = tried.cloned().collect();
     let tried: Vec<&Finding> = tried.iter().collect();
     let (mut out, mut cut) = (String::new(), false);
     let mut places = words::places(&tried);

@@ -35,7 +35,10 @@ fn kind_name(code: ReasonCode) -> &'static str {
     match code {
         ReasonCode::Disturbed => "disturbed",
         ReasonCode::Imprecise => "interval",
-        ReasonCode::TooFew => "too few samples",
+        ReasonCode::TooFew => "too few windows",
+        ReasonCode::NotSharp => "never undisturbed",
+        ReasonCode::NotReproduced => "not reached again",
+        ReasonCode::BelowRecord => "below the record",
         ReasonCode::Frequency => "core clock",
         ReasonCode::WrongNode => "wrong node",
         ReasonCode::Unproven => "placement unproven",
@@ -55,7 +58,7 @@ const REFUSED: &str = "refused: ";
 
 /// Whether a number is missing because its step was refused.
 pub(crate) fn is_refused(verdict: &Verdict) -> bool {
-    verdict.grade == Grade::Invalid && verdict.reasons.iter().any(|r| r.text.starts_with(REFUSED))
+    verdict.is_refused()
 }
 
 /// What makes reasons alike: their code and their words; what follows a colon is told apart, except of refusals.
@@ -132,7 +135,7 @@ impl Reasons {
             self.touch(verdict.grade, None, "no reason was recorded", subject);
         }
         for reason in &verdict.reasons {
-            self.touch(verdict.grade, Some(reason.code), &reason.text, subject);
+            self.touch(verdict.grade, Some(reason.code()), &reason.to_string(), subject);
         }
     }
 
@@ -237,13 +240,14 @@ impl Reasons {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::Reason;
 
     #[test]
     fn the_same_reason_is_said_once() {
         let mut suspect = Verdict::trusted();
-        suspect.suspect(ReasonCode::Disturbed, "half the windows were disturbed");
+        suspect.suspect(Reason::Told { code: ReasonCode::Disturbed, text: "half the windows were disturbed".into() });
         let mut invalid = Verdict::trusted();
-        invalid.invalid(ReasonCode::WrongNode, "3 % of the pages were on node 1");
+        invalid.invalid(Reason::Told { code: ReasonCode::WrongNode, text: "3 % of the pages were on node 1".into() });
         let mut reasons = Reasons::default();
         reasons.add("L1 read", &suspect);
         reasons.add("L2 read", &suspect);
@@ -262,12 +266,13 @@ mod tests {
         let mut reasons = Reasons::default();
         for size in 0..5 {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(ReasonCode::Imprecise, format!("interval of {size}"));
-            verdict.suspect(ReasonCode::Disturbed, "half the windows were disturbed");
+            verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: format!("interval of {size}").into() });
+            verdict
+                .suspect(Reason::Told { code: ReasonCode::Disturbed, text: "half the windows were disturbed".into() });
             reasons.add(&format!("{size} KiB"), &verdict);
         }
         let mut invalid = Verdict::trusted();
-        invalid.invalid(ReasonCode::WrongNode, "on node 1");
+        invalid.invalid(Reason::Told { code: ReasonCode::WrongNode, text: "on node 1".into() });
         reasons.add("9 KiB", &invalid);
         let shown = reasons.counted(57, "points").unwrap();
         let expected = "1 of 57 points is invalid (wrong node), 5 of 57 points are suspect (disturbed, interval)";
@@ -286,7 +291,7 @@ mod tests {
             ("L2 latency", "refused: latency/ladder/random/262144: the time was used up (allow more)"),
         ] {
             let mut verdict = Verdict::trusted();
-            verdict.invalid(ReasonCode::System, text);
+            verdict.invalid(Reason::Told { code: ReasonCode::System, text: text.into() });
             assert!(is_refused(&verdict));
             reasons.add(subject, &verdict);
         }
@@ -303,7 +308,10 @@ mod tests {
         let mut reasons = Reasons::default();
         for percent in 10..20 {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(ReasonCode::Disturbed, format!("{percent} % of the windows were disturbed"));
+            verdict.suspect(Reason::Told {
+                code: ReasonCode::Disturbed,
+                text: format!("{percent} % of the windows were disturbed").into(),
+            });
             reasons.add(&format!("number {percent}"), &verdict);
         }
         let shown = reasons.render(&Style::default());
@@ -322,11 +330,11 @@ mod tests {
             ("L3", "interval ±31 %, wanted ±2.0 %: fresh allocations differ"),
         ] {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(ReasonCode::Imprecise, text);
+            verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: text.into() });
             reasons.add(subject, &verdict);
         }
         let mut few = Verdict::trusted();
-        few.suspect(ReasonCode::TooFew, "2 of 3 allocations measured");
+        few.suspect(Reason::Told { code: ReasonCode::TooFew, text: "2 of 3 allocations measured".into() });
         reasons.add("L1", &few);
         insta::assert_snapshot!(reasons.render(&Style::default()), @r"
           ! suspect: L1, L2, L3: interval ±2.2 to ±458 %, wanted ±2.0 % (2 of 3: fresh
@@ -343,7 +351,7 @@ mod tests {
             ("L2", "100 % of the pages were elsewhere (node 0 (2 of 2: 99 pages), asked for node 1): moved away"),
         ] {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(ReasonCode::WrongNode, text);
+            verdict.suspect(Reason::Told { code: ReasonCode::WrongNode, text: text.into() });
             reasons.add(subject, &verdict);
         }
         insta::assert_snapshot!(reasons.render(&Style { width: 200, ..Style::default() }), @r"

@@ -1,7 +1,7 @@
 //! Taking names out of a run, so that it can be shared.
 
 use serde_json::Value;
-use tiermark_model::{Machine, Refusal, Run, Verdict};
+use tiermark_model::{Machine, Reason, Refusal, Run, Verdict};
 
 /// What stands in place of what was taken out.
 const GONE: &str = "(redacted)";
@@ -93,7 +93,16 @@ impl Scrub {
     }
 
     fn verdict(&self, verdict: &mut Verdict) {
-        verdict.reasons.iter_mut().for_each(|reason| self.text(&mut reason.text));
+        for reason in &mut verdict.reasons {
+            match reason {
+                Reason::Refused { refusal } => self.refusal(refusal),
+                Reason::Broken { fault: text }
+                | Reason::PlaceUnseen { how: text }
+                | Reason::PagesUnseen { how: text }
+                | Reason::Told { text, .. } => self.text(text),
+                _ => {}
+            }
+        }
     }
 
     fn value(&self, value: &mut Value) {

@@ -118,11 +118,11 @@ fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
     shown.count(&told);
 }
 
-/// What the first step said when it was measured again last.
+/// Changes of the machine; in documents of version 1 what the first step said when it was measured again last.
 fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> String {
     let mut out = String::new();
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, percent(value));
-    // As the engine judges it: beyond both, all numbers are suspect.
+    // As the engine judged it: beyond both, all numbers were suspect.
     let line = |drift: &str| format!("Drift: first step measured again last, {drift} (allowed: 3 % or its interval)");
     let findings = shown.take_all(|f| f.metric == "drift");
     let mut reasons = Reasons::default();
@@ -131,15 +131,12 @@ fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> S
         let text = f.value.map_or_else(|| "Drift: not measured".to_owned(), |v| line(&signed(v)));
         out.push_str(&hanging("", &format!("{text} {}", style.mark(f.verdict.grade)), Ink::Plain, style));
     }
-    if findings.is_empty() {
-        let drifts = experiments.iter().filter_map(|e| Some((e.request.probe.as_str(), e.drift?)));
-        let drifts: Vec<String> = match drifts.collect::<Vec<_>>().as_slice() {
-            [(_, only)] => vec![signed(*only)],
-            several => several.iter().map(|(probe, drift)| format!("{probe} {}", signed(*drift))).collect(),
+    for change in experiments.iter().flat_map(|e| &e.drift) {
+        let text = match change.at_seconds {
+            Some(at) => format!("Changed at {at:.1} s: {} by {}", change.step, signed(change.change)),
+            None => line(&signed(change.change)),
         };
-        if !drifts.is_empty() {
-            out.push_str(&hanging("", &line(&drifts.join(", ")), Ink::Plain, style));
-        }
+        out.push_str(&hanging("", &text, Ink::Plain, style));
     }
     out.push_str(&reasons.render(style));
     if out.is_empty() { out } else { format!("\n{out}") }

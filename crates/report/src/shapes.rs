@@ -83,7 +83,7 @@ impl<'a> Pivot<'a> {
 
 fn number(finding: &Finding, style: &Style) -> Cell {
     let text = finding.value.map(|v| with_interval(v, finding.interval, finding.unit, style));
-    graded(text, &finding.verdict, style)
+    graded(text, &finding.verdict, finding.unit, style)
 }
 
 /// What small accesses get of the lines they touch.
@@ -167,7 +167,7 @@ fn geometry(findings: &[&Finding], style: &Style) -> String {
                 row.extend([Cell::default(), Cell::default()]);
                 continue;
             };
-            row.push(graded(f.value.map(|v| resolved(f, v, style)), &f.verdict, style));
+            row.push(graded(f.value.map(|v| resolved(f, v, style)), &f.verdict, f.unit, style));
             let declared = f.labels.number(Labels::DECLARED);
             row.push(Cell::inked(declared.map_or_else(String::new, |d| value(d as f64, f.unit, style)), Ink::Dim));
         }
@@ -211,7 +211,12 @@ fn sharing(findings: &[&Finding], style: &Style) -> String {
             Cell::new(label(f, Labels::TIER)),
             Cell::new(format!("{} ({relation})", label(f, Labels::CPUS))),
             Cell::new(label(f, Labels::DECLARED)),
-            graded(f.value.map(|v| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v))), &f.verdict, style),
+            graded(
+                f.value.map(|v| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v))),
+                &f.verdict,
+                f.unit,
+                style,
+            ),
             Cell::inked(f.note.as_deref().unwrap_or_default(), Ink::Dim),
         ]);
         reasons.add(&subject(f), &f.verdict);
@@ -236,7 +241,7 @@ fn buffers(findings: &[&Finding], style: &Style) -> String {
             Unit::Count => resolved(f, v, style),
             unit => value(v, unit, style),
         });
-        graded(text, &f.verdict, style)
+        graded(text, &f.verdict, f.unit, style)
     };
     heading("Translation of data addresses, by page size", style)
         + &pivot.table("pages", &cell).render(style)
@@ -258,7 +263,7 @@ fn in_flight(findings: &[&Finding], style: &Style) -> String {
             let at_least = f.labels.is(Labels::STATISTIC, "at least");
             if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() }
         };
-        let text = |f: &Finding| graded(f.value.map(|v| format!("{}{v:.1}", sign(f))), &f.verdict, style);
+        let text = |f: &Finding| graded(f.value.map(|v| format!("{}{v:.1}", sign(f))), &f.verdict, f.unit, style);
         row.push(found.map_or_else(Cell::default, |f| text(f)));
     }
     table.row(row);
@@ -307,7 +312,7 @@ fn background(findings: &[&Finding], style: &Style) -> String {
     if !costs.is_empty() {
         out.push_str(&heading("What it costs the chaser", style));
         let signed = |v: f64| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v));
-        let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, style);
+        let cell = |f: &Finding| graded(f.value.map(signed), &f.verdict, f.unit, style);
         out.push_str(&Pivot::new(&costs, &row, &column).table("beside", &cell).render(style));
     }
     let told = if style.verbose { findings } else { times.as_slice() };

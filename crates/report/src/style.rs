@@ -72,6 +72,7 @@ impl Style {
     pub(crate) fn mark(&self, grade: Grade) -> &'static str {
         match grade {
             Grade::Trusted => self.glyph("✔", "+"),
+            Grade::Bound => "~",
             Grade::Suspect => "!",
             Grade::Invalid => self.glyph("✘", "x"),
         }
@@ -97,6 +98,7 @@ impl Style {
 pub(crate) fn grade_ink(grade: Grade) -> Ink {
     match grade {
         Grade::Trusted => Ink::Good,
+        Grade::Bound => Ink::Plain,
         Grade::Suspect => Ink::Warn,
         Grade::Invalid => Ink::Bad,
     }

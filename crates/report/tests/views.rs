@@ -57,7 +57,11 @@ fn runs() {
 fn ascii_means_ascii() {
     let ascii = Style { unicode: false, ..style(80) };
     let mut told = troubled_run();
-    told.experiments[0].findings[0].verdict.suspect(ReasonCode::Imprecise, "interval ±1.5 %, wanted ±1.0 % → 日本");
+    told.experiments[0].findings[0]
+        .verdict
+        .suspect(Reason::Told {
+            code: ReasonCode::Imprecise, text: "interval ±1.5 %, wanted ±1.0 % → 日本".into()
+        });
     told.experiments[0].findings[1].note = Some("3 × as far – or more".into());
     told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
     for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
@@ -105,7 +109,9 @@ fn doubted_load() -> Run {
     let findings = metrics.map(|metric| {
         let unit = if matches!(metric, "unloaded" | "saturated") { Unit::Ns } else { Unit::BytesPerSecond };
         let mut found = finding(&format!("loaded.{metric}"), labels().text(Labels::STATISTIC, "155 ns"), unit, 1e11);
-        found.verdict.suspect(ReasonCode::Imprecise, "interval ±9.0 %, wanted ±1.0 %");
+        found
+            .verdict
+            .suspect(Reason::Told { code: ReasonCode::Imprecise, text: "interval ±9.0 %, wanted ±1.0 %".into() });
         found.value = found.value.filter(|_| metric != "knee");
         found
     });
@@ -128,7 +134,8 @@ fn steps_that_came_to_nothing_are_not_measured() {
     let labels = Labels::new().text(Labels::PURPOSE, "shape").text(Labels::LAYOUT, "scatter:2101312");
     let mut lost = observation(labels.whole(Labels::SIZE, 64 * MIB), Metric::Latency, 1.0);
     lost.value = None;
-    lost.verdict.invalid(ReasonCode::PageSize, "asked for thp pages, got base pages");
+    lost.verdict
+        .invalid(Reason::Told { code: ReasonCode::PageSize, text: "asked for thp pages, got base pages".into() });
     run.experiments[0].observations.push(lost);
     let shown = tiermark_report::run(&run, &style(120));
     let (_, missing) = shown.split_once("Not measured").unwrap();
@@ -310,7 +317,8 @@ proptest! {
         let findings = metrics.iter().flat_map(|m| units.map(|u| finding(m, labels.clone(), u, number))).collect();
         let mut run = run_of(machines::vm(), &text, vec![strange(labels.clone(), number); 3], findings);
         run.seconds = number;
-        run.experiments[0].drift = Some(number);
+        run.experiments[0].drift =
+            vec![Drift { step: text.clone(), at_seconds: Some(number), change: number, p_value: None }];
         run.bench.clock.hz = number;
         run.machine.nodes[0].memory_bytes = Some(whole);
         run.machine.nodes[0].free_bytes = Some(u64::MAX);

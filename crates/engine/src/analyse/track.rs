@@ -3,20 +3,27 @@
 use crate::host::ThreadShot;
 use crate::roll::Work;
 
-/// A block this many times longer than its thread's median is a gap: ordinary jitter (a timer tick, a refresh, a TLB
-/// miss burst) stays well under it, a lost time slice (≥ 0.75 ms against blocks of about 10 µs) far above.
-const GAP_FACTOR: f64 = 3.0;
-/// A block this much longer than the median is a gap whatever the median: less than a scheduler's shortest slice, so that none hides
-/// in the long blocks of string instructions, ns.
-const GAP_NS: f64 = 500_000.0;
-/// Shortest window, ns. Shorter than a scheduler time slice, so that windows fit between preemptions on a busy machine.
-pub(crate) const WINDOW_NS: f64 = 500_000.0;
+/// A block this much longer than its thread's median is a gap, ns: the shortest loss of a cpu to something else (an interrupt that
+/// schedules, a hypervisor's exit that does) takes about that. The limit is absolute: one relative to the shot's own median would
+/// censor a slow stretch where most of the shot is fast, and keep it where most is slow.
+const GAP_NS: f64 = 20_000.0;
+/// Blocks of streams last as long as that themselves, and those of string instructions longer: of them a gap is this share of a block.
+const GAP_SHARE: f64 = 0.5;
+/// What takes turns with others waits for them: only what is as long as a scheduler's slice, ns, or this many median blocks, is a gap.
+const SLICE_NS: f64 = 500_000.0;
+const TURNS: f64 = 3.0;
+/// Shortest window, ns: the capability is what the hardware sustains for a window, and a visit of 2 ms has eight of them. Shorter than a
+/// scheduler time slice, so that windows fit between preemptions on a busy machine.
+pub(crate) const WINDOW_NS: f64 = 250_000.0;
+/// Shortest window of contenders, ns: they get their turns in bursts, and a window holds several of them.
+const TURNS_WINDOW_NS: f64 = 1_000_000.0;
 /// A window holds at least this many median blocks, so that cutting blocks at its edges moves its rate by little.
 const WINDOW_BLOCKS: f64 = 8.0;
 
 /// One thread's blocks and gaps.
 pub(super) struct Track<'a> {
     pub(super) shot: &'a ThreadShot,
+    pub(super) work: Work,
     pub(super) median_block: f64,
     /// Start and end of each gap, ns.
     pub(super) gaps: Vec<(f64, f64)>,
@@ -28,7 +35,7 @@ impl<'a> Track<'a> {
         let median_block = tiermark_stats::median(&blocks).filter(|m| *m > 0.0)?;
         let limit = gap_limit(median_block, work);
         let gaps = shot.stamps_ns.windows(2).filter(|w| w[1] - w[0] > limit).map(|w| (w[0], w[1])).collect();
-        Some(Self { shot, median_block, gaps })
+        Some(Self { shot, work, median_block, gaps })
     }
 
     pub(super) fn start(&self) -> f64 {
@@ -62,10 +69,12 @@ impl<'a> Track<'a> {
 }
 
 /// The longest block that is no gap, ns. Contenders get their turns in bursts, and wait many times a median block for the next one:
-/// that wait is what is measured, as it is where the kernel wakes another. Only what is as long as a time slice besides is a gap of theirs.
+/// that wait is what is measured, as it is where the kernel wakes another.
 fn gap_limit(median_block: f64, work: Work) -> f64 {
-    let (times, slice) = (GAP_FACTOR * median_block, median_block + GAP_NS);
-    if matches!(work, Work::Turns | Work::Meetings | Work::Transfers) { times.max(slice) } else { times.min(slice) }
+    match work {
+        Work::Turns | Work::Meetings | Work::Transfers => (TURNS * median_block).max(median_block + SLICE_NS),
+        _ => median_block + GAP_NS.max(GAP_SHARE * median_block),
+    }
 }
 
 /// How long each block of a thread took, ns.
@@ -88,7 +97,8 @@ pub(super) fn common_windows(tracks: &[&Track<'_>]) -> Vec<(f64, f64)> {
     let start = tracks.iter().map(|t| t.start()).fold(f64::MIN, f64::max);
     let end = tracks.iter().map(|t| t.end()).fold(f64::MAX, f64::min);
     let slowest = tracks.iter().map(|t| t.median_block).fold(0.0, f64::max);
-    let length = WINDOW_NS.max(WINDOW_BLOCKS * slowest);
+    let turns = tracks.iter().any(|track| track.work == Work::Turns);
+    let length = if turns { TURNS_WINDOW_NS } else { WINDOW_NS }.max(WINDOW_BLOCKS * slowest);
     let span = end - start;
     if span <= 0.0 {
         return Vec::new();

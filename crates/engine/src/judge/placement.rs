@@ -1,8 +1,8 @@
 //! Whether the pages were where they were asked for, and of that size.
 
-use tiermark_model::{Machine, Observation, PageKind, ReasonCode, Step, Verdict};
+use tiermark_model::{Machine, Observation, Reason, Step, Verdict};
 
-use super::{percent, shares};
+use super::shares;
 
 /// Share of sampled pages that must be on the nodes asked for; beyond 1 % elsewhere the number is another node's.
 const ON_TARGET: f64 = 0.99;
@@ -17,33 +17,20 @@ pub(super) fn judge_placement(step: &Step, seen: &Observation, machine: &Machine
     let known = single && proof.pages > 0;
     match proof.on_target {
         Some(share) if share < ON_TARGET => {
-            let nodes: Vec<String> =
-                proof.by_node.iter().map(|(node, pages)| format!("node {node}: {pages} pages")).collect();
-            verdict.invalid(
-                ReasonCode::WrongNode,
-                format!("{} of the pages were elsewhere ({})", percent(1.0 - share), nodes.join(", ")),
-            );
+            verdict.invalid(Reason::Elsewhere { share: 1.0 - share, by_node: proof.by_node.clone() });
         }
-        None if !known => {
-            verdict.suspect(ReasonCode::Unproven, format!("where the pages were could not be seen ({})", proof.how));
-        }
+        None if !known => verdict.suspect(Reason::PlaceUnseen { how: proof.how.clone() }),
         _ => {}
     }
-    if let Some(why) = shares::wrong(step, seen, proof, machine) {
-        verdict.invalid(ReasonCode::WrongNode, why);
+    if let Some(wrong) = shares::wrong(step, seen, proof, machine) {
+        verdict.invalid(wrong);
     }
     let asked = step.setup.regions.first().map(|r| r.page);
     match (proof.page_share, asked) {
         (Some(share), Some(asked)) if share < PAGE_SHARE => {
-            let got = if asked == PageKind::Base { "huge pages" } else { "base pages" };
-            verdict.suspect(
-                ReasonCode::PageSize,
-                format!("asked for {} pages, got {got} for {}", proof.page, percent(1.0 - share)),
-            );
+            verdict.suspect(Reason::OtherPages { asked, share: 1.0 - share });
         }
-        (None, Some(_)) => {
-            verdict.suspect(ReasonCode::PageSize, format!("which page size it got could not be seen ({})", proof.how));
-        }
+        (None, Some(_)) => verdict.suspect(Reason::PagesUnseen { how: proof.how.clone() }),
         _ => {}
     }
 }

@@ -1,17 +1,17 @@
 //! Whether pages that were dealt out over nodes lie there in the shares asked for. Pure.
 
-use tiermark_model::{MIB, Machine, MemPolicy, Observation, PageKind, PlacementProof, RegionSetup, Step};
+use tiermark_model::{MIB, Machine, MemPolicy, Observation, PageKind, PlacementProof, Reason, RegionSetup, Step};
 
 /// A sample of pages may be off by this many standard deviations: 1 in 400,000 at random, so that no run of a thousand steps is
 /// called wrong by chance.
 const SIGMAS: f64 = 4.5;
 
-/// Why the pages of a step do not lie in the shares of its policy; `None` where they do, or where the policy leaves it open.
+/// How the pages of a step do not lie in the shares of its policy; `None` where they do, or where the policy leaves it open.
 ///
 /// The tolerance has two parts. A region is dealt out page by page, so its last round may be cut short: off by one page of
 /// all it has. And only a sample of the pages is looked at, one at random out of each stretch: off by no more than what a sample
 /// at random all over would be.
-pub(crate) fn wrong(step: &Step, seen: &Observation, proof: &PlacementProof, machine: &Machine) -> Option<String> {
+pub(crate) fn wrong(step: &Step, seen: &Observation, proof: &PlacementProof, machine: &Machine) -> Option<Reason> {
     let first = step.setup.regions.first()?;
     let nodes: Vec<u32> = first.nodes.iter().collect();
     let like_first = |r: &RegionSetup| r.policy == first.policy && r.nodes == first.nodes && r.bytes == first.bytes;
@@ -36,7 +36,7 @@ pub(crate) fn wrong(step: &Step, seen: &Observation, proof: &PlacementProof, mac
     });
     off.map(|(node, share)| {
         let there = proof.by_node.get(node).copied().unwrap_or(0) as f64 / found as f64;
-        format!("node {node} holds {:.0} % of the pages, not {share} of every {round}", there * 100.0)
+        Reason::Dealt { node: *node, share: there, wanted: *share, of: round }
     })
 }
 
@@ -64,7 +64,7 @@ mod tests {
             labels: Labels::new(),
             metric: Metric::Bandwidth,
             setup: Setup { regions: vec![region], threads: Vec::new(), seed: 0 },
-            stop: StopRule { precision: 0.02, shots: 1, min_allocations: 1, max_allocations: 1, shot_seconds: 0.01 },
+            stop: StopRule { precision: 0.02, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.01 },
         }
     }
 
@@ -74,7 +74,8 @@ mod tests {
         let machine = Machine { page_bytes: 4096, ..Machine::default() };
         let seen = crate::cell::Cell::new(step(policy.clone(), page, mib));
         let lab = crate::Lab { machine: &machine, bench: &tiermark_model::Bench::default() };
-        wrong(&step(policy, page, mib), &seen.observe(lab), &proof, &machine)
+        let seen = seen.observe(&crate::PingGroups::default(), lab);
+        wrong(&step(policy, page, mib), &seen, &proof, &machine).map(|reason| reason.to_string())
     }
 
     #[test]

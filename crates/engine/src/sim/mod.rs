@@ -5,11 +5,14 @@
 
 mod caches;
 mod model;
+mod neighbours;
 mod os;
 mod share;
 mod traffic;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use tiermark_model::{
@@ -22,6 +25,8 @@ use crate::host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 
 pub use caches::{SimCache, SimCore};
 use model::SpeedModel;
+use neighbours::Part;
+pub use neighbours::{ComesAndGoes, Neighbours};
 use tiermark_stats::Rng;
 pub use traffic::Ceilings;
 use traffic::Demand;
@@ -33,9 +38,11 @@ const STAMP_NS: f64 = 10.0;
 /// Blocks simulated a shot and thread at most, by number of threads: keeps 2,048 threads cheap and one thread fine.
 const BLOCKS: [(usize, f64); 2] = [(64, 400.0), (usize::MAX, 64.0)];
 /// Shortest simulated block, ns.
-const BLOCK_NS: f64 = 8_000.0;
+const BLOCK_NS: f64 = 16_000.0;
 /// A lost time slice, ns: a scheduler's usual base slice.
 const SLICE_NS: f64 = 3.0e6;
+/// What a visit takes beside its shot, seconds.
+const BETWEEN_SECONDS: f64 = 0.5e-3;
 /// Seconds it takes to prepare a byte.
 const PREPARE_SECONDS_PER_BYTE: f64 = 0.5e-9;
 
@@ -56,6 +63,10 @@ pub struct SimOptions {
     pub ceilings: Ceilings,
     /// What the cores really have, whatever the system declares.
     pub core: SimCore,
+    /// Who else uses the machine.
+    pub neighbours: Neighbours,
+    /// Bytes that rigs may hold together between visits.
+    pub keep_bytes: u64,
 }
 
 impl Default for SimOptions {
@@ -68,19 +79,33 @@ impl Default for SimOptions {
             stop_after: None,
             ceilings: Ceilings::default(),
             core: SimCore::default(),
+            neighbours: Neighbours::default(),
+            keep_bytes: u64::MAX,
         }
     }
 }
 
 /// A simulated host.
 pub struct SimHost {
-    machine: Machine,
+    world: Rc<World>,
     /// The machine as it really is; what is declared may differ.
     truth: Machine,
+    allocations: u64,
+}
+
+/// What a host and its rigs have in common.
+struct World {
+    machine: Machine,
     bench: Bench,
     options: SimOptions,
-    now: f64,
-    allocations: u64,
+    /// Seconds since the host was made.
+    now: Cell<f64>,
+}
+
+impl World {
+    fn pass(&self, seconds: f64) {
+        self.now.set(self.now.get() + seconds);
+    }
 }
 
 impl SimHost {
@@ -95,65 +120,82 @@ impl SimHost {
         let overheads =
             Overheads { stamp_ns: STAMP_NS, gate_ns: Some(500.0), loop_ns: Some(2.0), core_hz: Some(CORE_HZ) };
         let truth = options.core.truth(&machine);
-        Self {
-            machine,
-            truth,
-            bench: Bench { kernels, clock, overheads, ..Bench::default() },
-            options,
-            now: 0.0,
-            allocations: 0,
-        }
+        let bench = Bench { kernels, clock, overheads, ..Bench::default() };
+        let world = World { machine, bench, options, now: Cell::new(0.0) };
+        Self { world: Rc::new(world), truth, allocations: 0 }
     }
-}
 
-impl SimHost {
     /// The same host with primitives of the operating system.
     #[must_use]
     pub fn with_primitives(mut self, primitives: Vec<PrimitiveInfo>) -> Self {
-        self.bench.primitives = primitives;
+        let World { machine, bench, options, now } = &*self.world;
+        let bench = Bench { primitives, ..bench.clone() };
+        let (machine, options, now) = (machine.clone(), options.clone(), now.clone());
+        self.world = Rc::new(World { machine, bench, options, now });
         self
     }
 }
 
 impl Host for SimHost {
     fn machine(&self) -> &Machine {
-        &self.machine
+        &self.world.machine
     }
 
     fn bench(&self) -> &Bench {
-        &self.bench
+        &self.world.bench
     }
 
-    fn prepare<'a>(&'a mut self, setup: &Setup) -> Result<Box<dyn Rig + 'a>, Refusal> {
-        admit(setup, &self.machine, &Fresh::discovered(&self.machine))?;
+    fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
+        let world = &self.world;
+        admit(setup, &world.machine, &Fresh::discovered(&world.machine))?;
         for thread in &setup.threads {
             for kernel in thread.role.kernels() {
-                find_kernel(&self.bench, kernel)?;
+                find_kernel(&world.bench, kernel)?;
             }
             if let Role::Os(call) = &thread.role {
-                find_primitive(&self.bench, call)?;
+                find_primitive(&world.bench, call)?;
             }
         }
         self.allocations += 1;
-        self.now += setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64;
-        let draw = self.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        world.pass(setup.total_bytes().0 as f64 * PREPARE_SECONDS_PER_BYTE / setup.threads.len().max(1) as f64);
+        let draw = world.options.seed ^ self.allocations.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut rng = Rng::new(draw);
-        let luck = 1.0 + self.options.noise * rng.normal();
+        let luck = 1.0 + world.options.noise * rng.normal();
         let kernel = setup.threads.iter().find_map(|t| match &t.role {
             Role::Stream { kernel, .. } => Some(kernel.clone()),
             _ => None,
         });
-        let speeds = SpeedModel::new(&self.truth, setup, &self.options, draw);
-        let shared = share::paces(&self.machine, setup);
-        Ok(Box::new(SimRig { host: self, setup: setup.clone(), speeds, shared, kernel, luck, rng }))
+        let speeds = SpeedModel::new(&self.truth, setup, &world.options, draw);
+        let shared = share::paces(&world.machine, setup);
+        let part = part(&self.truth, setup);
+        let world = Rc::clone(world);
+        Ok(Box::new(SimRig { world, setup: setup.clone(), speeds, shared, kernel, luck, part, rng }))
+    }
+
+    fn keep_bytes(&self) -> u64 {
+        self.world.options.keep_bytes
     }
 
     fn now(&self) -> f64 {
-        self.now
+        self.world.now.get()
     }
 
     fn stopped(&self) -> bool {
-        self.options.stop_after.is_some_and(|limit| self.now >= limit)
+        self.world.options.stop_after.is_some_and(|limit| self.now() >= limit)
+    }
+}
+
+/// Which part of the machine answers a setup: by its largest region.
+fn part(truth: &Machine, setup: &Setup) -> Part {
+    let bytes = setup.regions.iter().map(|region| region.bytes.0).max().unwrap_or(0);
+    let holds = |shared: bool| {
+        let caches = truth.data_caches().filter(|cache| (cache.level > 2) == shared);
+        caches.filter_map(|cache| cache.bytes).max().unwrap_or(0) >= bytes
+    };
+    match (holds(false), holds(true)) {
+        (true, _) => Part::Private,
+        (false, true) => Part::Shared,
+        _ => Part::Memory,
     }
 }
 
@@ -172,8 +214,8 @@ fn find_primitive<'a>(bench: &'a Bench, call: &OsCall) -> Result<&'a PrimitiveIn
     })
 }
 
-struct SimRig<'a> {
-    host: &'a mut SimHost,
+struct SimRig {
+    world: Rc<World>,
     setup: Setup,
     speeds: SpeedModel,
     /// ns of an access on shared lines, by thread.
@@ -181,13 +223,14 @@ struct SimRig<'a> {
     kernel: Option<KernelId>,
     /// This allocation's luck with physical pages.
     luck: f64,
+    part: Part,
     rng: Rng,
 }
 
-impl Rig for SimRig<'_> {
+impl Rig for SimRig {
     fn placement(&mut self) -> PlacementProof {
         const PAGES: u64 = 256;
-        let machine = &self.host.machine;
+        let machine = &self.world.machine;
         let mut by_node = BTreeMap::new();
         for region in 0..self.setup.regions.len() {
             for (node, pages) in dealt(&self.setup, region, machine, PAGES) {
@@ -208,7 +251,7 @@ impl Rig for SimRig<'_> {
     }
 
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
-        find_kernel(&self.host.bench, kernel).map_err(|r| Fault(r.to_string()))?;
+        find_kernel(&self.world.bench, kernel).map_err(|r| Fault(r.to_string()))?;
         self.kernel = Some(kernel.clone());
         Ok(())
     }
@@ -218,35 +261,34 @@ impl Rig for SimRig<'_> {
         let threads = self.setup.threads.len();
         let most = BLOCKS.iter().find(|(limit, _)| threads <= *limit).map_or(64.0, |(_, blocks)| *blocks);
         let block_ns = BLOCK_NS.max(budget_ns / most);
-        let luck = self.luck * (1.0 + self.host.options.noise / 2.0 * self.rng.normal());
+        let luck = self.luck * (1.0 + self.world.options.noise / 2.0 * self.rng.normal());
         let paces = self.paces()?;
-        let mut shot = Shot::default();
+        let (options, began) = (&self.world.options, self.world.now.get());
+        let seconds = budget.as_secs_f64() + BETWEEN_SECONDS;
+        let neighbours = &options.neighbours;
+        let slow = neighbours.slowdown(self.part, threads, began, options.seed, &mut self.rng);
+        let before = neighbours.pings(&self.setup, began, options.seed, &mut self.rng);
+        let after = neighbours.pings(&self.setup, began + seconds, options.seed, &mut self.rng);
+        let mut shot = Shot { threads: Vec::new(), pings: [before, after] };
         for (thread, pace) in self.setup.threads.iter().zip(paces) {
             if matches!(thread.role, Role::Echo { .. } | Role::Keep { .. }) {
                 shot.threads.push(serve(thread.cpu, budget_ns));
                 continue;
             }
             let per_block = (pace * block_ns / luck).round().max(1.0);
-            let clean_ns = per_block * luck / pace;
-            shot.threads.push(simulate_thread(
-                &mut self.rng,
-                &self.host.options,
-                thread.cpu,
-                per_block,
-                clean_ns,
-                budget_ns,
-            ));
+            let clean_ns = per_block * luck / pace * slow;
+            shot.threads.push(simulate_thread(&mut self.rng, options, thread.cpu, per_block, clean_ns, budget_ns));
         }
-        self.host.now += budget.as_secs_f64();
+        self.world.pass(seconds);
         Ok(shot)
     }
 }
 
-impl SimRig<'_> {
+impl SimRig {
     /// Work per ns of each thread, with all of them at it: accesses of a chase, useful bytes of the others.
     fn paces(&self) -> Result<Vec<f64>, Fault> {
         let fault = |refusal: Refusal| Fault(refusal.to_string());
-        let bench = &self.host.bench;
+        let bench = &self.world.bench;
         let kernel = self.kernel.as_ref().map(|id| find_kernel(bench, id)).transpose().map_err(fault)?;
         let demand = |(index, thread): (usize, &ThreadSetup)| match &thread.role {
             Role::Chase { chains } => {

@@ -76,7 +76,7 @@ impl Probe for Tiny {
                 value: o.value,
                 unit: o.unit,
                 interval: o.interval,
-                samples: o.samples.len() as u64,
+                samples: o.visits.len() as u64,
                 verdict: o.verdict.clone(),
                 evidence: vec![o.step.clone()],
                 note: None,
@@ -86,7 +86,7 @@ impl Probe for Tiny {
 }
 
 const STOP: StopRule =
-    StopRule { precision: 0.01, shots: 3, min_allocations: 3, max_allocations: 6, shot_seconds: 0.02 };
+    StopRule { precision: 0.01, allocations: 3, min_visits: 12, max_visits: 600, shot_seconds: 0.002 };
 
 fn tiny() -> Tiny {
     Tiny { stop: STOP, page: PageKind::Thp, refines: false }
@@ -160,11 +160,11 @@ impl Sink for Log {
         self.0.push(match event {
             Event::ExperimentStarted { plan, .. } => format!("plan {}", plan.steps.len()),
             Event::StepsAdded { steps } => format!("added {}", steps.len()),
-            Event::StepStarted { step, allocation } => format!("start {} {allocation}", step.id),
-            Event::Observed { observation, done, .. } => {
-                assert!((0.0..=1.0).contains(done));
-                format!("seen {} {}", observation.step, observation.allocations)
+            Event::Visited { step, done, remaining_seconds } => {
+                assert!((0.0..=1.0).contains(done) && *remaining_seconds >= 0.0);
+                format!("visit {}", step.id)
             }
+            Event::Observed { observation } => format!("seen {} {}", observation.step, observation.allocations),
             Event::ExperimentDone { .. } => "done".into(),
         });
     }
@@ -178,7 +178,7 @@ fn run(probe: &Tiny, machine: Machine, options: SimOptions) -> (Experiment, Log)
 }
 
 fn codes(observation: &Observation) -> Vec<ReasonCode> {
-    observation.verdict.reasons.iter().map(|r| r.code).collect()
+    observation.verdict.reasons.iter().map(Reason::code).collect()
 }
 
 #[test]
@@ -187,79 +187,73 @@ fn a_quiet_machine_gives_trusted_numbers_of_the_model() {
     for observation in &experiment.observations {
         assert_eq!(observation.verdict, Verdict::trusted(), "{}", observation.step);
         assert_eq!(observation.allocations, 3);
-        assert_eq!(observation.samples.len(), 9);
+        assert!(observation.edge.unwrap().share > 0.5 && observation.visits.len() >= 12, "{:?}", observation.edge);
     }
     let l1 = experiment.observations[0].value.unwrap();
     assert!((l1 / 1.3333 - 1.0).abs() < 0.01, "{l1}");
-    assert!(experiment.drift.unwrap().abs() < 0.02);
+    assert!(experiment.drift.is_empty() && experiment.states.is_empty(), "{:?}", experiment.states);
     assert_eq!(experiment.method, 3);
 }
 
 #[test]
-fn the_faster_kernel_wins_the_tournament_and_both_are_kept() {
+fn the_faster_kernel_is_measured_and_both_are_kept() {
     let (experiment, _) = run(&tiny(), machine(), SimOptions::default());
     let read = &experiment.observations[2];
     assert_eq!(read.labels.get(Labels::KERNEL), Some("read/fast"));
-    assert_eq!(read.rivals.len(), 2);
-    assert!(read.rivals[0].value < read.rivals[1].value);
+    assert_eq!(
+        read.rivals.iter().map(|rival| rival.kernel.0.as_str()).collect::<Vec<_>>(),
+        ["read/plain", "read/fast"]
+    );
+    assert!(read.rivals[0].ratio == Some(1.0) && read.rivals[1].ratio > Some(1.03), "{:?}", read.rivals);
 }
 
 #[test]
-fn allocations_of_all_steps_are_interleaved_in_changing_order() {
-    let (_, log) = run(&tiny(), machine(), SimOptions::default());
-    let starts: Vec<&str> = log.0.iter().filter_map(|l| l.strip_prefix("start ")).collect();
-    for round in 0..3 {
-        let of_round: std::collections::BTreeSet<&str> =
-            starts[round * 3..round * 3 + 3].iter().map(|s| s.rsplit_once(' ').unwrap().0).collect();
-        assert_eq!(of_round.len(), 3, "each round visits every step once: {starts:?}");
-        assert!(starts[round * 3].ends_with(&round.to_string()));
+fn the_first_kernel_stays_where_no_other_is_better_each_time() {
+    let mut kernels = kernels();
+    kernels[0].plain = false;
+    for seed in 0..20 {
+        let noisy = SimOptions { seed, noise: 0.03, ..SimOptions::default() };
+        let mut host = SimHost::new(machine(), kernels.clone(), noisy);
+        let experiment = run_experiment(&tiny(), &request(), &mut host, &mut Log::default()).unwrap();
+        assert_eq!(experiment.observations[2].labels.get(Labels::KERNEL), Some("read/plain"), "seed {seed}");
     }
+}
+
+#[test]
+fn every_round_visits_every_step_in_changing_order() {
+    let (_, log) = run(&tiny(), machine(), SimOptions::default());
+    let visits: Vec<&str> = log.0.iter().filter_map(|l| l.strip_prefix("visit ")).collect();
+    let rounds: Vec<&[&str]> = visits.chunks_exact(3).take(8).collect();
+    for round in &rounds {
+        let of_round: std::collections::BTreeSet<&&str> = round.iter().collect();
+        assert_eq!(of_round.len(), 3, "{visits:?}");
+    }
+    assert!(rounds.iter().any(|round| round != &rounds[0]), "{rounds:?}");
     assert_eq!(log.0.first().map(String::as_str), Some("plan 3"));
     assert_eq!(log.0.last().map(String::as_str), Some("done"));
 }
 
 #[test]
-fn noise_gets_more_allocations_and_then_an_honest_verdict() {
-    let (experiment, _) = run(&tiny(), machine(), SimOptions { noise: 0.06, ..SimOptions::default() });
-    let chase = &experiment.observations[0];
-    assert_eq!(chase.allocations, STOP.max_allocations);
-    assert!(codes(chase).contains(&ReasonCode::Imprecise), "{:?}", chase.verdict);
-}
-
-#[test]
-fn what_is_known_to_no_better_than_half_is_no_number() {
-    let (experiment, _) = run(&tiny(), machine(), SimOptions { noise: 1.5, ..SimOptions::default() });
-    let wild = |o: &&Observation| codes(o).contains(&ReasonCode::Imprecise) && o.verdict.grade == Grade::Invalid;
-    let wild: Vec<&Observation> = experiment.observations.iter().filter(wild).collect();
-    assert!(!wild.is_empty(), "{:?}", experiment.observations.iter().map(|o| &o.verdict).collect::<Vec<_>>());
-    for observation in wild {
-        assert_eq!((observation.value, observation.interval), (None, None), "{}", observation.step);
-        assert!(!observation.samples.is_empty(), "the evidence stays: {}", observation.step);
-        let told = |f: &&Finding| f.evidence == [observation.step.clone()];
-        assert_eq!(experiment.findings.iter().find(told).unwrap().value, None);
-    }
-    // Drift is that of a number, or is not told.
-    let first = experiment.observations.iter().find(|o| o.value.is_some());
-    assert_eq!(first.is_some(), experiment.drift.is_some());
-}
-
-#[test]
-fn preemption_leaves_the_median_and_costs_the_trust() {
+fn preemption_leaves_the_edge_and_its_trust() {
     let quiet = run(&tiny(), machine(), SimOptions::default()).0;
-    let busy = run(&tiny(), machine(), SimOptions { preemptions_per_second: 2000.0, ..SimOptions::default() }).0;
+    let busy = run(&tiny(), machine(), SimOptions { preemptions_per_second: 100.0, ..SimOptions::default() }).0;
     for (a, b) in quiet.observations.iter().zip(&busy.observations) {
-        assert!(codes(b).contains(&ReasonCode::Disturbed), "{:?}", b.verdict);
-        assert_ne!(b.verdict.grade, Grade::Trusted);
-        if let Some(value) = b.value {
-            assert!((value / a.value.unwrap() - 1.0).abs() < 0.02, "{}", b.step);
-        }
+        assert_eq!(b.verdict.grade, Grade::Trusted, "{}: {:?}", b.step, b.verdict);
+        assert!((b.value.unwrap() / a.value.unwrap() - 1.0).abs() < 0.02, "{}", b.step);
+        assert!(b.disturbance.clean_windows < b.disturbance.windows, "{}", b.step);
+        let worse = if b.metric == Metric::Latency {
+            b.now.unwrap().p90 / b.value.unwrap()
+        } else {
+            b.value.unwrap() / b.now.unwrap().p10
+        };
+        assert!(worse > 1.2, "what a program gets meanwhile: {worse}");
     }
 }
 
 #[test]
 fn a_clock_that_does_not_resolve_the_blocks_gives_no_number() {
-    // Blocks of 50 µs against steps of 20 µs: every block is 2 or 3 steps, as in a table of latencies all multiples of one.
-    let (experiment, _) = run(&tiny(), machine(), SimOptions { clock_step_ns: 20_000.0, ..SimOptions::default() });
+    // Blocks of 16 µs against steps of 10 µs: every block is 1 or 2 steps, as in a table of latencies all multiples of one.
+    let (experiment, _) = run(&tiny(), machine(), SimOptions { clock_step_ns: 10_000.0, ..SimOptions::default() });
     let chase = &experiment.observations[0];
     assert_eq!((chase.value, chase.verdict.grade), (None, Grade::Invalid));
     assert!(codes(chase).contains(&ReasonCode::Quantised), "{:?}", chase.verdict);
@@ -289,11 +283,11 @@ fn more_memory_than_there_is_becomes_a_refusal_of_that_step_alone() {
 
 #[test]
 fn stopping_keeps_what_was_measured() {
-    let (experiment, log) = run(&tiny(), machine(), SimOptions { stop_after: Some(0.1), ..SimOptions::default() });
+    let (experiment, log) = run(&tiny(), machine(), SimOptions { stop_after: Some(0.6), ..SimOptions::default() });
     assert!(log.0.iter().filter(|l| l.starts_with("seen")).count() >= 1);
     assert!(experiment.observations.iter().any(|o| o.value.is_some()));
     assert!(experiment.observations.iter().any(|o| codes(o).contains(&ReasonCode::TooFew) || o.refusal.is_some()));
-    assert_eq!(experiment.drift, None);
+    assert!(experiment.drift.is_empty());
 }
 
 #[test]

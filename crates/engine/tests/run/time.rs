@@ -42,13 +42,10 @@ fn with_little_time_the_headlines_come_first_and_the_limit_holds() {
             experiment.observations.iter().filter(|o| o.value.is_some()).map(|o| o.step.as_str()).collect();
         let first: Vec<&str> = experiment.plan.steps.iter().map(|s| s.id.as_str()).take(measured.len()).collect();
         assert!(!measured.is_empty() && measured == first, "{seconds} s: {measured:?}");
-        assert!(experiment.drift.is_some(), "there is time for the first step again");
     }
     let (experiment, took) = in_time(0.001);
-    assert!(
-        experiment.observations[0].value.is_some() && experiment.drift.is_none(),
-        "one number in any case, and no more"
-    );
+    let measured = experiment.observations.iter().filter(|o| o.value.is_some()).count();
+    assert!(experiment.observations[0].value.is_some() && measured == 1, "one number in any case, and no more");
     assert!(took < 0.2, "{took}");
 }
 
@@ -76,7 +73,7 @@ impl Probe for Rivals {
 }
 
 #[test]
-fn the_time_of_a_tournament_is_not_kept_back_for_the_repetition_at_the_end() {
+fn rivals_of_all_steps_are_compared_within_the_time() {
     let go = |seconds: f64| {
         let mut host = SimHost::new(machine(), kernels(), SimOptions::default());
         let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
@@ -86,50 +83,37 @@ fn the_time_of_a_tournament_is_not_kept_back_for_the_repetition_at_the_end() {
     };
     let (whole, took) = go(60.0);
     let step = &whole.plan.steps[0];
-    assert!(step.tournament_seconds() > 0.05, "{}", step.tournament_seconds());
-    // Time for both tournaments and for a few allocations more, but not for a third tournament.
-    let enough = 2.0 * (step.tournament_seconds() + 2.0 * step.allocation_seconds());
-    assert!(enough < took);
-    let (cut, _) = go(enough);
-    assert!(cut.observations.iter().all(|o| o.value.is_some()), "{:#?}", cut.observations[1].refusal);
+    let enough = 2.0 * step.expected_seconds();
+    assert!(enough < took && step.rivalry_seconds() > 0.01, "{enough} {took}");
+    let (cut, took) = go(enough);
+    assert!(
+        took <= 1.05 * enough && cut.observations.iter().all(|o| o.value.is_some()),
+        "{:#?}",
+        cut.observations[1].refusal
+    );
 }
 
 #[test]
-fn two_allocations_neither_destroy_a_number_nor_say_that_the_machine_drifted() {
-    let mut doubted = 0;
-    for seed in 0..20 {
-        for seconds in [0.3, 0.7, 1.1] {
-            let noisy = SimOptions { seed, noise: 0.08, ..SimOptions::default() };
-            let mut host = SimHost::new(machine(), kernels(), noisy);
-            let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
-            let request = Request { scope, ..request() };
-            let experiment = run_experiment(&Many, &request, &mut host, &mut Log::default()).unwrap();
-            for seen in experiment.observations.iter().filter(|o| o.refusal.is_none()) {
-                if (1..STOP.min_allocations).contains(&seen.allocations) {
-                    doubted += 1;
-                    assert!(seen.value.is_some(), "seed {seed}: {:?}", seen.verdict);
-                    assert_eq!(seen.verdict.grade, Grade::Suspect);
-                }
-            }
-            let first = experiment.observations.iter().find(|o| o.value.is_some()).unwrap();
-            if first.interval.is_none() {
-                assert!(!codes(first).contains(&ReasonCode::Drift), "seed {seed}: {:?}", first.verdict);
-            }
-        }
+fn memory_that_cannot_all_be_kept_is_measured_all_the_same() {
+    let seen = |keep_bytes: u64| {
+        let mut host = SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() });
+        let scope = Scope { max_seconds: Some(20.0), ..Scope::default() };
+        run_experiment(&Many, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap()
+    };
+    let (plenty, scarce) = (seen(u64::MAX), seen(16 * MIB));
+    for (plenty, scarce) in plenty.observations.iter().zip(&scarce.observations).take(12) {
+        assert_eq!((plenty.allocations, plenty.verdict.grade), (3, Grade::Trusted));
+        assert!(scarce.allocations > 3 && scarce.value.is_some(), "{}: {}", scarce.step, scarce.allocations);
     }
-    assert!(doubted >= 20, "{doubted}");
 }
 
 #[test]
 fn what_is_left_out_says_why_and_what_to_do() {
     let refusal = |o: &Observation| o.refusal.clone().unwrap();
-    let (experiment, _) = in_time(0.3);
+    let (experiment, _) = in_time(0.03);
     let (number, point) = (refusal(&experiment.observations[11]), refusal(&experiment.observations[12]));
-    assert_eq!(
-        (number.why.as_str(), number.cure.as_str()),
-        ("the time left did not suffice", "allow more with --max-time")
-    );
-    assert!(point.why.contains("the curve has a point less"), "{point}");
+    assert_eq!((number.why.as_str(), number.cure.as_str()), ("time budget used up", "raise --max-time"));
+    assert!(point.why.contains("the curve has one point less"), "{point}");
     let stopped = run(&tiny(), machine(), SimOptions { stop_after: Some(0.01), ..SimOptions::default() }).0;
     let stopped = refusal(stopped.observations.iter().find(|o| o.refusal.is_some()).unwrap());
     assert_eq!(stopped.why, "the run was stopped");
@@ -150,9 +134,10 @@ impl Probe for Restless {
             phase,
             ..step(&id, Metric::Latency, bytes, PageKind::Thp, Role::Chase { chains: 1 }, stop)
         };
-        let never = StopRule { precision: 1e-9, max_allocations: 10_000, ..STOP };
+        let never = StopRule { precision: 1e-9, max_visits: 100_000, ..STOP };
         let mut steps: Vec<Step> = (0..3).map(|n| chase(format!("number {n}"), MIB, "ladder", 0, never)).collect();
-        let point = |size: u64| chase(format!("point {size}"), size * MIB, "curve", 1, STOP);
+        let shape = StopRule { precision: 1e-9, allocations: 1, ..never };
+        let point = |size: u64| chase(format!("point {size}"), size * MIB, "curve", 1, shape);
         steps.extend([2048, 64, 32, 16, 8, 4, 2].map(point));
         Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
     }
@@ -165,17 +150,17 @@ impl Probe for Restless {
 #[test]
 fn on_a_machine_that_is_never_quiet_some_of_the_time_is_left_for_a_curve() {
     let mut host = SimHost::new(machine(), kernels(), SimOptions { noise: 0.08, ..SimOptions::default() });
-    let scope = Scope { max_seconds: Some(6.0), ..Scope::default() };
+    let scope = Scope { max_seconds: Some(1.0), ..Scope::default() };
     let began = host.now();
     let experiment =
         run_experiment(&Restless, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
-    assert!(host.now() - began <= 6.0);
+    assert!(host.now() - began <= 1.0);
     let (numbers, points): (Vec<_>, Vec<_>) =
         experiment.observations.iter().partition(|o| o.labels.is(Labels::PURPOSE, "ladder"));
     let seconds = |of: &[&Observation]| of.iter().map(|o| o.seconds).sum::<f64>();
     let (of_numbers, of_points) = (seconds(&numbers), seconds(&points));
-    assert!(of_points > 0.2 && of_numbers > 2.0 * of_points, "{of_numbers} s of numbers, {of_points} s of points");
-    assert!(numbers.iter().all(|o| o.allocations > STOP.min_allocations));
+    assert!(of_points > 0.1 && of_numbers > of_points, "{of_numbers} s of numbers, {of_points} s of points");
+    assert!(numbers.iter().all(|o| o.visits.len() as u32 > STOP.min_visits));
     // Of points the small ones, which are many, come before one that takes the time of all.
     let touched: Vec<bool> = points.iter().map(|o| o.allocations > 0).collect();
     assert_eq!(touched, [false, true, true, true, true, true, true]);

@@ -185,7 +185,7 @@ fn step(id: &str, role: Role, layout: Layout, metric: Metric) -> Step {
             threads: vec![ThreadSetup::new(0, role, 0)],
             seed: 7,
         },
-        stop: StopRule { precision: 0.01, shots: 5, min_allocations: 3, max_allocations: 9, shot_seconds: 0.01 },
+        stop: StopRule { precision: 0.01, allocations: 3, min_visits: 15, max_visits: 45, shot_seconds: 0.01 },
     }
 }
 
@@ -193,7 +193,7 @@ fn step(id: &str, role: Role, layout: Layout, metric: Metric) -> Step {
 fn observation(step: &Step, value: f64) -> Observation {
     let unit = if step.metric == Metric::Latency { Unit::Ns } else { Unit::BytesPerSecond };
     let mut verdict = Verdict::trusted();
-    verdict.suspect(ReasonCode::Disturbed, "12 % of the windows were disturbed");
+    verdict.suspect(Reason::Told { code: ReasonCode::Disturbed, text: "12 % of the windows were disturbed".into() });
     Observation {
         step: step.id.clone(),
         labels: step.labels.clone().text(Labels::KERNEL, "read/avx2"),
@@ -201,11 +201,16 @@ fn observation(step: &Step, value: f64) -> Observation {
         unit,
         value: Some(value),
         interval: Some(Interval { low: value * 0.99, high: value * 1.01, level: 0.95 }),
+        now: Some(Now { median: value * 1.1, p10: value, p90: value * 1.5 }),
+        edge: Some(EdgeSeen { share: 0.4, windows: 800, visits: 100, reached: 12 }),
+        state: Some(StateKind::Near),
+        in_states: vec![InState { state: StateKind::Near, value, share: 0.4, windows: 800, visits: 100 }],
+        modes: vec![Mode { value, share: 1.0 }],
         min: Some(value * 0.98),
         max: Some(value * 1.05),
         spread_within: Some(0.004),
         spread_between: Some(0.006),
-        samples: vec![Sample { allocation: 0, value }, Sample { allocation: 1, value: value * 1.01 }],
+        visits: Visits::of_samples([(0, value), (1, value * 1.01)].into_iter()),
         allocations: 2,
         disturbance: Disturbance {
             windows: 100,
@@ -238,7 +243,7 @@ fn observation(step: &Step, value: f64) -> Observation {
         core_hz: Some(3.5e9),
         core_hz_spread: Some(0.001),
         parts: Vec::new(),
-        rivals: vec![Rival { kernel: "read/sse2".into(), value: Some(value * 0.8) }],
+        rivals: vec![Rival { kernel: "read/sse2".into(), ratio: Some(0.8), value: None }],
         overhead_share: Some(0.0005),
         started_seconds: 1.5,
         seconds: 0.25,
@@ -312,10 +317,16 @@ pub(crate) fn example_run() -> Run {
                 refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],
                 max_seconds: 15.0,
                 later_seconds: 0.0,
-                scatter: 0.0,
             },
             observations,
-            drift: Some(0.004),
+            states: vec![State {
+                state: StateKind::Apart { apart: 1, of: 1 },
+                share: 0.58,
+                visits: 400,
+                lasts: Some([0.5, 5.0]),
+                ping_ns: Some(330.0),
+            }],
+            drift: vec![Drift { step: "latency/L1".into(), at_seconds: Some(4.5), change: 0.05, p_value: Some(1e-6) }],
             findings,
         }],
         warnings: vec![Warning {

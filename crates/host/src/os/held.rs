@@ -120,7 +120,7 @@ impl Rig for HeldRig {
         let ask = Ask::Shot { budget_ns: budget.as_secs_f64() * 1e9, number: self.shots };
         let lost = |lost: Lost| Fault(format!("{WHAT}: {} ({})", lost.why, lost.cure));
         let shot = self.holder.ask::<Result<ThreadShot, String>>(&ask).map_err(lost)?;
-        Ok(Shot { threads: vec![shot.map_err(Fault)?] })
+        Ok(Shot { threads: vec![shot.map_err(Fault)?], ..Shot::default() })
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::roll::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
-use tiermark_model::{Finding, Grade, Labels, Observation, Part, PingOp, ReasonCode, Relation, Request, Unit, Verdict};
+use tiermark_model::{
+    Finding, Grade, Labels, Mode, Observation, Part, PingOp, Reason, Relation, Request, Unit, Verdict,
+};
 
 use super::pairs::{Class, count};
 use super::remark;
-use crate::ladder::{derived, finding, overhead_note, quotient, unless_too_wide, with_purpose};
+use crate::ladder::{derived, finding, overhead_note, quotient, with_purpose, with_range};
 use crate::steps::scope_cpus;
 
 /// Pairs of one relation that are not trusted, as a share, beyond which their median is not either: it stands on those in the middle, and a
@@ -19,10 +21,6 @@ const DOUBTED: f64 = 0.1;
 const GAP: f64 = 1.3;
 /// Either of the groups has at least this share of the pairs, or it is a few outliers.
 const GROUP: f64 = 0.05;
-/// The same of the shots of one pair: disturbed ones, too few to count, are longer as well.
-const MODE: f64 = 0.2;
-/// Of fewer shots nothing is said: one of five may be chance, two of six less so.
-const LEAST: usize = 6;
 
 /// All findings, the most general first.
 pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
@@ -118,10 +116,12 @@ fn pooled(of: &[&Observation], measured: usize) -> Verdict {
     }
     let doubted: Vec<&&Observation> = of.iter().filter(|o| o.verdict.grade != Grade::Trusted).collect();
     if doubted.len() as f64 > DOUBTED * of.len() as f64 {
-        let reason = doubted.first().and_then(|o| o.verdict.reasons.first());
-        let code = reason.map_or(ReasonCode::Imprecise, |reason| reason.code);
-        let why = reason.map_or_else(String::new, |reason| format!(" ({})", reason.text));
-        verdict.suspect(code, format!("{} of {} pairs are not trusted{why}", doubted.len(), of.len()));
+        let reason = Reason::Pairs { doubted: doubted.len() as u64, of: of.len() as u64 };
+        // Where most pairs are bounds, so is what is said of all; it is as doubtful as the best of them else.
+        match doubted.iter().map(|o| o.verdict.grade).min() {
+            Some(Grade::Bound) => verdict.bound(reason),
+            _ => verdict.suspect(reason),
+        }
     }
     verdict
 }
@@ -153,21 +153,16 @@ impl Groups {
     }
 }
 
-/// Where the shots of one pair are of two kinds: its cpus were at two distances in turn.
+/// Where the windows of one pair pile up at several values: its cpus were at several distances in turn.
 fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
-    let mut values: Vec<f64> = observation.samples.iter().map(|s| s.value).collect();
-    values.sort_by(f64::total_cmp);
-    if values.len() < LEAST {
-        return None;
-    }
-    let groups = Groups::of(&values, MODE)?;
-    let ratio = groups.far.1 / groups.near.1;
-    let mut found = derived(observation, "c2c.modes", observation.labels.clone(), ratio, Unit::Ratio);
+    let (near, far) = (observation.modes.first()?, observation.modes.last()?);
+    let mut found = derived(observation, "c2c.modes", observation.labels.clone(), far.value / near.value, Unit::Ratio);
     let why = match lab.machine.system.hypervisor {
-        Some(_) => "as where a hypervisor moves the cpus between cores",
+        Some(_) => "the hypervisor moves the cpus between cores",
         None => "something changed while it was measured",
     };
-    found.note = Some(format!("{}; {why}", groups.words("shots")));
+    let mode = |mode: &Mode| format!("{:.0} ns {:.0} % of the time", mode.value, mode.share * 100.0);
+    found.note = Some(format!("{}; {why}", observation.modes.iter().map(mode).collect::<Vec<_>>().join(", ")));
     Some(found)
 }
 
@@ -192,7 +187,7 @@ fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
         found.verdict = found.verdict.and(&forward.verdict);
         found.value = found.value.filter(|_| found.verdict.grade != Grade::Invalid);
         found.evidence.push(forward.step.clone());
-        Some(unless_too_wide(found, 1.0 + ratio, quotient(reverse, forward)))
+        Some(with_range(found, quotient(reverse, forward), -1.0))
     };
     with_purpose(observations, "reverse").filter_map(of).collect()
 }

@@ -10,7 +10,7 @@ use tiermark_model::{
 
 use super::pairs::{Choice, Class, Pair, choose, count, divide};
 use super::{C2cParams, Sample};
-use crate::steps::{check_node, max_seconds, once, scope_cpus};
+use crate::steps::{VISIT_SECONDS, check_node, max_seconds, once, scope_cpus};
 
 /// Wanted half-width of the interval of a round trip: lines differ by where their home lies, which is no noise.
 const PRECISION: f64 = 0.03;
@@ -256,22 +256,22 @@ impl<'a> Planner<'a> {
 
     /// When one pair of many is good enough.
     fn pair_stop(&self) -> StopRule {
-        let (shots, max_allocations, shot_seconds) = match self.request.effort {
-            Effort::Quick => (2, 4, 0.002),
-            Effort::Standard => (2, 8, 0.004),
-            Effort::Full => (3, 12, 0.008),
+        let (allocations, min_visits, max_visits) = match self.request.effort {
+            Effort::Quick => (1, 8, 60),
+            Effort::Standard => (2, 8, 120),
+            Effort::Full => (3, 16, 400),
         };
-        StopRule { precision: self.precision(), shots, min_allocations: 3, max_allocations, shot_seconds }
+        StopRule { precision: self.precision(), allocations, min_visits, max_visits, shot_seconds: VISIT_SECONDS }
     }
 
     /// When anything else is.
     fn stop(&self) -> StopRule {
-        let (shots, max_allocations, shot_seconds) = match self.request.effort {
-            Effort::Quick => (2, 6, 0.004),
-            Effort::Standard => (3, 10, 0.010),
-            Effort::Full => (4, 16, 0.015),
+        let (allocations, min_visits, max_visits) = match self.request.effort {
+            Effort::Quick => (2, 8, 80),
+            Effort::Standard => (3, 12, 200),
+            Effort::Full => (4, 24, 600),
         };
-        StopRule { precision: self.precision(), shots, min_allocations: 3, max_allocations, shot_seconds }
+        StopRule { precision: self.precision(), allocations, min_visits, max_visits, shot_seconds: 0.004 }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the solver says, as findings beside what the system declares.
 
 use tiermark_model::{
-    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, ReasonCode, Unit, format_ns,
+    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, Reason, Unit, format_ns,
 };
 
 use super::seen::{AGREE, Seen};
@@ -266,11 +266,7 @@ fn missing(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
             let labels = Labels::new().text(Labels::TIER, format!("L{}", cache.level));
             let labels = cache.bytes.into_iter().fold(labels, |labels, bytes| labels.whole(Labels::DECLARED, bytes));
             let mut found = resting_on(&[last], "geometry.size", labels, None, Unit::Bytes);
-            let size = cache.bytes.map_or_else(String::new, |bytes| format!(" of {}", Bytes(bytes)));
-            found.verdict.suspect(
-                ReasonCode::Implausible,
-                format!("L{}{size} is declared and has no plateau of its own in the curve", cache.level),
-            );
+            found.verdict.suspect(Reason::NoPlateau { level: cache.level, bytes: cache.bytes.map(Bytes) });
             found.note = Some(climb(seen));
             found
         })

@@ -1,6 +1,6 @@
 //! Observations made up for tests.
 
-use tiermark_model::{ChainLayout, Disturbance, Labels, Metric, Observation, Unit, Verdict};
+use tiermark_model::{ChainLayout, Disturbance, Labels, Metric, Observation, Unit, Verdict, Visits};
 
 /// A number with labels, and nothing that speaks against it.
 pub(super) fn observation(step: &str, labels: Labels, value: f64) -> Observation {
@@ -11,11 +11,16 @@ pub(super) fn observation(step: &str, labels: Labels, value: f64) -> Observation
         unit: Unit::Ns,
         value: Some(value),
         interval: None,
+        now: None,
+        edge: None,
+        state: None,
+        in_states: Vec::new(),
+        modes: Vec::new(),
         min: None,
         max: None,
         spread_within: None,
         spread_between: None,
-        samples: Vec::new(),
+        visits: Visits::default(),
         allocations: 3,
         disturbance: Disturbance::default(),
         tail: None,

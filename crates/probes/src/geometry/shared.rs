@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, ReasonCode, Role,
+    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Reason, Role,
     Step, Unit,
 };
 
@@ -106,7 +106,7 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &S
         let fitted = level.zip(alone.value).is_none_or(|(level, ns)| ns <= FITTED * level);
         found.note = cost.map(|cost| words(cost, declared, fitted, beside, alone));
         if !fitted {
-            found.verdict.suspect(ReasonCode::Disturbed, "others evict the chase as well");
+            found.verdict.suspect(Reason::Evicted);
         }
         findings.push(found);
     }

@@ -71,7 +71,7 @@ impl Reading<'_> {
             value,
             unit,
             interval: None,
-            samples: seen.iter().map(|o| o.samples.len() as u64).sum(),
+            samples: seen.iter().map(|o| o.visits.len() as u64).sum(),
             verdict: seen.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
             evidence: seen.iter().map(|o| o.step.clone()).collect(),
             note: None,

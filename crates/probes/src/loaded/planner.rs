@@ -283,11 +283,13 @@ impl<'a> Planner<'a> {
 
 /// When a point is good enough.
 fn point_stop(effort: Effort) -> StopRule {
-    let (shots, max_allocations, shot_seconds) = match effort {
-        Effort::Quick | Effort::Standard => (3, 4, 0.008),
-        Effort::Full => (4, 8, 0.012),
+    let (allocations, min_visits, max_visits) = match effort {
+        Effort::Quick => (1, 8, 24),
+        Effort::Standard => (2, 12, 60),
+        Effort::Full => (3, 24, 200),
     };
-    StopRule { precision: 0.02, shots, min_allocations: 3, max_allocations, shot_seconds }
+    // The generators reach their steady state within a millisecond; the chaser needs blocks of it.
+    StopRule { precision: 0.02, allocations, min_visits, max_visits, shot_seconds: 0.004 }
 }
 
 impl Site {

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, ReasonCode, Unit, Verdict, format_gbs,
+    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, Reason, Unit, Verdict, format_gbs,
 };
 
 use super::groups::Group;
-use crate::ladder::{derived, finding, overhead_note, quotient, unless_too_wide};
+use crate::ladder::{derived, finding, overhead_note, quotient};
 
 /// The observations, with a doubt on those whose footprint the caches can hold: then it is not the node that answers.
 pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<Observation> {
@@ -19,9 +19,8 @@ pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<
         let caches = machine.reachable_cache_bytes(&cpus);
         let Some(size) = observation.labels.size().map(|size| Bytes(size.0 * cpus.len() as u64)) else { continue };
         if size.0 < TIMES * caches {
-            let text =
-                format!("{size} is less than {TIMES} times the caches in reach ({}): they answer too", Bytes(caches));
-            observation.verdict.suspect(ReasonCode::System, text);
+            let reason = Reason::CachesAnswer { bytes: size, caches: Bytes(caches), times: TIMES };
+            observation.verdict.suspect(reason);
         }
     }
     observations
@@ -54,12 +53,12 @@ pub(super) fn ratio(metric: &str, labels: Labels, of: &Observation, to: &Observa
         value: Some(value),
         unit: Unit::Ratio,
         interval,
-        samples: of.samples.len().min(to.samples.len()) as u64,
+        samples: of.visits.len().min(to.visits.len()) as u64,
         verdict: worse(&of.verdict, &to.verdict),
         evidence: vec![of.step.clone(), to.step.clone()],
         note: None,
     };
-    Some(unless_too_wide(found, value, interval))
+    Some(found)
 }
 
 /// The doubts of both.

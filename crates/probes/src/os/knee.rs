@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{
-    Bytes, Finding, Label, Labels, Metric, Observation, OsGroup, ReasonCode, Unit, Verdict, format_gbs,
-};
+use tiermark_model::{Bytes, Finding, Label, Labels, Metric, Observation, OsGroup, Reason, Unit, Verdict, format_gbs};
 use tiermark_stats::{Curve, XScale, knee};
 
 /// Kneedle's sensitivity: the paper's advice.
@@ -141,7 +139,7 @@ impl Course<'_> {
         let mut verdict = seen().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
         let asked = self.asked();
         if value.is_some() && 2 * self.points.len() < asked {
-            verdict.suspect(ReasonCode::TooFew, format!("{} of {asked} sizes have a number", self.points.len()));
+            verdict.suspect(Reason::FewPoints { points: self.points.len() as u64, of: asked as u64 });
         }
         Finding {
             metric: "os.knee".to_owned(),
@@ -150,7 +148,7 @@ impl Course<'_> {
             unit: Unit::Bytes,
             // Its neighbours resolve it, without a level of confidence: the note names them.
             interval: None,
-            samples: seen().map(|o| o.samples.len() as u64).sum(),
+            samples: seen().map(|o| o.visits.len() as u64).sum(),
             verdict,
             evidence: seen().map(|o| o.step.clone()).collect(),
             note: Some(note),
@@ -188,7 +186,7 @@ pub(super) mod tests {
     pub(in crate::os) fn seen() -> Observation {
         let mut step = serde_json::json!({
             "step": "", "labels": {}, "metric": "bandwidth", "unit": "bytes_per_second", "value": null, "interval": null,
-            "min": null, "max": null, "spread_within": null, "spread_between": null, "samples": [], "allocations": 3,
+            "min": null, "max": null, "spread_within": null, "spread_between": null, "allocations": 3,
             "tail": null, "placement": null, "core_hz": null, "core_hz_spread": null, "rivals": [], "overhead_share": null,
             "started_seconds": 0.0, "seconds": 0.0, "refusal": null,
         });
@@ -240,7 +238,7 @@ pub(super) mod tests {
     fn the_worst_verdict_around_it_is_that_of_the_knee() {
         let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
         for point in &mut seen {
-            point.verdict.suspect(tiermark_model::ReasonCode::Imprecise, "wide");
+            point.verdict.bound(Reason::NotSharp { share: 0.01 });
         }
         assert_ne!(knees(&seen)[0].verdict, Verdict::trusted());
     }

@@ -35,13 +35,13 @@ const QUICK_S: f64 = 20.0;
 const STANDARD_S: f64 = 52.0;
 /// Seconds of a full run at most, on such a machine.
 const FULL_S: f64 = 300.0;
-/// Machines with more places and nodes have more points: this many times what the fewest allocations take.
+/// Machines with more places and nodes have more points: this many times what the fewest visits take.
 const SLACK: f64 = 1.1;
 /// How many times longer the shots of channels are.
 const PHASES: f64 = 4.0;
-/// A shot of sleeps: with two a time and three allocations, 1,200 of a millisecond. With little time a quarter of them.
-const SLEEPING_S: f64 = 0.2;
-const SLEEPING_QUICK_S: f64 = 0.05;
+/// A shot of sleeps: in five visits 1,200 of a millisecond. With little time a quarter of them.
+const SLEEPING_S: f64 = 0.24;
+const SLEEPING_QUICK_S: f64 = 0.06;
 
 /// What can be asked of the os probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -274,21 +274,22 @@ impl<'a> Planner<'a> {
     }
 
     fn stop(&self, info: &PrimitiveInfo) -> StopRule {
-        let (shots, max_allocations, shot_seconds) = match self.request.effort {
-            Effort::Quick => (2, 4, 0.004),
-            Effort::Standard => (2, 6, 0.008),
-            Effort::Full => (4, 10, 0.020),
+        let (min_visits, max_visits, shot_seconds) = match self.request.effort {
+            Effort::Quick => (5, 6, 0.006),
+            Effort::Standard => (5, 12, 0.012),
+            Effort::Full => (8, 24, 0.030),
         };
         let usual = if matches!(info.group, OsGroup::Syscalls | OsGroup::Libc) { PRECISION } else { COARSE };
         let precision = self.request.precision.unwrap_or(usual);
-        let rule = StopRule { precision, shots, min_allocations: 3, max_allocations, shot_seconds };
+        // What a process holds is part of what its calls cost: every visit is to memory of its own.
+        let rule = StopRule { precision, allocations: max_visits, min_visits, max_visits, shot_seconds };
         // A channel has fast and slow phases, as its sides find each other awake or not: a shot has several of both.
         let phases = info.group == OsGroup::Channels && info.metric == Metric::Bandwidth;
         let rule = if phases { StopRule { shot_seconds: PHASES * shot_seconds, ..rule } } else { rule };
         // Of sleeps the distribution is asked for: as many as a 99th percentile takes, whatever the median's interval.
         let sleeps = info.group == OsGroup::Switches && info.sweeps.is_empty();
         let sleeping = if self.request.effort == Effort::Quick { SLEEPING_QUICK_S } else { SLEEPING_S };
-        if sleeps { StopRule { max_allocations: 3, shot_seconds: sleeping, ..rule } } else { rule }
+        if sleeps { StopRule { max_visits: rule.min_visits, shot_seconds: sleeping, ..rule } } else { rule }
     }
 }
 

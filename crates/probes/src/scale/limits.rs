@@ -1,10 +1,10 @@
 //! What the ramps of threads say: lines in flight, knees, ceilings and what they are the limits of.
 
-use tiermark_model::{Finding, Labels, Machine, Node, Observation, Unit, Verdict, format_gbs, format_ns};
+use tiermark_model::{Finding, Interval, Labels, Machine, Node, Observation, Unit, Verdict, format_gbs, format_ns};
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{Course, IN_PROPORTION, Limit, Planned, Ramp, ramps};
-use crate::ladder::{product, unless_too_wide};
+use crate::ladder::{product, with_range};
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
@@ -42,7 +42,7 @@ impl Ramp<'_> {
             value,
             unit,
             interval: None,
-            samples: on.iter().map(|o| o.samples.len() as u64).sum(),
+            samples: on.iter().map(|o| o.visits.len() as u64).sum(),
             verdict: on.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
             evidence: on.iter().map(|o| o.step.clone()).collect(),
             note: Some(note),
@@ -58,7 +58,12 @@ impl Ramp<'_> {
             format!("one core: {} GB/s x {} ns / 64 bytes, prefetches included", format_gbs(rate), format_ns(ns));
         let single = *self.seen.first()?;
         let found = self.finding("scale.in_flight", Some(lines), Unit::Count, &[single, latency], note);
-        Some(unless_too_wide(found, rate * ns, product(single, latency)))
+        let range = product(single, latency).map(|range| Interval {
+            low: range.low * 1e-9 / LINE,
+            high: range.high * 1e-9 / LINE,
+            ..range
+        });
+        Some(with_range(found, range, 0.0))
     }
 
     /// How many threads it takes: the bend of the ramp, or, with few points, the fewest that reach its level.

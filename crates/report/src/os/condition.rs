@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_a_text_says_of_this_system_stands_under_its_group() {
-        let mut run: Run = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-1.json")).unwrap();
+        let mut run: Run = serde_json::from_str(include_str!("../../../history/tests/fixtures/run-2.json")).unwrap();
         let row = |op: &str, group: &str, text: &str| {
             let json = serde_json::json!({ "id": op, "group": group, "metric": "latency", "text": text, "sweeps": [] });
             serde_json::from_value(json).unwrap()

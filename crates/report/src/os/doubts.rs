@@ -1,6 +1,6 @@
 //! What makes numbers of this view doubtful, said once for all groups, and what its time did not suffice for.
 
-use tiermark_model::{Experiment, Finding, Observation, ReasonCode};
+use tiermark_model::{Experiment, Finding, Observation};
 
 use super::points::name;
 use crate::number::seconds;
@@ -8,28 +8,12 @@ use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::text::{bullet, hanging, heading};
 
-/// What the refusal of a step begins with that there was no time for, as the engine words it.
-const NO_TIME: [&str; 2] = ["the time left did not suffice", "the time allowed went to the numbers"];
+/// What the refusal of a step begins with that there was no time for, as the engine words it, and did.
+const NO_TIME: [&str; 3] =
+    ["time budget used up", "the time left did not suffice", "the time allowed went to the numbers"];
 
 /// Steps that took this share of the time allowed have used it up: what comes between them is the rest.
 const NEARLY: f64 = 0.95;
-
-/// An interval of fewer allocations is so wide that it tells nothing, and is judged more mildly than one of these: Student's t of two is 12.7.
-const ALLOCATIONS: u32 = 3;
-
-/// A number without the interval of too few allocations; its verdict says how many there were.
-pub(super) fn without_wide_interval(finding: &Finding, observations: &[&Observation]) -> Finding {
-    let few = |seen: &&&Observation| finding.evidence.contains(&seen.step) && seen.allocations < ALLOCATIONS;
-    let mut finding = finding.clone();
-    if observations.iter().any(|seen| few(&seen)) {
-        finding.interval = None;
-        let told = |code: ReasonCode| finding.verdict.reasons.iter().any(|reason| reason.code == code);
-        if told(ReasonCode::TooFew) {
-            finding.verdict.reasons.retain(|reason| reason.code != ReasonCode::Imprecise);
-        }
-    }
-    finding
-}
 
 /// Whether a step was not tried because there was no time left for it.
 pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
@@ -62,12 +46,12 @@ pub(super) fn time(experiments: &[&Experiment], style: &Style) -> String {
             steps.filter(|o| ran_out_of_time(o)).count()
         };
         let steps = |o: &&Observation| {
-            let wanted = experiment.plan.steps.iter().find(|step| step.id == o.step).map(|s| s.stop.min_allocations);
-            o.allocations > 0 && wanted.is_some_and(|wanted| o.allocations < wanted)
+            let wanted = experiment.plan.steps.iter().find(|step| step.id == o.step).map(|s| s.stop.min_visits);
+            !o.visits.is_empty() && wanted.is_some_and(|wanted| (o.visits.len() as u32) < wanted)
         };
         let (numbers, points) = (untried(false), untried(true));
         let short = experiment.observations.iter().filter(steps).count();
-        // Allocations can be few for other reasons than time.
+        // Visits can be few for other reasons than time.
         let spent: f64 = experiment.observations.iter().map(|o| o.seconds).sum();
         if numbers + points == 0 && (short == 0 || spent < NEARLY * experiment.plan.max_seconds) {
             continue;
@@ -77,11 +61,7 @@ pub(super) fn time(experiments: &[&Experiment], style: &Style) -> String {
         let parts: Vec<String> = [
             counted(numbers, "primitive was not tried", "primitives were not tried"),
             counted(points, "further point was not tried", "further points were not tried"),
-            counted(
-                short,
-                "number rests on fewer allocations than wanted",
-                "numbers rest on fewer allocations than wanted",
-            ),
+            counted(short, "number rests on fewer visits than wanted", "numbers rest on fewer visits than wanted"),
         ]
         .into_iter()
         .flatten()

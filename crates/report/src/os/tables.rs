@@ -180,5 +180,5 @@ pub(super) fn cell(finding: &Finding, intervals: bool, style: &Style) -> Cell {
         }
         unit => format!("{} {}", told(value, finding.interval, unit), unit_name(unit, style)),
     });
-    graded(text, &finding.verdict, style)
+    graded(text, &finding.verdict, finding.unit, style)
 }

@@ -1,5 +1,5 @@
 use super::*;
-use tiermark_model::{Interval, Machine, ReasonCode, Relation, Unit, Verdict};
+use tiermark_model::{Interval, Machine, Reason, ReasonCode, Relation, Unit, Verdict};
 
 fn finding(metric: &str, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
     Finding {
@@ -46,7 +46,7 @@ fn some_points_on_the_same_cpu_are_a_column_of_the_curve() {
 
 /// A run of nothing else.
 fn run() -> Run {
-    serde_json::from_str(include_str!("../../../history/tests/fixtures/run-1.json")).unwrap()
+    serde_json::from_str(include_str!("../../../history/tests/fixtures/run-2.json")).unwrap()
 }
 
 fn shown(findings: &[Finding], style: &Style) -> String {
@@ -124,9 +124,11 @@ fn a_reason_that_all_share_is_said_once() {
         vec![latency("getppid", OsGroup::Syscalls, 100.0), latency("fork+exec tiny", OsGroup::Processes, 3e5)];
     all.extend([pipe(), ping_pongs()].concat());
     for finding in &mut all {
-        finding.verdict.suspect(ReasonCode::Drift, "the machine drifted: it moved by -7.6 %");
+        finding
+            .verdict
+            .suspect(Reason::Told { code: ReasonCode::Drift, text: "the machine drifted: it moved by -7.6 %".into() });
     }
-    all[0].verdict.suspect(ReasonCode::TooFew, "2 of 3 allocations measured");
+    all[0].verdict.suspect(Reason::Told { code: ReasonCode::TooFew, text: "2 of 3 allocations measured".into() });
     let text = shown(&all, &Style::default());
     assert_eq!(text.matches("the machine drifted").count(), 1, "{text}");
     assert!(text.contains(&format!("{} of {}: the machine drifted", all.len(), all.len())), "{text}");
@@ -137,7 +139,10 @@ fn a_reason_that_all_share_is_said_once() {
 fn what_was_never_tried_has_no_row() {
     let mut untried = latency("stat", OsGroup::Syscalls, 1.0);
     (untried.value, untried.interval) = (None, None);
-    untried.verdict.invalid(ReasonCode::System, "refused: os/stat: the time left did not suffice");
+    untried.verdict.invalid(Reason::Told {
+        code: ReasonCode::System,
+        text: "refused: os/stat: the time left did not suffice".into(),
+    });
     let text = shown(&[latency("getppid", OsGroup::Syscalls, 100.0), untried.clone()], &Style::default());
     assert!(text.contains("getppid") && !text.contains("stat "), "{text}");
     let mut counted = Shown::new(std::iter::once(&untried));
@@ -156,7 +161,7 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     // The column of its size and the knee: had it been a cell, there would be another.
     assert_eq!(text.matches("64 KiB").count(), 2, "{text}");
     let mut doubted = knee.clone();
-    doubted.verdict.suspect(ReasonCode::Imprecise, "wide");
+    doubted.verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: "wide".into() });
     let text = shown(&[doubted], &Style::default());
     assert!(text.contains("suspect, as numbers that it rests on") && !text.contains('!'), "{text}");
     let none = Finding { value: None, interval: None, note: Some("no knee".to_owned()), ..knee };
@@ -190,33 +195,6 @@ fn names_of_single_operations_are_whole_and_their_quantiles_columns() {
 }
 
 #[test]
-fn two_allocations_have_no_interval_and_say_so() {
-    let mut run = run();
-    run.machine = Machine::default();
-    let mut experiment = run.experiments.remove(0);
-    let of = |allocations: u32| {
-        let mut seen = experiment.observations[0].clone();
-        (seen.step, seen.allocations) = (format!("os/stat/{allocations}"), allocations);
-        let mut found = latency(if allocations < 3 { "stat" } else { "getppid" }, OsGroup::Syscalls, 100.0);
-        found.evidence = vec![seen.step.clone()];
-        found.interval = Some(Interval { low: 20.0, high: 180.0, level: 0.95 });
-        found.verdict.suspect(ReasonCode::Imprecise, "interval ±80 %, wanted ±5.0 %");
-        if allocations < 3 {
-            found.verdict.suspect(ReasonCode::TooFew, "2 of 3 allocations measured");
-        }
-        (seen, found)
-    };
-    let (seen, found): (Vec<_>, Vec<_>) = [of(2), of(3)].into_iter().unzip();
-    (experiment.observations, experiment.findings) = (seen, found);
-    run.experiments = vec![experiment];
-    let text = crate::run(&run, &Style::default());
-    let of = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
-    assert!(of("getppid").contains("100 ±80 ns!") && of("stat").ends_with("  100 ns!"), "{text}");
-    assert!(text.contains("suspect: stat: 2 of 3 allocations measured"), "{text}");
-    assert!(text.contains("suspect: getppid: interval ±80 %"), "{text}");
-}
-
-#[test]
 fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     let mut run = run();
     run.machine = Machine::default();
@@ -231,7 +209,7 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
         seen.labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, OsGroup::Syscalls);
         seen.labels = seen.labels.text(Labels::PURPOSE, purpose);
         (seen.value, seen.interval) = (None, None);
-        seen.verdict.invalid(ReasonCode::System, format!("refused: {why}"));
+        seen.verdict.invalid(Reason::Told { code: ReasonCode::System, text: format!("refused: {why}").into() });
         seen.refusal = Some(tiermark_model::Refusal::new(seen.step.clone(), why, "allow more with --max-time"));
         seen
     };

@@ -123,7 +123,7 @@ mod tests {
             page: PageKind::Base,
             layout: Layout::Data,
         };
-        let stop = StopRule { precision: 0.05, shots: 2, min_allocations: 3, max_allocations: 6, shot_seconds: 0.008 };
+        let stop = StopRule { precision: 0.05, allocations: 6, min_visits: 5, max_visits: 6, shot_seconds: 0.012 };
         Step {
             id: op.to_owned(),
             labels: labels.text(Labels::RELATION, place).text(Labels::TO, cpu),

@@ -33,11 +33,16 @@ pub(crate) fn observation(labels: Labels, metric: Metric, value: f64) -> Observa
         unit,
         value: Some(value),
         interval: around(value, 0.003),
+        now: None,
+        edge: None,
+        state: None,
+        in_states: Vec::new(),
+        modes: Vec::new(),
         min: None,
         max: None,
         spread_within: None,
         spread_between: None,
-        samples: vec![Sample { allocation: 0, value }],
+        visits: Visits::of_samples([(0, value)].into_iter()),
         allocations: 3,
         disturbance: Disturbance::default(),
         tail: None,
@@ -97,7 +102,8 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
             method: 1,
             plan: Plan { rules: vec!["buffer 1 GiB = 4 x (260 MiB L3)".into()], max_seconds: 60.0, ..Plan::default() },
             observations,
-            drift: None,
+            states: vec![],
+            drift: vec![],
             findings,
         }],
         warnings: vec![],
@@ -209,7 +215,10 @@ pub(crate) fn table_run() -> Run {
         }
     }
     let mut coarse = Verdict::trusted();
-    coarse.suspect(ReasonCode::Quantised, "every sample is a multiple of 2.40 ns, the clock's step");
+    coarse.suspect(Reason::Told {
+        code: ReasonCode::Quantised,
+        text: "every sample is a multiple of 2.40 ns, the clock's step".into(),
+    });
     cells.iter_mut().filter(|o| o.labels.is(Labels::LAYOUT, "random")).for_each(|o| o.verdict = coarse.clone());
     let findings = cells.iter().map(|o| Finding {
         verdict: o.verdict.clone(),
@@ -237,9 +246,9 @@ pub(crate) fn rates_run() -> Run {
                 cells.push(observation(labels, Metric::Bandwidth, rate * 1e9 * threads as f64));
             }
             let mut refused = observation(labels(GIB << 10), Metric::Bandwidth, 0.0);
-            (refused.value, refused.interval, refused.samples) = (None, None, vec![]);
+            (refused.value, refused.interval, refused.visits) = (None, None, Visits::default());
             let refusal = Refusal::new(format!("{threads} TiB of memory"), "node 0 has 7 GiB free", "ask for less");
-            refused.verdict.invalid(ReasonCode::System, format!("refused: {refusal}"));
+            refused.verdict.invalid(Reason::Refused { refusal: refusal.clone() });
             refused.refusal = Some(refusal);
             cells.push(refused);
         }
@@ -260,9 +269,12 @@ pub(crate) fn troubled_run() -> Run {
     let mut run = vm_run();
     (run.complete, run.simulated) = (false, Some("2s-cxl".into()));
     let mut disturbed = Verdict::trusted();
-    disturbed.suspect(ReasonCode::Disturbed, "61 % of the windows were disturbed by other processes");
+    disturbed.suspect(Reason::Told {
+        code: ReasonCode::Disturbed,
+        text: "61 % of the windows were disturbed by other processes".into(),
+    });
     let mut misplaced = Verdict::trusted();
-    misplaced.invalid(ReasonCode::WrongNode, "12 % of the pages were on node 1");
+    misplaced.invalid(Reason::Told { code: ReasonCode::WrongNode, text: "12 % of the pages were on node 1".into() });
     let experiment = &mut run.experiments[0];
     for f in &mut experiment.findings {
         if f.labels.is(Labels::TIER, "L3") || f.labels.is(Labels::SPAN, "all") {
@@ -328,7 +340,7 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
                 threads: vec![ThreadSetup::new((n % 2) as u32, role, 0)],
                 seed: 1,
             },
-            stop: StopRule { precision: 0.01, shots: 5, min_allocations: 3, max_allocations: 9, shot_seconds: 0.01 },
+            stop: StopRule { precision: 0.01, allocations: 3, min_visits: 15, max_visits: 45, shot_seconds: 0.01 },
         }
     };
     Plan {
@@ -337,7 +349,6 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
         refused: vec![Refusal::new("pages of 1 GiB", "none is reserved", "reserve some")],
         max_seconds: 60.0,
         later_seconds: 0.0,
-        scatter: 0.0,
     }
 }
 

@@ -89,6 +89,7 @@ impl Held {
         };
         let region = Region::map(&Order { setup: asked, target, streams: 1, note }, &machine).map(Arc::new)?;
         let mut worker = Worker {
+            index: 0,
             cpu: thread.cpu,
             clock,
             stamp_ns,
@@ -123,6 +124,6 @@ impl Held {
     }
 
     fn shot(&mut self, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {
-        self.worker.shot(&StartGate::new(1), budget_ns, number)
+        Ok(self.worker.shot(&StartGate::new(1), None, budget_ns, number)?.0)
     }
 }

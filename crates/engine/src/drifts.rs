@@ -1,0 +1,63 @@
+//! Changes of the machine while it was measured, from steps that are revisited all the time. Pure.
+
+use tiermark_model::{Drift, Labels, Metric, Observation, Step, Visit};
+use tiermark_stats::{Side, VisitWindows, bare_edge, change_point};
+
+use crate::states::PingGroups;
+
+/// A change this likely by chance is none, over all steps that are looked at.
+const CHANCE: f64 = 0.001;
+/// Changes up to this are what a trusted number may be off.
+const LEAST: f64 = 0.03;
+/// Visits on both sides of a change.
+const FEWEST: usize = 8;
+
+/// The changes that one step of each tier shows: a latency where there is one, since it keeps others out least.
+///
+/// Within a state, the best window of each visit is a series in time; its most likely change (Pettitt 1979) counts where the edges before
+/// and after it are sharp and differ: a change of what is not sharp is the hour, and not the machine.
+pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<Drift> {
+    let mut canaries: Vec<(&str, &Step, &Observation)> = Vec::new();
+    for (step, seen) in steps.iter().filter(|(_, seen)| seen.edge.is_some()) {
+        let tier = step.labels.get(Labels::TIER).unwrap_or(if step.labels.is_point() { continue } else { "" });
+        match canaries.iter_mut().find(|(known, ..)| *known == tier) {
+            Some(known) if known.1.metric != Metric::Latency && step.metric == Metric::Latency => {
+                *known = (tier, step, seen)
+            }
+            Some(_) => {}
+            None => canaries.push((tier, step, seen)),
+        }
+    }
+    let limit = CHANCE / canaries.len().max(1) as f64;
+    canaries.iter().filter_map(|(_, step, seen)| change(step, seen, groups, limit)).collect()
+}
+
+fn change(step: &Step, seen: &Observation, groups: &PingGroups, limit: f64) -> Option<Drift> {
+    let side = if step.metric == Metric::Latency { Side::Low } else { Side::High };
+    let of_state = |visit: &&Visit| seen.state.is_none() || groups.state(visit) == seen.state;
+    let windows = |visit: &Visit| VisitWindows {
+        at: visit.at,
+        values: visit.windows.iter().filter(|w| w.clean).filter_map(tiermark_model::Window::value).collect(),
+    };
+    let visits: Vec<VisitWindows> =
+        seen.visits.list.iter().filter(of_state).map(windows).filter(|visit| !visit.values.is_empty()).collect();
+    let best = |visit: &VisitWindows| {
+        let pick = if side == Side::Low { f64::min } else { f64::max };
+        visit.values.iter().copied().reduce(pick)
+    };
+    let series: Vec<f64> = visits.iter().filter_map(best).collect();
+    let found = change_point(&series).filter(|found| found.p_value < limit)?;
+    let (before, after) = visits.split_at(found.index);
+    if before.len().min(after.len()) < FEWEST {
+        return None;
+    }
+    let (one, other) = (bare_edge(before, side)?, bare_edge(after, side)?);
+    let change = other.value / one.value - 1.0;
+    let real = one.is_sharp() && other.is_sharp() && change.abs() > LEAST;
+    real.then(|| Drift {
+        step: step.id.clone(),
+        at_seconds: after.first().map(|visit| visit.at),
+        change,
+        p_value: Some(found.p_value),
+    })
+}

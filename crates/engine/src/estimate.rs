@@ -1,0 +1,183 @@
+//! From the windows of a step to its value: the edge in the best state, what a program got meanwhile, and whether the edge is sharp. Pure.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{EdgeSeen, InState, Interval, Metric, Mode, Now, Reason, StateKind, StopRule, Visit, Visits};
+use tiermark_stats::{
+    APART_SECONDS, Edge, Side, VISITS, VisitWindows, bare_edge, bootstrap_median, edge, group_limits, group_of, median,
+};
+
+use crate::states::PingGroups;
+
+/// Confidence level of every interval.
+const LEVEL: f64 = 0.95;
+/// Resamples of the bootstrap of a middle: the ends of a 95 % interval then move by under a tenth of its width (Davison & Hinkley 1997, §2.5.2).
+const RESAMPLES: usize = 200;
+/// A middle whose interval reaches this share of it differs from visit to visit: its visits do not describe one thing.
+const SCATTERED: f64 = 0.05;
+
+/// What the windows of a step came to.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Estimate {
+    pub(crate) value: Option<f64>,
+    pub(crate) interval: Option<Interval>,
+    pub(crate) now: Option<Now>,
+    pub(crate) edge: Option<EdgeSeen>,
+    pub(crate) state: Option<StateKind>,
+    pub(crate) in_states: Vec<InState>,
+    pub(crate) modes: Vec<Mode>,
+    /// The named parts, in the state of the value.
+    pub(crate) parts: Vec<Option<f64>>,
+    /// Why it is a bound; empty where it is the hardware's.
+    pub(crate) bound: Vec<Reason>,
+}
+
+/// How the windows of a step are read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) metric: Metric,
+    /// Whether the value is their edge, or their middle.
+    pub(crate) has_edge: bool,
+    pub(crate) groups: &'a PingGroups,
+    pub(crate) stop: &'a StopRule,
+    pub(crate) seed: u64,
+    /// Whether intervals are wanted: they take most of the time.
+    pub(crate) intervals: bool,
+}
+
+impl Reading<'_> {
+    fn side(&self) -> Side {
+        if self.metric == Metric::Latency { Side::Low } else { Side::High }
+    }
+
+    /// Whether one value is better than another.
+    fn better(&self, a: f64, b: f64) -> bool {
+        if self.metric == Metric::Latency { a < b } else { a > b }
+    }
+
+    /// Estimates.
+    pub(crate) fn estimate(&self, visits: &Visits) -> Estimate {
+        let mut by_state: BTreeMap<StateKind, Vec<&Visit>> = BTreeMap::new();
+        if self.groups.any() {
+            for visit in &visits.list {
+                if let Some(state) = self.groups.state(visit) {
+                    by_state.entry(state).or_default().push(visit);
+                }
+            }
+        }
+        let in_states: Vec<InState> =
+            by_state.iter().filter_map(|(state, visits)| self.in_state(*state, &clean(visits))).collect();
+        let best = in_states.iter().reduce(|a, b| if self.better(b.value, a.value) { b } else { a });
+        let state = best.map(|best| best.state);
+        let chosen: Vec<&Visit> = match state {
+            Some(state) => by_state.remove(&state).unwrap_or_default(),
+            None => visits.list.iter().collect(),
+        };
+        let windows = clean(&chosen);
+        let pairs = visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
+        let met = |state: &StateKind| in_states.iter().any(|seen| seen.state == *state);
+        let missed = self.groups.common(pairs).iter().find(|state| !met(state)).copied();
+        let mut estimate = if self.has_edge { self.at_edge(&windows) } else { self.in_the_middle(&windows) };
+        estimate.bound.extend(missed.map(|state| Reason::StateMissed { state }));
+        estimate.now = self.now(visits);
+        estimate.state = state;
+        estimate.in_states = in_states;
+        estimate.modes = modes(&windows);
+        estimate.parts = (0..usize::from(visits.parts)).map(|part| middle(&chosen, 1 + part)).collect();
+        estimate
+    }
+
+    /// What the step came to in a state, where there is enough to tell.
+    fn in_state(&self, state: StateKind, windows: &[VisitWindows]) -> Option<InState> {
+        let edge = bare_edge(windows, self.side()).filter(Edge::has_enough)?;
+        let value = if self.has_edge { edge.value } else { median(&all(windows))? };
+        Some(InState { state, value, share: edge.share, windows: edge.windows as u64, visits: edge.visits as u64 })
+    }
+
+    fn at_edge(&self, windows: &[VisitWindows]) -> Estimate {
+        let found =
+            if self.intervals { edge(windows, self.side(), self.seed) } else { bare_edge(windows, self.side()) };
+        let Some(found) = found else { return Estimate::default() };
+        let mut bound = Vec::new();
+        if !found.has_enough() {
+            bound.push(Reason::TooFew { windows: found.windows as u64, visits: found.visits as u64 });
+        } else {
+            if !found.is_sharp() {
+                bound.push(Reason::NotSharp { share: found.share });
+            }
+            if !found.is_reproduced() {
+                bound.push(Reason::NotReproduced { reached: found.reached as u64 });
+            }
+        }
+        let seen = EdgeSeen {
+            share: found.share,
+            windows: found.windows as u64,
+            visits: found.visits as u64,
+            reached: found.reached as u64,
+        };
+        let interval = Interval { low: found.low, high: found.high, level: LEVEL };
+        Estimate { value: Some(found.value), interval: Some(interval), edge: Some(seen), bound, ..Estimate::default() }
+    }
+
+    fn in_the_middle(&self, windows: &[VisitWindows]) -> Estimate {
+        let groups: Vec<Vec<f64>> = windows.iter().map(|visit| visit.values.clone()).collect();
+        let Some(value) = median(&all(windows)) else { return Estimate::default() };
+        let interval = bootstrap_median(&groups, LEVEL, RESAMPLES, self.seed).map(|found| Interval {
+            low: found.low,
+            high: found.high,
+            level: LEVEL,
+        });
+        let mut bound = Vec::new();
+        let (first, last) = (windows.first().map_or(0.0, |v| v.at), windows.last().map_or(0.0, |v| v.at));
+        if windows.len() < VISITS || last - first < (VISITS - 1) as f64 * APART_SECONDS {
+            bound.push(Reason::NotReproduced { reached: windows.len().min(VISITS - 1) as u64 });
+        }
+        let half = interval.map_or(f64::INFINITY, |i| (i.high - i.low) / 2.0 / value);
+        if half > SCATTERED.max(self.stop.precision) {
+            bound.push(Reason::Scattered { half_width: half });
+        }
+        Estimate { value: Some(value), interval, bound, ..Estimate::default() }
+    }
+
+    /// The median visit, and its 10th and 90th percentile, of all windows: the disturbed ones are what a program got, too.
+    fn now(&self, visits: &Visits) -> Option<Now> {
+        let middle = |visit: &Visit| median(&visit.windows.iter().filter_map(|w| w.value()).collect::<Vec<f64>>());
+        let mut sorted: Vec<f64> = visits.list.iter().filter_map(middle).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |q: f64| tiermark_stats::quantile(&sorted, q);
+        Some(Now { median: at(0.5)?, p10: at(0.1)?, p90: at(0.9)? })
+    }
+}
+
+/// The clean windows of some visits.
+fn clean(visits: &[&Visit]) -> Vec<VisitWindows> {
+    let of = |visit: &&Visit| VisitWindows {
+        at: visit.at,
+        values: visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value()).collect(),
+    };
+    visits.iter().map(of).filter(|visit| !visit.values.is_empty()).collect()
+}
+
+fn all(windows: &[VisitWindows]) -> Vec<f64> {
+    windows.iter().flat_map(|visit| visit.values.iter().copied()).collect()
+}
+
+/// The middle of a column over the clean windows of some visits.
+fn middle(visits: &[&Visit], column: usize) -> Option<f64> {
+    let clean = visits.iter().flat_map(|visit| &visit.windows).filter(|window| window.clean);
+    median(&clean.filter_map(|window| window.values.get(column).copied().flatten()).collect::<Vec<f64>>())
+}
+
+/// The values that windows pile up at, where they fall into groups.
+fn modes(windows: &[VisitWindows]) -> Vec<Mode> {
+    let values = all(windows);
+    let limits = group_limits(&values);
+    if limits.is_empty() {
+        return Vec::new();
+    }
+    let mode = |group: usize| {
+        let here: Vec<f64> = values.iter().copied().filter(|value| group_of(*value, &limits) == group).collect();
+        Some(Mode { value: median(&here)?, share: here.len() as f64 / values.len() as f64 })
+    };
+    (0..=limits.len()).filter_map(mode).collect()
+}

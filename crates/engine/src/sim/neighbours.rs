@@ -1,0 +1,91 @@
+//! What others do to a simulated machine: states that come and go, a neighbour that never leaves, a slow drift.
+
+use tiermark_model::Setup;
+use tiermark_stats::Rng;
+
+/// Round trips between cpus of one last-level cache and of two, ns.
+const PINGS: (f64, f64) = (58.0, 330.0);
+/// What all threads together get of memory over one link, of what they get over two.
+const ONE_LINK: f64 = 0.5;
+/// Largest slow-down of a core by work on its other hardware thread, and of memory by others.
+const SIBLING: f64 = 0.4;
+const SHARED: f64 = 0.6;
+
+/// A state that comes and goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ComesAndGoes {
+    /// Share of the time.
+    pub share: f64,
+    /// Mean seconds that it lasts.
+    pub lasts: f64,
+}
+
+/// Who else is there.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Neighbours {
+    /// The hypervisor puts the cpus on cores with different last-level caches: then two links to memory serve them, and not one.
+    pub apart: Option<ComesAndGoes>,
+    /// Work on the other hardware threads of the cores.
+    pub sibling: Option<ComesAndGoes>,
+    /// Traffic on the shared caches and the memory.
+    pub traffic: Option<ComesAndGoes>,
+    /// A neighbour that never leaves slows everything down by this share.
+    pub always: f64,
+    /// The machine slows down by this share a second.
+    pub drift: f64,
+    /// Everything is slower by `.1` from second `.0` on: a lower clock.
+    pub step: Option<(f64, f64)>,
+}
+
+/// Which part of the machine answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Private,
+    Shared,
+    Memory,
+}
+
+impl Neighbours {
+    /// How much longer everything takes for threads that start at this moment, as a factor.
+    pub(super) fn slowdown(&self, part: Part, threads: usize, at: f64, seed: u64, rng: &mut Rng) -> f64 {
+        let mut factor = (1.0 + self.always) * (1.0 + self.drift * at);
+        if let Some((from, by)) = self.step.filter(|(from, _)| at >= *from) {
+            debug_assert!(from <= at);
+            factor *= 1.0 + by;
+        }
+        if self.sibling.is_some_and(|state| state.is_on(at, seed ^ 1)) {
+            factor *= 1.0 + SIBLING * (0.2 + 0.8 * rng.unit());
+        }
+        if part != Part::Private && self.traffic.is_some_and(|state| state.is_on(at, seed ^ 2)) {
+            factor *= 1.0 + SHARED * rng.unit();
+        }
+        if part == Part::Memory && threads > 1 && self.apart.is_some_and(|state| !state.is_on(at, seed ^ 3)) {
+            factor /= ONE_LINK;
+        }
+        factor
+    }
+
+    /// Round trips between the cpus of a setup at this moment; none where they always stay.
+    pub(super) fn pings(&self, setup: &Setup, at: f64, seed: u64, rng: &mut Rng) -> Vec<f64> {
+        let Some(apart) = self.apart.filter(|_| setup.threads.len() > 1) else { return Vec::new() };
+        let ping = if apart.is_on(at, seed ^ 3) { PINGS.1 } else { PINGS.0 };
+        (0..setup.threads.len() / 2).map(|_| ping * (1.0 + 0.05 * rng.normal())).collect()
+    }
+}
+
+impl ComesAndGoes {
+    /// Whether it is on at this second: stretches of both kinds are drawn from exponential distributions.
+    fn is_on(&self, at: f64, seed: u64) -> bool {
+        let mut rng = Rng::new(seed);
+        let off = self.lasts * (1.0 - self.share) / self.share.max(f64::MIN_POSITIVE);
+        let mut on = rng.unit() < self.share;
+        let mut until = 0.0;
+        loop {
+            until -= (1.0 - rng.unit()).ln() * if on { self.lasts } else { off };
+            if at < until {
+                return on;
+            }
+            on = !on;
+        }
+    }
+}

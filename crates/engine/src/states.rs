@@ -1,0 +1,177 @@
+//! The states of the machine: what pings between the threads' cpus and steps that are revisited all the time say of it. Pure.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Labels, Metric, Observation, Role, State, StateKind, Step, Visit};
+use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
+
+/// Visits that could have seen a state, at least, for its share to be told.
+const FEWEST: usize = 20;
+/// A state with a smaller share is not told: a few visits are chance.
+const LEAST_SHARE: f64 = 0.02;
+/// A state is common from this share of the visits on: a step that met it less often may have missed its better side.
+const COMMON: f64 = 0.1;
+/// Visits of all threads in the first level below this share of its edge: on one core both threads get about half (0.55 was seen), and
+/// with each a neighbour of its own 0.75 and more.
+const ONE_CORE: f64 = 0.65;
+/// Visits of one thread in the first level below this share of its edge had company on the core: a clock moves by less.
+const SIBLING: f64 = 0.95;
+/// Visits of one thread to a shared cache or memory below this share of its edge shared it with others.
+const SHARED: f64 = 0.9;
+
+/// Groups of round trips over all visits of all steps: the states that can be told apart, and those that are common.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PingGroups {
+    limits: Vec<f64>,
+    /// By the number of pairs that were asked: the states that a fair share of such visits saw.
+    common: BTreeMap<usize, Vec<StateKind>>,
+}
+
+impl PingGroups {
+    /// Finds the groups.
+    pub fn of<'a>(visits: impl Iterator<Item = &'a Visit> + Clone) -> Self {
+        let pings: Vec<f64> =
+            visits.clone().flat_map(|visit| visit.before.iter().chain(&visit.after)).copied().collect();
+        let mut groups = Self { limits: group_limits(&pings), common: BTreeMap::new() };
+        if groups.limits.is_empty() {
+            return groups;
+        }
+        let mut counts: BTreeMap<usize, BTreeMap<StateKind, usize>> = BTreeMap::new();
+        for visit in visits {
+            if let Some(state) = groups.state(visit) {
+                *counts.entry(visit.before.len()).or_default().entry(state).or_default() += 1;
+            }
+        }
+        for (pairs, states) in counts {
+            let all: usize = states.values().sum();
+            let common = |count: usize| count >= FEWEST_VISITS && count as f64 >= COMMON * all as f64;
+            groups
+                .common
+                .insert(pairs, states.into_iter().filter(|(_, n)| common(*n)).map(|(state, _)| state).collect());
+        }
+        groups
+    }
+
+    /// The states that visits of so many pairs are common to see.
+    pub(crate) fn common(&self, pairs: usize) -> &[StateKind] {
+        self.common.get(&pairs).map_or(&[], Vec::as_slice)
+    }
+
+    /// The state of a visit; `None` where there is only one state, or it changed meanwhile, or the cpus did not answer.
+    pub fn state(&self, visit: &Visit) -> Option<StateKind> {
+        if self.limits.is_empty() || visit.before.is_empty() || visit.before.len() != visit.after.len() {
+            return None;
+        }
+        let group = |ping: &f64| group_of(*ping, &self.limits);
+        let pairs = visit.before.iter().zip(&visit.after);
+        let same = pairs.clone().all(|(before, after)| group(before) == group(after));
+        let apart = pairs.filter(|(before, _)| group(before) > 0).count() as u32;
+        same.then_some(match apart {
+            0 => StateKind::Near,
+            apart => StateKind::Apart { apart, of: visit.before.len() as u32 },
+        })
+    }
+
+    /// Whether there is more than one.
+    pub fn any(&self) -> bool {
+        !self.limits.is_empty()
+    }
+}
+
+/// The states of a run, from all steps with their observations: those of cpus first.
+pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> {
+    let mut found = of_pings(steps, groups);
+    found.extend(of_level(steps, StateKind::OneCore, ONE_CORE, |step| first_level(step) && threads(step) > 1));
+    found.extend(of_level(steps, StateKind::Sibling, SIBLING, |step| first_level(step) && threads(step) == 1));
+    found.extend(of_level(steps, StateKind::Shared, SHARED, |step| !private(step) && threads(step) == 1));
+    found
+}
+
+fn threads(step: &Step) -> usize {
+    step.setup.threads.len()
+}
+
+fn first_level(step: &Step) -> bool {
+    step.labels.is(Labels::TIER, "L1")
+}
+
+fn private(step: &Step) -> bool {
+    step.labels.get(Labels::TIER).is_none_or(|tier| matches!(tier, "L1" | "L2"))
+}
+
+fn of_pings(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> {
+    let mut seen: Vec<(f64, Option<StateKind>, f64)> = steps
+        .iter()
+        .flat_map(|(_, seen)| &seen.visits.list)
+        .filter(|visit| !visit.before.is_empty())
+        .map(|visit| (visit.at, groups.state(visit), median(&visit.before).unwrap_or_default()))
+        .collect();
+    seen.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut kinds: Vec<StateKind> = seen.iter().filter_map(|(_, kind, _)| *kind).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let series: Vec<(f64, Option<StateKind>)> = seen.iter().map(|(at, kind, _)| (*at, *kind)).collect();
+    let state = |kind: StateKind| {
+        let pings: Vec<f64> = seen.iter().filter(|(_, k, _)| *k == Some(kind)).map(|(.., ping)| *ping).collect();
+        Some(State { ping_ns: median(&pings), ..told(kind, &series)? })
+    };
+    kinds.into_iter().filter_map(state).collect()
+}
+
+/// A state that shows where the visits of a step stay below a share of its edge: of the step whose edge is sharpest, since series of several
+/// would mix what each of them suffers from.
+fn of_level(
+    steps: &[(&Step, &Observation)],
+    kind: StateKind,
+    below: f64,
+    shows: impl Fn(&Step) -> bool,
+) -> Option<State> {
+    let shown = steps.iter().filter(|(step, seen)| shows(step) && !loads(step) && seen.value.is_some());
+    let sharp = |seen: &Observation| seen.edge.map_or(0.0, |edge| edge.share);
+    let (step, seen) = shown.max_by(|a, b| sharp(a.1).total_cmp(&sharp(b.1)))?;
+    let edge = seen.value?;
+    let of = |visit: &Visit| {
+        let values: Vec<f64> = visit.windows.iter().filter(|w| w.clean).filter_map(|w| w.value()).collect();
+        let middle = median(&values)?;
+        let share = if step.metric == Metric::Latency { edge / middle } else { middle / edge };
+        Some((visit.at, (share < below).then_some(kind)))
+    };
+    let mut series: Vec<(f64, Option<StateKind>)> = seen.visits.list.iter().filter_map(of).collect();
+    series.sort_by(|a, b| a.0.total_cmp(&b.0));
+    told(kind, &series)
+}
+
+fn loads(step: &Step) -> bool {
+    step.setup.threads.iter().any(|thread| matches!(thread.role, Role::Load { .. } | Role::Os(_)))
+}
+
+/// Share and duration of a state in a series in time order; `None` where too little of it was seen.
+fn told(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<State> {
+    let here = series.iter().filter(|(_, k)| *k == Some(kind)).count();
+    let share = here as f64 / series.len() as f64;
+    (series.len() >= FEWEST && share >= LEAST_SHARE).then(|| State {
+        state: kind,
+        share,
+        visits: series.len() as u64,
+        lasts: lasts(kind, series),
+        ping_ns: None,
+    })
+}
+
+/// How long a state lasts: the 10th and the 90th percentile of its stretches, without the one that the run began or ended in.
+fn lasts(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<[f64; 2]> {
+    const STRETCHES: usize = 3;
+    let mut stretches: Vec<f64> = Vec::new();
+    let mut since: Option<f64> = None;
+    for pair in series.windows(2) {
+        let ((_, before), (at, now)) = (pair[0], pair[1]);
+        match (before == Some(kind), now == Some(kind)) {
+            (false, true) => since = Some(at),
+            (true, false) => stretches.extend(since.take().map(|since| at - since)),
+            _ => {}
+        }
+    }
+    stretches.sort_unstable_by(f64::total_cmp);
+    let at = |q: f64| tiermark_stats::quantile(&stretches, q);
+    if stretches.len() < STRETCHES { None } else { Some([at(0.1)?, at(0.9)?]) }
+}

@@ -1,0 +1,64 @@
+//! Documents of earlier versions as documents of this one.
+
+use serde_json::{Map, Value, json};
+use tiermark_model::{RUN_SCHEMA, Visits};
+
+/// The first version: medians of shots, reasons as sentences, one repetition of the first step as drift.
+pub(crate) const RUN_1: &str = "tiermark/run/1";
+
+/// A document of version 1 in the form of this one. Whatever is not as that version had it is left as it is, and refused when it is read.
+pub(crate) fn from_1(mut run: Value) -> Value {
+    run["schema"] = RUN_SCHEMA.into();
+    for experiment in items(&mut run, "experiments") {
+        for step in experiment.get_mut("plan").into_iter().flat_map(|plan| items(plan, "steps")) {
+            if let Some(stop) = step.get_mut("stop").and_then(Value::as_object_mut) {
+                stop_rule(stop);
+            }
+        }
+        let drift = experiment.get("drift").and_then(Value::as_f64);
+        let first = experiment["observations"][0]["step"].as_str().unwrap_or_default().to_owned();
+        experiment["drift"] = match drift {
+            Some(change) => json!([{ "step": first, "at_seconds": null, "change": change, "p_value": null }]),
+            None => json!([]),
+        };
+        items(experiment, "observations").for_each(observation);
+        for finding in items(experiment, "findings") {
+            reasons(finding);
+        }
+    }
+    run
+}
+
+/// The elements of an array of an object; none where it is no array.
+fn items<'a>(of: &'a mut Value, key: &str) -> impl Iterator<Item = &'a mut Value> {
+    of.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn observation(seen: &mut Value) {
+    let sample =
+        |sample: &Value| Some((u32::try_from(sample["allocation"].as_u64()?).ok()?, sample["value"].as_f64()?));
+    let samples: Vec<(u32, f64)> =
+        seen.get("samples").and_then(Value::as_array).into_iter().flatten().filter_map(sample).collect();
+    if let Ok(visits) = serde_json::to_value(Visits::of_samples(samples.into_iter())) {
+        seen["visits"] = visits;
+    }
+    reasons(seen);
+}
+
+/// Fewest and most visits are the shots of the fewest and the most allocations.
+fn stop_rule(stop: &mut Map<String, Value>) {
+    let number = |key: &str| stop.get(key).and_then(Value::as_u64).unwrap_or(1);
+    let (shots, least, most) = (number("shots"), number("min_allocations"), number("max_allocations"));
+    stop.insert("allocations".into(), least.into());
+    stop.insert("min_visits".into(), least.saturating_mul(shots).min(u64::from(u32::MAX)).into());
+    stop.insert("max_visits".into(), most.saturating_mul(shots).min(u64::from(u32::MAX)).into());
+}
+
+/// Reasons keep their words.
+fn reasons(of: &mut Value) {
+    for reason in of.get_mut("verdict").into_iter().flat_map(|verdict| items(verdict, "reasons")) {
+        if let Some(reason) = reason.as_object_mut() {
+            reason.insert("reason".into(), "told".into());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! The states a machine was in while it was measured, and what it changed to.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A state that a shared machine moves in and out of. All are inferred: a guest is told none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum StateKind {
+    /// All pairs of the threads' cpus answer each other as fast as any pair was seen to: they share a last-level cache.
+    Near,
+    /// Of the pairs of the threads' cpus that were looked at, so many lie further apart than cpus of one last-level cache.
+    Apart {
+        /// Pairs that lie apart.
+        apart: u32,
+        /// Pairs looked at.
+        of: u32,
+    },
+    /// The threads' cpus are hardware threads of one core: what both do at once nearly halves.
+    OneCore,
+    /// Something else runs on the other hardware thread of a core.
+    Sibling,
+    /// Others use the same cache or memory.
+    Shared,
+}
+
+impl StateKind {
+    /// The state in words, as the rest of a sentence that begins with "while".
+    pub fn words(self) -> String {
+        match self {
+            Self::Near => "the cpus probably shared one last-level cache".to_owned(),
+            Self::Apart { apart, of } if apart == of => "the cpus probably had different last-level caches".to_owned(),
+            Self::Apart { apart, of } => {
+                format!("{apart} of {of} pairs of cpus probably had different last-level caches")
+            }
+            Self::OneCore => "the cpus were probably on one core".to_owned(),
+            Self::Sibling => "a neighbour was probably on the other hardware thread".to_owned(),
+            Self::Shared => "others used the same cache or memory".to_owned(),
+        }
+    }
+}
+
+/// A state, how often it was seen, and for how long at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct State {
+    /// Which.
+    #[serde(flatten)]
+    pub state: StateKind,
+    /// Share of the visits that saw it, of those that could.
+    pub share: f64,
+    /// Visits that could see it.
+    pub visits: u64,
+    /// How long it lasted, seconds: the 10th and 90th percentile; `None` where it never ended or too little of it was seen.
+    pub lasts: Option<[f64; 2]>,
+    /// The middle round trip between cpus in it, ns, where that is what it is known by.
+    pub ping_ns: Option<f64>,
+}
+
+/// What a step came to in one state.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InState {
+    /// Which.
+    #[serde(flatten)]
+    pub state: StateKind,
+    /// The edge of its windows in it, in the observation's unit.
+    pub value: f64,
+    /// Share of the windows near the edge.
+    pub share: f64,
+    /// Clean windows.
+    pub windows: u64,
+    /// Visits.
+    pub visits: u64,
+}
+
+/// A change of the machine while it was measured, as a step that is revisited all the time has shown it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Drift {
+    /// The step.
+    pub step: String,
+    /// When it changed, seconds from the start of the run; `None` in documents that only measured at both ends.
+    pub at_seconds: Option<f64>,
+    /// The relative change of its level.
+    pub change: f64,
+    /// How likely visits without a change look like this; `None` in documents that only measured at both ends.
+    pub p_value: Option<f64>,
+}

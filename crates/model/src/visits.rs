@@ -1,0 +1,295 @@
+//! The windows of a step, kept compactly, so that every estimate can be made again from a saved run.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Step of the logarithms in which values are kept: 0.002 % of a value.
+const STEP: f64 = 2e-5;
+/// Code of a value that is missing, and the largest code of a value.
+const MISSING: u32 = (1 << 24) - 1;
+/// Codes begin at e^ORIGIN: the range ends at e^315, so that every positive double above 1e-9 has a code.
+const ORIGIN: f64 = -20.0;
+/// Unit of times in the encoding, seconds.
+const TICK: f64 = 1e-4;
+/// Threads whose own values are kept; of more, only the sum.
+pub const THREADS_KEPT: usize = 8;
+
+/// One short stay at a step: a shot on one of its allocations.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Visit {
+    /// When it was, seconds from the start of the run.
+    pub at: f64,
+    /// Number of the allocation, from 0.
+    pub allocation: u32,
+    /// Round trips between pairs of the threads' cpus before the shot, ns; empty where none were made.
+    pub before: Vec<f64>,
+    /// The same after the shot.
+    pub after: Vec<f64>,
+    /// Its windows, in order.
+    pub windows: Vec<Window>,
+}
+
+/// A window of a visit: a piece of the shot common to all threads.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Window {
+    /// Whether every thread ran through it without a gap.
+    pub clean: bool,
+    /// The value, then each named part of the setup, then each thread (of two to [`THREADS_KEPT`]); `None` where it has none.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Window {
+    /// The value of the step in this window.
+    pub fn value(&self) -> Option<f64> {
+        self.values.first().copied().flatten()
+    }
+}
+
+/// All visits to a step.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Encoded", into = "Encoded")]
+#[schemars(with = "Encoded")]
+pub struct Visits {
+    /// Named parts that each window has values of.
+    pub parts: u8,
+    /// Threads that each window has values of; 0 where only their sum is kept.
+    pub threads: u8,
+    /// The visits, in time order.
+    pub list: Vec<Visit>,
+}
+
+/// Visits as a document holds them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Encoded {
+    /// How many visits.
+    pub count: u64,
+    /// Named parts that each window has values of, after the value itself.
+    pub parts: u8,
+    /// Threads that each window has values of, after the parts.
+    pub threads: u8,
+    /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2), pings before (1, their
+    /// number) and after (1), windows (2), the pings, one bit a window that is 1 where it is clean (whole bytes), the windows' values. A
+    /// ping or value v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing.
+    pub base64: String,
+}
+
+/// A value as it comes back from a document: within 0.001 % of itself.
+pub fn kept(value: f64) -> Option<f64> {
+    decode(encode(Some(value)))
+}
+
+fn encode(value: Option<f64>) -> u32 {
+    match value {
+        Some(value) if value.is_finite() && value > 0.0 => {
+            (((value.ln() - ORIGIN) / STEP).round().clamp(0.0, f64::from(MISSING - 1))) as u32
+        }
+        _ => MISSING,
+    }
+}
+
+fn decode(code: u32) -> Option<f64> {
+    (code != MISSING).then(|| (f64::from(code) * STEP + ORIGIN).exp())
+}
+
+impl Visits {
+    /// No visits yet, of windows with so many parts and threads.
+    pub fn new(parts: usize, threads: usize) -> Self {
+        let threads = if (2..=THREADS_KEPT).contains(&threads) { threads as u8 } else { 0 };
+        Self { parts: parts as u8, threads, list: Vec::new() }
+    }
+
+    /// Adds a visit, with values as a document gives them back.
+    pub fn push(&mut self, mut visit: Visit) {
+        visit.at = (visit.at / TICK).round().clamp(0.0, f64::from(u32::MAX)) * TICK;
+        let pings = visit.before.iter_mut().chain(&mut visit.after);
+        pings.for_each(|ping| *ping = kept(*ping).unwrap_or_default());
+        visit.before.retain(|ping| *ping > 0.0);
+        visit.after.retain(|ping| *ping > 0.0);
+        visit.before.truncate(usize::from(u8::MAX));
+        visit.after.truncate(usize::from(u8::MAX));
+        visit.windows.truncate(usize::from(u16::MAX));
+        let columns = self.columns();
+        for window in &mut visit.windows {
+            window.values.resize(columns, None);
+            window.values.iter_mut().for_each(|value| *value = value.and_then(kept));
+        }
+        self.list.push(visit);
+    }
+
+    /// Visits of a document that kept one value a shot and no times: (allocation, value).
+    pub fn of_samples(samples: impl Iterator<Item = (u32, f64)>) -> Self {
+        let mut visits = Self::new(0, 1);
+        for (allocation, value) in samples {
+            let windows = vec![Window { clean: true, values: vec![Some(value)] }];
+            visits.push(Visit { allocation, windows, ..Visit::default() });
+        }
+        visits
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All windows.
+    pub fn windows(&self) -> impl Iterator<Item = &Window> {
+        self.list.iter().flat_map(|visit| &visit.windows)
+    }
+
+    fn columns(&self) -> usize {
+        1 + usize::from(self.parts) + usize::from(self.threads)
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        for visit in &self.list {
+            out.extend_from_slice(&((visit.at / TICK).round() as u32).to_le_bytes());
+            out.extend_from_slice(&(visit.allocation.min(u32::from(u16::MAX)) as u16).to_le_bytes());
+            out.extend_from_slice(&[visit.before.len() as u8, visit.after.len() as u8]);
+            out.extend_from_slice(&(visit.windows.len() as u16).to_le_bytes());
+            let put = |value: Option<f64>, out: &mut Vec<u8>| out.extend_from_slice(&encode(value).to_le_bytes()[..3]);
+            visit.before.iter().chain(&visit.after).for_each(|ping| put(Some(*ping), &mut out));
+            for eight in visit.windows.chunks(8) {
+                out.push(eight.iter().enumerate().fold(0, |bits, (at, w)| bits | u8::from(w.clean) << at));
+            }
+            for value in visit.windows.iter().flat_map(|window| &window.values) {
+                put(*value, &mut out);
+            }
+        }
+        out
+    }
+}
+
+impl From<Visits> for Encoded {
+    fn from(visits: Visits) -> Self {
+        let Visits { parts, threads, .. } = visits;
+        Self { count: visits.list.len() as u64, parts, threads, base64: STANDARD.encode(visits.bytes()) }
+    }
+}
+
+/// Why encoded visits cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VisitsError(&'static str);
+
+impl fmt::Display for VisitsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the windows of a step cannot be read: {}", self.0)
+    }
+}
+
+impl TryFrom<Encoded> for Visits {
+    type Error = VisitsError;
+
+    fn try_from(encoded: Encoded) -> Result<Self, VisitsError> {
+        let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
+        let mut visits = Self { parts: encoded.parts, threads: encoded.threads, list: Vec::new() };
+        let columns = visits.columns();
+        let mut reader = Reader { bytes: &bytes };
+        while !reader.bytes.is_empty() {
+            let visit = reader.visit(columns).ok_or(VisitsError("they are cut short"))?;
+            visits.list.push(visit);
+        }
+        if visits.list.len() as u64 != encoded.count {
+            return Err(VisitsError("their number is another"));
+        }
+        Ok(visits)
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.bytes.split_first_chunk::<N>()?;
+        self.bytes = rest;
+        Some(*head)
+    }
+
+    fn value(&mut self) -> Option<Option<f64>> {
+        let [a, b, c] = self.take()?;
+        Some(decode(u32::from_le_bytes([a, b, c, 0])))
+    }
+
+    fn visit(&mut self, columns: usize) -> Option<Visit> {
+        let at = f64::from(u32::from_le_bytes(self.take()?)) * TICK;
+        let allocation = u32::from(u16::from_le_bytes(self.take()?));
+        let [before, after] = self.take()?;
+        let windows = usize::from(u16::from_le_bytes(self.take()?));
+        let pings = |count: u8, from: &mut Self| {
+            (0..count).map(|_| from.value().map(Option::unwrap_or_default)).collect::<Option<Vec<f64>>>()
+        };
+        let (before, after) = (pings(before, self)?, pings(after, self)?);
+        let flags = (0..windows.div_ceil(8)).map(|_| self.take().map(|[byte]| byte)).collect::<Option<Vec<u8>>>()?;
+        let mut list = Vec::new();
+        for at in 0..windows {
+            let values = (0..columns).map(|_| self.value()).collect::<Option<Vec<_>>>()?;
+            list.push(Window { clean: flags[at / 8] >> (at % 8) & 1 == 1, values });
+        }
+        Some(Visit { at, allocation, before, after, windows: list })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn visits(parts: usize, threads: usize, drawn: &[(f64, u32, Vec<f64>, Vec<f64>)]) -> Visits {
+        let mut visits = Visits::new(parts, threads);
+        for (at, allocation, pings, values) in drawn {
+            let window = |value: &f64| Window { clean: *value > 5.0, values: vec![Some(*value), None, Some(1e11)] };
+            let windows = values.iter().map(window).collect();
+            let (before, after) = (pings.clone(), pings.iter().rev().copied().collect());
+            visits.push(Visit { at: *at, allocation: *allocation, before, after, windows });
+        }
+        visits
+    }
+
+    #[test]
+    fn values_are_kept_to_a_thousandth_of_a_percent() {
+        for value in [1e-6, 0.905, 3.823, 151.0, 2.1e11, 1e15] {
+            let back = kept(value).unwrap();
+            assert!((back / value - 1.0).abs() < 1.1e-5, "{value} {back}");
+            assert_eq!(kept(back), Some(back));
+        }
+        assert_eq!([0.0, -1.0, f64::NAN, f64::INFINITY].map(kept), [None; 4]);
+    }
+
+    #[test]
+    fn of_many_threads_only_the_sum_is_kept() {
+        let threads = |n: usize| Visits::new(0, n).threads;
+        assert_eq!([1, 2, 8, 9, 2048].map(threads), [0, 2, 8, 0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn visits_come_back_as_they_were(
+            drawn in prop::collection::vec(
+                (0.0..1e5f64, 0u32..4, prop::collection::vec(20.0..500.0f64, 0..4), prop::collection::vec(0.1..1e12f64, 0..20)),
+                0..20,
+            ),
+            parts in 0usize..3,
+            threads in 0usize..12,
+        ) {
+            let visits = visits(parts, threads, &drawn);
+            let json = serde_json::to_string(&visits).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Visits>(&json).unwrap(), visits);
+        }
+
+        #[test]
+        fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9) {
+            let _ = Visits::try_from(Encoded { count, parts, threads: 2, base64: text });
+        }
+    }
+}
