@@ -154,7 +154,7 @@ impl Work {
         Ok(Self::Chase(work))
     }
 
-    /// Does one block. Returns a checksum of what was read, so that nothing can be left out.
+    /// Does one block. Returns a checksum of what was read, where the kernel adds it up, so that nothing can be left out.
     #[inline]
     pub(crate) fn block(&mut self) -> u64 {
         match self {

@@ -2,7 +2,7 @@
 //!
 //! Every loop is a naked function, so the instructions that run are the instructions written here; a test
 //! disassembles them and holds them against what the registry declares. Each operation has a portable twin
-//! in Rust that a test uses as its oracle.
+//! in Rust that a test uses as its oracle. Readers that keep nothing of what they load are checked by one that adds up.
 //!
 //! To add a kernel, write its loop in the module of its instruction set and add a row to that module's table.
 

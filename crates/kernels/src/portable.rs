@@ -22,6 +22,7 @@ macro_rules! twin {
                 store_kind: if $stores == 0 { StoreKind::None } else { StoreKind::Cached },
                 fill: Fill::Word,
                 plain: true,
+                checked_by: None,
                 doc: $doc,
                 symbol: None,
             },

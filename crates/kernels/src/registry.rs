@@ -48,7 +48,8 @@ impl StreamArgs {
 }
 
 /// A stream kernel. Returns the wrapping sum of all 64-bit words it read, over all passes, where the operation only
-/// reads; 0 otherwise. Non-temporal and block stores are fenced before it returns.
+/// reads and the kernel adds up (see [`KernelRow::checked_by`]); 0 otherwise. Non-temporal and block stores are fenced
+/// before it returns.
 ///
 /// # Safety
 /// The arguments must describe memory that the operation may read and write as [`StreamArgs`] and [`Op`] say, and the
@@ -58,7 +59,7 @@ pub type StreamFn = unsafe extern "C" fn(*const StreamArgs) -> u64;
 /// What a stream kernel does with its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
-    /// Sums `src`.
+    /// Sums `src`, or loads it and keeps nothing.
     Read,
     /// `dst[i] = value`.
     Write,
@@ -190,6 +191,10 @@ pub struct KernelRow {
     pub fill: Fill,
     /// Whether it is the plain form of its operation for its instruction set.
     pub plain: bool,
+    /// Of a kernel that keeps nothing of what it loads: the one that makes the same loads in the same order and adds up.
+    /// A pass of that one, apart from the timed one, says by its checksum which bytes are read. A test holds the
+    /// instructions of the two side by side.
+    pub checked_by: Option<&'static str>,
     /// One line for people.
     pub doc: &'static str,
     /// The symbol of its function; `None` for portable twins, which the compiler may inline and reshape.
@@ -235,6 +240,18 @@ impl StreamSpec {
         self
     }
 
+    /// The same row as one that keeps nothing of what it loads, with the kernel that adds up instead.
+    #[must_use]
+    pub(crate) const fn checked_by(mut self, id: &'static str) -> Self {
+        self.info.checked_by = Some(id);
+        self
+    }
+
+    /// The kernel whose checksum says what this one reads: another one where this one adds nothing up.
+    pub fn summing(&self) -> &Self {
+        self.info.checked_by.and_then(stream).unwrap_or(self)
+    }
+
     /// Its declaration as the model has it.
     pub fn kernel_info(&self) -> KernelInfo {
         KernelInfo::from(&self.info)
@@ -256,6 +273,7 @@ macro_rules! spec {
                 store_kind: tiermark_model::kernel::StoreKind::$kind,
                 fill: $crate::registry::Fill::Word,
                 plain: $plain,
+                checked_by: None,
                 doc: $doc,
                 symbol: Some(stringify!($run)),
             },

@@ -79,6 +79,11 @@ macro_rules! storers {
 reader!(tiermark_read_neon, "ldp",);
 reader!(tiermark_read_neon_nt, "ldnp",);
 reader!(tiermark_read_neon_pf, "ldp", ".irp o,1024,1088,1152,1216\nprfm pldl1keep, [x2, #\\o]\n.endr");
+// The plain reader without its additions: registers that the next loads overwrite.
+stream_fn!(tiermark_read_neon_load, unroll 256, walks ["x2"], init [],
+    body [pairs!("ldp", "x2", "0"), pairs!("ldp", "x2", "128")],
+    tail ["ldp q20, q21, [x2]\nldp q22, q23, [x2, #32]"],
+    done ["mov x0, xzr"]);
 storers!("stp", [], tiermark_write_neon, tiermark_copy_neon, tiermark_triad_neon);
 storers!("stnp", ["dmb ishst"], tiermark_write_nt_neon, tiermark_copy_nt_neon, tiermark_triad_nt_neon);
 
@@ -100,6 +105,8 @@ pub(super) fn table() -> Vec<StreamSpec> {
             "non-temporal loads"),
         spec!(tiermark_read_neon_pf, "read", "neon-pf", Read, Neon, 8, 0, 256, None, available, false,
             "software prefetch 1 KiB ahead"),
+        spec!(tiermark_read_neon_load, "read", "neon-load", Read, Neon, 8, 0, 256, None, available, false,
+            "loads alone: nothing is added up").checked_by("read/neon"),
         spec!(tiermark_write_neon, "write", "neon", Write, Neon, 0, 8, 256, Cached, available, true, "by pairs"),
         spec!(tiermark_write_nt_neon, "write.nt", "neon", WriteNt, Neon, 0, 8, 256, NonTemporal, available, true,
             "stnp: a hint that cores may ignore"),

@@ -65,6 +65,9 @@ scalable_fn!(tiermark_read_sve, walks ["x2"],
     body [load8!("x2"), each!("0,1,2,3,4,5,6,7", "add z\\r\\().d, z\\r\\().d, z2\\r\\().d")],
     tail [load_rest!("x2"), "add z0.d, z0.d, z20.d"],
     done [each!("1,2,3,4,5,6,7", "add z0.d, z0.d, z\\r\\().d"), "uaddv d0, p0, z0.d", "fmov x0, d0"]);
+// The plain reader without its additions: registers that the next loads overwrite.
+scalable_fn!(tiermark_read_sve_load, walks ["x2"], init [], body [load8!("x2")], tail [load_rest!("x2")],
+    done ["mov x0, xzr"]);
 storers!("st1d", [], tiermark_write_sve, tiermark_copy_sve, tiermark_triad_sve);
 storers!("stnt1d", ["dmb ishst"], tiermark_write_nt_sve, tiermark_copy_nt_sve, tiermark_triad_nt_sve);
 scalable_fn!(tiermark_update_sve, walks ["x1"], init [splat!()],
@@ -79,6 +82,8 @@ pub(super) fn table() -> Vec<StreamSpec> {
     use Isa::Sve;
     vec![
         spec!(tiermark_read_sve, "read", "sve", Read, Sve, 8, 0, 128, None, available, true, "any vector length"),
+        spec!(tiermark_read_sve_load, "read", "sve-load", Read, Sve, 8, 0, 128, None, available, false,
+            "loads alone: nothing is added up, any vector length").checked_by("read/sve"),
         spec!(tiermark_write_sve, "write", "sve", Write, Sve, 0, 8, 128, Cached, available, true, "any vector length"),
         spec!(tiermark_write_nt_sve, "write.nt", "sve", WriteNt, Sve, 0, 8, 128, NonTemporal, available, true,
             "stnt1d, any vector length"),

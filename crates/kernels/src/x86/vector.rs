@@ -2,7 +2,7 @@
 
 /// The eight plain kernels of one instruction set, and their rows. What the words mean is said at `spelling`.
 macro_rules! plain_kernels {
-    (isa $isa:expr, [$plain:literal, $pf:literal, $nta:literal, $halves:literal, $pages:literal],
+    (isa $isa:expr, [$plain:literal, $pf:literal, $nta:literal, $halves:literal, $pages:literal, $bare:literal],
      $available:path, width $w:literal, unroll $unroll:literal, step $step:literal, per $per:literal,
      tail $tail:literal, offs [$($off:literal),+], lines $lines:literal, second $second:literal,
      splat [$($splat:literal),+], zero $zero:literal, sum $sum:literal, load $load:literal, store $store:literal,
@@ -82,7 +82,7 @@ pub(super) mod sse2 {
 
     macro_rules! spelling {
         ($kernels:ident $($names:ident),+) => {
-            $kernels!(isa Isa::Sse2, ["sse2", "sse2-pf", "sse2-nta", "sse2-2s", "sse2-2p"],
+            $kernels!(isa Isa::Sse2, ["sse2", "sse2-pf", "sse2-nta", "sse2-2s", "sse2-2p", "sse2-load"],
                 available, width "16", unroll 256, step 64, per 16, tail "0,1,2,3", offs ["0", "128"], lines "0,1,2,3",
                 second "4032", splat ["movq xmm15, [rdi + 40]", "punpcklqdq xmm15, xmm15"],
                 zero "pxor xmm\\r, xmm\\r", sum "paddq xmm\\r, ", load "movdqa xmm\\r, ", store "movdqa ",
@@ -99,7 +99,7 @@ pub(super) mod sse2 {
     spelling!(plain_kernels tiermark_read_sse2, tiermark_write_sse2, tiermark_write_nt_sse2, tiermark_copy_sse2,
         tiermark_copy_nt_sse2, tiermark_update_sse2, tiermark_triad_sse2, tiermark_triad_nt_sse2);
     spelling!(variant_kernels tiermark_read_sse2_pf, tiermark_read_sse2_nta, tiermark_read_sse2_2s,
-        tiermark_copy_sse2_pf, tiermark_write_nt_sse2_2p, tiermark_copy_nt_sse2_2p);
+        tiermark_read_sse2_load, tiermark_copy_sse2_pf, tiermark_write_nt_sse2_2p, tiermark_copy_nt_sse2_2p);
 
     /// All kernels of this instruction set.
     pub(crate) fn table() -> Vec<StreamSpec> {
@@ -117,7 +117,7 @@ pub(super) mod avx2 {
 
     macro_rules! spelling {
         ($kernels:ident $($names:ident),+) => {
-            $kernels!(isa Isa::Avx2, ["avx2", "avx2-pf", "avx2-nta", "avx2-2s", "avx2-2p"],
+            $kernels!(isa Isa::Avx2, ["avx2", "avx2-pf", "avx2-nta", "avx2-2s", "avx2-2p", "avx2-load"],
                 available, width "32", unroll 512, step 128, per 16, tail "0,1", offs ["0", "256"],
                 lines "0,1,2,3,4,5,6,7", second "3968", splat ["vpbroadcastq ymm15, [rdi + 40]"],
                 zero "vpxor ymm\\r, ymm\\r, ymm\\r", sum "vpaddq ymm\\r, ymm\\r, ", load "vmovdqa ymm\\r, ",
@@ -133,7 +133,7 @@ pub(super) mod avx2 {
     spelling!(plain_kernels tiermark_read_avx2, tiermark_write_avx2, tiermark_write_nt_avx2, tiermark_copy_avx2,
         tiermark_copy_nt_avx2, tiermark_update_avx2, tiermark_triad_avx2, tiermark_triad_nt_avx2);
     spelling!(variant_kernels tiermark_read_avx2_pf, tiermark_read_avx2_nta, tiermark_read_avx2_2s,
-        tiermark_copy_avx2_pf, tiermark_write_nt_avx2_2p, tiermark_copy_nt_avx2_2p);
+        tiermark_read_avx2_load, tiermark_copy_avx2_pf, tiermark_write_nt_avx2_2p, tiermark_copy_nt_avx2_2p);
 
     /// All kernels of this instruction set.
     pub(crate) fn table() -> Vec<StreamSpec> {
@@ -151,7 +151,7 @@ pub(super) mod avx512 {
 
     macro_rules! spelling {
         ($kernels:ident $($names:ident),+) => {
-            $kernels!(isa Isa::Avx512, ["avx512", "avx512-pf", "avx512-nta", "avx512-2s", "avx512-2p"],
+            $kernels!(isa Isa::Avx512, ["avx512", "avx512-pf", "avx512-nta", "avx512-2s", "avx512-2p", "avx512-load"],
                 available, width "64", unroll 512, step 256, per 8, tail "0", offs ["0"], lines "0,1,2,3,4,5,6,7",
                 second "3840", splat ["vpbroadcastq zmm15, [rdi + 40]"],
                 zero "vpxord zmm\\r, zmm\\r, zmm\\r", sum "vpaddq zmm\\r, zmm\\r, ", load "vmovdqa64 zmm\\r, ",
@@ -167,7 +167,7 @@ pub(super) mod avx512 {
     spelling!(plain_kernels tiermark_read_avx512, tiermark_write_avx512, tiermark_write_nt_avx512, tiermark_copy_avx512,
         tiermark_copy_nt_avx512, tiermark_update_avx512, tiermark_triad_avx512, tiermark_triad_nt_avx512);
     spelling!(variant_kernels tiermark_read_avx512_pf, tiermark_read_avx512_nta, tiermark_read_avx512_2s,
-        tiermark_copy_avx512_pf, tiermark_write_nt_avx512_2p, tiermark_copy_nt_avx512_2p);
+        tiermark_read_avx512_load, tiermark_copy_avx512_pf, tiermark_write_nt_avx512_2p, tiermark_copy_nt_avx512_2p);
 
     /// All kernels of this instruction set.
     pub(crate) fn table() -> Vec<StreamSpec> {

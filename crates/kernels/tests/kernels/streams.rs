@@ -36,6 +36,16 @@ impl Arena {
         arena
     }
 
+    /// As `run`, and where the kernel keeps nothing of what it loads, the checksum of the one that adds up for it.
+    fn sum(&mut self, spec: &StreamSpec, bytes: usize, passes: usize, value: u64) -> u64 {
+        let own = self.run(spec, bytes, passes, value);
+        if spec.info.checked_by.is_none() {
+            return own;
+        }
+        assert_eq!(own, 0, "{} returns a sum of its own", spec.info.id);
+        self.run(spec.summing(), bytes, passes, value)
+    }
+
     /// Runs a kernel over the first `bytes` (of the order, where it is random) and returns its checksum.
     fn run(&mut self, spec: &StreamSpec, bytes: usize, passes: usize, value: u64) -> u64 {
         let args = StreamArgs {
@@ -71,7 +81,7 @@ fn every_kernel_does_what_its_twin_does_and_no_more() {
                 let mut want = Arena::new(span, flush);
                 let value = value_for(spec);
                 let what = format!("{} over {span} bytes, {passes} passes, guard at the {flush:?}", spec.info.id);
-                let sum = got.run(spec, span, passes, value);
+                let sum = got.sum(spec, span, passes, value);
                 let twin_sum = want.run(twin(spec), span, passes, spec.info.fill.word(value));
                 assert_eq!(sum, twin_sum, "checksum of {what}");
                 assert!(got.dst.words() == want.dst.words(), "dst of {what}");
@@ -104,12 +114,12 @@ fn checksums_notice_a_change_in_any_line() {
     let span = 8192 + 448;
     for spec in available().filter(|spec| spec.info.store_kind == StoreKind::None) {
         let mut arena = Arena::new(span, Flush::Back);
-        let before = arena.run(spec, span, 2, 0);
+        let before = arena.sum(spec, span, 2, 0);
         for line in 0..span / 64 {
             // The 8-byte variant reads the first word of a line only.
             let word = if spec.info.op.read_per_line() == 8 { 0 } else { line % 8 };
             arena.src.words()[line * 8 + word] += 5;
-            assert_eq!(arena.run(spec, span, 2, 0), before.wrapping_add(10), "{} line {line}", spec.info.id);
+            assert_eq!(arena.sum(spec, span, 2, 0), before.wrapping_add(10), "{} line {line}", spec.info.id);
             arena.src.words()[line * 8 + word] -= 5;
         }
     }
@@ -149,6 +159,11 @@ fn declarations_are_consistent() {
         assert_eq!(info.stores == 0, info.write_per_line == 0, "{}", info.id);
         assert!(info.unroll_bytes == 1 || info.unroll_bytes % 8 == 0, "{}", info.id);
         assert!(!info.doc.is_empty());
+        if let Some(id) = spec.info.checked_by {
+            let other = stream(id).unwrap_or_else(|| panic!("{} is checked by {id}, which there is none of", info.id));
+            assert_eq!((other.info.op, other.info.checked_by), (spec.info.op, None), "{}", info.id);
+            assert!(info.stores == 0 && !info.plain, "{}: what others are held against adds up", info.id);
+        }
         assert_eq!(spec.info.symbol.is_none(), info.isa == Isa::Portable, "{}", info.id);
         let plain =
             |other: &&StreamSpec| other.info.plain && other.info.op == spec.info.op && other.info.isa == spec.info.isa;
