@@ -22,6 +22,8 @@ const MAX_REFINEMENTS: usize = 8;
 const VISITS_A_PLACE: u32 = 3;
 /// Points that only draw a shape are revisited in one round of so many once they have their fewest visits: the time is for the numbers.
 const POINT_ROUNDS: u64 = 4;
+/// Share of the time after which points get no more first visits while the probe has more steps to add.
+const POINT_SHARE: f64 = 0.35;
 /// Seconds between two observations of a step that listeners get: what a kill may lose.
 const TOLD_EVERY: f64 = 10.0;
 /// Visits between two looks at the pings of all of them.
@@ -64,13 +66,12 @@ pub fn run_experiment(
         let mut steps = probe.refine(request, run.lab(), &seen);
         steps.retain(|s| plan.steps.iter().all(|old| old.id != s.id));
         // Where the time did not suffice for what is known, nothing is added.
-        if steps.is_empty()
-            || run.over()
-            || run.cells.iter().any(|cell| cell.visited() == 0 && !cell.settled(&run.groups))
-        {
+        if steps.is_empty() || run.over() || run.lacks_a_number() {
             break;
         }
-        run.later_seconds = 0.0;
+        if steps.iter().any(|step| !step.labels.is_point()) {
+            run.later_seconds = 0.0;
+        }
         run.sink.event(&Event::StepsAdded { steps: &steps });
         plan.steps.extend(steps.iter().cloned());
         run.first_visits(steps);
@@ -155,6 +156,11 @@ impl Runner<'_> {
         self.host.stopped() || self.host.now() >= self.deadline
     }
 
+    /// Whether there was no time for a number that was planned.
+    fn lacks_a_number(&self) -> bool {
+        self.cells.iter().any(|cell| cell.visited() == 0 && cell.refusal.is_none() && !cell.step.labels.is_point())
+    }
+
     fn lab(&self) -> Lab<'_> {
         Lab { machine: self.host.machine(), bench: self.host.bench() }
     }
@@ -177,8 +183,11 @@ impl Runner<'_> {
         self.told.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         self.cells.extend(steps.into_iter().map(Cell::new));
         loop {
+            // Numbers that are planned from a curve need most of the time.
+            let points_over = self.host.now() > self.began + POINT_SHARE * (self.deadline - self.began);
             let wants = |cell: &Cell| {
-                cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none()
+                let over = points_over && cell.step.labels.is_point() && self.later_seconds > 0.0;
+                cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none() && !over
             };
             let mut order: Vec<usize> = (first..self.cells.len()).filter(|index| wants(&self.cells[*index])).collect();
             shuffle(&mut self.rng, &mut order);

@@ -51,7 +51,7 @@ pub use share::{Kinds, LineState, PingOp, Place, Relation};
 pub use state::{Drift, InState, State, StateKind};
 pub use tuning::{Deed, Fate, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
-pub use verdict::{Grade, Nothing, Reason, ReasonCode, Verdict};
+pub use verdict::{Grade, Nothing, Reason, ReasonCode, Verdict, WhyNot};
 pub use visits::{Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
 pub use words::{near, nearest};
 pub use written::{parse_count, parse_seconds, parse_seconds_or_none};

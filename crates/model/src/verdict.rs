@@ -89,6 +89,34 @@ pub enum Nothing {
     Disturbed,
 }
 
+/// Why the size of a tier is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyNot {
+    /// The curve has no flat stretch for it.
+    NoPlateau,
+    /// The curve ends on its plateau, or before the climb behind it is half done.
+    CurveEnds,
+    /// The climb behind its plateau may as well be eviction by others as the end of the cache.
+    Evicted,
+    /// The points allow sizes more than 10 % from the likeliest.
+    Coarse,
+    /// No way in which caches are outgrown fits the climb behind its plateau.
+    Irregular,
+}
+
+impl WhyNot {
+    fn words(self) -> &'static str {
+        match self {
+            Self::NoPlateau => "the latency curve has no plateau for it",
+            Self::CurveEnds => "the latency curve ends before it does",
+            Self::Evicted => "other work may evict it before it is full",
+            Self::Coarse => "the points of the latency curve are too far apart",
+            Self::Irregular => "the climb behind its plateau is irregular",
+        }
+    }
+}
+
 /// One reason for doubt, with its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "snake_case")]
@@ -259,6 +287,20 @@ pub enum Reason {
         /// Points asked for.
         of: u64,
     },
+    /// The size of a tier is not known.
+    NotResolved {
+        /// The least that it can be.
+        low: Bytes,
+        /// The most; `None` where nothing bounds it.
+        high: Option<Bytes>,
+        /// Why.
+        why: WhyNot,
+    },
+    /// Twice the working set takes longer: what was to be memory is partly a cache.
+    StillRising {
+        /// Latency at twice the footprint over that at the footprint, less 1.
+        by: f64,
+    },
     /// A declared cache has no plateau.
     NoPlateau {
         /// Its level.
@@ -305,7 +347,9 @@ impl Reason {
             | Self::BelowCycle { .. }
             | Self::TooFast { .. }
             | Self::AbovePeak { .. }
+            | Self::StillRising { .. }
             | Self::NoPlateau { .. } => ReasonCode::Implausible,
+            Self::NotResolved { .. } => ReasonCode::Imprecise,
             Self::Quantised { .. } | Self::CoarseClock { .. } => ReasonCode::Quantised,
             Self::Elsewhere { .. } | Self::Dealt { .. } => ReasonCode::WrongNode,
             Self::PlaceUnseen { .. } => ReasonCode::Unproven,
@@ -414,6 +458,13 @@ impl Reason {
                 write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
             }
             Self::FewPoints { points, of } => write!(f, "{points} of {of} sizes have a number"),
+            Self::NotResolved { low, high, why } => {
+                let range = high.map_or_else(|| format!("at least {low}"), |high| format!("between {low} and {high}"));
+                write!(f, "size not resolved, {range}: {}", why.words())
+            }
+            Self::StillRising { by } => {
+                write!(f, "twice the working set takes {} longer: caches answer in part", percent(*by))
+            }
             Self::NoPlateau { level, bytes } => {
                 let size = bytes.map_or_else(String::new, |bytes| format!(" of {bytes}"));
                 write!(f, "L{level}{size} is declared and has no plateau of its own in the curve")

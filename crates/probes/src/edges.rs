@@ -1,10 +1,16 @@
 //! How large each tier is, by measurement: where the latency curve leaves its plateaus.
 
-use tiermark_model::{Bytes, CpuId, Finding, Interval, Labels, Machine, Observation, Unit, format_ns};
+use tiermark_model::{
+    Bytes, CpuId, Finding, Interval, Labels, Machine, Observation, PageKind, Reason, Unit, Verdict, format_ns,
+};
 
-use crate::ladder::{derived, points, with_purpose};
+use crate::finder::{declared, point};
+use crate::found::{CurvePoint, Found, FoundTier, Size, find};
+use crate::ladder::{derived, with_purpose};
+use crate::tlb::page_bytes;
 
-/// Measured tier sizes: where the plateaus of the random curve end, each named by the declared cache nearest to it.
+/// Measured tier sizes: where the plateaus of the random curve end, each named by the declared cache nearest to it. A size that the
+/// curve does not tell is a finding without a number, with the range it lies in and the reason.
 pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
     let random: Vec<&Observation> = with_purpose(observations, "curve")
         .filter(|o| o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS) == Some(1))
@@ -12,27 +18,52 @@ pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec
     let Some(page) = random.first().and_then(|o| o.labels.get(Labels::PAGE)).map(str::to_owned) else {
         return Vec::new();
     };
-    let of_page: Vec<&Observation> = random.into_iter().filter(|o| o.labels.is(Labels::PAGE, &page)).collect();
-    let curve: Vec<(f64, f64)> =
-        points(of_page.iter().copied()).iter().map(|(size, value)| (*size as f64, *value)).collect();
-    let tiers = tiermark_stats::tiers(&curve);
+    let mut of_page: Vec<&Observation> = random.into_iter().filter(|o| o.labels.is(Labels::PAGE, &page)).collect();
+    of_page.sort_by_key(|o| o.labels.number(Labels::SIZE));
     let cpu = of_page.first().and_then(|o| o.labels.get(Labels::CPUS)).and_then(|cpu| cpu.parse().ok());
-    let estimates: Vec<f64> = tiers.boundaries.iter().map(|b| b.estimate).collect();
-    let names = boundary_names(&estimates, cpu, machine);
-    let mut findings = Vec::new();
-    for ((plateau, boundary), name) in tiers.plateaus.iter().zip(&tiers.boundaries).zip(names) {
-        let at_edge =
-            |o: &&&Observation| o.labels.number(Labels::SIZE).is_some_and(|s| s as f64 >= boundary.low * 0.999);
-        let (Some(edge), Some(name)) = (of_page.iter().find(at_edge), name) else { continue };
-        let labels =
-            Labels::new().text(Labels::TIER, name).text(Labels::STATISTIC, "plateau").text(Labels::PAGE, &page);
-        let mut found = derived(edge, "tier.size", labels, boundary.estimate, Unit::Bytes);
-        found.interval = Some(Interval { low: boundary.low, high: boundary.high, level: 1.0 });
-        let (from, to) = (Bytes(plateau.from.round() as u64), Bytes(plateau.to.round() as u64));
-        found.note = Some(format!("flat from {from} to {to} at {} ns", format_ns(plateau.value)));
-        findings.push(found);
+    let curve: Vec<CurvePoint> = of_page.iter().filter_map(|o| point(o)).collect();
+    let asked = page.parse::<PageKind>().ok().and_then(|kind| page_bytes(kind, machine)).unwrap_or(machine.page_bytes);
+    let found = find(&curve, &declared(machine, cpu), asked, None);
+    let finding = |tier: &FoundTier| {
+        let (low, _) = tier.size.range();
+        let at_edge = |o: &&&Observation| o.value.is_some() && o.labels.number(Labels::SIZE).is_some_and(|s| s >= low);
+        let edge = of_page.iter().find(at_edge).or(of_page.iter().rfind(|o| o.value.is_some()))?;
+        Some(size_finding(tier, &found, edge, &page))
+    };
+    found.tiers.iter().filter_map(finding).collect()
+}
+
+fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str) -> Finding {
+    let name = format!("L{}", tier.level);
+    let labels = Labels::new().text(Labels::TIER, &name).text(Labels::STATISTIC, "plateau").text(Labels::PAGE, page);
+    let (low, high) = tier.size.range();
+    let bytes = tier.size.resolved().unwrap_or(low);
+    let mut finding = derived(edge, "tier.size", labels, bytes as f64, Unit::Bytes);
+    // The curve as a whole decides, and not the verdict of one of its points.
+    finding.verdict = Verdict::trusted();
+    finding.value = Some(bytes as f64);
+    let bounded = high < u64::MAX;
+    finding.interval = bounded.then_some(Interval { low: low as f64, high: high as f64, level: 0.98 });
+    if let Size::NotResolved { why, .. } = tier.size {
+        finding.value = None;
+        let high = bounded.then_some(Bytes(high));
+        // What stands at its end says nothing of a size that is not there.
+        finding.verdict = Verdict::trusted();
+        finding.verdict.suspect(Reason::NotResolved { low: Bytes(low), high, why });
     }
-    findings
+    let mut note = match tier.plateau {
+        Some((from, to)) => format!("flat from {} to {} at {} ns", Bytes(from), Bytes(to), format_ns(tier.ns)),
+        None => format!("at most {} ns, at {}", format_ns(tier.ns), Bytes(tier.rung)),
+    };
+    let bends =
+        |grain: &crate::found::Grain| tier.plateau.is_some_and(|(from, _)| from < grain.knee) && grain.knee < high;
+    if let Some(grain) = found.grain.filter(bends) {
+        let more = format_ns(grain.step_ns);
+        let (page, knee) = (Bytes(grain.page), Bytes(grain.knee));
+        note += &format!("; TLB misses add {more} ns beyond {knee} = {} entries x {page}", grain.entries);
+    }
+    finding.note = Some(note);
+    finding
 }
 
 /// Names boundaries by the declared cache levels of a cpu: each level goes to the boundary nearest to it, within a factor of four,

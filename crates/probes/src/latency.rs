@@ -3,18 +3,19 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Layout, Metric, NodeId, Observation, PageKind, Plan,
-    Refusal, Request, Role, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, NodeId, Observation, PageKind, Plan, Reason, Refusal,
+    Request, Step, StopRule, Unit,
 };
 
 use crate::edges::tier_sizes;
-use crate::ladder::{derived, finding, overhead_note, points, with_purpose};
-use crate::sizes::{SMALLEST, between, grid};
+use crate::finder::{Chase, Curve, Finder};
+use crate::found::{Found, memory_agrees};
+use crate::ladder::{derived, finding, overhead_note, with_purpose};
+use crate::sizes::{SMALLEST, grid};
 use crate::steps::{
     check_node, check_size, curve_point, default_page, denser_seconds, headline, max_seconds, once, phase, scope_cpus,
-    setup,
 };
-use crate::tiers::{dram_bytes, ladder, quiet_cpu};
+use crate::tiers::{dram_bytes, ladder_of, quiet_cpu};
 
 /// Wanted half-width of the interval of a headline latency.
 const PRECISION: f64 = 0.01;
@@ -71,14 +72,14 @@ impl Probe for Latency {
         plan.rules.push(format!("latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)"));
         let planner = Planner { request, params: &params, lab, cpu };
         if params.sizes.is_empty() {
-            planner.ladder(&mut plan);
             planner.curve(&mut plan);
+            plan.later_seconds = planner.ladder(&Found::default(), &mut plan).iter().map(Step::expected_seconds).sum();
         } else {
             planner.table(&mut plan)?;
         }
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        plan.later_seconds = denser_seconds(request.effort, &plan.steps);
+        plan.later_seconds += denser_seconds(request.effort, &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan
                 .refused
@@ -95,13 +96,14 @@ impl Probe for Latency {
         };
         let Some(cpu) = quiet_cpu(lab.machine, &cpus) else { return Vec::new() };
         let planner = Planner { request, params: &params, lab, cpu };
-        if request.effort == Effort::Quick { Vec::new() } else { planner.denser(observations) }
+        planner.next(observations)
     }
 
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         for purpose in ["ladder", "table"] {
-            findings.extend(with_purpose(observations, purpose).map(|o| finding(o, note(o))));
+            findings
+                .extend(with_purpose(observations, purpose).map(|o| still_rising(finding(o, note(o)), observations)));
         }
         findings.extend(tier_sizes(observations, lab.machine));
         findings.extend(tails(observations));
@@ -150,11 +152,13 @@ impl Planner<'_> {
         if self.params.chains.is_empty() { vec![1] } else { self.params.chains.clone() }
     }
 
-    /// One step a tier, random chase; beside it DRAM on base pages, where the others are huge: the cost of translation.
-    fn ladder(&self, plan: &mut Plan) {
-        let rungs = ladder(self.lab.machine, &[self.cpu].into_iter().collect(), &self.request.scope);
+    /// One step a tier, random chase, where the curve has found the tiers; beside it DRAM on base pages, where the others are huge: the cost
+    /// of translation.
+    fn ladder(&self, found: &Found, plan: &mut Plan) -> Vec<Step> {
+        let rungs = ladder_of(self.lab.machine, &[self.cpu].into_iter().collect(), &self.request.scope, found);
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         let page = self.pages()[0];
+        let mut steps = Vec::new();
         for tier in &rungs.tiers {
             let mut rows = vec![(tier.name.clone(), page)];
             if tier.name == "DRAM" && page != PageKind::Base && self.request.effort > Effort::Quick {
@@ -162,11 +166,12 @@ impl Planner<'_> {
             }
             for (name, page) in rows {
                 let labels = Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, name);
-                plan.steps.push(self.step(labels, Bytes(tier.bytes), tier.node, ChainLayout::Random, page, 1, stop));
+                steps.push(self.step(labels, Bytes(tier.bytes), tier.node, ChainLayout::Random, page, 1, stop));
             }
         }
         plan.rules.extend(rungs.rules);
         plan.refused.extend(rungs.refused);
+        steps
     }
 
     /// The sweep from the smallest footprint to DRAM, for every layout, page size and number of chains asked for.
@@ -188,6 +193,7 @@ impl Planner<'_> {
         if page_sweeps > 1 && self.params.pages.is_empty() && pages[0] != PageKind::Base {
             pages.push(PageKind::Base);
         }
+        plan.steps.extend(Finder::new(self.request, self.lab, &only, self.pages()[0]).iter().flat_map(Finder::first));
         for size in grid(SMALLEST, largest, per_octave) {
             for layout in self.layouts() {
                 for page in &pages {
@@ -251,34 +257,18 @@ impl Planner<'_> {
         Err(Refusal::new(format!("{layout} at {size}"), why, "ask for a larger size, a smaller stride or fewer chains"))
     }
 
-    /// Points between neighbours of every curve that differ.
-    fn denser(&self, observations: &[Observation]) -> Vec<Step> {
-        let mut steps = Vec::new();
-        for layout in self.layouts() {
-            for page in self.pages() {
-                for chains in self.chains() {
-                    let of_curve = |o: &&Observation| {
-                        o.labels.is(Labels::LAYOUT, &layout.to_string())
-                            && o.labels.is(Labels::PAGE, &page.to_string())
-                            && o.labels.number(Labels::CHAINS) == Some(u64::from(chains))
-                    };
-                    let curve = points(with_purpose(observations, "curve").filter(of_curve));
-                    for size in between(&curve) {
-                        let labels = Labels::new().text(Labels::PURPOSE, "curve");
-                        steps.push(self.step(
-                            labels,
-                            size,
-                            self.request.scope.mem_node,
-                            layout,
-                            page,
-                            chains,
-                            curve_point(self.request.effort),
-                        ));
-                    }
-                }
-            }
+    /// What to measure next: more points until the curve says where the tiers are, then the ladder.
+    fn next(&self, observations: &[Observation]) -> Vec<Step> {
+        let only = [self.cpu].into_iter().collect();
+        let Some(finder) =
+            Finder::new(self.request, self.lab, &only, self.pages()[0]).filter(|_| self.params.sizes.is_empty())
+        else {
+            return Vec::new();
+        };
+        match finder.look(observations) {
+            Curve::More(points) => points,
+            Curve::Known(found) => self.ladder(&found, &mut Plan::default()),
         }
-        steps
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call a kind of step; each argument is a dimension of the sweep")]
@@ -292,22 +282,29 @@ impl Planner<'_> {
         chains: u8,
         stop: StopRule,
     ) -> Step {
-        let mut labels = labels
-            .whole(Labels::SIZE, size.0)
-            .text(Labels::LAYOUT, layout)
-            .text(Labels::PAGE, page)
-            .whole(Labels::CHAINS, u64::from(chains))
-            .text(Labels::CPUS, self.cpu);
-        if let Some(node) = node {
-            labels = labels.whole(Labels::NODE, u64::from(node));
-        }
-        let place = node.map_or_else(String::new, |n| format!("/node{n}"));
-        let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
-        let id = format!("latency/{purpose}/{layout}/{page}/chains{chains}{place}/{}", size.0);
-        let setup =
-            setup(&[self.cpu], size, node, page, Layout::Chain(layout), &Role::Chase { chains }, self.request.seed);
-        Step { id, phase: phase(&labels), labels, metric: Metric::Latency, setup, stop }
+        let phase = phase(&labels);
+        Chase { cpu: self.cpu, size, node, layout, page, chains }.step(labels, phase, self.request.seed, stop)
     }
+}
+
+/// A latency of memory, doubted where twice its working set is clearly slower: then caches answer a part of it.
+fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
+    let is_memory = found.labels.is(Labels::TIER, "DRAM");
+    let Some(size) = found.labels.number(Labels::SIZE).filter(|_| is_memory && found.value.is_some()) else {
+        return found;
+    };
+    let at = |near: u64| {
+        let curve = with_purpose(observations, "curve").filter(|o| o.labels.is(Labels::LAYOUT, "random"));
+        let points = curve.filter_map(crate::finder::point);
+        points.min_by_key(|point| point.bytes.abs_diff(near)).filter(|point| point.bytes.abs_diff(near) < near / 4)
+    };
+    if let (Some(once), Some(twice)) = (at(size), at(2 * size))
+        && !memory_agrees(&once, &twice)
+        && twice.ns > once.ns
+    {
+        found.verdict.suspect(Reason::StillRising { by: twice.ns / once.ns - 1.0 });
+    }
+    found
 }
 
 fn note(observation: &Observation) -> Option<String> {

@@ -7,6 +7,8 @@ pub mod bandwidth;
 pub mod c2c;
 mod chasing;
 mod edges;
+mod finder;
+mod found;
 pub mod geometry;
 pub mod granularity;
 mod ladder;
@@ -28,7 +30,8 @@ pub use mix::Mix;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 12] = [
+static PROBES: [&dyn Probe; 13] = [
+    &survey::Survey,
     &latency::Latency,
     &bandwidth::Bandwidth,
     &matrix::Matrix,

@@ -1,20 +1,82 @@
-//! `survey`: the requests that make up the whole picture, and what the machine's state does to it.
+//! `survey`: the whole picture, and what the machine's state does to it.
 
-use tiermark_model::{Effort, Machine, Request, Scope, Warning};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{Effort, Finding, Machine, Observation, Plan, Refusal, Request, Scope, Step, Warning};
 
-/// The requests of a survey, in order.
-pub fn requests(effort: Effort, scope: &Scope, precision: Option<f64>, seed: u64) -> Vec<Request> {
-    ["latency", "bandwidth"]
-        .map(|probe| Request {
-            probe: probe.into(),
-            scope: scope.clone(),
-            effort,
-            precision,
-            seed,
-            params: serde_json::Value::Null,
-            part: None,
-        })
-        .to_vec()
+use crate::bandwidth::Bandwidth;
+use crate::latency::Latency;
+use crate::steps::once;
+
+/// The probes that a survey is made of. Their steps are measured together, so that every number sees the whole run.
+static PARTS: [&dyn Probe; 2] = [&Latency, &Bandwidth];
+
+/// The probe.
+pub struct Survey;
+
+static ABOUT: About = About {
+    id: "survey",
+    method: 1,
+    summary: "latency and bandwidth of every tier: the ladder and both curves",
+    text: "The latency curve is measured first and says where the tiers are: each rung of the ladder lies on a plateau that was seen, and the declared size of a cache is no more than its name. Then the ladder (latency, and read, write and copy by one core and by all) and the bandwidth curve are measured together: all steps are revisited in random order for two milliseconds each until the time is up, so that each of them sees every state that the machine was in.",
+    not: "It is not the latency under load (`loaded`), not the distance between nodes (`matrix`), and not the traffic that the memory channels carried.",
+    citations: &[],
+};
+
+impl Probe for Survey {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let mut whole = Plan::default();
+        let mut refused = None;
+        for part in PARTS {
+            match part.plan(&of(part, request), lab) {
+                Ok(plan) => {
+                    whole.steps.extend(plan.steps);
+                    whole.rules.extend(plan.rules);
+                    whole.refused.extend(plan.refused);
+                    whole.max_seconds += plan.max_seconds;
+                    whole.later_seconds += plan.later_seconds;
+                }
+                Err(refusal) => {
+                    refused = Some(refusal.clone());
+                    whole.refused.push(refusal);
+                }
+            }
+        }
+        once(&mut whole.steps);
+        whole.max_seconds = request.scope.max_seconds.unwrap_or(whole.max_seconds);
+        match refused {
+            Some(refusal) if whole.steps.is_empty() => Err(refusal),
+            _ => Ok(whole),
+        }
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        let mut steps: Vec<Step> =
+            PARTS.iter().flat_map(|part| part.refine(&of(*part, request), lab, observations)).collect();
+        once(&mut steps);
+        steps
+    }
+
+    fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let own = |part: &dyn Probe| -> Vec<Observation> {
+            let mine = |o: &&Observation| o.step.starts_with(part.about().id);
+            observations.iter().filter(mine).cloned().collect()
+        };
+        PARTS.iter().flat_map(|part| part.derive(&of(*part, request), lab, &own(*part))).collect()
+    }
+}
+
+/// The request of a part.
+fn of(part: &dyn Probe, request: &Request) -> Request {
+    Request { probe: part.about().id.into(), params: serde_json::Value::Null, ..request.clone() }
+}
+
+/// The request of a survey.
+pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) -> Request {
+    Request { probe: ABOUT.id.into(), scope, effort, precision, seed, params: serde_json::Value::Null, part: None }
 }
 
 /// What of the machine's state a reader of any number should know, with cures. Nothing is changed by the program.

@@ -3,6 +3,8 @@
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope};
 
+use crate::found::Found;
+
 /// A DRAM buffer is this many times all caches in reach: what is left in them then serves under a quarter of the accesses
 /// of a random walk, and in steady state far less of a longer stream.
 const DRAM_FACTOR: u64 = 4;
@@ -38,27 +40,41 @@ pub(crate) struct Ladder {
     pub(crate) refused: Vec<Refusal>,
 }
 
-/// Builds the ladder for these cpus.
+/// Builds the ladder for these cpus from what is declared.
 pub(crate) fn ladder(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Ladder {
+    ladder_of(machine, cpus, scope, &Found::default())
+}
+
+/// Builds the ladder for these cpus: rungs lie where a curve has found the tiers, and where nothing was found in a part of what is declared.
+pub(crate) fn ladder_of(machine: &Machine, cpus: &IdSet, scope: &Scope, found: &Found) -> Ladder {
     let mut ladder = Ladder::default();
     let Some(first) = cpus.first() else { return ladder };
-    cache_rungs(machine, cpus, first, &mut ladder);
+    cache_rungs(machine, cpus, first, found, &mut ladder);
     memory_rungs(machine, cpus, first, scope, &mut ladder);
     ladder
 }
 
-fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, ladder: &mut Ladder) {
+fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, ladder: &mut Ladder) {
     let mut levels: Vec<_> = machine.data_caches().filter(|c| c.cpus.contains(first)).collect();
     levels.sort_by_key(|c| c.level);
     let mut inner = 0;
     for cache in levels {
         let Some(bytes) = cache.bytes else { continue };
+        let tier = found.tiers.iter().find(|tier| tier.level == cache.level);
+        // What was measured counts, and not what is declared.
+        let bytes = tier.and_then(|tier| tier.size.resolved()).unwrap_or(bytes);
         let name = format!("L{}", cache.level);
         let users = cache.cpus.intersection(cpus).len().max(1) as u64;
         let part = if cache.cpus.len() > 1 && cache.level > 1 { SHARED_PART } else { PRIVATE_PART };
         // Twice the level above, or it would answer; as much of its own level as that leaves room for.
         let wanted = (bytes / part / users).max(2 * inner);
-        if wanted * users > bytes * 3 / 4 + inner * users {
+        let wanted = match tier {
+            // Of a cache that others use as well each thread gets its part.
+            Some(tier) if users > 1 => wanted.min(tier.rung.max(2 * inner)),
+            Some(tier) => tier.rung,
+            None => wanted,
+        };
+        if tier.is_none_or(|_| users > 1) && wanted * users > bytes * 3 / 4 + inner * users {
             let why = format!(
                 "{users} threads share {}, less than twice the {} each has above it",
                 Bytes(bytes),
@@ -73,6 +89,12 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, ladder: &mut Ladde
             ladder.tiers.push(Tier { name, bytes: wanted / KIB * KIB, node: None, cpus: cpus.clone() });
         }
         inner = bytes / users;
+    }
+    if ladder.tiers.is_empty() && ladder.refused.is_empty() {
+        for tier in &found.tiers {
+            let name = format!("L{}", tier.level);
+            ladder.tiers.push(Tier { name, bytes: tier.rung / KIB * KIB, node: None, cpus: cpus.clone() });
+        }
     }
     if ladder.tiers.is_empty() && ladder.refused.is_empty() {
         ladder.rules.push(format!("no cache is declared: {} stands for L1, the curve shows the rest", Bytes(L1_BLIND)));

@@ -25,6 +25,7 @@ mod special;
 mod spread;
 mod stop;
 mod tail;
+mod transition;
 mod trend;
 
 pub use bootstrap::bootstrap_median;
@@ -48,6 +49,7 @@ pub use rng::Rng;
 pub use spread::{Spread, spread};
 pub use stop::{StopRule, StopState};
 pub use tail::TailSummary;
+pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall};
 
 /// Whether `values` is non-empty and every one is finite: the entry condition of this crate.

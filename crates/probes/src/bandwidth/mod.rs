@@ -99,7 +99,7 @@ impl Probe for Bandwidth {
         planner.fill(&mut plan)?;
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        plan.later_seconds = denser_seconds(request.effort, &plan.steps);
+        plan.later_seconds += denser_seconds(request.effort, &plan.steps);
         if plan.steps.is_empty() {
             return Err(plan
                 .refused
@@ -112,8 +112,8 @@ impl Probe for Bandwidth {
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
         match Planner::new(request, lab) {
-            Ok(planner) if request.effort > Effort::Quick => planner.denser(observations),
-            _ => Vec::new(),
+            Ok(planner) => planner.next(observations),
+            Err(_) => Vec::new(),
         }
     }
 

@@ -9,12 +9,14 @@ use tiermark_model::{
 };
 
 use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
+use crate::finder::{Curve, Finder};
+use crate::found::Found;
 use crate::ladder::{points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
 use crate::steps::{
     check_node, check_size, curve_point, default_page, headline, phase, scope_cpus, setup, stream_role,
 };
-use crate::tiers::{Tier, dram_bytes, ladder, quiet_cpu};
+use crate::tiers::{Tier, dram_bytes, ladder_of, quiet_cpu};
 
 /// Who runs a step: the cpus, and what to call their number.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,9 +81,10 @@ impl<'a> Planner<'a> {
         if !self.params.sizes.is_empty() {
             return self.table(plan);
         }
-        self.ladder(plan)?;
+        plan.steps.extend(self.finder().iter().flat_map(Finder::first));
         self.curve(plan);
         self.scaling(plan);
+        plan.later_seconds = self.ladder(&Found::default(), plan)?.iter().map(Step::expected_seconds).sum();
         Ok(())
     }
 
@@ -184,21 +187,23 @@ impl<'a> Planner<'a> {
     }
 
     /// One step for each tier, job and crew; the ladder of a crew has footprints of its own.
-    fn ladder(&self, plan: &mut Plan) -> Result<(), Refusal> {
+    fn ladder(&self, found: &Found, plan: &mut Plan) -> Result<Vec<Step>, Refusal> {
         let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
+        let mut steps = Vec::new();
         for crew in self.crews()? {
-            let rungs = ladder(self.lab.machine, &crew.cpus.iter().copied().collect(), &self.request.scope);
+            let cpus = crew.cpus.iter().copied().collect();
+            let rungs = ladder_of(self.lab.machine, &cpus, &self.request.scope, found);
             for tier in &rungs.tiers {
                 let crew = Crew {
                     cpus: crew.cpus.iter().copied().filter(|c| tier.cpus.contains(*c)).collect(),
                     span: crew.span,
                 };
-                plan.steps.extend(self.rung(tier, &crew, stop));
+                steps.extend(self.rung(tier, &crew, stop));
             }
             plan.rules.extend(rungs.rules);
             plan.refused.extend(rungs.refused);
         }
-        Ok(())
+        Ok(steps)
     }
 
     /// The steps of one tier.
@@ -286,10 +291,31 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// The finder of the tiers that the ladder is planned from.
+    fn finder(&self) -> Option<Finder<'a>> {
+        Finder::new(self.request, self.lab, &self.cpus, self.page()).filter(|_| self.params.sizes.is_empty())
+    }
+
+    /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, and points between neighbours of
+    /// every curve that differ.
+    pub(super) fn next(&self, observations: &[Observation]) -> Vec<Step> {
+        let Some(finder) = self.finder() else { return Vec::new() };
+        match finder.look(observations) {
+            Curve::More(points) => points,
+            Curve::Known(found) => {
+                let mut steps = self.ladder(&found, &mut Plan::default()).unwrap_or_default();
+                if self.request.effort > Effort::Quick {
+                    steps.extend(self.denser(observations));
+                }
+                steps
+            }
+        }
+    }
+
     /// Points between neighbours of every curve that differ.
-    pub(super) fn denser(&self, observations: &[Observation]) -> Vec<Step> {
-        let curve =
-            |label: &str| points(with_purpose(observations, "curve").filter(|o| o.labels.is(Labels::OP, label)));
+    fn denser(&self, observations: &[Observation]) -> Vec<Step> {
+        let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.is(Labels::OP, label);
+        let curve = |label: &str| points(with_purpose(observations, "curve").filter(|o| of(o, label)));
         let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.curve_job(op).label)));
         self.ops().iter().flat_map(denser).collect()
     }

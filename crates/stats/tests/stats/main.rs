@@ -13,6 +13,7 @@ mod rank;
 mod rng;
 mod spread;
 mod tail;
+mod transition;
 
 /// Equal to a relative error of 1e-9.
 #[track_caller]

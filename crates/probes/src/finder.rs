@@ -1,0 +1,164 @@
+//! The latency curve that tiers are found in, and what it comes to: which points to measure next, or which tiers there are.
+//!
+//! Latency and bandwidth plan their ladders from the same curve, by the same steps, so that a survey of both measures it once.
+
+use tiermark_engine::Lab;
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, Machine, Metric, Observation, PageKind, Request, Role,
+    Step, StopRule,
+};
+
+use crate::found::{CurvePoint, Declared, Found, find, refine};
+use crate::sizes::{SMALLEST, grid};
+use crate::steps::{curve_point, setup};
+use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
+use crate::tlb::page_bytes;
+
+/// A chase of one random chain on one cpu: the step behind a point of the curve, or behind any other latency.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chase {
+    pub(crate) cpu: CpuId,
+    pub(crate) size: Bytes,
+    pub(crate) node: Option<u32>,
+    pub(crate) layout: ChainLayout,
+    pub(crate) page: PageKind,
+    pub(crate) chains: u8,
+}
+
+impl Chase {
+    /// The step, with these labels besides its own.
+    pub(crate) fn step(self, labels: Labels, phase: u8, seed: u64, stop: StopRule) -> Step {
+        let Self { cpu, size, node, layout, page, chains } = self;
+        let mut labels = labels
+            .whole(Labels::SIZE, size.0)
+            .text(Labels::LAYOUT, layout)
+            .text(Labels::PAGE, page)
+            .whole(Labels::CHAINS, u64::from(chains))
+            .text(Labels::CPUS, cpu);
+        if let Some(node) = node {
+            labels = labels.whole(Labels::NODE, u64::from(node));
+        }
+        let place = node.map_or_else(String::new, |n| format!("/node{n}"));
+        let purpose = labels.get(Labels::PURPOSE).unwrap_or_default();
+        let id = format!("latency/{purpose}/{layout}/{page}/chains{chains}{place}/{}", size.0);
+        let setup = setup(&[cpu], size, node, page, Layout::Chain(layout), &Role::Chase { chains }, seed);
+        Step { id, phase, labels, metric: Metric::Latency, setup, stop }
+    }
+}
+
+/// What the curve says so far.
+pub(crate) enum Curve {
+    /// More points are wanted before it says enough.
+    More(Vec<Step>),
+    /// The tiers.
+    Known(Found),
+}
+
+/// Points that may be added to the first ones: enough that a resolved size is known within 10 %, in a time that leaves most for the numbers.
+fn most_added(effort: Effort) -> usize {
+    match effort {
+        Effort::Quick => 8,
+        Effort::Standard => 32,
+        Effort::Full => 96,
+    }
+}
+
+/// The finder of a request on a machine.
+pub(crate) struct Finder<'a> {
+    request: &'a Request,
+    lab: Lab<'a>,
+    cpu: CpuId,
+    page: PageKind,
+}
+
+impl<'a> Finder<'a> {
+    /// `None` where no cpu may be used.
+    pub(crate) fn new(request: &'a Request, lab: Lab<'a>, cpus: &IdSet, page: PageKind) -> Option<Self> {
+        Some(Self { request, lab, cpu: quiet_cpu(lab.machine, cpus)?, page })
+    }
+
+    /// The largest footprint: memory's, or a little where there is none to be had.
+    fn largest(&self) -> Option<u64> {
+        let only: IdSet = [self.cpu].into_iter().collect();
+        let scope = &self.request.scope;
+        dram_bytes(self.lab.machine, &only, scope.mem_node, scope).ok().map(|(bytes, _)| bytes)
+    }
+
+    /// The most memory that a point may take.
+    fn room(&self) -> u64 {
+        let only: IdSet = [self.cpu].into_iter().collect();
+        memory_cap(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope).0
+    }
+
+    fn point(&self, size: Bytes) -> Step {
+        let chase = Chase {
+            cpu: self.cpu,
+            size,
+            node: self.request.scope.mem_node,
+            layout: ChainLayout::Random,
+            page: self.page,
+            chains: 1,
+        };
+        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+        chase.step(labels, 0, self.request.seed, curve_point(self.request.effort))
+    }
+
+    /// The first points.
+    pub(crate) fn first(&self) -> Vec<Step> {
+        let per_octave = match self.request.effort {
+            Effort::Quick => 2,
+            Effort::Standard => 3,
+            Effort::Full => 4,
+        };
+        let Some(largest) = self.largest() else { return Vec::new() };
+        // Twice the working set of memory must take as long as once.
+        let twice = (self.request.effort > Effort::Quick && 2 * largest <= self.room()).then_some(Bytes(2 * largest));
+        grid(SMALLEST, largest, per_octave).into_iter().chain(twice).map(|size| self.point(size)).collect()
+    }
+
+    /// What the points measured so far come to.
+    pub(crate) fn look(&self, observations: &[Observation]) -> Curve {
+        let curve = self.curve(observations);
+        let first = self.first().len();
+        let measured: Vec<CurvePoint> = curve.iter().filter_map(|seen| point(seen)).collect();
+        let left = (first + most_added(self.request.effort)).saturating_sub(curve.len());
+        let known = |bytes: u64| curve.iter().any(|seen| seen.labels.number(Labels::SIZE) == Some(bytes));
+        let mut more = refine(&measured, self.largest().unwrap_or_default());
+        more.retain(|bytes| !known(*bytes));
+        more.truncate(left);
+        if !more.is_empty() {
+            return Curve::More(more.into_iter().map(|bytes| self.point(Bytes(bytes))).collect());
+        }
+        let page = page_bytes(self.page, self.lab.machine).unwrap_or(self.lab.machine.page_bytes);
+        Curve::Known(find(&measured, &declared(self.lab.machine, Some(self.cpu)), page, None))
+    }
+
+    /// The observations of the curve's points.
+    fn curve<'o>(&self, observations: &'o [Observation]) -> Vec<&'o Observation> {
+        let page = self.page.to_string();
+        let of_curve = |o: &&Observation| {
+            o.metric == Metric::Latency
+                && o.labels.is(Labels::PURPOSE, "curve")
+                && o.labels.is(Labels::LAYOUT, "random")
+                && o.labels.is(Labels::PAGE, &page)
+                && o.labels.number(Labels::CHAINS) == Some(1)
+        };
+        observations.iter().filter(of_curve).collect()
+    }
+}
+
+/// An observation as a point of a curve; `None` without a value.
+pub(crate) fn point(observation: &Observation) -> Option<CurvePoint> {
+    let (bytes, ns) = (observation.labels.number(Labels::SIZE)?, observation.value?);
+    let (low, high) = observation.interval.map_or((ns, ns), |i| (i.low, i.high));
+    Some(CurvePoint { bytes, ns, low, high })
+}
+
+/// The data caches that the system declares for a cpu.
+pub(crate) fn declared(machine: &Machine, cpu: Option<CpuId>) -> Vec<Declared> {
+    machine
+        .data_caches()
+        .filter(|c| cpu.is_some_and(|cpu| c.cpus.contains(cpu)))
+        .filter_map(|c| Some(Declared { level: c.level, bytes: c.bytes?, shared: c.cpus.len() > 1 }))
+        .collect()
+}

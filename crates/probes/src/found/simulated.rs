@@ -1,0 +1,306 @@
+//! Machines whose caches are known, and what is found in curves of them.
+
+use tiermark_model::{KIB, MIB};
+use tiermark_stats::Rng;
+
+use super::{CurvePoint, Declared, Found, find, refine};
+use crate::sizes::grid;
+
+/// Seeds of each scenario.
+const SEEDS: u64 = 300;
+/// Rounds of more points.
+const ROUNDS: usize = 8;
+
+/// How a cache is outgrown.
+#[derive(Debug, Clone, Copy)]
+enum Replaced {
+    /// A way's worth beyond the size, all sets overflow.
+    Ways(f64),
+    /// A share that falls by 1/e for each such part of the size beyond it.
+    Gradually(f64),
+    /// Random replacement in steady state: hits = exp(−misses x footprint/size).
+    Random,
+    /// Hits in proportion to size/footprint.
+    Share,
+    /// 4 KiB pages at random, with this many ways: those colours miss that got more pages than ways.
+    Pages(u32),
+}
+
+fn hits(how: Replaced, x: f64) -> f64 {
+    match how {
+        Replaced::Ways(ways) => (1.0 - (x - 1.0) * ways).clamp(0.0, 1.0),
+        Replaced::Gradually(width) => (-(x - 1.0).max(0.0) / width).exp(),
+        Replaced::Random => (0..200).fold(0.0, |h: f64, _| (-(1.0 - h) * x).exp()).clamp(0.0, 1.0),
+        Replaced::Share => (1.0 / x).min(1.0),
+        Replaced::Pages(ways) => {
+            let mean = x * f64::from(ways);
+            let (mut term, mut below) = ((-mean).exp(), 0.0);
+            for k in 0..ways {
+                below += term;
+                term *= mean / f64::from(k + 1);
+            }
+            below
+        }
+    }
+}
+
+/// A machine.
+struct Truth {
+    /// Bytes, ns and replacement of each level.
+    caches: Vec<(u64, f64, Replaced)>,
+    memory_ns: f64,
+    /// Reach in bytes and cost in ns of each level of the TLB.
+    translation: Vec<(u64, f64)>,
+    /// Time in ns after which others evicted all but 1/e of the last level.
+    residency_ns: Option<f64>,
+}
+
+impl Truth {
+    fn ns(&self, bytes: f64) -> f64 {
+        let with_kept = |kept: f64| {
+            let (mut ns, mut left) = (0.0, 1.0);
+            for (index, (size, latency, how)) in self.caches.iter().enumerate() {
+                let kept = if index + 1 == self.caches.len() { kept } else { 1.0 };
+                let hit = hits(*how, bytes / *size as f64) * kept;
+                ns += left * hit * latency;
+                left *= 1.0 - hit;
+            }
+            ns + left * self.memory_ns
+        };
+        let walks: f64 =
+            self.translation.iter().map(|(reach, cost)| cost * (1.0 - *reach as f64 / bytes).max(0.0)).sum();
+        let Some(residency) = self.residency_ns else { return with_kept(1.0) + walks };
+        let mut ns = with_kept(1.0);
+        for _ in 0..100 {
+            ns = with_kept((-ns * bytes / 64.0 / residency).exp());
+        }
+        ns + walks
+    }
+}
+
+/// A curve's making.
+struct Noise {
+    sigma: f64,
+    wild: f64,
+    missing: f64,
+}
+
+const USUAL: Noise = Noise { sigma: 0.01, wild: 0.04, missing: 0.05 };
+
+/// Measures one footprint; `None` where it was withheld.
+fn measure(truth: &Truth, bytes: u64, noise: &Noise, rng: &mut Rng) -> Option<CurvePoint> {
+    let wild = if rng.unit() < noise.wild { 1.2 + 0.8 * rng.unit() } else { 1.0 };
+    let ns = truth.ns(bytes as f64) * wild * (noise.sigma * rng.normal()).exp();
+    let missing = rng.unit() < noise.missing;
+    (!missing).then_some(CurvePoint { bytes, ns, low: ns * 0.985, high: ns * 1.015 })
+}
+
+/// The curve of a machine: four points an octave up to four times what is declared, then more where it moves.
+fn curve(truth: &Truth, declared: &[Declared], noise: &Noise, rng: &mut Rng) -> Vec<CurvePoint> {
+    let all: u64 = declared.iter().map(|d| d.bytes).sum();
+    let largest = (4 * all).max(if all == 0 { 512 * MIB } else { 64 * MIB });
+    let mut points: Vec<CurvePoint> =
+        grid(4 * KIB, largest, 4).iter().filter_map(|b| measure(truth, b.0, noise, rng)).collect();
+    for _ in 0..ROUNDS {
+        let more = refine(&points, 1024 * MIB);
+        assert!(more.len() <= super::refine::MOST);
+        points.extend(more.into_iter().filter_map(|bytes| measure(truth, bytes, noise, rng)));
+        points.sort_by_key(|p| p.bytes);
+    }
+    points
+}
+
+fn declared(sizes: &[u64]) -> Vec<Declared> {
+    sizes.iter().enumerate().map(|(i, bytes)| Declared { level: i as u8 + 1, bytes: *bytes, shared: i > 1 }).collect()
+}
+
+/// What came of a scenario.
+#[derive(Default)]
+struct Tally {
+    resolved: [u64; 3],
+    wrong: Vec<String>,
+    grains: u64,
+    rungs_off: Vec<String>,
+}
+
+/// Draws replacement policies for each level; most have parameters between those that are tried.
+fn drawn(sizes: [u64; 3], ns: [f64; 4], rng: &mut Rng) -> Truth {
+    let first = Replaced::Ways([8.0, 10.0, 12.0, 16.0][rng.below(4)]);
+    let gradually = Replaced::Gradually(0.2 + 0.15 * rng.unit());
+    let second = [Replaced::Ways(16.0), gradually, Replaced::Ways(8.0), Replaced::Ways(10.0)][rng.below(4)];
+    let pages = Replaced::Pages([11, 12, 16, 20][rng.below(4)]);
+    let third = [Replaced::Share, Replaced::Random, gradually, pages][rng.below(4)];
+    let caches = vec![(sizes[0], ns[0], first), (sizes[1], ns[1], second), (sizes[2], ns[2], third)];
+    Truth { caches, memory_ns: ns[3], translation: Vec::new(), residency_ns: None }
+}
+
+fn tally(
+    name: &str,
+    declared_sizes: &[u64],
+    noise: &Noise,
+    mut make: impl FnMut(&mut Rng) -> Truth,
+    mut check: impl FnMut(&Found, &Truth) -> Result<(), String>,
+) -> Tally {
+    let declared = declared(declared_sizes);
+    let mut tally = Tally::default();
+    for seed in 0..SEEDS {
+        let mut rng = Rng::new(seed);
+        let truth = make(&mut rng);
+        let points = curve(&truth, &declared, noise, &mut rng);
+        let found = find(&points, &declared, 2 * MIB, None);
+        let mut wrong = Vec::new();
+        for (index, (size, ..)) in truth.caches.iter().enumerate() {
+            let Some(tier) = found.tiers.iter().find(|t| usize::from(t.level) == index + 1) else { continue };
+            if let Some(bytes) = tier.size.resolved() {
+                tally.resolved[index] += 1;
+                if (bytes as f64 / *size as f64 - 1.0).abs() > 0.1 {
+                    wrong.push(format!("L{}: {} KiB of {} KiB, {:?}", index + 1, bytes / KIB, size / KIB, tier.size));
+                }
+            }
+        }
+        if found.tiers.iter().any(|t| usize::from(t.level) > truth.caches.len()) {
+            wrong.push("a level too many".to_owned());
+        }
+        if let Err(why) = check(&found, &truth) {
+            tally.rungs_off.push(format!("seed {seed}: {why}: {found:?}"));
+        }
+        tally.grains += u64::from(found.grain.is_some());
+        if !wrong.is_empty() {
+            tally.wrong.push(format!("seed {seed}: {wrong:?} {:?}", truth.caches));
+        }
+    }
+    let share = |n: u64| n as f64 / SEEDS as f64 * 100.0;
+    println!(
+        "{name}: resolved L1 {:.0} %, L2 {:.0} %, L3 {:.0} %; wrong {} of {SEEDS}; grain {:.0} %; other faults {}",
+        share(tally.resolved[0]),
+        share(tally.resolved[1]),
+        share(tally.resolved[2]),
+        tally.wrong.len(),
+        share(tally.grains),
+        tally.rungs_off.len()
+    );
+    for line in tally.wrong.iter().take(4).chain(tally.rungs_off.iter().take(2)) {
+        println!("    {line}");
+    }
+    tally
+}
+
+/// At most one seed in a hundred wrong.
+fn few(tally: &Tally) {
+    assert!(tally.wrong.len() as u64 * 100 <= SEEDS, "{:?}", tally.wrong.first());
+    assert!(tally.rungs_off.len() as u64 * 100 <= SEEDS, "{:?}", tally.rungs_off.first());
+}
+
+/// Rungs hold what they measure: each above the level below and no larger than its own level.
+fn rungs_fit(found: &Found, truth: &Truth) -> Result<(), String> {
+    let mut below = 0;
+    for (index, (size, ..)) in truth.caches.iter().enumerate() {
+        let Some(tier) = found.tiers.iter().find(|t| usize::from(t.level) == index + 1) else {
+            return Err(format!("L{} is missing", index + 1));
+        };
+        if tier.rung <= below || tier.rung > *size {
+            return Err(format!("rung of L{} at {} KiB", index + 1, tier.rung / KIB));
+        }
+        below = *size;
+    }
+    Ok(())
+}
+
+const GENOA: [u64; 3] = [32 * KIB, MIB, 32 * MIB];
+const GENOA_NS: [f64; 4] = [1.1, 3.82, 15.6, 110.0];
+
+#[test]
+fn honest_machines() {
+    let tally = tally("honest", &GENOA, &USUAL, |rng| drawn(GENOA, GENOA_NS, rng), rungs_fit);
+    few(&tally);
+    assert!(tally.grains * 100 <= SEEDS, "{} grains", tally.grains);
+}
+
+#[test]
+fn a_quarter_of_l3_by_allocation() {
+    few(&tally("CAT quarter", &GENOA, &USUAL, |rng| drawn([32 * KIB, MIB, 8 * MIB], GENOA_NS, rng), rungs_fit));
+}
+
+#[test]
+fn over_declared() {
+    let truth = |rng: &mut Rng| drawn([48 * KIB, 1280 * KIB, 8 * MIB], [1.4, 4.6, 21.0, 95.0], rng);
+    few(&tally("over-declared", &[48 * KIB, 1280 * KIB, 32 * MIB], &USUAL, truth, rungs_fit));
+}
+
+#[test]
+fn under_declared() {
+    few(&tally("under-declared", &[32 * KIB, MIB, 8 * MIB], &USUAL, |rng| drawn(GENOA, GENOA_NS, rng), rungs_fit));
+}
+
+#[test]
+fn contended_l3() {
+    let truth = |rng: &mut Rng| {
+        let mut truth = drawn(GENOA, [1.1, 3.82, 15.6, 150.0], rng);
+        truth.residency_ns = Some(1e6 * (1.0 + 5.0 * rng.unit()));
+        truth
+    };
+    few(&tally("contended L3", &GENOA, &USUAL, truth, rungs_fit));
+}
+
+#[test]
+fn small_host_pages_under_huge_ones() {
+    let truth = |rng: &mut Rng| {
+        let mut truth = drawn(GENOA, GENOA_NS, rng);
+        truth.caches[1].2 = if rng.unit() < 0.5 { Replaced::Pages(8) } else { Replaced::Gradually(0.27) };
+        truth.translation = vec![(288 * KIB, 2.15)];
+        if rng.unit() < 0.5 {
+            truth.translation.push((12 * MIB, 4.0 + 8.0 * rng.unit()));
+        }
+        truth
+    };
+    let check = |found: &Found, truth: &Truth| {
+        rungs_fit(found, truth)?;
+        let grain = found.grain.ok_or("no grain")?;
+        let l2 = found.tiers[1].rung;
+        if grain.page != 4 * KIB || !(64 * KIB..=256 * KIB).contains(&l2) {
+            return Err(format!("{grain:?}, L2 at {l2}"));
+        }
+        Ok(())
+    };
+    let tally = tally("4 KiB host pages", &GENOA, &USUAL, truth, check);
+    few(&tally);
+    assert!(tally.grains * 100 >= SEEDS * 99, "{}", tally.grains);
+}
+
+#[test]
+fn larger_second_levels() {
+    for l2 in [1280 * KIB, 2 * MIB] {
+        let sizes = [48 * KIB, l2, 30 * MIB];
+        let truth = |rng: &mut Rng| drawn(sizes, [1.4, 4.6, 24.0, 110.0], rng);
+        few(&tally(&format!("L2 of {} KiB", l2 / KIB), &sizes, &USUAL, truth, rungs_fit));
+    }
+}
+
+#[test]
+fn sixteen_times_the_second_level() {
+    let sizes = [32 * KIB, 512 * KIB, 8 * MIB];
+    few(&tally("L3 = 16 x L2", &sizes, &USUAL, |rng| drawn(sizes, [1.2, 3.5, 11.0, 85.0], rng), rungs_fit));
+}
+
+#[test]
+fn many_missing_and_wild_points() {
+    let noise = Noise { sigma: 0.01, wild: 0.08, missing: 0.2 };
+    few(&tally("missing and wild", &GENOA, &noise, |rng| drawn(GENOA, GENOA_NS, rng), rungs_fit));
+}
+
+#[test]
+fn hits_in_proportion_on_every_level() {
+    let truth = |rng: &mut Rng| {
+        let mut truth = drawn(GENOA, GENOA_NS, rng);
+        truth.caches.iter_mut().for_each(|cache| cache.2 = Replaced::Share);
+        truth
+    };
+    let tally = tally("by share", &GENOA, &USUAL, truth, rungs_fit);
+    few(&tally);
+    assert!(tally.grains * 100 <= SEEDS, "{} grains", tally.grains);
+}
+
+#[test]
+fn nothing_declared() {
+    few(&tally("nothing declared", &[], &USUAL, |rng| drawn(GENOA, GENOA_NS, rng), rungs_fit));
+}
