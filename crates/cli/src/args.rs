@@ -7,6 +7,7 @@ mod load;
 mod loads;
 mod matrix;
 mod shapes;
+mod show;
 mod system;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
 pub(crate) use shapes::{How, MlpArgs, OsArgs, PagesArgs, ShapeArgs};
+pub(crate) use show::ShowArgs;
 pub(crate) use system::{DoctorArgs, TuneArgs};
 
 const STYLES: Styles = Styles::styled()
@@ -288,26 +290,6 @@ pub(crate) struct MachineArgs {
     /// Write what can be read of this machine to a .tar.gz, without serial numbers and host name
     #[arg(long, value_name = "FILE", conflicts_with = "json")]
     pub(crate) capture: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) view: View,
-}
-
-/// Arguments of `show`.
-#[derive(Debug, Args)]
-pub(crate) struct ShowArgs {
-    /// A file, the id of a saved run (in $TIERMARK_HOME/runs, where set; of tenants in $TIERMARK_HOME/capacity) or its beginning, `last`,
-    /// or - for standard input; a file whose name ends in .csv holds curves in the layout of the Mess benchmark
-    #[arg(value_name = "RUN", default_value = "last")]
-    pub(crate) run: String,
-    /// Layout of the report
-    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
-    pub(crate) format: Format,
-    /// Print the document instead of the report
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Leave out what names the machine and its owner
-    #[arg(long)]
-    pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) view: View,
 }

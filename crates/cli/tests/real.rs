@@ -18,7 +18,7 @@ fn a_quick_survey_measures_the_ladder() {
     let user = User::new();
     // More time than a quiet machine needs: others may be compiling.
     let ran = user.run(&[&QUICK[..], &["--max-time=90"]].concat()).expect(0);
-    assert!(ran.out.contains("The ladder") && ran.err.contains("Saved as"), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("RESULT  ") && ran.err.contains("Saved as"), "{}\n{}", ran.out, ran.err);
     let saved = user.saved("json");
     assert_eq!((saved.len(), user.saved("journal").len()), (1, 0));
     let run = document(&saved[0]);

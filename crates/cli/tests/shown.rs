@@ -112,10 +112,33 @@ fn one_node_is_one_table() {
 
 #[test]
 fn empty_columns_say_why() {
-    let out = User::new().run(&["survey", "--quick", "--simulate", GUEST, "--no-save", "--cpus=1"]).expect(0).out;
+    let out = User::new()
+        .run(&["survey", "--quick", "--simulate", GUEST, "--no-save", "--cpus=1", "--width=120"])
+        .expect(0)
+        .out;
     assert!(out.contains("one core (cpu 1) is all"), "{out}");
     let both = User::new().run(&["survey", "--quick", "--simulate", GUEST, "--no-save"]).expect(0).out;
-    assert!(both.contains("all = all cores;"), "{both}");
+    assert!(both.contains("all 2 cores, GB/s"), "{both}");
+}
+
+#[test]
+fn a_survey_has_long_views() {
+    let user = User::new();
+    let report = user.run(&["survey", "--quick", "--simulate", GUEST]).expect(0).out;
+    assert!(report.contains("\nRESULT  ") && report.contains("tiermark show --why"), "{report}");
+    for (view, said) in [
+        ("--why", "figures are"),
+        ("--curves", "Latency by size"),
+        ("--tails", "Tail latency"),
+        ("--kernels", "Kernels behind the figures"),
+    ] {
+        let out = user.run(&["show", view]).expect(0).out;
+        assert!(out.contains(said), "{view}: {out}");
+    }
+    assert!(user.run(&["show", "--why", "--tails"]).expect(2).err.contains("cannot be used with"));
+    // The list counts what the report counts.
+    let list = user.run(&["list", "runs"]).expect(0).out;
+    assert!(list.contains(" of 28"), "{list}");
 }
 
 #[test]

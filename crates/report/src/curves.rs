@@ -6,7 +6,7 @@ use tiermark_model::{Labels, Machine, Metric, Observation, Refusal, Unit};
 
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, with_interval};
-use crate::plot::{Plot, Series, plot};
+use crate::plot::{Plot, ROWS, Series, plot};
 use crate::reasons::Reasons;
 use crate::style::Style;
 use crate::table::{Align, Cell, Table};
@@ -84,29 +84,89 @@ fn title(metric: Metric, style: &Style) -> String {
     }
 }
 
+/// How much of curves is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    /// All curves, with a count of doubtful points; each point with `verbose`.
+    Usual,
+    /// The curves behind a ladder, as they look.
+    Brief,
+    /// All curves, twice as high, with a table of their points.
+    Large,
+}
+
 /// Curves of latency and of bandwidth over size.
 pub(crate) fn curves(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
+    all(observations, machine, Detail::Usual, style)
+}
+
+/// The curve of the random chase, and those of bandwidth, without a word about their points.
+pub(crate) fn brief(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
+    all(observations, machine, Detail::Brief, style)
+}
+
+/// All curves, large, with their points.
+pub(crate) fn large(observations: &[&Observation], machine: &Machine, style: &Style) -> String {
+    all(observations, machine, Detail::Large, style)
+}
+
+fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: &Style) -> String {
     let mut out = String::new();
+    let rows = if detail == Detail::Large { 2 * ROWS } else { ROWS };
     for metric in [Metric::Latency, Metric::Bandwidth] {
-        let points: Vec<&Observation> = observations.iter().filter(|o| is_for(o, metric, "curve")).copied().collect();
+        let mut points: Vec<&Observation> =
+            observations.iter().filter(|o| is_for(o, metric, "curve")).copied().collect();
+        if detail == Detail::Brief {
+            points = headlines(points);
+        }
         if points.is_empty() {
             continue;
         }
         let names = Names::new(&points);
-        out.push_str(&heading(&names.titled(&title(metric, style)), style));
+        let title = match detail {
+            Detail::Brief => brief_title(metric, &points, machine, style),
+            _ => names.titled(&title(metric, style)),
+        };
+        out.push_str(&heading(&title, style));
         for chunk in names.groups(&points).chunks(CURVES_A_PLOT) {
-            out.push_str(&drawn(chunk, metric, machine, style));
+            out.push_str(&drawn(chunk, metric, machine, rows, style));
         }
-        if style.verbose {
-            out.push_str(&by_size(&points, &names, style));
-        } else if let Some(text) = reasons(&points, &names).counted(points.len(), "points") {
-            out.push_str(&hanging("  ", &text, crate::style::Ink::Dim, style));
-        }
+        let counted = || reasons(&points, &names).counted(points.len(), "points");
+        let counted = || counted().map(|text| hanging("  ", &text, crate::style::Ink::Dim, style)).unwrap_or_default();
+        out.push_str(&match detail {
+            Detail::Brief => String::new(),
+            _ if style.verbose => by_size(&points, &names, style),
+            Detail::Usual => counted(),
+            Detail::Large => format!("\n{}{}", size_table(&points, &names.groups(&points), false, style), counted()),
+        });
     }
     out
 }
 
-fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machine, style: &Style) -> String {
+/// What the curves behind a ladder are of, and what the marks below the axis are.
+fn brief_title(metric: Metric, points: &[&Observation], machine: &Machine, style: &Style) -> String {
+    let one = metric == Metric::Bandwidth && points.iter().all(|o| o.labels.number(Labels::THREADS) == Some(1));
+    let marks = if cache_marks(machine).is_empty() { "" } else { " (^ cache sizes as declared)" };
+    format!("{}{}{marks}", title(metric, style), if one { ", one core" } else { "" })
+}
+
+/// The points of the curves behind a ladder: of chases, the random one in the pages of the first.
+fn headlines(points: Vec<&Observation>) -> Vec<&Observation> {
+    let is_random = |o: &&Observation| {
+        o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1)
+    };
+    let Some(first) = points.iter().find(|o| is_random(o)) else { return points };
+    let page = first.labels.get(Labels::PAGE);
+    points.iter().filter(|o| is_random(o) && o.labels.get(Labels::PAGE) == page).copied().collect()
+}
+
+fn drawn(
+    groups: &[(String, Vec<&Observation>)],
+    metric: Metric,
+    machine: &Machine,
+    rows: usize,
+    style: &Style,
+) -> String {
     // Rates are plotted in the unit they are written in.
     let scale = match (metric, style.units_iec) {
         (Metric::Latency, _) => 1.0,
@@ -121,7 +181,7 @@ fn drawn(groups: &[(String, Vec<&Observation>)], metric: Metric, machine: &Machi
     let marks = cache_marks(machine);
     let unit = if metric == Metric::Latency { "ns" } else { style.rate_unit() };
     let log_y = metric == Metric::Latency || wide(&series);
-    let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks }, style);
+    let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks, rows }, style);
     if drawing.is_empty() {
         hanging("  ", "no point could be measured", crate::style::Ink::Dim, style)
     } else {

@@ -39,6 +39,12 @@ pub(crate) fn header(run: &Run, style: &Style) -> String {
     first.extend(run.machine.system.hostname.clone());
     let mut out = hanging("", &items(&first, style), Ink::Head, style);
     out.push_str(&hanging("", &machine_line(&run.machine, style), Ink::Plain, style));
+    out + &remarks(run, style)
+}
+
+/// What a reader must not overlook: a simulated machine, a run that was stopped.
+pub(crate) fn remarks(run: &Run, style: &Style) -> String {
+    let mut out = String::new();
     if let Some(name) = &run.simulated {
         let text = format!("SIMULATED machine '{name}': these numbers are a model's, nothing was measured");
         out.push_str(&hanging("! ", &text, Ink::Warn, style));

@@ -13,8 +13,8 @@ use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// The operations that have columns of their own.
-const OPS: [&str; 3] = ["read", "write", "copy"];
-const SPANS: [&str; 2] = ["one", "all"];
+pub(crate) const OPS: [&str; 3] = ["read", "write", "copy"];
+pub(crate) const SPANS: [&str; 2] = ["one", "all"];
 
 /// Findings by their place in a list, and which of them a view has shown.
 pub(crate) struct Shown<'a> {
@@ -53,7 +53,7 @@ impl<'a> Shown<'a> {
 }
 
 /// What names a row: the tier, and the node where labelled.
-fn row_name(labels: &Labels) -> Option<String> {
+pub(crate) fn row_name(labels: &Labels) -> Option<String> {
     let tier = labels.get(Labels::TIER)?;
     let node =
         labels.number(Labels::NODE).map(|n| n.to_string()).or_else(|| labels.get(Labels::NODE).map(str::to_owned));
@@ -118,7 +118,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: O
     let mut out = heading("The ladder", style);
     out.push_str(&table(&rows, style));
     let rates = rows.iter().any(|(_, row)| row.rates.iter().any(Option::is_some));
-    out.push_str(&key(only.filter(|_| rates), style));
+    out.push_str(&key(&rows, only.filter(|_| rates), style));
     out.push_str(&reasons.render(style));
     for note in notes {
         out.push_str(&hanging("  ", &note, crate::style::Ink::Dim, style));
@@ -157,13 +157,15 @@ fn table(rows: &[(String, Row<'_>)], style: &Style) -> String {
     if whole.contains("\n\n") { render(&used[..used.len() - 1]) } else { whole }
 }
 
-fn key(only: Option<&str>, style: &Style) -> String {
+fn key(rows: &[(String, Row<'_>)], only: Option<&str>, style: &Style) -> String {
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
         |cpus| format!("all = all cores: not told, one core (cpu {cpus}) is all that was to be used"),
     );
+    let bounds = rows.iter().any(|(_, row)| row.all().any(|f| f.verdict.grade == Grade::Bound));
+    let bounds = if bounds { format!(" {} bound,", style.mark(Grade::Bound)) } else { String::new() };
     let text = format!(
-        "one = one core, {all}; {} trusted, {} suspect, {} invalid",
+        "one = one core, {all}; {} trusted,{bounds} {} suspect, {} invalid",
         style.mark(Grade::Trusted),
         style.mark(Grade::Suspect),
         style.mark(Grade::Invalid)

@@ -6,7 +6,7 @@ use crate::ladder::Shown;
 use crate::machine::many;
 use crate::mess::MessPoint;
 use crate::number::{graded, nanoseconds, percent, rate, value, with_interval};
-use crate::plot::{Plot, Series, plot_over};
+use crate::plot::{Plot, ROWS, Series, plot_over};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -125,7 +125,7 @@ fn scaled(bytes_per_second: f64, style: &Style) -> f64 {
 fn drawn(series: &[Series], style: &Style) -> String {
     let mut out = String::new();
     for chunk in series.chunks(CURVES_A_PLOT) {
-        let plot = Plot { unit: "ns", log_y: false, series: chunk, marks: &[] };
+        let plot = Plot { unit: "ns", log_y: false, series: chunk, marks: &[], rows: ROWS };
         out.push_str(&plot_over(&plot, style.rate_unit(), style));
     }
     out

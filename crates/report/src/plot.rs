@@ -27,10 +27,12 @@ pub(crate) struct Plot<'a> {
     pub(crate) series: &'a [Series],
     /// Names for places on the x axis (declared cache sizes).
     pub(crate) marks: &'a [(f64, String)],
+    /// Rows of the canvas.
+    pub(crate) rows: usize,
 }
 
-/// Rows of the canvas: 32 dots tell tiers apart, and two plots still fit one screen.
-const ROWS: usize = 8;
+/// Rows of a canvas, usually: 32 dots tell tiers apart, and two plots still fit one screen.
+pub(crate) const ROWS: usize = 8;
 /// Columns of the y axis with its tick.
 const AXIS: usize = 8;
 
@@ -62,10 +64,10 @@ pub(crate) fn plot_over(plot: &Plot<'_>, x_unit: &str, style: &Style) -> String 
 
 fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &Style) -> String {
     let columns = style.columns().saturating_sub(AXIS + 2);
-    let Some(scale) = Scale::new(drawn, abscissa, plot.log_y, columns) else {
+    let Some(scale) = Scale::new(drawn, abscissa, plot.log_y, (columns, plot.rows)) else {
         return String::new();
     };
-    let mut canvas = Canvas::new(scale.columns, style.unicode);
+    let mut canvas = Canvas::new(scale.columns, scale.rows, style.unicode);
     for (i, points) in drawn.iter().enumerate() {
         let dots: Vec<(usize, usize)> = points.iter().map(|&(x, y)| scale.dot(x, y)).collect();
         match dots.as_slice() {
@@ -81,7 +83,7 @@ fn draw(plot: &Plot<'_>, drawn: &[Vec<(f64, f64)>], abscissa: Abscissa, style: &
     let head = format!("{} {legend}", right(plot.unit, AXIS - 1));
     let mut out = if legend.is_empty() { String::new() } else { format!("{}\n", head.trim_end()) };
     let ticks = scale.y_ticks();
-    for row in 0..ROWS {
+    for row in 0..scale.rows {
         let tick = ticks.iter().find(|(_, at)| *at == row);
         let label = tick.map_or(String::new(), |(value, _)| tick_text(*value));
         let edge = if tick.is_some() { style.glyph("┤", "+") } else { style.glyph("│", "|") };
@@ -140,6 +142,7 @@ fn tick_text(value: f64) -> String {
 /// Maps values to dots: two a column, four a row, as in a braille cell.
 struct Scale {
     columns: usize,
+    rows: usize,
     abscissa: Abscissa,
     log_y: bool,
     x: (f64, f64),
@@ -147,7 +150,12 @@ struct Scale {
 }
 
 impl Scale {
-    fn new(series: &[Vec<(f64, f64)>], abscissa: Abscissa, log_y: bool, columns: usize) -> Option<Self> {
+    fn new(
+        series: &[Vec<(f64, f64)>],
+        abscissa: Abscissa,
+        log_y: bool,
+        (columns, rows): (usize, usize),
+    ) -> Option<Self> {
         let all = || series.iter().flatten();
         let range = |values: &mut dyn Iterator<Item = f64>| {
             values.fold(None, |range: Option<(f64, f64)>, v| {
@@ -163,7 +171,14 @@ impl Scale {
             Abscissa::Size => (x0, x1),
         };
         let y = if log_y { ((y0 / 1.15).log10(), ceiling(y1).log10()) } else { linear(y0, y1, abscissa) };
-        (y.1.is_finite() && y.1 > y.0).then_some(Self { columns: columns.max(16), abscissa, log_y, x, y })
+        (y.1.is_finite() && y.1 > y.0).then_some(Self {
+            columns: columns.max(16),
+            rows: rows.max(2),
+            abscissa,
+            log_y,
+            x,
+            y,
+        })
     }
 
     fn y_share(&self, value: f64) -> f64 {
@@ -179,7 +194,7 @@ impl Scale {
     /// Dot column and dot row (from the top) of a point.
     fn dot(&self, x: f64, y: f64) -> (usize, usize) {
         let column = self.x_share(x) * (self.columns * 2 - 1) as f64;
-        let row = (1.0 - self.y_share(y)) * (ROWS * 4 - 1) as f64;
+        let row = (1.0 - self.y_share(y)) * (self.rows * 4 - 1) as f64;
         (column.round() as usize, row.round() as usize)
     }
 
@@ -286,10 +301,10 @@ mod tests {
     #[test]
     fn a_latency_ladder_looks_like_one() {
         let marks = [(32.0 * KIB, "L1".to_owned()), (1024.0 * KIB, "L2".to_owned())];
-        let drawing = Plot { unit: "ns", log_y: true, series: &[ladder()], marks: &marks };
+        let drawing = Plot { unit: "ns", log_y: true, series: &[ladder()], marks: &marks, rows: ROWS };
         insta::assert_snapshot!(plot(&drawing, &Style { width: 60, ..Style::default() }));
         let two = [ladder(), Series { name: "stride:64".into(), points: vec![(4.0 * KIB, 1.4), (65536.0 * KIB, 3.0)] }];
-        let drawing = Plot { unit: "ns", log_y: true, series: &two, marks: &[] };
+        let drawing = Plot { unit: "ns", log_y: true, series: &two, marks: &[], rows: ROWS };
         insta::assert_snapshot!(plot(&drawing, &Style { width: 60, unicode: false, ..Style::default() }));
     }
 
@@ -297,7 +312,7 @@ mod tests {
     fn a_loaded_curve_turns_back_where_it_is_overloaded() {
         let points = vec![(0.0, 95.0), (60.0, 98.0), (120.0, 104.0), (160.0, 118.0), (190.0, 240.0), (180.0, 300.0)];
         let series = [Series { name: "read".into(), points }];
-        let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[] };
+        let drawing = Plot { unit: "ns", log_y: false, series: &series, marks: &[], rows: ROWS };
         insta::assert_snapshot!(plot_over(&drawing, "GB/s", &Style { width: 60, ..Style::default() }));
     }
 
@@ -307,7 +322,7 @@ mod tests {
             for log_y in [true, false] {
                 for abscissa in [Abscissa::Size, Abscissa::Linear] {
                     let points = vec![vec![(4.0, f64::max(least, 0.5)), (64.0, most)]];
-                    let scale = Scale::new(&points, abscissa, log_y, 60).unwrap();
+                    let scale = Scale::new(&points, abscissa, log_y, (60, ROWS)).unwrap();
                     let ticks = scale.y_ticks();
                     let (top, row) = *ticks.iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
                     assert!(row == 0 && top >= most && ticks.len() >= 2, "{least} {most} {log_y}: {ticks:?}");
@@ -321,18 +336,18 @@ mod tests {
     #[test]
     fn a_loaded_latency_that_hardly_rises_is_no_flat_line() {
         let points = vec![vec![(0.0, 162.0), (20.0, 164.0), (40.0, 175.0)]];
-        let scale = Scale::new(&points, Abscissa::Linear, false, 60).unwrap();
+        let scale = Scale::new(&points, Abscissa::Linear, false, (60, ROWS)).unwrap();
         assert!(scale.dot(0.0, 162.0).1 >= scale.dot(40.0, 175.0).1 + 12, "{:?}", scale.y);
         // What is within a tenth stays within about half of the height.
         let noise = vec![vec![(0.0, 100.0), (20.0, 100.5), (40.0, 100.2)]];
-        let scale = Scale::new(&noise, Abscissa::Linear, false, 60).unwrap();
+        let scale = Scale::new(&noise, Abscissa::Linear, false, (60, ROWS)).unwrap();
         assert!(scale.dot(0.0, 100.0).1.abs_diff(scale.dot(20.0, 100.5).1) <= 3, "{:?}", scale.y);
     }
 
     #[test]
     fn rising_values_never_draw_falling_lines() {
         let drawn = drawable(&ladder().points, true);
-        let scale = Scale::new(std::slice::from_ref(&drawn), Abscissa::Size, true, 50).unwrap();
+        let scale = Scale::new(std::slice::from_ref(&drawn), Abscissa::Size, true, (50, ROWS)).unwrap();
         let rows: Vec<usize> = drawn.iter().map(|&(x, y)| scale.dot(x, y).1).collect();
         assert!(rows.is_sorted_by(|a, b| a >= b), "{rows:?}");
         assert!(rows[0] > rows[6] + 20, "the ladder fills the height: {rows:?}");
@@ -348,7 +363,7 @@ mod tests {
         ) {
             let style = Style { width: columns, unicode, ..Style::default() };
             let series = [Series { name: "a".into(), points: points.clone() }, Series { name: "b".into(), points }];
-            let drawing = Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())] };
+            let drawing = Plot { unit: "ns", log_y, series: &series, marks: &[(KIB, "L1".into())], rows: ROWS };
             let shown = plot(&drawing, &style) + &plot_over(&drawing, "GB/s", &style);
             for line in shown.lines() {
                 prop_assert!(width(line) <= columns, "{line}");

@@ -19,12 +19,18 @@ use crate::parts::{page, parts};
 use crate::reasons::Reasons;
 use crate::shapes::shapes;
 use crate::style::{Ink, Style};
+use crate::survey;
 use crate::tally::summary;
 use crate::text::{bullet, hanging, heading};
 
-/// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure.
+/// Renders a run: header, its parts, how far the numbers can be trusted, and all trouble with its cure. A survey has a report of its
+/// own; with `verbose` all of this follows it.
 pub fn run(run: &Run, style: &Style) -> String {
-    let mut out = header(run, style);
+    if survey::is_survey(run) && !style.verbose {
+        return survey::survey(run, style);
+    }
+    let mut out = if survey::is_survey(run) { survey::survey(run, style) + "\n" } else { String::new() };
+    out.push_str(&header(run, style));
     out.push_str(&run.plan.as_ref().map_or_else(String::new, |plan| page(plan, style)));
     let mut numbers = Vec::new();
     let parts = parts(run);
@@ -55,8 +61,11 @@ pub fn run(run: &Run, style: &Style) -> String {
     out
 }
 
-/// The numbers that the report of a run shows.
+/// The numbers that the report of a run shows; of a survey the figures of its ladder.
 pub(crate) fn numbers(run: &Run) -> Vec<&Finding> {
+    if survey::is_survey(run) {
+        return survey::figures(run);
+    }
     parts(run).iter().flat_map(|part| body(run, &part.experiments, &Style::default()).1).collect()
 }
 
@@ -88,7 +97,7 @@ fn body<'a>(run: &'a Run, experiments: &[&'a Experiment], style: &Style) -> (Str
 }
 
 /// The cpus of some experiments, where they are of one core of a machine that has more.
-fn only_core(run: &Run, experiments: &[&Experiment]) -> Option<String> {
+pub(crate) fn only_core(run: &Run, experiments: &[&Experiment]) -> Option<String> {
     let cpus = experiments.iter().fold(IdSet::new(), |all, e| all.union(&e.plan.cpus()));
     let cores = |within: &dyn Fn(u32) -> bool| {
         let within = run.machine.cpus.iter().filter(|cpu| within(cpu.id));

@@ -43,6 +43,8 @@ pub(crate) struct Table {
     wraps: bool,
     /// Columns that name the rows: they open every block.
     names: usize,
+    /// Headings over several columns: the first, how many, and the text.
+    over: Vec<(usize, usize, String)>,
 }
 
 /// A column that wraps keeps at least this many columns, unless it never had as many.
@@ -51,7 +53,7 @@ const NARROWEST: usize = 12;
 impl Table {
     /// A table with two spaces before it and between its columns.
     pub(crate) fn new() -> Self {
-        Self { columns: Vec::new(), rows: Vec::new(), indent: 2, gap: 2, wraps: true, names: 1 }
+        Self { columns: Vec::new(), rows: Vec::new(), indent: 2, gap: 2, wraps: true, names: 1, over: Vec::new() }
     }
 
     /// Leaves every text whole: what has no room goes below, with the names of its rows.
@@ -84,6 +86,12 @@ impl Table {
         self
     }
 
+    /// Adds columns under a heading of their own.
+    pub(crate) fn columns_under(mut self, heading: &str, heads: &[&str], align: Align) -> Self {
+        self.over.push((self.columns.len(), heads.len(), clean(heading)));
+        heads.iter().fold(self, |table, head| table.column(head, align))
+    }
+
     /// Adds a row; missing cells are empty.
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
@@ -113,7 +121,8 @@ impl Table {
         let cell = |c: &Cell| Cell { text: said(&c.text), ink: c.ink };
         let columns = self.columns.iter().map(column).collect();
         let rows = self.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
-        Self { columns, rows, indent: self.indent, gap: self.gap, wraps: self.wraps, names: self.names }
+        let over = self.over.iter().map(|(first, count, text)| (*first, *count, said(text))).collect();
+        Self { columns, rows, indent: self.indent, gap: self.gap, wraps: self.wraps, names: self.names, over }
     }
 
     fn lines(&self, style: &Style) -> String {
@@ -171,8 +180,31 @@ impl Table {
         blocks
     }
 
+    /// Writes headings over several columns, each centred in a rule, into the line above the last one of the heads.
+    fn over_line(&self, line: &str, block: &[usize], widths: &[usize], style: &Style) -> String {
+        let mut line = line.to_owned();
+        let mut at = self.indent;
+        for (i, &column) in block.iter().enumerate() {
+            let spanned = self.over.iter().find(|(first, count, _)| {
+                *first == column
+                    && block.get(i..i + count).is_some_and(|columns| columns.ends_with(&[first + count - 1]))
+            });
+            if let Some((_, count, text)) = spanned {
+                let room = widths[column..column + count].iter().sum::<usize>() + self.gap * (count - 1);
+                let rule = room.saturating_sub(width(text) + 2);
+                // A single dash looks like a sign.
+                let dash = if rule < 2 { " " } else { style.glyph("─", "-") };
+                line.push_str(&" ".repeat(at.saturating_sub(width(&line))));
+                line.push_str(&format!("{} {text} {}", dash.repeat(rule / 2), dash.repeat(rule - rule / 2)));
+            }
+            at += widths[column] + self.gap;
+        }
+        line
+    }
+
     fn render_block(&self, block: &[usize], widths: &[usize], style: &Style, out: &mut String) {
         let height = block.iter().map(|&c| self.columns[c].head.len()).max().unwrap_or(0);
+        let height = if self.over.is_empty() { height } else { height.max(2) };
         let heads = |c: usize, line: usize| {
             let head = &self.columns[c].head;
             // Heads stand on the last line, so that one-line heads meet their numbers.
@@ -183,7 +215,12 @@ impl Table {
                 .iter()
                 .map(|&c| (wrap_hard(&heads(c, line), widths[c]).first().cloned().unwrap_or_default(), Ink::Dim))
                 .collect();
-            if cells.iter().any(|(text, _)| !text.is_empty()) {
+            if !self.over.is_empty() && line + 2 == height {
+                let mut plain = String::new();
+                self.line(block, widths, &cells, &Style { color: false, ..*style }, &mut plain);
+                let text = self.over_line(plain.trim_end(), block, widths, style);
+                out.push_str(&format!("{}\n", style.paint(Ink::Dim, text.trim_end())));
+            } else if cells.iter().any(|(text, _)| !text.is_empty()) {
                 self.line(block, widths, &cells, style, out);
             }
         }

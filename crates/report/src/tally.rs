@@ -1,8 +1,8 @@
 //! How many of the numbers that a report shows can be trusted.
 
-use tiermark_model::{Finding, Grade};
+use tiermark_model::{Finding, Grade, Unit};
 
-use crate::number::percent;
+use crate::number::{bound_sign, percent};
 use crate::reasons::is_refused;
 use crate::style::{Ink, Style};
 use crate::text::{glued, hanging};
@@ -26,6 +26,14 @@ pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String
         (1, _) => "0 of 1 number trusted".to_owned(),
         (all, trusted) => format!("{trusted} of {all} numbers trusted"),
     };
+    let bounds = numbers.iter().filter(|f| f.verdict.grade == Grade::Bound && f.value.is_some());
+    let mut signs: Vec<String> = bounds.map(|f| bound_key(f.unit, style)).collect();
+    signs.sort_unstable();
+    signs.dedup();
+    if !signs.is_empty() {
+        let bounds = if count(Grade::Bound) == 1 { "bound" } else { "bounds" };
+        line.push_str(&format!(", {} {bounds} ({})", count(Grade::Bound), signs.join(", ")));
+    }
     for grade in [Grade::Suspect, Grade::Invalid] {
         if count(grade) > 0 {
             line.push_str(&format!(", {} {grade} ({})", count(grade), style.mark(grade)));
@@ -46,6 +54,16 @@ pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String
         line.push_str(&format!("; {}", glued(&key)));
     }
     format!("\n{}", hanging("", &line, Ink::Plain, style))
+}
+
+/// The sign of a bound and what it means.
+pub(crate) fn bound_key(unit: Unit, style: &Style) -> String {
+    let meaning = match unit {
+        Unit::Ns => "at most",
+        Unit::BytesPerSecond => "at least",
+        _ => return format!("{} bound", style.mark(Grade::Bound)),
+    };
+    format!("{} {meaning}", bound_sign(unit, style).unwrap_or_default())
 }
 
 /// Whether a text shows a number with its interval: narrow tables leave them out, and reasons speak of intervals of their own.

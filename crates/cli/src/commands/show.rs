@@ -38,6 +38,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.json {
         return print(&tiermark_report::json(&run)).map(|()| Exit::Done);
     }
+    if let Some(view) = args.part.view() {
+        return print(&tiermark_report::run_view(&run, view, &style(&args.view))).map(|()| Exit::Done);
+    }
     print(&report(&run, args.format, &args.view))?;
     tell_doubts(&run, args.format);
     Ok(Exit::Done)
@@ -45,7 +48,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// Curves of latency over bandwidth from a file, whoever measured them.
 fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
-    if args.json || args.redact {
+    if args.json || args.redact || args.part.view().is_some() {
         return Err(Failure::usage(format!("'{}' holds curves, not a run: it has no document", args.run)));
     }
     let mut text = Vec::new();
@@ -59,8 +62,9 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// A document of tenants or of load, as its command showed it.
 fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
-    if args.redact || args.format != Format::Text {
-        return Err(Failure::usage(format!("'{}' is no run of probes: --redact and --format are for those", args.run)));
+    if args.redact || args.format != Format::Text || args.part.view().is_some() {
+        let options = "--redact, --format, --why, --curves, --tails and --kernels";
+        return Err(Failure::usage(format!("'{}' is not a run of probes: {options} are for those", args.run)));
     }
     let style = style(&args.view);
     let text = match (kept, args.json) {

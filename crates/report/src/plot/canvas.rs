@@ -1,19 +1,20 @@
 //! The dots of a plot: braille, or stars in ASCII.
 
-use super::{ROWS, letter};
+use super::letter;
 use crate::style::{Ink, Style};
 
 /// A grid of cells of 2 × 4 dots.
 pub(super) struct Canvas {
     columns: usize,
+    rows: usize,
     unicode: bool,
     /// Braille dots, the letter that covers them, and the series drawn last.
     cells: Vec<(u8, Option<char>, usize)>,
 }
 
 impl Canvas {
-    pub(super) fn new(columns: usize, unicode: bool) -> Self {
-        Self { columns, unicode, cells: vec![(0, None, 0); columns * ROWS] }
+    pub(super) fn new(columns: usize, rows: usize, unicode: bool) -> Self {
+        Self { columns, rows, unicode, cells: vec![(0, None, 0); columns * rows] }
     }
 
     fn dot(&mut self, (x, y): (usize, usize), series: usize) {
@@ -38,10 +39,10 @@ impl Canvas {
     /// Writes the letter of a series over its last point, or above or below it where another letter stands.
     pub(super) fn letter(&mut self, (x, y): (usize, usize), series: usize) {
         let (column, row) = (x / 2, y / 4);
-        let free = (0..ROWS)
+        let free = (0..self.rows)
             .flat_map(|away| [row.checked_sub(away), Some(row + away)])
             .flatten()
-            .filter(|r| *r < ROWS)
+            .filter(|r| *r < self.rows)
             .map(|r| r * self.columns + column)
             .find(|&at| self.cells[at].1.is_none());
         if let Some(at) = free {

@@ -1,0 +1,170 @@
+//! The figures of a survey: the rows of its ladder, each figure with the step it rests on.
+
+use tiermark_model::{Finding, Grade, Labels, Observation, Run};
+
+use super::words::is_scatter;
+use crate::ladder::{OPS, SPANS, row_name, subject};
+use crate::reasons::is_refused;
+
+/// A share of a figure by which `now` has to differ to be shown.
+const DIFFERS: f64 = 0.1;
+
+/// One figure: a finding with the step it rests on.
+#[derive(Clone, Copy)]
+pub(crate) struct Figure<'a> {
+    pub(crate) finding: &'a Finding,
+    /// The step's observation; `None` in documents that do not name it.
+    pub(crate) seen: Option<&'a Observation>,
+    /// The relative half-width of the interval that the step wanted; `None` where the plan does not say.
+    pub(crate) wanted: Option<f64>,
+}
+
+impl<'a> Figure<'a> {
+    pub(crate) fn new(run: &'a Run, finding: &'a Finding) -> Self {
+        let step = finding.evidence.first();
+        let seen = step.and_then(|step| run.observations().find(|o| o.step == *step));
+        let mut steps = run.experiments.iter().flat_map(|e| &e.plan.steps);
+        let wanted = step.and_then(|id| steps.find(|s| s.id == *id)).map(|s| s.stop.precision);
+        Self { finding, seen, wanted }
+    }
+
+    pub(crate) fn grade(&self) -> Grade {
+        self.finding.verdict.grade
+    }
+
+    /// Whether a proof failed, so that there is no number.
+    pub(crate) fn is_withheld(&self) -> bool {
+        self.grade() == Grade::Invalid && !self.is_unmeasured()
+    }
+
+    /// Whether there is no number since the step was not tried.
+    pub(crate) fn is_unmeasured(&self) -> bool {
+        is_refused(&self.finding.verdict)
+    }
+
+    /// Whether an earlier version, which judged medians, found it disturbed or imprecise: a doubt of another kind than a lacking proof.
+    pub(crate) fn is_about(&self) -> bool {
+        let reasons = &self.finding.verdict.reasons;
+        self.grade() == Grade::Suspect && !reasons.is_empty() && reasons.iter().all(is_scatter)
+    }
+
+    /// What a program got meanwhile, where that is over 10 % from the figure.
+    pub(crate) fn now(&self) -> Option<tiermark_model::Now> {
+        let (now, value) = (self.seen?.now?, self.finding.value?);
+        (now.median.is_finite() && (now.median / value - 1.0).abs() > DIFFERS).then_some(now)
+    }
+
+    /// Half the width of the interval over the value, where that is wider than wanted. A bound has one certain side only.
+    pub(crate) fn too_wide(&self) -> Option<f64> {
+        let (interval, value) = (self.finding.interval?, self.finding.value?);
+        let half = (interval.high - interval.low) / 2.0 / value;
+        (self.grade() != Grade::Bound && half.is_finite() && half > self.wanted?).then_some(half)
+    }
+
+    /// `L3 latency`, `DRAM write, all cores`.
+    pub(crate) fn name(&self) -> String {
+        let labels = &self.finding.labels;
+        match (row_name(labels), self.finding.metric.as_str(), labels.get(Labels::OP), labels.get(Labels::SPAN)) {
+            (Some(tier), "latency", ..) if is_random(self.finding) => format!("{tier} latency"),
+            (Some(tier), "bandwidth", Some(op), Some("one")) => format!("{tier} {op}, one core"),
+            (Some(tier), "bandwidth", Some(op), Some("all")) => format!("{tier} {op}, all cores"),
+            _ => subject(self.finding),
+        }
+    }
+}
+
+/// One tier.
+pub(crate) struct Row<'a> {
+    pub(crate) name: String,
+    /// The size that the curve shows.
+    pub(crate) size: Option<&'a Finding>,
+    pub(crate) latency: Option<Figure<'a>>,
+    /// Of each of [`SPANS`], the operations in the order of [`OPS`].
+    pub(crate) rates: [[Option<Figure<'a>>; 3]; 2],
+    /// The latency of the same memory in base pages, with the page size as the step names it.
+    pub(crate) walks: Vec<(String, Figure<'a>)>,
+}
+
+impl<'a> Row<'a> {
+    pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
+        let walks = self.walks.iter().map(|(_, figure)| *figure);
+        self.latency.into_iter().chain(self.rates.iter().flatten().flatten().copied()).chain(walks)
+    }
+}
+
+/// What a survey found, row by row.
+pub(crate) struct Survey<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) rows: Vec<Row<'a>>,
+}
+
+fn is_random(finding: &Finding) -> bool {
+    finding.labels.get(Labels::LAYOUT).is_none_or(|layout| layout == "random")
+}
+
+impl<'a> Survey<'a> {
+    pub(crate) fn new(run: &'a Run) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        for f in run.findings().filter(|f| matches!(f.metric.as_str(), "latency" | "bandwidth")) {
+            names.extend(row_name(&f.labels).filter(|name| !names.contains(name)));
+        }
+        // `DRAM 4K` is DRAM in other pages.
+        let whole = |name: &str| names.iter().find(|n| name.strip_prefix(n.as_str()).is_some_and(is_page)).cloned();
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for name in &names {
+            let row = row(run, name);
+            match whole(name).and_then(|whole| rows.iter_mut().find(|r| r.name == whole)) {
+                Some(of) => {
+                    let page = name[of.name.len()..].trim().to_owned();
+                    of.walks.extend(row.figures().map(|figure| (page.clone(), figure)));
+                }
+                None => rows.push(row),
+            }
+        }
+        Self { run, rows }
+    }
+
+    pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
+        self.rows.iter().flat_map(Row::figures)
+    }
+
+    /// How many cores the figures of all cores are of.
+    pub(crate) fn cores(&self) -> Option<u64> {
+        let all = self.rows.iter().flat_map(|row| row.rates[1].iter().flatten());
+        all.filter_map(|figure| figure.finding.labels.number(Labels::THREADS)).max()
+    }
+}
+
+/// Whether what follows the name of a tier is the size of its pages.
+fn is_page(rest: &str) -> bool {
+    let size = rest.strip_prefix(' ').and_then(|rest| rest.strip_suffix(['K', 'M', 'G']));
+    size.is_some_and(|size| size.parse::<u32>().is_ok())
+}
+
+/// The findings of a tier.
+fn row<'a>(run: &'a Run, name: &str) -> Row<'a> {
+    let here = |metric: &'static str| {
+        run.findings().filter(move |f| f.metric == metric && row_name(&f.labels).as_deref() == Some(name))
+    };
+    // Another layout stands in where there is no random chase.
+    let latency = here("latency").find(|f| is_random(f)).or_else(|| here("latency").next());
+    let rate = |span: &str, op: &str| {
+        let found = here("bandwidth").find(|f| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span));
+        found.map(|f| Figure::new(run, f))
+    };
+    Row {
+        name: name.to_owned(),
+        size: here("tier.size").next(),
+        latency: latency.map(|f| Figure::new(run, f)),
+        rates: SPANS.map(|span| OPS.map(|op| rate(span, op))),
+        walks: Vec::new(),
+    }
+}
+
+/// The figures of any run, for views that list them: those of the ladder of a survey, else all numbers that the report shows.
+pub(crate) fn of_run(run: &Run) -> Vec<Figure<'_>> {
+    if super::is_survey(run) {
+        return Survey::new(run).figures().collect();
+    }
+    crate::run::numbers(run).into_iter().map(|f| Figure::new(run, f)).collect()
+}

@@ -1,0 +1,256 @@
+//! The ladder of a survey: a row a tier, what it does when left alone, and below it what programs got, where that differs.
+
+use tiermark_model::{Bytes, Grade, Machine, Unit};
+
+use super::figures::{Figure, Row, Survey};
+use super::words;
+use crate::number::{bound_sign, measured_size, nanoseconds, percent};
+use crate::run::only_core;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::hanging;
+
+/// A rate in the style's unit, without the unit: three digits, and all digits before the point.
+pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
+    let scaled = bytes_per_second / if style.units_iec { (1u64 << 30) as f64 } else { 1e9 };
+    match scaled.abs() {
+        v if v.is_finite() && (99.95..1e7).contains(&v) => format!("{scaled:.0}"),
+        _ => crate::number::rate(bytes_per_second, style),
+    }
+}
+
+/// A value of a figure, without unit and mark.
+pub(crate) fn plain(value: f64, unit: Unit, style: &Style) -> String {
+    match unit {
+        Unit::Ns => nanoseconds(value),
+        Unit::BytesPerSecond => rate(value, style),
+        _ => crate::number::value(value, unit, style),
+    }
+}
+
+/// A sign before a figure. What has none is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    AtLeast,
+    AtMost,
+    About,
+    Doubted,
+    Withheld,
+    Absent,
+}
+
+/// The mark of a figure; `None` where it is trusted.
+fn mark(figure: &Figure<'_>) -> Option<Mark> {
+    let verdict = &figure.finding.verdict;
+    if figure.is_unmeasured() {
+        return Some(Mark::Absent);
+    }
+    match verdict.grade {
+        Grade::Invalid => Some(Mark::Withheld),
+        _ if figure.finding.value.is_none() => Some(Mark::Absent),
+        Grade::Bound if figure.finding.unit == Unit::Ns => Some(Mark::AtMost),
+        Grade::Bound => Some(Mark::AtLeast),
+        Grade::Suspect if figure.is_about() => Some(Mark::About),
+        Grade::Suspect => Some(Mark::Doubted),
+        Grade::Trusted => None,
+    }
+}
+
+impl Mark {
+    fn sign(self, style: &Style) -> &'static str {
+        match self {
+            Self::AtLeast => bound_sign(Unit::BytesPerSecond, style).unwrap_or_default(),
+            Self::AtMost => bound_sign(Unit::Ns, style).unwrap_or_default(),
+            Self::About => "~",
+            Self::Doubted => style.mark(Grade::Suspect),
+            Self::Withheld => style.mark(Grade::Invalid),
+            Self::Absent => style.absent(),
+        }
+    }
+
+    fn ink(self) -> Ink {
+        match self {
+            Self::AtLeast | Self::AtMost | Self::About | Self::Absent => Ink::Plain,
+            Self::Doubted => Ink::Warn,
+            Self::Withheld => Ink::Bad,
+        }
+    }
+}
+
+/// A figure as the ladder shows it: its mark, then the value.
+pub(crate) fn shown(figure: &Figure<'_>, style: &Style) -> String {
+    cell(Some(figure), style).text
+}
+
+fn cell(figure: Option<&Figure<'_>>, style: &Style) -> Cell {
+    let Some(figure) = figure else { return Cell::default() };
+    let value = figure.finding.value.map(|value| plain(value, figure.finding.unit, style)).unwrap_or_default();
+    match mark(figure) {
+        None => Cell::new(value),
+        Some(mark @ (Mark::Withheld | Mark::Absent)) => Cell::inked(mark.sign(style), mark.ink()),
+        Some(mark) => Cell::inked(format!("{}{value}", mark.sign(style)), mark.ink()),
+    }
+}
+
+/// The size of a tier as measured, else in parentheses as declared.
+fn size(row: &Row<'_>, machine: &Machine) -> String {
+    let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
+    measured.map(measured_size).or_else(|| declared(&row.name, machine)).unwrap_or_default()
+}
+
+fn declared(tier: &str, machine: &Machine) -> Option<String> {
+    let level: u8 = tier.strip_prefix('L')?.parse().ok()?;
+    let bytes = machine.data_caches().filter(|cache| cache.level == level).filter_map(|cache| cache.bytes).min()?;
+    Some(format!("({})", Bytes(bytes)))
+}
+
+/// What the columns of rates are of: their heading, and their place in a row.
+fn spans(survey: &Survey<'_>, style: &Style) -> Vec<(usize, String)> {
+    let unit = style.rate_unit();
+    let all = match survey.cores() {
+        Some(cores) if cores > 1 => format!("all {cores} cores, {unit}"),
+        _ => format!("all cores, {unit}"),
+    };
+    let used = |span: usize| survey.rows.iter().any(|row| row.rates[span].iter().any(Option::is_some));
+    [(0, format!("one core, {unit}")), (1, all)].into_iter().filter(|(span, _)| used(*span)).collect()
+}
+
+/// One table of the ladder: the columns before the rates, then the rates of some spans.
+fn table(survey: &Survey<'_>, before: bool, spans: &[(usize, String)], style: &Style) -> Table {
+    let mut table = Table::new().indent(0).column("", Align::Left);
+    if before {
+        table = table.column("size", Align::Right).column("latency|idle, ns", Align::Right);
+    }
+    for (_, heading) in spans {
+        table = table.columns_under(heading, &["  read", " write", "  copy"], Align::Right);
+    }
+    for row in &survey.rows {
+        let figures: Vec<Option<&Figure<'_>>> = before
+            .then_some(row.latency.as_ref())
+            .into_iter()
+            .chain(spans.iter().flat_map(|(span, _)| row.rates[*span].iter().map(Option::as_ref)))
+            .collect();
+        let mut cells = vec![Cell::new(&row.name)];
+        cells.extend(before.then(|| Cell::new(size(row, &survey.run.machine))));
+        cells.extend(figures.iter().map(|figure| cell(*figure, style)));
+        table.row(cells);
+        let now = |figure: Option<&Figure<'_>>| {
+            let now = figure.and_then(|f| Some((f.now()?.median, f.finding.unit)));
+            Cell::inked(now.map(|(median, unit)| plain(median, unit, style)).unwrap_or_default(), Ink::Dim)
+        };
+        if figures.iter().flatten().any(|figure| figure.now().is_some()) {
+            let mut cells = vec![Cell::inked("  now", Ink::Dim)];
+            cells.extend(before.then(Cell::default));
+            cells.extend(figures.into_iter().map(now));
+            table.row(cells);
+        }
+    }
+    table
+}
+
+/// The ladder, with what explains its marks; empty where no tier has a figure.
+pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
+    if survey.rows.is_empty() {
+        return String::new();
+    }
+    let spans = spans(survey, style);
+    let whole = table(survey, true, &spans, style);
+    let mut out = String::from("\n");
+    match spans.as_slice() {
+        [one, rest @ ..] if !whole.fits(style) && !rest.is_empty() => {
+            out.push_str(&table(survey, true, std::slice::from_ref(one), style).render(style));
+            out.push('\n');
+            out.push_str(&table(survey, false, rest, style).render(style));
+        }
+        _ => out.push_str(&whole.render(style)),
+    }
+    out.push_str(&walks(survey, style));
+    out + &key(survey, style)
+}
+
+/// What memory takes in pages that need walks.
+fn walks(survey: &Survey<'_>, style: &Style) -> String {
+    let mut out = String::new();
+    for row in &survey.rows {
+        for (page, figure) in &row.walks {
+            let page = page.replace('K', " KiB").replace('M', " MiB").replace('G', " GiB");
+            let unit = if figure.finding.value.is_some() { " ns" } else { "" };
+            let now = figure.now().map(|now| format!(", now {}", nanoseconds(now.median))).unwrap_or_default();
+            let text =
+                format!("{} latency with page walks ({page} pages): {}{unit}{now}", row.name, shown(figure, style));
+            out.push_str(&hanging("", &text, Ink::Plain, style));
+        }
+    }
+    out
+}
+
+/// The marks in use and what they mean.
+fn key(survey: &Survey<'_>, style: &Style) -> String {
+    let mut marks: Vec<Mark> = survey.figures().filter_map(|figure| mark(&figure)).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    let has = |mark: Mark| marks.contains(&mark);
+    let sign = |mark: Mark| mark.sign(style);
+    let mut parts: Vec<String> = Vec::new();
+    let bounds = [(Mark::AtLeast, "at least"), (Mark::AtMost, "at most")];
+    let bounds = bounds.into_iter().filter(|(mark, _)| has(*mark)).map(|(mark, word)| format!("{} {word}", sign(mark)));
+    let bounds = bounds.collect::<Vec<_>>().join(", ");
+    if !bounds.is_empty() {
+        parts.push(format!("{bounds}: not seen undisturbed often enough to be sure"));
+    }
+    for (mark, meaning) in [
+        (Mark::About, "about: disturbed while it was measured"),
+        (Mark::Doubted, "in doubt: something could not be proven"),
+        (Mark::Withheld, "withheld: a proof failed"),
+        (Mark::Absent, "not measured"),
+    ] {
+        parts.extend(has(mark).then(|| format!("{} {meaning}", sign(mark))));
+    }
+    let in_parentheses = survey.rows.iter().any(|row| size(row, &survey.run.machine).starts_with('('));
+    parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
+    let now = survey.figures().any(|figure| figure.now().is_some());
+    parts.extend(now.then(|| "now: what a program got (median of the run), where over 10 % off".to_owned()));
+    parts.extend(wide(survey, style));
+    let experiments: Vec<_> = survey.run.experiments.iter().collect();
+    let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
+    parts.extend(
+        only.map(|cpus| format!("all cores: not measured, one core (cpu\u{a0}{cpus}) is all that was to be used")),
+    );
+    if parts.is_empty() { String::new() } else { hanging("", &parts.join("; "), Ink::Dim, style) }
+}
+
+/// The figures whose interval is wider than wanted.
+fn wide(survey: &Survey<'_>, style: &Style) -> Option<String> {
+    const NAMED: usize = 3;
+    let mut wide: Vec<(String, f64)> = survey.figures().filter_map(|f| Some((f.name(), f.too_wide()?))).collect();
+    wide.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let sign = style.glyph("±", "+-");
+    let named: Vec<String> =
+        wide.iter().take(NAMED).map(|(name, half)| format!("{name} {sign}{}", percent(*half))).collect();
+    let more = wide.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!("; {more} more") } else { String::new() };
+    (!named.is_empty()).then(|| format!("95 % intervals wider than wanted: {}{more}", named.join("; ")))
+}
+
+/// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.
+pub(crate) fn with_unit(figure: &Figure<'_>, style: &Style) -> String {
+    let unit = match figure.finding.value.map(|_| figure.finding.unit) {
+        Some(unit) => crate::number::unit_name(unit, style),
+        None => "",
+    };
+    format!("{} {unit}", shown(figure, style)).trim_end().to_owned()
+}
+
+/// What a program got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)` where a unit is
+/// given.
+pub(crate) fn now_text(figure: &Figure<'_>, unit: &str, style: &Style) -> Option<String> {
+    let now = figure.seen?.now?;
+    let text = |value: f64| plain(value, figure.finding.unit, style);
+    let (median, space, dash) = (text(now.median), if unit.is_empty() { "" } else { " " }, style.glyph("–", "-"));
+    Some(format!("{median}{space}{unit} ({}{dash}{})", text(now.p10), text(now.p90)))
+}
+
+/// Whether a tier is one that others may use as well: the last-level cache and what lies behind it.
+pub(crate) fn is_shared_tier(name: &str, machine: &Machine) -> bool {
+    name == words::last_cache(machine) || name.starts_with("DRAM")
+}

@@ -1,0 +1,84 @@
+//! The report of a survey: is this machine all right, what does its memory do, and what does a program get.
+
+mod figures;
+mod ladder;
+mod notes;
+mod result;
+mod states;
+mod views;
+mod why;
+mod words;
+
+use tiermark_model::{Bytes, Finding, Machine, Observation, Run};
+
+use crate::curves::brief;
+use crate::header::counts;
+use crate::style::{Ink, Style};
+use crate::text::{hanging, items};
+use figures::Survey;
+use states::labelled;
+pub use views::{RunView, run_view};
+
+/// Whether a run is a survey by itself: those that a plan asks for are parts of its report.
+pub(crate) fn is_survey(run: &Run) -> bool {
+    run.title == "survey" && run.plan.is_none() && run.experiments.iter().all(|e| e.request.part.is_none())
+}
+
+/// The figures of a survey's ladder.
+pub(crate) fn figures(run: &Run) -> Vec<&Finding> {
+    Survey::new(run).figures().map(|figure| figure.finding).collect()
+}
+
+/// What ran, where, and for how long.
+pub(crate) fn head(run: &Run, style: &Style) -> String {
+    let seconds = match run.seconds {
+        s if s < 99.5 => format!("{s:.0} s"),
+        s => crate::number::seconds(s),
+    };
+    let parts = [format!("tiermark {}", run.title), machine_words(&run.machine), seconds];
+    let mut out = hanging("", &items(&parts, style), Ink::Head, style);
+    out.push_str(&crate::header::remarks(run, style));
+    out
+}
+
+/// `AMD EPYC, 2 vCPUs of a KVM guest, 23.5 GiB`.
+fn machine_words(machine: &Machine) -> String {
+    let system = &machine.system;
+    let name = machine.cpu_model.name.clone().unwrap_or_else(|| "unknown processor".to_owned());
+    let cpus = machine.cpus.len();
+    let counted = match &system.hypervisor {
+        Some(hypervisor) => format!("{cpus} vCPU{} of a {hypervisor} guest", if cpus == 1 { "" } else { "s" }),
+        None => counts(machine),
+    };
+    let memory = system.memory_bytes.map(|bytes| match bytes as f64 / (1u64 << 30) as f64 {
+        gib if (1.0..1024.0).contains(&gib) => format!("{}\u{a0}GiB", format!("{gib:.1}").trim_end_matches(".0")),
+        _ => Bytes(bytes).to_string(),
+    });
+    [Some(name), Some(counted), memory].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Renders a survey. What `style.verbose` adds follows in [`crate::run`].
+pub(crate) fn survey(run: &Run, style: &Style) -> String {
+    let survey = Survey::new(run);
+    let observations: Vec<&Observation> = run.observations().collect();
+    let mut out = head(run, style);
+    out.push_str(&result::result(&survey, style));
+    out.push_str(&ladder::ladder(&survey, style));
+    // Details draw the same curves, with their points.
+    if !style.verbose {
+        out.push_str(&brief(&observations, &run.machine, style));
+    }
+    out.push_str(&states::section(&survey, style));
+    out.push_str(&notes::section(&survey, style));
+    out.push_str(&format!("\n{}", next(run, style)));
+    out
+}
+
+/// What to look at next, and what was shown.
+fn next(run: &Run, style: &Style) -> String {
+    let gutter = " ".repeat(states::GUTTER);
+    let views = "tiermark show --why | --curves | --tails | --kernels | -v";
+    let which = format!("{} by tiermark {}", run.id, run.tool.version);
+    labelled("Next", &hanging(&gutter, views, Ink::Plain, style), style)
+        + &labelled("Run", &hanging(&gutter, &which, Ink::Plain, style), style)
+}

@@ -1,0 +1,257 @@
+//! At most five notes, each with what to do.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{Drift, Grade, Reason, Refusal, Run, StateKind};
+
+use super::figures::{Figure, Survey};
+use super::ladder::{is_shared_tier, now_text, shown, with_unit};
+use super::result::{below_peak, below_record, is_time, not_resolved, why_not_resolved};
+use super::states::{GUTTER, labelled, states, step_name};
+use super::words;
+use crate::ladder::row_name;
+use crate::number::{percent, unit_name};
+use crate::style::{Ink, Style};
+use crate::text::hanging;
+
+/// More notes are not read.
+const MOST: usize = 5;
+/// A state is worth a note from this share of the time on.
+const OFTEN: f64 = 0.05;
+/// A change of level is worth a note from here on; documents of version 1 hold every change.
+const DRIFTS: f64 = 0.03;
+
+/// Something to know, and what to do about it.
+struct Note {
+    text: String,
+    todo: String,
+}
+
+fn note(text: impl Into<String>, todo: impl Into<String>) -> Note {
+    Note { text: text.into(), todo: todo.into() }
+}
+
+/// The section; empty without notes. What weighs most comes first.
+pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
+    let notes: Vec<Note> = doubts(survey, style)
+        .into_iter()
+        .chain(machine(survey))
+        .chain(refused(survey.run))
+        .chain(of_states(survey, style))
+        .chain(drift(survey.run))
+        .collect();
+    if notes.is_empty() {
+        return String::new();
+    }
+    let arrow = style.glyph("→", "->");
+    let prefix = format!("{}{} ", " ".repeat(GUTTER), style.glyph("•", "*"));
+    let listed = if style.verbose { notes.len() } else { MOST };
+    let mut out = String::new();
+    for Note { text, todo } in notes.iter().take(listed) {
+        let todo = if todo.is_empty() { String::new() } else { format!(" {arrow}\u{a0}{todo}") };
+        out.push_str(&hanging(&prefix, &format!("{text}.{todo}"), Ink::Plain, style));
+    }
+    if notes.len() > listed {
+        let more = format!("{} more: tiermark show -v", notes.len() - listed);
+        out.push_str(&hanging(&prefix, &more, Ink::Plain, style));
+    }
+    format!("\n{}", labelled("Notes", &out, style))
+}
+
+/// A few names, and how many there are.
+fn some(names: &[String]) -> String {
+    const NAMED: usize = 3;
+    let listed = if names.len() <= NAMED { names.len() } else { 2 };
+    let more = names.len() - listed;
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names[..listed].join("; "))
+}
+
+/// Figures without a number, in doubt, or below their record, and tiers without a size.
+fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
+    let mut groups: Vec<(words::Why, String, Vec<String>)> = Vec::new();
+    for figure in survey.figures() {
+        let why = match figure.grade() {
+            Grade::Suspect if figure.is_about() => words::Why::About,
+            Grade::Suspect => words::Why::InDoubt,
+            _ if figure.is_withheld() => words::Why::Withheld,
+            _ => continue,
+        };
+        let reason = match why {
+            // Each has an interval of its own: one note is for all of them.
+            words::Why::About => "disturbed or imprecise, as an earlier version judged".to_owned(),
+            _ => words::main_reason(&figure.finding.verdict.reasons),
+        };
+        match groups.iter_mut().find(|(known, text, _)| *known == why && *text == reason) {
+            Some((.., names)) => names.push(figure.name()),
+            None => groups.push((why, reason, vec![figure.name()])),
+        }
+    }
+    groups.sort_by_key(|(why, ..)| *why);
+    let word = |why: words::Why| match why {
+        words::Why::Withheld => "Withheld",
+        words::Why::About => "About",
+        _ => "In doubt",
+    };
+    let mut notes: Vec<Note> = Vec::new();
+    for (why, reason, names) in groups {
+        notes.push(note(format!("{}: {}: {reason}", word(why), some(&names)), why.help(survey.run)));
+    }
+    if let Some((figure, record, date)) = below_record(survey) {
+        let all = survey
+            .figures()
+            .filter(|f| f.finding.verdict.reasons.iter().any(|r| matches!(r, Reason::BelowRecord { .. })));
+        let others = all.count().saturating_sub(1);
+        let others = if others > 0 { format!(" ({others} more figures are below theirs)") } else { String::new() };
+        let unit = unit_name(figure.finding.unit, style);
+        let record = super::ladder::plain(record, figure.finding.unit, style);
+        let than = if is_time(&figure) { "above" } else { "below" };
+        let text =
+            format!("{} is {}, {than} the {record} {unit} of {date}{others}", figure.name(), with_unit(&figure, style));
+        notes.insert(notes.len().min(1), note(text, words::Why::BelowRecord.help(survey.run)));
+    }
+    if let Some(finding) = not_resolved(survey) {
+        let tier = row_name(&finding.labels).unwrap_or_default();
+        let text = format!("The size of {tier} is not resolved: {}", why_not_resolved(finding));
+        notes.push(note(text, words::longer(survey.run)));
+    }
+    notes
+}
+
+/// What the machine's memory and settings lack.
+fn machine(survey: &Survey<'_>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if let Some(best) = below_peak(survey) {
+        let tier = row_name(&best.labels).unwrap_or_else(|| "DRAM".to_owned());
+        let peak = best.note.as_ref().map(|how| format!(" ({how})")).unwrap_or_default();
+        let share = best.value.map(percent).unwrap_or_default();
+        let todo = "look for empty channels and slow modules: `tiermark machine`";
+        notes.push(note(format!("{tier} reaches {share} of its theoretical peak at best{peak}"), todo));
+    }
+    for warning in &survey.run.warnings {
+        notes.push(note(sentence(&warning.text), warning.cure.clone().unwrap_or_default()));
+    }
+    notes
+}
+
+/// A text with a capital letter first, without a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.trim_end_matches('.').chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// What was asked for and not measured, by reason.
+fn refused(run: &Run) -> Vec<Note> {
+    let of_steps = run.observations().filter(|o| !o.labels.is_point()).filter_map(|o| o.refusal.as_ref());
+    let refused = run.experiments.iter().flat_map(|e| &e.plan.refused).chain(of_steps);
+    let mut groups: Vec<(&Refusal, Vec<String>)> = Vec::new();
+    for refusal in refused {
+        let what = if run.observations().any(|o| o.step == refusal.what) {
+            step_name(run, &refusal.what)
+        } else {
+            refusal.what.clone()
+        };
+        match groups.iter_mut().find(|(known, _)| (&known.why, &known.cure) == (&refusal.why, &refusal.cure)) {
+            Some((_, whats)) if whats.contains(&what) => {}
+            Some((_, whats)) => whats.push(what),
+            None => groups.push((refusal, vec![what])),
+        }
+    }
+    let text = |(refusal, whats): (&Refusal, Vec<String>)| {
+        note(format!("Not measured: {}: {}", some(&whats), refusal.why), refusal.cure.clone())
+    };
+    groups.into_iter().map(text).collect()
+}
+
+/// What states mean for the programs of a machine.
+fn of_states(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
+    let run = survey.run;
+    let all = states(run);
+    let often = |fits: &dyn Fn(&StateKind) -> bool| all.iter().find(|s| s.share >= OFTEN && fits(&s.state));
+    let guest = run.machine.system.hypervisor.is_some();
+    let cache = words::last_cache(&run.machine);
+    let mut notes = Vec::new();
+    let near = often(&|s| matches!(s, StateKind::Near));
+    let apart = often(&|s| matches!(s, StateKind::Apart { .. }));
+    if let (Some(near), Some(apart)) = (near, apart) {
+        let pings = near.ping_ns.zip(apart.ping_ns).map(|(near, apart)| {
+            format!(": threads that exchange data wait {near:.0} ns on one {cache}, {apart:.0} ns on two")
+        });
+        let text =
+            format!("{} moves your cpus{}", if guest { "The host" } else { "Something" }, pings.unwrap_or_default());
+        notes.push(note(text, steady(guest)));
+    }
+    if often(&|s| matches!(s, StateKind::OneCore)).is_some() {
+        let text = "Two cpus are one core at times: what both do at once gets half as fast";
+        notes.push(note(text, steady(guest)));
+    }
+    if let Some(sibling) = often(&|s| matches!(s, StateKind::Sibling)) {
+        let text = format!(
+            "A neighbour ran on the other hardware thread of your core {} of the time",
+            words::share(sibling.share)
+        );
+        notes.push(note(
+            text,
+            if guest {
+                "dedicated cpus, rented as whole cores, end it"
+            } else {
+                "keep that thread idle, or switch SMT off"
+            },
+        ));
+    }
+    let slowed = slowed(survey);
+    if let (Some(shared), Some(figure)) = (often(&|s| matches!(s, StateKind::Shared)), slowed) {
+        let now = now_text(&figure, unit_name(figure.finding.unit, style), style).unwrap_or_default();
+        let text = format!(
+            "Others use your {cache} and DRAM {} of the time: {} was {now}, {} undisturbed",
+            words::share(shared.share),
+            figure.name(),
+            shown(&figure, style)
+        );
+        notes.push(note(text, "plan with `now`, not with the figure above it"));
+    }
+    notes
+}
+
+fn steady(guest: bool) -> &'static str {
+    match guest {
+        true => "no setting in a guest prevents it; dedicated cpus do",
+        false => "bind programs to cpus (taskset, numactl)",
+    }
+}
+
+/// The figure of a shared tier that the run's own median is furthest from.
+fn slowed<'a>(survey: &Survey<'a>) -> Option<Figure<'a>> {
+    let loss = |figure: &Figure<'_>| {
+        let (now, value) = (figure.now()?, figure.finding.value?);
+        Some(if is_time(figure) { now.median / value } else { value / now.median })
+    };
+    let shared = survey.rows.iter().filter(|row| is_shared_tier(&row.name, &survey.run.machine));
+    let figures = shared.flat_map(|row| row.figures()).filter(|figure| loss(figure).is_some_and(f64::is_finite));
+    figures.max_by(|a, b| loss(a).unwrap_or(0.0).total_cmp(&loss(b).unwrap_or(0.0)))
+}
+
+/// `L1 read, one core, rose by 5.4 %`.
+fn changed(run: &Run, drift: &Drift) -> String {
+    let name = step_name(run, &drift.step);
+    let comma = if name.contains(", ") { "," } else { "" };
+    format!("{name}{comma} {}", words::changed(drift.change))
+}
+
+/// Changes of level while it ran: those of one moment together.
+fn drift(run: &Run) -> Vec<Note> {
+    let mut moments: BTreeMap<Option<u64>, Vec<&Drift>> = BTreeMap::new();
+    let all = run.experiments.iter().flat_map(|e| &e.drift);
+    for drift in all.filter(|d| d.change.is_finite() && d.change.abs() >= DRIFTS) {
+        moments.entry(drift.at_seconds.filter(|s| s.is_finite()).map(|s| s.round() as u64)).or_default().push(drift);
+    }
+    let text = |drifts: &[&Drift]| {
+        let changes: Vec<String> = drifts.iter().map(|d| changed(run, d)).collect();
+        match drifts.first().and_then(|d| d.at_seconds) {
+            Some(at) => format!("At {:.1} s {}", at, some(&changes)),
+            None => format!("From the start to the end {}", some(&changes)),
+        }
+    };
+    let todo = "run again to see which level lasts";
+    moments.values().map(|drifts| note(text(drifts), todo)).collect()
+}

@@ -1,0 +1,148 @@
+//! The line that answers whether the machine is all right.
+
+use tiermark_model::{Finding, Grade, Labels, Reason, Unit};
+
+use super::figures::{Figure, Survey};
+use super::ladder::with_unit;
+use super::states::{self, labelled};
+use super::words;
+use crate::ladder::row_name;
+use crate::number::percent;
+use crate::style::{Ink, Style};
+use crate::text::{hanging, spoken, wrap};
+
+/// DRAM that reaches less of its theoretical peak is worth a look: all cores together reach 75 to 90 % of it.
+const LEAST_OF_PEAK: f64 = 0.6;
+
+/// What a reader has to know first.
+pub(crate) enum Outcome {
+    /// Something is wrong: what, in one clause.
+    Wrong(String),
+    AsExpected,
+}
+
+/// The figure below its record that lies furthest below it.
+pub(crate) fn below_record<'a>(survey: &Survey<'a>) -> Option<(Figure<'a>, f64, String)> {
+    let record = |reason: &Reason| match reason {
+        Reason::BelowRecord { record, date, .. } => Some((*record, date.clone())),
+        _ => None,
+    };
+    let below = survey.figures().filter_map(|figure| {
+        let (record, date) = figure.finding.verdict.reasons.iter().find_map(record)?;
+        Some((figure, record, date))
+    });
+    let loss = |(figure, record, _): &(Figure<'_>, f64, String)| {
+        figure.finding.value.map_or(0.0, |value| (value / record).ln().abs())
+    };
+    below.max_by(|a, b| loss(a).total_cmp(&loss(b)))
+}
+
+/// The first tier whose size is not known, though the curve was to tell it.
+pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
+    survey.run.findings().find(|f| f.metric == "tier.size" && f.value.is_none())
+}
+
+/// Why a size is not known, without the name that is said before it.
+pub(crate) fn why_not_resolved(finding: &Finding) -> String {
+    let reason = words::main_reason(&finding.verdict.reasons);
+    reason.split_once("not resolved, ").map_or(reason.clone(), |(_, why)| why.to_owned())
+}
+
+/// The best share of the theoretical peak that all cores reach, where that is little; of any cores where nobody says how many.
+pub(crate) fn below_peak<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
+    let of_all = |f: &&Finding| f.labels.get(Labels::SPAN).is_none_or(|span| span == "all");
+    let shares = survey.run.findings().filter(|f| f.metric == "peak.share").filter(of_all);
+    let best = shares
+        .filter(|f| f.value.is_some_and(f64::is_finite))
+        .max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;
+    best.value.is_some_and(|share| share < LEAST_OF_PEAK).then_some(best)
+}
+
+/// The first of what a reader has to know.
+pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
+    let many = |n: usize| if n == 1 { "1 figure".to_owned() } else { format!("{n} figures") };
+    let withheld: Vec<Figure<'_>> = survey.figures().filter(Figure::is_withheld).collect();
+    if let Some(first) = withheld.first() {
+        let why = words::main_reason(&first.finding.verdict.reasons);
+        let more = match withheld.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        return Outcome::Wrong(format!("withheld: {}{more}: {why}", first.name()));
+    }
+    if let Some((figure, record, date)) = below_record(survey) {
+        let record = super::ladder::plain(record, figure.finding.unit, style);
+        let text =
+            format!("below its record: {} is {}, was {record} on {date}", figure.name(), with_unit(&figure, style));
+        return Outcome::Wrong(text);
+    }
+    if let Some(finding) = not_resolved(survey) {
+        let tier = row_name(&finding.labels).unwrap_or_default();
+        return Outcome::Wrong(format!("{tier} size not resolved: {}", why_not_resolved(finding)));
+    }
+    if let Some(best) = below_peak(survey) {
+        let tier = row_name(&best.labels).unwrap_or_else(|| "DRAM".to_owned());
+        let share = best.value.map(percent).unwrap_or_default();
+        return Outcome::Wrong(format!("{tier} reaches only {share} of its theoretical peak"));
+    }
+    if let Some(warning) = survey.run.warnings.first() {
+        let text = warning.text.split([':', ';']).next().unwrap_or_default();
+        return Outcome::Wrong(format!("`tiermark doctor` finds: {text}"));
+    }
+    let unmeasured = survey.figures().filter(Figure::is_unmeasured).count();
+    if unmeasured > 0 || survey.rows.is_empty() {
+        let what =
+            if survey.rows.is_empty() { "no figure was".to_owned() } else { format!("{} not", many(unmeasured)) };
+        return Outcome::Wrong(format!("{what} measured"));
+    }
+    if survey.run.complete { Outcome::AsExpected } else { Outcome::Wrong("stopped before its end".to_owned()) }
+}
+
+/// `20 of 28 figures trusted, 8 bounds`.
+fn counts(survey: &Survey<'_>) -> String {
+    let figures: Vec<Figure<'_>> = survey.figures().collect();
+    let of = |fits: &dyn Fn(&Figure<'_>) -> bool| figures.iter().filter(|f| fits(f)).count();
+    let trusted = of(&|f| f.grade() == Grade::Trusted);
+    let mut parts = vec![match figures.len() {
+        0 => return String::new(),
+        all if all == trusted => format!("all {all} figures trusted"),
+        all => format!("{trusted} of {all} figures trusted"),
+    }];
+    for (count, one, many) in [
+        (of(&|f| f.grade() == Grade::Bound), "bound", "bounds"),
+        (of(&|f| f.is_about()), "disturbed", "disturbed"),
+        (of(&|f| f.grade() == Grade::Suspect && !f.is_about()), "in doubt", "in doubt"),
+        (of(&|f| f.is_withheld()), "withheld", "withheld"),
+        (of(&|f| f.is_unmeasured()), "not measured", "not measured"),
+    ] {
+        match count {
+            0 => {}
+            1 => parts.push(format!("1 {one}")),
+            n => parts.push(format!("{n} {many}")),
+        }
+    }
+    parts.join(", ")
+}
+
+/// The RESULT line.
+pub(crate) fn result(survey: &Survey<'_>, style: &Style) -> String {
+    let (text, ink) = match outcome(survey, style) {
+        Outcome::Wrong(text) => (text, Ink::Warn),
+        Outcome::AsExpected => ("as expected".to_owned(), Ink::Good),
+    };
+    let mut rest: Vec<String> = vec![counts(survey)];
+    rest.extend(states::cpus_move(survey.run).then(|| "Cpus move: see States".to_owned()));
+    rest.retain(|part| !part.is_empty());
+    let line = [text.clone()].into_iter().chain((!rest.is_empty()).then(|| rest.join(". "))).collect::<Vec<_>>();
+    let body = hanging(&" ".repeat(states::GUTTER), &line.join("; "), Ink::Plain, style);
+    // The outcome is painted where it stands whole in the first line.
+    let first = spoken(&text, style);
+    let whole = wrap(&first, style.columns().saturating_sub(states::GUTTER)).len() == 1;
+    let painted = if whole { body.replacen(&first, &style.paint(ink, &first), 1) } else { body };
+    labelled("RESULT", &painted, style)
+}
+
+/// Whether a figure is a time.
+pub(crate) fn is_time(figure: &Figure<'_>) -> bool {
+    figure.finding.unit == Unit::Ns
+}

@@ -1,0 +1,156 @@
+//! The states that a machine was in while it was surveyed: how often, for how long, and what the figures come to in each.
+
+use tiermark_model::{Grade, Labels, Run, State, StateKind, Unit};
+
+use super::figures::{Figure, Survey};
+use super::ladder::rate;
+use super::words;
+use crate::ladder::{OPS, SPANS};
+use crate::number::nanoseconds;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::hanging;
+
+/// Columns of the labels at the left of the sections.
+pub(crate) const GUTTER: usize = 8;
+/// A state's figure is shown where it differs from the ladder's by more than this: less is what two edges differ by.
+const DIFFERS: f64 = 0.05;
+/// Two states of the cpus that both take this share of the time are worth a word in the result.
+const OFTEN: f64 = 0.05;
+
+/// The states of all experiments, each once; shares are weighted by the visits that could see them.
+pub(crate) fn states(run: &Run) -> Vec<State> {
+    let mut all: Vec<State> = Vec::new();
+    for state in run.experiments.iter().flat_map(|e| &e.states) {
+        match all.iter_mut().find(|known| known.state == state.state) {
+            Some(known) => merge(known, state),
+            None => all.push(*state),
+        }
+    }
+    let rank = |state: &State| (!words::is_of_cpus(&state.state), state.share);
+    all.sort_by(|a, b| rank(a).0.cmp(&rank(b).0).then(b.share.total_cmp(&a.share)));
+    all
+}
+
+fn merge(known: &mut State, other: &State) {
+    let (mine, theirs) = (known.visits as f64, other.visits as f64);
+    if mine + theirs > 0.0 {
+        known.share = (known.share * mine + other.share * theirs) / (mine + theirs);
+    }
+    // Lengths of stays are those of the experiment that could see more of them.
+    if other.visits > known.visits {
+        (known.lasts, known.ping_ns) = (other.lasts.or(known.lasts), other.ping_ns.or(known.ping_ns));
+    }
+    known.visits += other.visits;
+}
+
+/// Whether the cpus move: two states of where they are take a share of the time that counts.
+pub(crate) fn cpus_move(run: &Run) -> bool {
+    states(run).iter().filter(|s| words::is_of_cpus(&s.state) && s.share >= OFTEN).count() > 1
+}
+
+/// The section of the report; empty where no state was seen.
+pub(crate) fn section(survey: &Survey<'_>, style: &Style) -> String {
+    let states = states(survey.run);
+    if states.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().indent(GUTTER).column("probably (may overlap)", Align::Left);
+    table = table.column("of the time", Align::Right).column("lasts", Align::Left);
+    for state in &states {
+        table.row(vec![
+            Cell::new(words::state(&state.state, &survey.run.machine)),
+            Cell::new(words::share(state.share)),
+            Cell::new(state.lasts.map(words::durations).unwrap_or_default()),
+        ]);
+    }
+    let fits = table.fits(style);
+    let text = table.render(style);
+    let mut lines = text.lines();
+    let mut out = String::new();
+    out.extend(lines.next().map(|head| format!("{head}\n")));
+    // Where a state has a line of its own, the figures in it stand below it; else they follow the table, with its name.
+    let mut later = String::new();
+    for state in &states {
+        out.extend(lines.next().filter(|_| fits).map(|line| format!("{line}\n")));
+        let figures = meanwhile(survey, &state.state, style);
+        if !figures.is_empty() && fits {
+            let prefix = format!("{}then ", " ".repeat(GUTTER + 2));
+            out.push_str(&hanging(&prefix, &figures, Ink::Dim, style));
+        } else if !figures.is_empty() {
+            let name = words::state(&state.state, &survey.run.machine);
+            later.push_str(&hanging(&" ".repeat(GUTTER), &format!("{name}: {figures}"), Ink::Dim, style));
+        }
+    }
+    let out = if fits { out } else { text + &later };
+    format!("\n{}", labelled("States", &out, style))
+}
+
+/// Puts a label into the gutter of a text that is indented by it.
+pub(crate) fn labelled(label: &str, text: &str, style: &Style) -> String {
+    let rest = text.strip_prefix(&" ".repeat(GUTTER)).unwrap_or(text);
+    format!("{}{}{rest}", style.paint(Ink::Head, label), " ".repeat(GUTTER - label.len().min(GUTTER)))
+}
+
+/// The figures of a state that differ from the ladder: `all cores: DRAM write 37.0, copy 47.7 GB/s`.
+fn meanwhile(survey: &Survey<'_>, kind: &StateKind, style: &Style) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let latencies = survey
+        .rows
+        .iter()
+        .filter_map(|row| Some(format!("{} {}", row.name, nanoseconds(then(row.latency.as_ref()?, kind)?))));
+    let latencies = latencies.collect::<Vec<_>>().join(", ");
+    parts.extend((!latencies.is_empty()).then(|| format!("latency: {latencies} ns")));
+    for (at, span) in SPANS.iter().enumerate() {
+        let mut rows: Vec<String> = Vec::new();
+        for row in &survey.rows {
+            let rates = OPS
+                .iter()
+                .zip(&row.rates[at])
+                .filter_map(|(op, figure)| Some(format!("{op} {}", rate(then(figure.as_ref()?, kind)?, style))));
+            let rates: Vec<String> = rates.collect();
+            rows.extend((!rates.is_empty()).then(|| format!("{} {}", row.name, rates.join(", "))));
+        }
+        let span = if *span == "one" { "one core" } else { "all cores" };
+        parts.extend((!rows.is_empty()).then(|| format!("{span}: {} {}", rows.join("; "), style.rate_unit())));
+    }
+    parts.join("; ")
+}
+
+/// What a figure came to in a state, where that differs from the figure.
+fn then(figure: &Figure<'_>, kind: &StateKind) -> Option<f64> {
+    let value = figure.finding.value.filter(|_| figure.grade() != Grade::Invalid)?;
+    let seen = figure.seen?.in_states.iter().find(|s| s.state == *kind)?;
+    let rates = matches!(figure.finding.unit, Unit::BytesPerSecond | Unit::Ns);
+    (rates && (seen.value / value - 1.0).abs() > DIFFERS).then_some(seen.value)
+}
+
+/// States with all that is known of them, for the long view.
+pub(crate) fn table(run: &Run, style: &Style) -> String {
+    let states = states(run);
+    if states.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new().column("probably (may overlap)", Align::Left).column("of the|time", Align::Right);
+    table = table.column("visits", Align::Right).column("lasts", Align::Left).column("ping|ns", Align::Right);
+    for state in states {
+        table.row(vec![
+            Cell::new(words::state(&state.state, &run.machine)),
+            Cell::new(words::share(state.share)),
+            Cell::new(state.visits.to_string()),
+            Cell::new(state.lasts.map(words::durations).unwrap_or_default()),
+            Cell::new(state.ping_ns.map(nanoseconds).unwrap_or_default()),
+        ]);
+    }
+    crate::text::heading("States of the machine meanwhile", style) + &table.render(style)
+}
+
+/// The name of the step of a finding or a drift, in words.
+pub(crate) fn step_name(run: &Run, step: &str) -> String {
+    let figure = super::figures::of_run(run).into_iter().find(|f| f.finding.evidence.iter().any(|id| id == step));
+    figure.map(|f| f.name()).unwrap_or_else(|| {
+        let labels =
+            run.observations().find(|o| o.step == step).map(|o| crate::findings::words(&o.labels, &[Labels::CPUS]));
+        labels.filter(|words| !words.is_empty()).unwrap_or_else(|| step.to_owned())
+    })
+}

@@ -1,0 +1,123 @@
+//! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
+
+use tiermark_model::{Finding, Grade, Labels, Observation, Run, Verdict};
+
+use super::figures::Figure;
+use super::ladder::with_unit;
+use super::why::why;
+use crate::curves;
+use crate::findings::tails;
+use crate::header::header;
+use crate::ladder::{Shown, row_name};
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// What to show of a run beside its report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunView {
+    /// Why figures are not trusted, and what would help.
+    Why,
+    /// The curves by size, large, with their points.
+    Curves,
+    /// How long the slowest accesses took.
+    Tails,
+    /// Which kernels the figures are of.
+    Kernels,
+}
+
+/// Renders one view of a run, under the run's own header.
+pub fn run_view(run: &Run, view: RunView, style: &Style) -> String {
+    let body = match view {
+        RunView::Why => format!("\n{}", why(run, style)),
+        RunView::Curves => curves_of(run, style),
+        RunView::Tails => tails_of(run, style),
+        RunView::Kernels => kernels_of(run, style),
+    };
+    let head = if super::is_survey(run) { super::head(run, style) } else { header(run, style) };
+    head + &body
+}
+
+fn nothing(text: &str, style: &Style) -> String {
+    format!("\n{}", hanging("", text, Ink::Plain, style))
+}
+
+fn curves_of(run: &Run, style: &Style) -> String {
+    let observations: Vec<&Observation> = run.observations().collect();
+    let out = curves::large(&observations, &run.machine, style);
+    if out.is_empty() { nothing("This run measured no curve by size.", style) } else { out }
+}
+
+fn tails_of(run: &Run, style: &Style) -> String {
+    // A quantile describes the run, disturbance included: it bounds nothing.
+    let described = |f: &Finding| Finding {
+        verdict: if f.verdict.grade == Grade::Bound { Verdict::trusted() } else { f.verdict.clone() },
+        ..f.clone()
+    };
+    let findings: Vec<Finding> = run.findings().filter(|f| f.metric == "latency.tail").map(described).collect();
+    let out = tails(&mut Shown::new(findings.iter()), style);
+    if out.is_empty() {
+        return nothing("This run measured no tail of latency.", style);
+    }
+    let text = "Each number is a quantile over blocks, and a block is the mean of some consecutive accesses: a single slow access \
+                is slower still. Disturbed blocks are included.";
+    out + &hanging("  ", text, Ink::Dim, style)
+}
+
+/// The rates that name the kernel behind them.
+fn kernels_of(run: &Run, style: &Style) -> String {
+    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
+    table = table.column("kernel", Align::Left).column("to default", Align::Right).column("default", Align::Left);
+    let mut rivals = String::new();
+    for f in run.findings().filter(|f| f.metric == "bandwidth" && f.labels.get(Labels::KERNEL).is_some()) {
+        let figure = Figure::new(run, f);
+        let kernel = f.labels.get(Labels::KERNEL).unwrap_or_default();
+        let default = figure.seen.and_then(|o| o.rivals.first()).map(|rival| rival.kernel.to_string());
+        let ratio = figure.seen.and_then(|o| ratio(o, kernel));
+        let is_default = default.as_deref() == Some(kernel);
+        table.row(vec![
+            Cell::new(name(&figure)),
+            Cell::new(with_unit(&figure, style)),
+            Cell::new(kernel),
+            Cell::new(ratio.filter(|_| !is_default).map(|r| format!("{r:.2}{}", style.times())).unwrap_or_default()),
+            Cell::new(if is_default { "the same".to_owned() } else { default.unwrap_or_default() }),
+        ]);
+        rivals.push_str(&all_rivals(&figure, style));
+    }
+    if table.is_empty() {
+        return nothing("This run compared no kernels.", style);
+    }
+    let key = "to default: the rate over that of the default kernel in the same moments. Another kernel stands in where it is more \
+               than 3 % faster.";
+    let mut out =
+        heading("Kernels behind the figures", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style);
+    if style.verbose && !rivals.is_empty() {
+        out.push_str(&(heading("All kernels, by their rate over the default's", style) + &rivals));
+    }
+    out
+}
+
+fn name(figure: &Figure<'_>) -> String {
+    match row_name(&figure.finding.labels) {
+        Some(_) => figure.name(),
+        None => crate::findings::words(&figure.finding.labels, &[Labels::KERNEL, Labels::PURPOSE, Labels::CPUS]),
+    }
+}
+
+/// The rate of a kernel over that of the first; documents of version 1 hold the rates themselves.
+fn ratio(o: &Observation, kernel: &str) -> Option<f64> {
+    let rival = o.rivals.iter().find(|rival| rival.kernel.to_string() == kernel)?;
+    let first = o.rivals.first()?;
+    let ratio = rival.ratio.or_else(|| Some(rival.value? / first.value?))?;
+    ratio.is_finite().then_some(ratio)
+}
+
+fn all_rivals(figure: &Figure<'_>, style: &Style) -> String {
+    let Some(o) = figure.seen.filter(|o| o.rivals.len() > 1) else { return String::new() };
+    let said = |kernel: String| {
+        let ratio = ratio(o, &kernel).map_or_else(|| "disturbed".to_owned(), |r| format!("{r:.2}"));
+        format!("{kernel} {ratio}")
+    };
+    let all: Vec<String> = o.rivals.iter().map(|rival| said(rival.kernel.to_string())).collect();
+    hanging("  ", &format!("{}: {}", name(figure), all.join(", ")), Ink::Plain, style)
+}

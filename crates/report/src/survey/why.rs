@@ -1,0 +1,137 @@
+//! `show --why`: one line for each figure that is not trusted, by reason, with its numbers and what would help.
+
+use tiermark_model::{Grade, Reason, Run};
+
+use super::figures::{Figure, of_run};
+use super::ladder::{now_text, with_unit};
+use super::states;
+use super::words::Why;
+use crate::number::percent;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Cell, Table};
+use crate::text::{hanging, heading};
+
+/// The reason that a figure is listed under; `None` where it is trusted.
+fn reason_of(figure: &Figure<'_>) -> Option<Why> {
+    let of_bound = figure.finding.verdict.reasons.iter().map(Why::of_bound).min();
+    match figure.grade() {
+        Grade::Trusted => None,
+        Grade::Bound => Some(of_bound.unwrap_or(Why::Otherwise)),
+        Grade::Suspect if figure.is_about() => Some(Why::About),
+        Grade::Suspect => Some(if of_bound == Some(Why::BelowRecord) { Why::BelowRecord } else { Why::InDoubt }),
+        Grade::Invalid if figure.is_unmeasured() => Some(Why::Unmeasured),
+        Grade::Invalid => Some(Why::Withheld),
+    }
+}
+
+/// The view.
+pub(crate) fn why(run: &Run, style: &Style) -> String {
+    let figures = of_run(run);
+    let mut groups: Vec<(Why, Vec<Figure<'_>>)> = Vec::new();
+    for figure in &figures {
+        let Some(why) = reason_of(figure) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, group)) => group.push(*figure),
+            None => groups.push((why, vec![*figure])),
+        }
+    }
+    groups.sort_by_key(|(why, _)| *why);
+    let doubted: usize = groups.iter().map(|(_, group)| group.len()).sum();
+    let title = match (figures.len(), doubted) {
+        (0, _) => "This run has no figures.".to_owned(),
+        (1, 1) => "The only figure is not trusted.".to_owned(),
+        (all, 0) => format!("All {all} figures are trusted."),
+        (all, some) => format!("{some} of {all} figures are not trusted."),
+    };
+    let mut out = hanging("", &title, Ink::Plain, style);
+    for (why, group) in &groups {
+        out.push_str(&heading(why.title(), style));
+        out.push_str(&match why {
+            Why::Withheld | Why::Unmeasured | Why::InDoubt | Why::About | Why::Otherwise => reasons(group, style),
+            Why::BelowRecord => records(group, style),
+            Why::NotSharp | Why::NotReproduced | Why::TooFew | Why::Scattered => edges(group, style),
+        });
+        let arrow = style.glyph("→", "->");
+        out.push_str(&hanging(&format!("  {arrow} "), &help(*why, group, run), Ink::Plain, style));
+    }
+    out + &states::table(run, style)
+}
+
+/// What would help a group: the cures of what refused its steps, where these are known.
+fn help(why: Why, group: &[Figure<'_>], run: &Run) -> String {
+    let cure = |figure: &Figure<'_>| {
+        figure.finding.verdict.reasons.iter().find_map(|reason| match reason {
+            Reason::Refused { refusal } if !refusal.cure.is_empty() => Some(refusal.cure.clone()),
+            _ => None,
+        })
+    };
+    let mut cures: Vec<String> = group.iter().filter_map(cure).collect();
+    cures.dedup();
+    if cures.is_empty() { why.help(run) } else { cures.join("; ") }
+}
+
+/// Figures with their reasons in words.
+fn reasons(group: &[Figure<'_>], style: &Style) -> String {
+    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
+    table = table.column("reason", Align::Left);
+    for figure in group {
+        let texts: Vec<String> = figure.finding.verdict.reasons.iter().map(ToString::to_string).collect();
+        let text = texts.join("; ");
+        let text = text.strip_prefix("refused: ").unwrap_or(&text);
+        table.row(vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style)), Cell::new(text)]);
+    }
+    table.render(style)
+}
+
+/// Figures beside the best that the machine has shown.
+fn records(group: &[Figure<'_>], style: &Style) -> String {
+    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
+    table = table.column("record", Align::Right).column("off", Align::Right).column("of", Align::Left);
+    for figure in group {
+        let record = figure.finding.verdict.reasons.iter().find_map(|reason| match reason {
+            Reason::BelowRecord { record, date, .. } => Some((*record, date.as_str())),
+            _ => None,
+        });
+        let mut cells = vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style))];
+        if let Some((record, date)) = record {
+            let off = figure.finding.value.map(|value| percent(value / record - 1.0)).unwrap_or_default();
+            cells.push(Cell::new(super::ladder::plain(record, figure.finding.unit, style)));
+            cells.extend([Cell::new(off), Cell::new(date)]);
+        }
+        table.row(cells);
+    }
+    table.render(style)
+}
+
+/// Figures with what was seen of their edge.
+fn edges(group: &[Figure<'_>], style: &Style) -> String {
+    let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
+    table = table.column("windows|near|best", Align::Right).column("visits", Align::Right);
+    table = table.column("reached|best", Align::Right).column("now (p10 to p90)", Align::Left);
+    for figure in group {
+        let edge = figure.seen.and_then(|o| o.edge);
+        let seen =
+            |text: &dyn Fn(&tiermark_model::EdgeSeen) -> String| Cell::new(edge.as_ref().map(text).unwrap_or_default());
+        table.row(vec![
+            Cell::new(figure.name()),
+            Cell::new(with_unit(figure, style)),
+            seen(&|e| percent(e.share)),
+            seen(&|e| e.visits.to_string()),
+            seen(&|e| e.reached.to_string()),
+            Cell::new(now_text(figure, "", style).unwrap_or_default()),
+        ]);
+    }
+    table.render(style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_weighs_most_comes_first() {
+        let reasons = [Reason::NotSharp { share: 0.01 }, Reason::NotReproduced { reached: 2 }];
+        assert_eq!(reasons.iter().map(Why::of_bound).min(), Some(Why::NotSharp));
+        assert!(Why::BelowRecord < Why::NotSharp && Why::Withheld < Why::BelowRecord);
+    }
+}

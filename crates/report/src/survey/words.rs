@@ -1,0 +1,201 @@
+//! What states and reasons are called, and what helps against them: the one place for these words.
+
+use tiermark_model::{Machine, Reason, ReasonCode, Run, StateKind};
+
+use crate::number::percent;
+
+/// The name of the last-level cache (`L3`), or `last-level cache` where none is declared.
+pub(crate) fn last_cache(machine: &Machine) -> String {
+    let level = machine.data_caches().map(|cache| cache.level).max();
+    level.map_or_else(|| "last-level cache".to_owned(), |level| format!("L{level}"))
+}
+
+/// A state in words.
+pub(crate) fn state(kind: &StateKind, machine: &Machine) -> String {
+    let cache = last_cache(machine);
+    match kind {
+        StateKind::Near => format!("cpus on cores that share an {cache}"),
+        StateKind::Apart { apart, of } if apart < of => {
+            format!("cpus on different {cache}s, {apart} of {of} pairs")
+        }
+        StateKind::Apart { .. } => format!("cpus on different {cache}s"),
+        StateKind::OneCore => "cpus on one core".to_owned(),
+        StateKind::Sibling => "neighbour on the other hardware thread".to_owned(),
+        StateKind::Shared => "memory shared with others".to_owned(),
+    }
+}
+
+/// Whether a state is about where the cpus are.
+pub(crate) fn is_of_cpus(kind: &StateKind) -> bool {
+    matches!(kind, StateKind::Near | StateKind::Apart { .. } | StateKind::OneCore)
+}
+
+/// A duration rounded to what matters: at most two digits.
+fn duration(seconds: f64) -> (String, &'static str) {
+    match seconds {
+        s if !s.is_finite() => ("?".to_owned(), "s"),
+        s if s < 0.00095 => ("<1".to_owned(), "ms"),
+        s if s < 0.0995 => (format!("{:.0}", s * 1e3), "ms"),
+        s if s < 0.995 => (format!("{:.0}", (s * 100.0).round() * 10.0), "ms"),
+        s if s < 9.95 => (format!("{s:.1}").trim_end_matches(".0").to_owned(), "s"),
+        s if s < 120.0 => (format!("{s:.0}"), "s"),
+        s => (format!("{:.0}", s / 60.0), "min"),
+    }
+}
+
+/// A range of durations: `50 to 430 ms`, `70 ms to 1 s`.
+pub(crate) fn durations([from, to]: [f64; 2]) -> String {
+    let ((low, low_unit), (high, high_unit)) = match (duration(from), duration(to)) {
+        // Tenths of a second read better than hundreds of milliseconds beside seconds.
+        (_, high @ (_, "s")) if (0.0995..0.995).contains(&from) => ((format!("{from:.1}"), "s"), high),
+        pair => pair,
+    };
+    match (low == high, low_unit == high_unit) {
+        (true, true) => format!("{high} {high_unit}"),
+        (false, true) => format!("{low} to {high} {high_unit}"),
+        _ => format!("{low} {low_unit} to {high} {high_unit}"),
+    }
+}
+
+/// A share of the time without needless digits.
+pub(crate) fn share(share: f64) -> String {
+    match share * 100.0 {
+        p if !p.is_finite() => "?".to_owned(),
+        p if p > 0.0 && p < 1.0 => "<1 %".to_owned(),
+        p if (99.5..100.0).contains(&p) => ">99 %".to_owned(),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// A relative change with its direction: `rose by 5 %`.
+pub(crate) fn changed(change: f64) -> String {
+    let way = if change < 0.0 { "fell" } else { "rose" };
+    let percent = percent(change.abs());
+    format!("{way} by {}", percent.replace(".0 %", " %"))
+}
+
+/// Why a figure is not trusted, from what weighs most to what weighs least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    Withheld,
+    Unmeasured,
+    InDoubt,
+    About,
+    BelowRecord,
+    NotSharp,
+    NotReproduced,
+    TooFew,
+    Scattered,
+    Otherwise,
+}
+
+impl Why {
+    /// The group of a reason that makes a bound.
+    pub(crate) fn of_bound(reason: &Reason) -> Self {
+        match reason.code() {
+            ReasonCode::BelowRecord => Self::BelowRecord,
+            ReasonCode::NotReproduced => Self::NotReproduced,
+            ReasonCode::TooFew => Self::TooFew,
+            _ if matches!(reason, Reason::Scattered { .. }) => Self::Scattered,
+            ReasonCode::NotSharp => Self::NotSharp,
+            _ => Self::Otherwise,
+        }
+    }
+
+    /// What is so, for the head of a list of figures.
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Self::Withheld => "Withheld: a proof failed, so there is no figure",
+            Self::Unmeasured => "Not measured",
+            Self::InDoubt => "In doubt: something could not be proven",
+            Self::About => "About: disturbed or imprecise, as an earlier version judged",
+            Self::BelowRecord => "Below the best that this machine has shown before",
+            Self::NotSharp => "Bounds, since never seen undisturbed: too few windows came near the best",
+            Self::NotReproduced => "Bounds, since the best was seen too seldom: 3 visits a second apart are wanted",
+            Self::TooFew => "Bounds, since too few windows were undisturbed",
+            Self::Scattered => "Bounds, since visits differ too much",
+            Self::Otherwise => "Bounds for other reasons",
+        }
+    }
+
+    /// What would help.
+    pub(crate) fn help(self, run: &Run) -> String {
+        let longer = longer(run);
+        match self {
+            Self::Withheld | Self::InDoubt => "`tiermark doctor` names what to change; then measure again".to_owned(),
+            Self::Unmeasured => longer,
+            Self::About => "measure again: this version tells figures from bounds".to_owned(),
+            Self::BelowRecord => format!(
+                "a neighbour may have been there all the time: run again at another hour; if it stays low, {}",
+                "run `tiermark doctor`"
+            ),
+            Self::NotSharp if run.machine.system.hypervisor.is_some() => format!(
+                "others use the same cache or memory nearly all the time: {longer}, at a quieter hour, or on {}",
+                "dedicated cores"
+            ),
+            Self::NotSharp => format!("stop other programs (`tiermark doctor` names them), or {longer}"),
+            Self::NotReproduced | Self::TooFew | Self::Scattered | Self::Otherwise => longer,
+        }
+    }
+}
+
+/// How to measure longer than a run did.
+pub(crate) fn longer(run: &Run) -> String {
+    let efforts = run.experiments.iter().map(|e| e.request.effort);
+    match (super::is_survey(run), efforts.max()) {
+        (true, Some(tiermark_model::Effort::Quick)) => "run again without --quick",
+        (true, Some(tiermark_model::Effort::Standard)) => "run again with --full",
+        _ => "run again with a longer --max-time",
+    }
+    .to_owned()
+}
+
+/// The reason that decided the grade of a figure withheld or in doubt, in the words of the document: what the estimate itself says of
+/// such a figure, that it is a bound, comes last.
+pub(crate) fn main_reason(reasons: &[Reason]) -> String {
+    let weight = |reason: &&Reason| match reason {
+        reason if reason.is_of_estimate() => 2,
+        reason if is_scatter(reason) => 1,
+        _ => 0,
+    };
+    let main = reasons.iter().min_by_key(weight);
+    let text = main.map_or_else(|| "no reason was recorded".to_owned(), ToString::to_string);
+    text.strip_prefix("refused: ").map(str::to_owned).unwrap_or(text)
+}
+
+/// Whether an earlier version, which judged medians, found that windows or visits scatter.
+pub(crate) fn is_scatter(reason: &Reason) -> bool {
+    const SCATTER: [ReasonCode; 4] =
+        [ReasonCode::Disturbed, ReasonCode::Imprecise, ReasonCode::TooFew, ReasonCode::Drift];
+    matches!(reason, Reason::Told { code, .. } if SCATTER.contains(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_rounded_to_what_matters() {
+        for (lasts, said) in [
+            ([0.05, 0.43], "50 to 430 ms"),
+            ([0.0699, 1.0249], "70 ms to 1 s"),
+            ([0.0126, 0.1567], "13 to 160 ms"),
+            ([0.00276, 0.1208], "3 to 120 ms"),
+            ([0.5, 5.0], "0.5 to 5 s"),
+            ([0.0001, 0.0002], "<1 ms"),
+            ([12.3, 300.0], "12 s to 5 min"),
+            ([f64::NAN, f64::INFINITY], "? s"),
+        ] {
+            assert_eq!(durations(lasts), said);
+        }
+    }
+
+    #[test]
+    fn shares_have_no_needless_digits() {
+        assert_eq!(
+            [0.0, 0.004, 0.086, 0.413, 0.9978, 1.0].map(share),
+            ["0 %", "<1 %", "9 %", "41 %", ">99 %", "100 %"]
+        );
+        assert_eq!((changed(0.0539), changed(-0.2)), ("rose by 5.4 %".to_owned(), "fell by 20 %".to_owned()));
+    }
+}

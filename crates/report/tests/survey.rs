@@ -1,0 +1,251 @@
+//! The report of surveys made up by hand: one of each kind that a reader may meet.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail by panic, in its helpers too")]
+
+#[path = "survey/made.rs"]
+mod made;
+
+use made::{Made, all_fine, withhold};
+use proptest::prelude::*;
+use tiermark_model::*;
+use tiermark_report::{RunView, Style, run, run_view};
+use unicode_width::UnicodeWidthStr;
+
+const VIEWS: [RunView; 4] = [RunView::Why, RunView::Curves, RunView::Tails, RunView::Kernels];
+
+fn shown(made: &Made) -> String {
+    run(&made.run(), &Style::default())
+}
+
+/// The line that says whether the machine is all right.
+fn result(made: &Made) -> String {
+    let wide = Style { width: 120, ..Style::default() };
+    run(&made.run(), &wide).lines().find_map(|line| line.strip_prefix("RESULT  ")).unwrap().to_owned()
+}
+
+/// Bounds where a guest has them: the shared cache, DRAM.
+fn bounds() -> Made {
+    let mut made = all_fine();
+    for figure in made.figures.iter_mut().filter(|f| f.tier == "L3" && f.op.is_none() || f.tier == "DRAM") {
+        figure.verdict.bound(Reason::NotSharp { share: 0.021 });
+        let worse = if figure.op.is_none() { 1.6 } else { 0.7 };
+        let median = figure.value * worse;
+        figure.now = Some(Now { median, p10: median * 0.9, p90: median * 1.2 });
+    }
+    let twice = made.figure("L2", "copy", "all");
+    twice.verdict.bound(Reason::NotReproduced { reached: 2 });
+    made
+}
+
+/// The cpus move between caches, and others are about.
+fn moving() -> Made {
+    let mut made = bounds();
+    let apart = StateKind::Apart { apart: 1, of: 1 };
+    let state = |state, share, lasts, ping_ns| State { state, share, visits: 1200, lasts, ping_ns };
+    made.states = vec![
+        state(StateKind::Near, 0.40, Some([0.05, 0.43]), Some(56.1)),
+        state(apart, 0.55, Some([0.5, 5.0]), Some(411.0)),
+        state(StateKind::OneCore, 0.05, None, Some(48.0)),
+        state(StateKind::Sibling, 0.09, Some([0.0022, 0.076]), None),
+        state(StateKind::Shared, 0.84, None, None),
+    ];
+    for (op, value) in [("read", 37e9), ("write", 28e9), ("copy", 45e9)] {
+        let figure = made.figure("DRAM", op, "all");
+        let here = |state, value| InState { state, value, share: 0.2, windows: 300, visits: 60 };
+        figure.in_states = vec![here(StateKind::Near, value), here(apart, figure.value)];
+    }
+    made
+}
+
+#[test]
+fn a_machine_that_is_all_right() {
+    insta::assert_snapshot!("fine", shown(&all_fine()));
+}
+
+#[test]
+fn bounds_have_a_sign_and_what_a_program_got() {
+    insta::assert_snapshot!("bounds", shown(&bounds()));
+    insta::assert_snapshot!("bounds_why", run_view(&bounds().run(), RunView::Why, &Style::default()));
+}
+
+#[test]
+fn a_withheld_figure_comes_first() {
+    let mut made = moving();
+    withhold(made.figure("DRAM", "write", "all"), Reason::PagesUnseen { how: "smaps".into() });
+    withhold(made.figure("DRAM", "write", "one"), Reason::MajorFaults { faults: 12 });
+    made.record("L2", "read", "one", 111.1e9);
+    insta::assert_snapshot!("withheld", shown(&made));
+}
+
+#[test]
+fn a_figure_below_its_record_is_named() {
+    let mut made = all_fine();
+    made.record("L2", "read", "one", 130.1e9);
+    made.record("L2", "copy", "one", 128.0e9);
+    insta::assert_snapshot!("below_record", shown(&made));
+    insta::assert_snapshot!("below_record_why", run_view(&made.run(), RunView::Why, &Style::default()));
+}
+
+#[test]
+fn states_are_named_in_plain_words() {
+    insta::assert_snapshot!("states", shown(&moving()));
+    insta::assert_snapshot!("states_why", run_view(&moving().run(), RunView::Why, &Style::default()));
+}
+
+#[test]
+fn ascii_and_narrow() {
+    let ascii = Style { unicode: false, units_iec: true, ..Style::default() };
+    let text = run(&moving().run(), &ascii);
+    assert!(text.is_ascii(), "{text}");
+    insta::assert_snapshot!("ascii", text);
+    insta::assert_snapshot!("narrow", run(&moving().run(), &Style { width: 60, ..Style::default() }));
+}
+
+#[test]
+fn a_document_of_version_1_shows_all_its_figures() {
+    let mut made = bounds();
+    for (at, figure) in made.figures.iter_mut().enumerate() {
+        (figure.now, figure.edge, figure.verdict) = (None, None, Verdict::trusted());
+        let told = |code, text: &str| Reason::Told { code, text: text.into() };
+        match at % 3 {
+            0 => figure.verdict.suspect(told(ReasonCode::Imprecise, &format!("interval ±{at} %, wanted ±1.0 %"))),
+            1 => figure.verdict.suspect(told(ReasonCode::Disturbed, "61 % of the windows were disturbed")),
+            _ => {}
+        }
+    }
+    made.figure("L1", "read", "one").verdict.suspect(Reason::PlaceUnseen { how: "move_pages refused".into() });
+    made.drift = vec![Drift { step: "L1 None None".into(), at_seconds: None, change: 0.041, p_value: None }];
+    let text = shown(&made);
+    insta::assert_snapshot!("version_1", text);
+}
+
+#[test]
+fn the_result_names_what_weighs_most() {
+    let mut made = all_fine();
+    assert_eq!(result(&made), "as expected; all 28 figures trusted");
+    made.complete = false;
+    assert_eq!(result(&made), "stopped before its end; all 28 figures trusted");
+    made.refuse("DRAM", "copy", "all");
+    assert_eq!(result(&made), "1 figure not measured; 27 of 28 figures trusted, 1 not measured");
+    made.warnings =
+        vec![Warning { code: "damon".into(), text: "DAMON is sampling: it costs walks".into(), cure: None }];
+    assert!(result(&made).starts_with("`tiermark doctor` finds: DAMON is sampling; 27 of 28"), "{}", result(&made));
+    made.peak_share = Some(0.41);
+    assert!(result(&made).starts_with("DRAM reaches only 41 % of its theoretical peak; "), "{}", result(&made));
+    made.unresolved = true;
+    assert!(result(&made).starts_with("L3 size not resolved: the latency curve has no plateau"), "{}", result(&made));
+    made.record("L2", "read", "one", 130.1e9);
+    let said = "below its record: L2 read, one core is ≥117 GB/s, was 130 on 2026-11-22; ";
+    assert!(result(&made).starts_with(said), "{}", result(&made));
+    withhold(made.figure("L1", "copy", "all"), Reason::MajorFaults { faults: 1 });
+    let said = "withheld: L1 copy, all cores: 1 major page faults inside shots: memory is being swapped; ";
+    assert!(result(&made).starts_with(said), "{}", result(&made));
+}
+
+#[test]
+fn marks_are_explained_only_where_they_are_used() {
+    let text = shown(&all_fine());
+    assert!(!text.contains('≥') && !text.contains("now:") && !text.contains("95 %"), "{text}");
+    let mut wide = all_fine();
+    wide.figure("L2", "read", "one").half_width = 0.04;
+    assert!(shown(&wide).contains("95 % intervals wider than wanted: L2 read, one core ±4.0 %"), "{}", shown(&wide));
+}
+
+#[test]
+fn no_more_than_five_notes() {
+    let mut made = moving();
+    made.peak_share = Some(0.3);
+    made.unresolved = true;
+    let notes = |text: &str| text.matches("• ").count();
+    assert_eq!(notes(&shown(&made)), 6);
+    assert!(shown(&made).contains("1 more: tiermark show -v"), "{}", shown(&made));
+    let all = run(&made.run(), &Style { verbose: true, ..Style::default() });
+    assert_eq!(notes(&all), 6, "{all}");
+}
+
+#[test]
+fn details_keep_all_that_a_report_has() {
+    let all = run(&moving().run(), &Style { verbose: true, ..Style::default() });
+    for said in ["RESULT  as expected", "The ladder", "Tail latency", "Findings", "Rules of the survey plan", "seed 42"]
+    {
+        assert!(all.contains(said), "'{said}' is missing:\n{all}");
+    }
+}
+
+#[test]
+fn the_long_views_of_a_run() {
+    let run = moving().run();
+    let text: Vec<String> =
+        [RunView::Curves, RunView::Tails, RunView::Kernels].map(|v| run_view(&run, v, &Style::default())).into();
+    insta::assert_snapshot!("views", text.join("\n=====\n"));
+    let empty = Run { experiments: vec![], ..run };
+    for view in VIEWS {
+        assert!(run_view(&empty, view, &Style::default()).contains("This run "), "{view:?}");
+    }
+}
+
+#[test]
+fn two_experiments_are_reported_as_one() {
+    let (one, mut two) = (moving().run(), moving().run());
+    let all = two.experiments.remove(0);
+    for probe in ["latency", "bandwidth"] {
+        let mut half = all.clone();
+        half.request.probe = probe.into();
+        half.findings.retain(|f| f.metric.starts_with("bandwidth") == (probe == "bandwidth"));
+        half.observations.retain(|o| (o.metric == Metric::Bandwidth) == (probe == "bandwidth"));
+        two.experiments.push(half);
+    }
+    assert_eq!(run(&one, &Style::default()), run(&two, &Style::default()));
+}
+
+/// The text without escape sequences, and without the spaces that colour hides from trimming.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
+    }
+    (out + rest).lines().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn every_view_fits_its_width_and_colour_adds_nothing(width in 60usize..=140, unicode: bool, verbose: bool) {
+        let style = Style { width, unicode, verbose, ..Style::default() };
+        for made in [all_fine(), bounds(), moving()] {
+            let made = made.run();
+            let texts = |style: &Style| {
+                let mut texts = vec![run(&made, style)];
+                texts.extend(VIEWS.map(|view| run_view(&made, view, style)));
+                texts
+            };
+            for (text, coloured) in texts(&style).iter().zip(texts(&Style { color: true, ..style })) {
+                let long: Vec<&str> = text.lines().filter(|l| l.width() > width).collect();
+                prop_assert!(long.is_empty(), "{long:#?}");
+                prop_assert_eq!(plain(&coloured), text.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn strange_numbers_never_panic(number in prop::num::f64::ANY, verbose: bool, width in 0usize..200) {
+        let mut made = moving();
+        for figure in &mut made.figures {
+            (figure.value, figure.half_width) = (number, number);
+            figure.now = Some(Now { median: number, p10: number, p90: number });
+            figure.in_states.iter_mut().for_each(|s| s.value = number);
+        }
+        for state in &mut made.states {
+            (state.share, state.lasts, state.ping_ns) = (number, Some([number, number]), Some(number));
+        }
+        made.peak_share = Some(number);
+        made.record("L2", "read", "one", number);
+        made.drift = vec![Drift { step: "?".into(), at_seconds: Some(number), change: number, p_value: None }];
+        let style = Style { width, verbose, ..Style::default() };
+        run(&made.run(), &style);
+        VIEWS.iter().for_each(|view| assert!(!run_view(&made.run(), *view, &style).is_empty()));
+    }
+}

@@ -1,0 +1,299 @@
+//! A survey made up figure by figure.
+
+use tiermark_model::*;
+
+/// One figure of the ladder.
+pub(crate) struct MadeFigure {
+    pub(crate) tier: &'static str,
+    /// `None` for latency.
+    pub(crate) op: Option<&'static str>,
+    pub(crate) span: Option<&'static str>,
+    pub(crate) value: f64,
+    /// Half of the interval over the value.
+    pub(crate) half_width: f64,
+    pub(crate) verdict: Verdict,
+    pub(crate) now: Option<Now>,
+    pub(crate) edge: Option<EdgeSeen>,
+    pub(crate) in_states: Vec<InState>,
+}
+
+/// What a survey is made of.
+pub(crate) struct Made {
+    pub(crate) figures: Vec<MadeFigure>,
+    pub(crate) states: Vec<State>,
+    pub(crate) drift: Vec<Drift>,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) complete: bool,
+    pub(crate) peak_share: Option<f64>,
+    /// Whether the size of L3 is not known.
+    pub(crate) unresolved: bool,
+}
+
+/// Name, declared size, ns, and GB/s of read, write and copy by one core and by all.
+const TIERS: [(&str, u64, f64, [[f64; 3]; 2]); 4] = [
+    ("L1", 32 * KIB, 1.08, [[217.0, 118.0, 236.0], [465.0, 236.0, 473.0]]),
+    ("L2", MIB, 3.80, [[117.4, 117.0, 116.2], [235.0, 235.0, 231.0]]),
+    ("L3", 32 * MIB, 14.4, [[102.0, 101.0, 100.0], [195.0, 196.0, 194.0]]),
+    ("DRAM", GIB, 158.0, [[31.9, 28.3, 45.7], [62.3, 50.7, 86.6]]),
+];
+
+/// A survey in which every figure is trusted.
+pub(crate) fn all_fine() -> Made {
+    let mut figures = Vec::new();
+    let figure = |tier, op, span, value: f64| MadeFigure {
+        tier,
+        op,
+        span,
+        value,
+        half_width: 0.004,
+        verdict: Verdict::trusted(),
+        now: Some(Now { median: value * 1.02, p10: value * 0.98, p90: value * 1.05 }),
+        edge: Some(EdgeSeen { share: 0.2, windows: 900, visits: 120, reached: 9 }),
+        in_states: vec![],
+    };
+    for (tier, _, ns, spans) in TIERS {
+        figures.push(figure(tier, None, None, ns));
+        for (span, rates) in ["one", "all"].into_iter().zip(spans) {
+            for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
+                figures.push(figure(tier, Some(op), Some(span), rate * 1e9));
+            }
+        }
+    }
+    Made {
+        figures,
+        states: vec![],
+        drift: vec![],
+        warnings: vec![],
+        complete: true,
+        peak_share: None,
+        unresolved: false,
+    }
+}
+
+/// Takes a figure away, for a reason.
+pub(crate) fn withhold(figure: &mut MadeFigure, reason: Reason) {
+    figure.verdict.invalid(reason);
+}
+
+impl MadeFigure {
+    fn step(&self) -> String {
+        format!("{} {:?} {:?}", self.tier, self.op, self.span)
+    }
+
+    fn labels(&self) -> Labels {
+        let labels = Labels::new().text(Labels::TIER, self.tier).text(Labels::PURPOSE, "ladder");
+        match (self.op, self.span) {
+            (Some(op), Some(span)) => {
+                let threads = if span == "one" { 1 } else { 2 };
+                let kernel = format!("{op}/avx512{}", if self.tier == "DRAM" { "-nta" } else { "" });
+                let labels = labels.text(Labels::OP, op).text(Labels::SPAN, span).whole(Labels::THREADS, threads);
+                labels.text(Labels::KERNEL, kernel)
+            }
+            _ => labels.text(Labels::LAYOUT, "random").text(Labels::PAGE, "thp"),
+        }
+    }
+
+    fn unit(&self) -> Unit {
+        if self.op.is_none() { Unit::Ns } else { Unit::BytesPerSecond }
+    }
+
+    fn finding(&self) -> Finding {
+        let has = self.verdict.grade != Grade::Invalid;
+        let metric = if self.op.is_none() { "latency" } else { "bandwidth" };
+        let mut found = finding(metric, self.labels(), self.unit(), has.then_some(self.value), self.step());
+        (found.interval, found.verdict) = (self.interval().filter(|_| has), self.verdict.clone());
+        found
+    }
+
+    fn interval(&self) -> Option<Interval> {
+        let (low, high) = (self.value * (1.0 - self.half_width), self.value * (1.0 + self.half_width));
+        Some(Interval { low, high, level: 0.95 })
+    }
+
+    fn observation(&self) -> Observation {
+        let metric = if self.op.is_none() { Metric::Latency } else { Metric::Bandwidth };
+        let mut seen = observation(&self.step(), self.labels(), metric, self.value);
+        (seen.interval, seen.verdict, seen.now, seen.edge) =
+            (self.interval(), self.verdict.clone(), self.now, self.edge);
+        seen.in_states.clone_from(&self.in_states);
+        if let Some(op) = self.op {
+            let rival =
+                |kernel: &str, ratio| Rival { kernel: format!("{op}/{kernel}").as_str().into(), ratio, value: None };
+            seen.rivals = vec![rival("avx512", Some(1.0)), rival("avx512-nta", Some(1.083)), rival("sse2", None)];
+        }
+        seen
+    }
+}
+
+fn finding(metric: &str, labels: Labels, unit: Unit, value: Option<f64>, step: String) -> Finding {
+    Finding {
+        metric: metric.into(),
+        labels,
+        value,
+        unit,
+        interval: None,
+        samples: 120,
+        verdict: Verdict::trusted(),
+        evidence: vec![step],
+        note: None,
+    }
+}
+
+fn observation(step: &str, labels: Labels, metric: Metric, value: f64) -> Observation {
+    let unit = if metric == Metric::Latency { "ns" } else { "bytes_per_second" };
+    let metric = serde_json::to_value(metric).unwrap();
+    // Whatever a document may leave out is left out.
+    let mut o: Observation = serde_json::from_value(serde_json::json!({
+        "step": step, "labels": {}, "metric": metric, "unit": unit, "value": null, "interval": null, "min": null, "max": null,
+        "spread_within": null, "spread_between": null, "allocations": 3, "disturbance": Disturbance::default(), "tail": null,
+        "placement": null, "core_hz": null, "core_hz_spread": null, "rivals": [], "overhead_share": null,
+        "started_seconds": 0.0, "seconds": 0.1, "verdict": Verdict::trusted(), "refusal": null,
+    }))
+    .unwrap();
+    (o.labels, o.value) = (labels, Some(value));
+    o
+}
+
+impl Made {
+    /// A figure by tier, operation and span.
+    pub(crate) fn figure(&mut self, tier: &str, op: &str, span: &str) -> &mut MadeFigure {
+        let fits = |f: &&mut MadeFigure| f.tier == tier && f.op == Some(op) && f.span == Some(span);
+        self.figures.iter_mut().find(fits).unwrap()
+    }
+
+    /// Says that the machine has done better.
+    pub(crate) fn record(&mut self, tier: &str, op: &str, span: &str, record: f64) {
+        let reason = Reason::BelowRecord { record, is_time: false, date: "2026-11-22".into() };
+        self.figure(tier, op, span).verdict.bound(reason);
+    }
+
+    /// Says that a figure was not tried.
+    pub(crate) fn refuse(&mut self, tier: &str, op: &str, span: &str) {
+        let refusal = Refusal::new("1 GiB of memory", "node 0 has 300 MiB free", "stop programs, or --max-mem 64M");
+        withhold(self.figure(tier, op, span), Reason::Refused { refusal });
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.figures.iter().map(MadeFigure::finding).collect();
+        for (tier, size, ..) in TIERS.into_iter().filter(|(tier, ..)| *tier != "DRAM") {
+            let labels = Labels::new().text(Labels::TIER, tier);
+            let mut found = finding("tier.size", labels, Unit::Bytes, Some(size as f64 * 1.04), String::new());
+            if tier == "L3" && self.unresolved {
+                found.value = None;
+                let text = "L3 size not resolved, the latency curve has no plateau between 1 MiB and 64 MiB";
+                found.verdict.invalid(Reason::Told { code: ReasonCode::Imprecise, text: text.into() });
+            }
+            findings.push(found);
+        }
+        for (statistic, ns) in [("p50", 160.0), ("p99", 290.5), ("max", 51_300.0)] {
+            let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::STATISTIC, statistic);
+            let mut found = finding("latency.tail", labels, Unit::Ns, Some(ns), String::new());
+            found.verdict.bound(Reason::NotSharp { share: 0.02 });
+            findings.push(found);
+        }
+        if let Some(share) = self.peak_share {
+            let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "read").text(Labels::SPAN, "all");
+            let mut found = finding("peak.share", labels, Unit::Ratio, Some(share), String::new());
+            found.note = Some("2 channels of DDR5-4800".into());
+            findings.push(found);
+        }
+        findings
+    }
+
+    fn curve() -> Vec<Observation> {
+        let mut points = Vec::new();
+        for step in 0..17 {
+            let size = 4096u64 << step;
+            let (_, _, ns, [rates, _]) = TIERS.iter().find(|(_, tier, ..)| size <= *tier).unwrap();
+            let point = || Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, size);
+            let chase = point().text(Labels::LAYOUT, "random").whole(Labels::CHAINS, 1).text(Labels::PAGE, "thp");
+            points.push(observation(&format!("c{step}"), chase, Metric::Latency, *ns));
+            for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {
+                let labels = point().text(Labels::OP, op).whole(Labels::THREADS, 1).text(Labels::PAGE, "thp");
+                points.push(observation(&format!("{op}{step}"), labels, Metric::Bandwidth, rate * 1e9));
+            }
+        }
+        points
+    }
+
+    /// The run document.
+    pub(crate) fn run(&self) -> Run {
+        let observations = self.figures.iter().map(MadeFigure::observation).chain(Self::curve()).collect();
+        let request = Request {
+            probe: "survey".into(),
+            scope: Scope::default(),
+            effort: Effort::Standard,
+            precision: None,
+            seed: 42,
+            params: serde_json::Value::Null,
+            part: None,
+        };
+        Run {
+            schema: RUN_SCHEMA.into(),
+            id: "20260102T030405Z-0a1b2c".into(),
+            title: "survey".into(),
+            tool: Tool { version: "0.1.0".into(), ..Tool::default() },
+            command: vec!["tiermark".into(), "survey".into()],
+            started: "2026-01-02T03:04:05Z".into(),
+            seconds: 55.4,
+            complete: self.complete,
+            seed: 42,
+            plan: None,
+            simulated: None,
+            machine: guest(),
+            bench: Bench::default(),
+            experiments: vec![Experiment {
+                request,
+                method: 1,
+                plan: Plan {
+                    steps: self.figures.iter().map(step_of).collect(),
+                    rules: vec!["DRAM: 132 MiB = 4 x 33 MiB of caches in reach".into()],
+                    max_seconds: 60.0,
+                    ..Plan::default()
+                },
+                observations,
+                states: self.states.clone(),
+                drift: self.drift.clone(),
+                findings: self.findings(),
+            }],
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+/// The step of a figure, which wants ±1 %.
+fn step_of(figure: &MadeFigure) -> Step {
+    let stop = StopRule { precision: 0.01, allocations: 3, min_visits: 3, max_visits: 900, shot_seconds: 0.002 };
+    Step {
+        id: figure.step(),
+        labels: figure.labels(),
+        phase: 0,
+        metric: if figure.op.is_none() { Metric::Latency } else { Metric::Bandwidth },
+        setup: Setup { regions: vec![], threads: vec![], seed: 1 },
+        stop,
+    }
+}
+
+/// A guest of two cpus.
+fn guest() -> Machine {
+    let all: IdSet = "0-1".parse().unwrap();
+    let cpus = (0..2).map(|id| Cpu { id, core: id, node: Some(0), llc: Some(0), ..Cpu::default() }).collect();
+    let cache = |level: u8, kib: u64| Cache {
+        level,
+        kind: if level == 1 { CacheKind::Data } else { CacheKind::Unified },
+        bytes: Some(kib * KIB),
+        line_bytes: Some(64),
+        ways: None,
+        sets: None,
+        cpus: all.clone(),
+    };
+    Machine {
+        cpu_model: CpuModel { name: Some("AMD EPYC".into()), ..CpuModel::default() },
+        cpus,
+        allowed_cpus: all.clone(),
+        caches: vec![cache(1, 32), cache(2, 1024), cache(3, 32768)],
+        page_bytes: 4096,
+        system: System { hypervisor: Some("KVM".into()), memory_bytes: Some(25_276_514_304), ..System::default() },
+        ..Machine::default()
+    }
+}
