@@ -1,59 +1,127 @@
-//! How busy the machine is right now: the load average still shows a compiler that ended a minute ago.
+//! Who else uses the cpus: looked at before a run, and over all of it.
 
-use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tiermark_machine::Root;
 use tiermark_model::{IdSet, Refusal, Warning};
-use tiermark_tune::CpuTimes;
-use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM};
+use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, Look, STEAL_NOTE, STEAL_PROBLEM};
 
-/// Time watched: 20 ticks of the slowest usual accounting, 100 a second.
+/// Time watched before a run: 20 ticks of the slowest usual accounting, 100 a second. The load average would still show a compiler that
+/// ended a minute ago.
 const WATCHED: Duration = Duration::from_millis(200);
 
-/// How many of the given cpus other work keeps busy; `None` where the system does not say.
-pub(crate) fn busy_cpus(cpus: &IdSet) -> Option<f64> {
-    let read = || Some((Instant::now(), CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)));
-    let (began, before) = read()?;
-    thread::sleep(WATCHED);
-    let (ended, after) = read()?;
-    let shares = after.since(&before, ended.duration_since(began).as_secs_f64())?;
-    Some(shares.busy * cpus.len() as f64)
+/// The cpus of a run from its beginning on. Counters are read at both ends and never in between, when that would disturb.
+pub(crate) struct Watch {
+    cpus: IdSet,
+    begun: Look,
 }
 
-/// What to make of that many busy cpus.
+impl Watch {
+    /// Watches for a moment whether there is room for a run; `None` where the system does not say.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when more than half of the cpus are busy and the user did not insist.
+    pub(crate) fn begin(cpus: &IdSet, force: bool) -> Result<Option<Self>, Refusal> {
+        let root = Root::live();
+        let Some(before) = Look::take(&root, cpus) else { return Ok(None) };
+        thread::sleep(WATCHED);
+        let Some(begun) = Look::take(&root, cpus) else { return Ok(None) };
+        if let Some(busy) = begun.since(&before) {
+            admit(&busy, cpus, force)?;
+        }
+        Ok(Some(Self { cpus: cpus.clone(), begun }))
+    }
+
+    /// What others did since then that a reader should know.
+    pub(crate) fn warnings(&self) -> Vec<Warning> {
+        let busy = Look::take(&Root::live(), &self.cpus).and_then(|now| now.since(&self.begun));
+        busy.map(|busy| warnings(&busy)).unwrap_or_default()
+    }
+}
+
+/// Whether a run may begin beside this.
 ///
 /// # Errors
-/// A [`Refusal`] when more than half are busy and the user did not insist.
-pub(crate) fn judge(busy: f64, cpus: &IdSet, force: bool) -> Result<Option<Warning>, Refusal> {
-    let share = busy / cpus.len().max(1) as f64;
-    if share > BUSY_PROBLEM && !force {
-        return Err(Refusal::new(
-            "measuring now",
-            format!(
-                "other work keeps {busy:.1} of the {} cpus ({cpus}) busy, and a run would slow it down",
-                cpus.len()
-            ),
-            "wait until it is quieter, choose idle cpus with --cpus, or insist with --force",
-        ));
+/// A [`Refusal`] when more than half of the cpus are busy and the user did not insist.
+fn admit(busy: &Busy, cpus: &IdSet, force: bool) -> Result<(), Refusal> {
+    if busy.share() <= BUSY_PROBLEM || force {
+        return Ok(());
     }
-    Ok((share > BUSY_NOTE).then(|| Warning {
-        code: "busy".into(),
-        text: format!("other work kept {busy:.1} of {} cpus busy just before the run", cpus.len()),
-        cure: Some("measure on a quiet machine, or trust the verdicts".into()),
-    }))
+    let work = format!("other work keeps {:.1} of {} ({cpus}) busy{}", busy.busy, count(busy.cpus), busy.names());
+    let steal = if busy.steal >= STEAL_NOTE { format!("; {}", stolen("gives", busy)) } else { String::new() };
+    Err(Refusal::new(
+        "measuring now",
+        format!("{work}{steal}; a run would measure that work and slow it down"),
+        "stop that work or wait until it ends (`tiermark doctor` shows what is running), choose idle cpus with --cpus, or insist with --force",
+    ))
+}
+
+fn warnings(busy: &Busy) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if busy.busy > BUSY_NOTE * busy.cpus as f64 {
+        let steal = if busy.steal >= STEAL_NOTE { format!("; {}", stolen("gave", busy)) } else { String::new() };
+        warnings.push(Warning {
+            code: "busy".into(),
+            text: format!(
+                "other work kept {:.1} of {} busy during the run{}{steal}",
+                busy.busy,
+                count(busy.cpus),
+                busy.names()
+            ),
+            cure: Some("measure on a quiet machine: `tiermark doctor` shows what is running".into()),
+        });
+    } else if busy.steal > STEAL_PROBLEM {
+        warnings.push(Warning {
+            code: "steal".into(),
+            text: format!("{} during the run", stolen("gave", busy)),
+            cure: Some("measure at another time, or on a guest with cpus of its own".into()),
+        });
+    }
+    warnings
+}
+
+fn count(cpus: usize) -> String {
+    if cpus == 1 { "1 cpu".to_owned() } else { format!("{cpus} cpus") }
+}
+
+fn stolen(gives: &str, busy: &Busy) -> String {
+    format!("the hypervisor {gives} {:.0} % of the cpus' time to other guests", busy.steal * 100.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn busy(busy: f64, steal: f64) -> Busy {
+        Busy { cpus: 4, busy, steal, top: vec![("rustc".into(), 1.62), ("stress-ng".into(), 0.9)], whole: true }
+    }
+
     #[test]
-    fn warns_then_refuses_then_obeys() {
+    fn beyond_one_half_a_run_is_refused_by_name() {
         let cpus: IdSet = "0-3".parse().unwrap();
-        assert_eq!(judge(0.2, &cpus, false), Ok(None));
-        assert_eq!(judge(1.0, &cpus, false).unwrap().unwrap().code, "busy");
-        assert!(judge(3.0, &cpus, false).unwrap_err().cure.contains("--force"));
-        assert!(judge(3.0, &cpus, true).unwrap().is_some());
+        assert_eq!(admit(&busy(2.0, 0.0), &cpus, false), Ok(()));
+        let refusal = admit(&busy(2.5, 0.0), &cpus, false).unwrap_err();
+        assert_eq!(
+            refusal.why,
+            "other work keeps 2.5 of 4 cpus (0-3) busy: rustc 1.6, stress-ng 0.9; a run would measure that work and slow it down"
+        );
+        assert!(refusal.cure.contains("--force") && refusal.cure.contains("`tiermark doctor`"), "{refusal}");
+        assert_eq!(admit(&busy(2.5, 0.0), &cpus, true), Ok(()));
+        // Stolen time counts as well.
+        let refusal = admit(&busy(1.0, 0.4), &cpus, false).unwrap_err();
+        assert!(refusal.why.contains("the hypervisor gives 40 % of the cpus' time to other guests"), "{refusal}");
+    }
+
+    #[test]
+    fn a_tenth_is_a_warning() {
+        assert_eq!(warnings(&busy(0.4, 0.1)), []);
+        let texts = |all: Vec<Warning>| all.into_iter().map(|w| (w.code, w.text)).collect::<Vec<_>>();
+        let text = "other work kept 0.9 of 4 cpus busy during the run: rustc 1.6, stress-ng 0.9";
+        assert_eq!(texts(warnings(&busy(0.9, 0.0))), [("busy".to_owned(), text.to_owned())]);
+        let text = format!("{text}; the hypervisor gave 3 % of the cpus' time to other guests");
+        assert_eq!(texts(warnings(&busy(0.9, 0.03))), [("busy".to_owned(), text)]);
+        let text = "the hypervisor gave 20 % of the cpus' time to other guests during the run";
+        assert_eq!(texts(warnings(&busy(0.1, 0.2))), [("steal".to_owned(), text.to_owned())]);
     }
 }

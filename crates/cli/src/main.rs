@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod again;
 mod args;
 mod busy;
 mod commands;
@@ -17,6 +18,7 @@ mod outcome;
 mod output;
 mod parse;
 mod plans;
+mod record;
 mod shell;
 mod signals;
 mod sinks;

@@ -6,18 +6,20 @@ use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
+    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
     resolve_cpus,
 };
 use tiermark_probes::survey;
 
 use crate::args::{NodeChoice, PlaceArgs, RunArgs, Simulation};
+use crate::busy::Watch;
 use crate::finish::{Sinks, finish};
 use crate::limit::Limited;
 use crate::output::{self, Failure, Place, complain_once, tell};
+use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
-use crate::{busy, dry, orphans, shell, target, version};
+use crate::{dry, orphans, shell, target, version};
 
 /// A request, and why it cannot be made of this machine at all, where that is known before it is planned.
 pub(crate) type Asked = (Request, Option<Refusal>);
@@ -91,6 +93,57 @@ pub(crate) fn run_plan<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: PlanPage
 
 fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
+    one_to_stdout(job.args, exports)?;
+    let simulated = job.simulation.simulate.is_some();
+    // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
+    let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
+    let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
+    let seed = place.seed.unwrap_or(drawn);
+    let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
+    let scope = scope(place, host.machine())?;
+    let plans = all_plans(job, host.as_ref(), seed)?;
+    if place.dry_run {
+        return dry::run(&plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
+    }
+    let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
+    if refused.len() == plans.len() {
+        complain_once(refused);
+        return Ok(Exit::Refused);
+    }
+    let watch = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
+    let store = shell::store();
+    let mut run = Run { plan, ..head(job, host.as_ref(), seed, watch.is_some()) };
+    // Files are opened before anything is measured: a name that cannot be written must not cost a run.
+    let document = result.json.as_deref().map(Place::open).transpose()?;
+    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, *export));
+    let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
+    let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
+    let record = match simulated {
+        true => OwnRecord::default(),
+        false => OwnRecord::open(job.args, &store, host.machine()),
+    };
+    for (request, plan) in &plans {
+        run.experiments.push(experiment(request, plan.as_ref().err(), host.as_mut(), &mut listeners, &record)?);
+        if host.stopped() {
+            break;
+        }
+    }
+    run.seconds = host.now();
+    run.complete = !host.stopped();
+    run.warnings.extend(watch.iter().flat_map(Watch::warnings));
+    listeners.progress = None;
+    record.keep(job.args, &store, &run);
+    let stopped_by = match stop.exit() {
+        // A simulated user stops a run as Ctrl-C does.
+        None if host.stopped() && simulated => Some(Exit::Interrupted),
+        exit => exit,
+    };
+    finish(job.args, &store, &run, Sinks { document, exports, listeners }, stopped_by)
+}
+
+/// Refuses outputs that would get into each other's way.
+fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> {
+    let result = &args.result;
     let own = [("json", result.json.as_deref()), ("jsonl", result.jsonl.as_deref())];
     let others = exports.iter().map(|export| (export.option, Some(export.place)));
     let to_stdout = own.into_iter().chain(others).filter(|(_, place)| *place == Some("-"));
@@ -99,20 +152,19 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
         let options = to_stdout.join(" and ");
         return Err(Failure::usage(format!("{options} want standard output; give all but one a file: --json=FILE")));
     }
-    if place.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
+    if args.place.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
         return Err(Failure::usage("a plan is printed, not saved: use --json=- --dry-run"));
     }
-    let simulated = job.simulation.simulate.is_some();
-    // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
-    let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
-    let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
-    let seed = place.seed.unwrap_or(drawn);
-    let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
-    let scope = scope(place, host.machine())?;
+    Ok(())
+}
+
+/// Plans all that a job asks for, with its share of the time for each.
+fn all_plans(job: &Job<'_>, host: &dyn Host, seed: u64) -> Result<Vec<Planned>, Failure> {
+    let place = &job.args.place;
     let requests = (job.requests)(host.machine(), seed)?;
-    let mut plans = plans(&requests, host.as_ref())?;
+    let mut plans = plans(&requests, host)?;
     if let Some(seconds) = place.max_time.filter(|_| job.share_time) {
-        plans = self::plans(&shared(&plans, seconds), host.as_ref())?;
+        plans = self::plans(&shared(&plans, seconds), host)?;
     }
     if job.share_time {
         for (request, plan) in &mut plans {
@@ -123,37 +175,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
             }
         }
     }
-    if place.dry_run {
-        return dry::run(&plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
-    }
-    let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
-    if refused.len() == plans.len() {
-        complain_once(refused);
-        return Ok(Exit::Refused);
-    }
-    let crowd = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
-    let store = shell::store();
-    let mut run = Run { plan, ..head(job, host.as_ref(), seed, crowd) };
-    // Files are opened before anything is measured: a name that cannot be written must not cost a run.
-    let document = result.json.as_deref().map(Place::open).transpose()?;
-    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, *export));
-    let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
-    let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
-    for (request, plan) in &plans {
-        run.experiments.push(experiment(request, plan.as_ref().err(), host.as_mut(), &mut listeners)?);
-        if host.stopped() {
-            break;
-        }
-    }
-    run.seconds = host.now();
-    run.complete = !host.stopped();
-    listeners.progress = None;
-    let stopped_by = match stop.exit() {
-        // A simulated user stops a run as Ctrl-C does.
-        None if host.stopped() && simulated => Some(Exit::Interrupted),
-        exit => exit,
-    };
-    finish(job.args, &store, &run, Sinks { document, exports, listeners }, stopped_by)
+    Ok(plans)
 }
 
 /// Where to measure, as the machine understands it.
@@ -236,7 +258,7 @@ fn probe(request: &Request) -> Result<Limited, Failure> {
 }
 
 /// Lowers the priority if asked, and looks whether other work keeps the cpus in scope busy.
-fn look_around(scope: &Scope, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Crowd>, Failure> {
+fn look_around(scope: &Scope, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Watch>, Failure> {
     if let Some(nice) = place.nice {
         let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
         lowered.map_err(|e: rustix::io::Errno| {
@@ -244,24 +266,17 @@ fn look_around(scope: &Scope, host: &dyn Host, place: &PlaceArgs) -> Result<Opti
         })?;
     }
     let cpus: &IdSet = scope.cpus.as_ref().unwrap_or(&host.machine().allowed_cpus);
-    let Some(busy) = busy::busy_cpus(cpus) else { return Ok(None) };
-    Ok(Some(Crowd { warning: busy::judge(busy, cpus, place.force)? }))
-}
-
-/// What looking around just before the run told.
-struct Crowd {
-    warning: Option<Warning>,
+    Ok(Watch::begin(cpus, place.force)?)
 }
 
 /// The run document without its experiments.
-fn head(job: &Job<'_>, host: &dyn Host, seed: u64, crowd: Option<Crowd>) -> Run {
+fn head(job: &Job<'_>, host: &dyn Host, seed: u64, watched: bool) -> Run {
     let (started, id) = shell::started_and_id();
     let machine = host.machine().clone();
     let mut warnings = survey::warnings(&machine);
-    if let Some(crowd) = crowd {
-        // What was seen just now replaces the load average, which still shows what ended a minute ago.
+    if watched {
+        // What others do during the run replaces the load average, which still shows what ended a minute ago.
         warnings.retain(|w| w.code != "busy");
-        warnings.extend(crowd.warning);
     }
     Run {
         schema: RUN_SCHEMA.to_owned(),
@@ -322,13 +337,16 @@ fn experiment(
     refused: Option<&Refusal>,
     host: &mut dyn Host,
     listeners: &mut Listeners,
+    record: &OwnRecord,
 ) -> Result<Experiment, Failure> {
     let probe = probe(request)?;
     let outcome = match refused {
         Some(refusal) => Err(refusal.clone()),
         None => run_experiment(&probe, request, host, listeners),
     };
-    Ok(outcome.unwrap_or_else(|refusal| Experiment {
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let held = outcome.map(|experiment| record.hold(&probe, experiment, lab, listeners.lines.as_mut()));
+    Ok(held.unwrap_or_else(|refusal| Experiment {
         request: request.clone(),
         method: probe.about().method,
         plan: Plan { refused: vec![refusal], ..Plan::default() },

@@ -91,7 +91,11 @@ pub(crate) fn imprecise(run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Disturbance, Effort, Finding, Plan, Reason, ReasonCode, Request, Scope, Unit, Verdict};
+    use tiermark_model::{Disturbance, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
+
+    fn document() -> Run {
+        tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-1.json")).expect("a document")
+    }
 
     fn experiment(tier: &str, value: Option<f64>, refused: &str) -> Experiment {
         let finding = Finding {
@@ -115,15 +119,8 @@ mod tests {
             part: None,
         };
         let plan = Plan { refused: vec![Refusal::new(refused, "why", "cure")], ..Plan::default() };
-        Experiment {
-            request,
-            method: 1,
-            plan,
-            observations: Vec::new(),
-            states: Vec::new(),
-            drift: Vec::new(),
-            findings: vec![finding],
-        }
+        let (states, drift) = (Vec::new(), Vec::new());
+        Experiment { request, method: 1, plan, observations: Vec::new(), states, drift, findings: vec![finding] }
     }
 
     fn forgiven(tier: &str, value: Option<f64>, refused: &str) -> bool {
@@ -132,21 +129,89 @@ mod tests {
     }
 
     /// The observation of a step without a value, of this purpose and with this reason.
-    fn without_number(purpose: &str, refusal: Option<&str>, code: ReasonCode) -> Observation {
+    fn without_number(purpose: &str, reason: Reason) -> Observation {
+        let refusal = if let Reason::Refused { refusal } = &reason { Some(refusal.clone()) } else { None };
         let mut verdict = Verdict::trusted();
-        verdict.invalid(Reason::Told { code, text: "why".into() });
+        verdict.invalid(reason);
         let json = serde_json::json!({
             "step": "a", "labels": { "purpose": purpose }, "metric": "bandwidth", "unit": "bytes_per_second",
             "allocations": 3, "disturbance": Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0,
-            "verdict": verdict, "refusal": refusal.map(|why| Refusal::new("a", why, "")),
+            "verdict": verdict, "refusal": refusal,
         });
         serde_json::from_value(json).unwrap()
     }
 
+    /// A run with one number, before this is done to its verdict, its interval and what else was asked for.
+    fn judged(change: impl FnOnce(&mut Experiment), strict: bool, allow_partial: bool) -> Exit {
+        let mut run = document();
+        let mut experiment = experiment("L1", Some(1e9), "");
+        experiment.plan.refused.clear();
+        let step = tiermark_model::Step {
+            id: "a".into(),
+            labels: Labels::new().text(Labels::PURPOSE, "ladder"),
+            phase: 0,
+            metric: tiermark_model::Metric::Bandwidth,
+            setup: tiermark_model::Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 },
+            stop: tiermark_model::StopRule {
+                precision: 0.02,
+                allocations: 1,
+                min_visits: 1,
+                max_visits: 2,
+                shot_seconds: 0.01,
+            },
+        };
+        experiment.plan.steps.push(step);
+        let reason = Reason::Nothing { shots: 3, cause: Nothing::Disturbed };
+        let lacking = without_number("ladder", reason);
+        let interval = tiermark_model::Interval { low: 0.99e9, high: 1.01e9, level: 0.95 };
+        let verdict = Verdict::trusted();
+        experiment.observations = vec![Observation { value: Some(1e9), interval: Some(interval), verdict, ..lacking }];
+        change(&mut experiment);
+        run.experiments = vec![experiment];
+        exit(&run, None, Demands { strict, allow_partial })
+    }
+
+    #[test]
+    fn bounds_and_wide_intervals_are_results_unless_strict() {
+        let bound = |experiment: &mut Experiment| {
+            let reason = Reason::NotSharp { share: 0.02 };
+            experiment.observations[0].verdict.bound(reason.clone());
+            experiment.findings[0].verdict.bound(reason);
+        };
+        let wide = |experiment: &mut Experiment| {
+            experiment.observations[0].interval.as_mut().expect("an interval").high = 1.2e9;
+        };
+        let below = |experiment: &mut Experiment| {
+            let reason = Reason::BelowRecord { record: 2e9, is_time: false, date: "2026-11-22".into() };
+            experiment.findings[0].verdict.bound(reason);
+        };
+        assert_eq!([judged(|_| (), false, false), judged(|_| (), true, false)], [Exit::Done; 2]);
+        assert_eq!([judged(bound, false, false), judged(bound, true, false)], [Exit::Done, Exit::Noisy]);
+        assert_eq!([judged(wide, false, false), judged(wide, true, false)], [Exit::Done, Exit::Noisy]);
+        assert_eq!([judged(below, false, false), judged(below, true, false)], [Exit::Done, Exit::Noisy]);
+    }
+
+    #[test]
+    fn a_withheld_number_makes_a_part() {
+        let withheld = |experiment: &mut Experiment| {
+            let reason = Reason::PlaceUnseen { how: "no move_pages".into() };
+            experiment.observations.push(without_number("ladder", reason));
+        };
+        // What is missing is worse than what is unsure.
+        assert_eq!([judged(withheld, false, false), judged(withheld, true, false)], [Exit::Partial; 2]);
+        assert_eq!(judged(withheld, false, true), Exit::Done);
+        let point = |experiment: &mut Experiment| {
+            let reason = Reason::PlaceUnseen { how: "no move_pages".into() };
+            experiment.observations.push(without_number("curve", reason));
+        };
+        assert_eq!(judged(point, false, false), Exit::Done, "the curve has a point less");
+        let nothing = |experiment: &mut Experiment| experiment.observations[0].value = None;
+        assert_eq!([judged(nothing, false, false), judged(nothing, false, true)], [Exit::Refused; 2]);
+    }
+
     #[test]
     fn what_several_lack_alike_is_missing_once() {
-        let mut run: Run =
-            serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).expect("a document");
+        let mut run = document();
         let mut lacking = experiment("DRAM", Some(1e9), "moving memory between nodes");
         lacking.plan.refused.push(lacking.plan.refused[0].clone());
         run.experiments = vec![lacking];
@@ -169,8 +234,7 @@ mod tests {
         }))
         .unwrap();
         let run = |only: &[&str], refused: Refusal, steps: usize| {
-            let mut run: Run =
-                serde_json::from_str(include_str!("../../history/tests/fixtures/run-2.json")).expect("a document");
+            let mut run = document();
             let mut asked = experiment("", Some(1.0), "");
             asked.request.probe = "os".into();
             asked.request.params = serde_json::json!({ "only": only });
@@ -191,10 +255,11 @@ mod tests {
 
     #[test]
     fn shapes_are_not_missing() {
+        let disturbed = || Reason::Nothing { shots: 3, cause: Nothing::Disturbed };
         let of_a_run = |observation: Observation| {
             let mut experiment = experiment("L1", Some(1e9), "");
             experiment.plan.refused.clear();
-            let measured = Observation { value: Some(1e9), ..without_number("ladder", None, ReasonCode::Drift) };
+            let measured = Observation { value: Some(1e9), ..without_number("ladder", disturbed()) };
             experiment.observations = vec![measured, observation];
             experiment
         };
@@ -202,13 +267,13 @@ mod tests {
             let experiment = of_a_run(observation);
             is_missing(&experiment, &experiment.observations[1])
         };
-        let late = "the time left did not suffice";
+        let late = || Reason::Refused { refusal: Refusal::new("a", "time budget used up", "raise --max-time") };
         for purpose in ["curve", "load", "scaling"] {
-            assert!(!lacks(without_number(purpose, Some(late), ReasonCode::System)), "{purpose}");
+            assert!(!lacks(without_number(purpose, late())), "{purpose}");
         }
-        assert!(lacks(without_number("ladder", Some(late), ReasonCode::System)), "a number is missing");
-        assert!(lacks(without_number("ladder", None, ReasonCode::Disturbed)), "nothing undisturbed was seen");
-        let mut ramp = of_a_run(without_number("scaling", Some(late), ReasonCode::System));
+        assert!(lacks(without_number("ladder", late())), "a number is missing");
+        assert!(lacks(without_number("ladder", disturbed())), "nothing undisturbed was seen");
+        let mut ramp = of_a_run(without_number("scaling", late()));
         ramp.request.probe = "scale".into();
         assert!(is_missing(&ramp, &ramp.observations[1]), "a ramp's counts are what scale is asked for");
     }

@@ -89,9 +89,10 @@ impl EventLines {
         self.line(&json!({ "event": "run_started", "run": run }));
     }
 
-    /// The last line; gives back the first failure to write any of them.
+    /// The last line, with the warnings, of which some are only known at the end; gives back the first failure to write any of them.
     pub(crate) fn end(mut self, run: &Run) -> Option<Failure> {
-        self.line(&json!({ "event": "run_done", "complete": run.complete, "seconds": run.seconds }));
+        let Run { complete, seconds, warnings, .. } = run;
+        self.line(&json!({ "event": "run_done", "complete": complete, "seconds": seconds, "warnings": warnings }));
         let error = self.failed?;
         // Standard output's failures are told as print() tells them: a closed pipe is none.
         Some(if self.place == "-" { error.into() } else { unwritten(&self.place, &error) })

@@ -8,12 +8,14 @@
 mod document;
 mod journal;
 mod migrate;
+mod record;
 mod recover;
 mod save;
 mod store;
 
 pub use document::{DocumentError, MAX_DOCUMENT_BYTES, SCHEMAS, Source, parse};
 pub use journal::{Journal, Record};
+pub use record::{Best, MachineKey, MachineRecord, hold_again};
 pub use recover::recover;
 pub use save::{Attempt, SaveError, Saved};
 pub use store::{Entry, LoadError, Places, Store};

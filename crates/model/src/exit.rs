@@ -13,9 +13,9 @@ pub enum Exit {
     Regression,
     /// Nothing asked for can be measured here.
     Refused,
-    /// Some numbers asked for are missing; the rest is in the report. Curves with fewer points for lack of time are whole.
+    /// Some numbers asked for are missing or withheld; the rest is in the report. Curves with fewer points for lack of time are whole.
     Partial,
-    /// The target precision was not reached (`--strict` only).
+    /// A number is a bound or doubtful, or its interval is wider than wanted (`--strict` only).
     Noisy,
     /// Some hosts of a fleet failed.
     Fleet,
@@ -71,7 +71,7 @@ impl Exit {
             Self::Partial => {
                 "partial: numbers asked for are missing (points of curves do not count), the rest is in the report"
             }
-            Self::Noisy => "the target precision was not reached (with --strict)",
+            Self::Noisy => "a number is not trusted, or its interval is wider than wanted (with --strict)",
             Self::Fleet => "some hosts failed or were unreachable",
             Self::HungUp => "the terminal was closed (SIGHUP), after writing what was measured",
             Self::Interrupted => "interrupted (SIGINT), after writing what was measured",

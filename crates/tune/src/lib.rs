@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod apply;
+mod crowd;
 mod device;
 pub mod doctor;
 mod hands;

@@ -88,8 +88,12 @@ pub struct ProcessTime {
     pub name: String,
     /// Its state: `R`, `S`, `Z`, …
     pub state: char,
+    /// Number of the process that started it, or that took it over.
+    pub parent: u32,
     /// Ticks on a cpu, its own and the system's for it.
     pub ticks: u64,
+    /// Ticks of its children that ended and were waited for, and of theirs.
+    pub waited: u64,
     /// When it started, in ticks since the system did: with the number this names one process for ever.
     pub start_ticks: u64,
 }
@@ -101,13 +105,16 @@ impl ProcessTime {
         let (head, rest) = text.rsplit_once(')')?;
         let (pid, name) = head.split_once('(')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // Counted from the state, which proc(5) calls field 3: utime and stime are 14 and 15, starttime 22.
+        // Counted from the state, which proc(5) calls field 3: the parent is 4, utime and stime are 14 and 15, cutime and cstime 16 and 17,
+        // starttime 22.
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Self {
             pid: pid.trim().parse().ok()?,
             name: name.to_owned(),
             state: fields.first()?.chars().next()?,
+            parent: number(4)?.try_into().ok()?,
             ticks: number(14)?.checked_add(number(15)?)?,
+            waited: number(16)?.saturating_add(number(17)?),
             start_ticks: number(22)?,
         })
     }
@@ -169,7 +176,7 @@ mod tests {
         let text = "30783 (a) b (c) R 30773 30773 5228 0 -1 4194304 2853 6598 0 0 3 4 4 2 20 0 1 0 4688660 16961536\n";
         let process = ProcessTime::parse(text).unwrap();
         assert_eq!((process.pid, process.name.as_str(), process.state), (30783, "a) b (c", 'R'));
-        assert_eq!((process.ticks, process.start_ticks), (7, 4_688_660));
+        assert_eq!((process.ticks, process.start_ticks, process.parent, process.waited), (7, 4_688_660, 30773, 6));
         let root = Root::live();
         let own = start_ticks(&root, std::process::id()).unwrap();
         assert!(own > 0 && ProcessTime::all(&root).iter().any(|p| p.start_ticks == own));

@@ -101,7 +101,7 @@ pub(crate) struct PlaceArgs {
     /// Lower the priority by this much (0 to 19)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
     pub(crate) nice: Option<i32>,
-    /// Exit with 6 when a number did not reach its precision or is not trusted
+    /// Exit with 6 when a number is not trusted, or its interval is wider than wanted
     #[arg(long)]
     pub(crate) strict: bool,
     /// Exit with 0 although some steps were refused
@@ -137,9 +137,12 @@ pub(crate) struct ResultArgs {
     /// Layout of the report on standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) format: Format,
-    /// Do not save the run
+    /// Do not save the run, nor its best figures in the machine's record
     #[arg(long)]
     pub(crate) no_save: bool,
+    /// Leave the machine's record alone: no number is held against the best of earlier runs, and none is added
+    #[arg(long)]
+    pub(crate) no_record: bool,
     /// Show no progress and no remarks, only results and errors
     #[arg(short, long)]
     pub(crate) quiet: bool,

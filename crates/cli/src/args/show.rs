@@ -21,6 +21,9 @@ pub(crate) struct ShowArgs {
     /// Leave out what names the machine and its owner
     #[arg(long)]
     pub(crate) redact: bool,
+    /// Make every estimate again from the saved windows, with the methods of this version; -v names what differs
+    #[arg(long)]
+    pub(crate) reanalyse: bool,
     #[command(flatten)]
     pub(crate) part: PartArgs,
     #[command(flatten)]

@@ -9,7 +9,7 @@ use super::load::shown;
 use crate::args::{Format, ShowArgs};
 use crate::kept::Kept;
 use crate::output::{Failure, print, report, style, tell_doubts};
-use crate::{orphans, shell};
+use crate::{again, orphans, shell};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
@@ -32,6 +32,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         }
     };
     let mut run = orphans::concluded(run);
+    if args.reanalyse {
+        run = again::reanalysed(run, args.view.verbose > 0);
+    }
     if args.redact {
         run = tiermark_report::redact(&run);
     }
@@ -48,7 +51,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// Curves of latency over bandwidth from a file, whoever measured them.
 fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
-    if args.json || args.redact || args.part.view().is_some() {
+    if args.json || args.redact || args.reanalyse || args.part.view().is_some() {
         return Err(Failure::usage(format!("'{}' holds curves, not a run: it has no document", args.run)));
     }
     let mut text = Vec::new();
@@ -62,8 +65,8 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// A document of tenants or of load, as its command showed it.
 fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
-    if args.redact || args.format != Format::Text || args.part.view().is_some() {
-        let options = "--redact, --format, --why, --curves, --tails and --kernels";
+    if args.redact || args.reanalyse || args.format != Format::Text || args.part.view().is_some() {
+        let options = "--redact, --reanalyse, --format, --why, --curves, --tails and --kernels";
         return Err(Failure::usage(format!("'{}' is not a run of probes: {options} are for those", args.run)));
     }
     let style = style(&args.view);

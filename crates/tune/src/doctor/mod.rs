@@ -9,7 +9,8 @@ mod work;
 use tiermark_machine::Root;
 use tiermark_model::{CheckRow, Checkup, Health, HeldChanges, Machine};
 
-pub use work::{BUSY_NOTE, BUSY_PROBLEM, Busy, watch};
+pub use crate::crowd::{Busy, Look, watch};
+pub use work::{BUSY_NOTE, BUSY_PROBLEM, STEAL_NOTE, STEAL_PROBLEM};
 
 /// What is examined.
 #[derive(Debug)]

@@ -152,7 +152,8 @@ fn other_work_and_steal_are_judged_as_measurements_do() {
         (1.0, 0.02, [Health::Note, Health::Note]),
         (3.0, 0.2, [Health::Problem, Health::Problem]),
     ] {
-        let checks = examined(&[], Some(Busy { cpus: 4, busy, steal, top: vec![("cc1".to_owned(), 0.9)] }));
+        let checks =
+            examined(&[], Some(Busy { cpus: 4, busy, steal, top: vec![("cc1".to_owned(), 0.9)], whole: true }));
         assert_eq!([checks["other programs"].health, checks["steal"].health], healths, "{busy} {steal}");
         assert!(checks["other programs"].value.contains("cc1 0.9"));
     }

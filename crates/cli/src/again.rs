@@ -1,0 +1,81 @@
+//! A saved run, estimated again from its windows with the code of this version.
+
+use tiermark_engine::{Lab, conclude, reanalyse};
+use tiermark_history::hold_again;
+use tiermark_model::{Experiment, Observation, Run, Unit, format_gbs, format_ns};
+
+use crate::output::tell;
+
+/// Makes every estimate of a run again, and says on standard error what could not be made again and how much differs; with `verbose` it
+/// names what differs.
+pub(crate) fn reanalysed(mut run: Run, verbose: bool) -> Run {
+    let experiments = std::mem::take(&mut run.experiments);
+    let mut changes = Vec::new();
+    let (mut made, mut kept) = (0, 0);
+    for saved in experiments {
+        let again = experiment(&run, &saved);
+        match &again {
+            Some(again) => {
+                made += 1;
+                changes.extend(saved.observations.iter().zip(&again.observations).filter_map(|(a, b)| change(a, b)));
+            }
+            // Of what was refused as a whole there is nothing to estimate.
+            None => kept += usize::from(!saved.observations.is_empty()),
+        }
+        run.experiments.push(again.unwrap_or(saved));
+    }
+    const WHY: &str = "holds no windows, or is of a probe that this version does not have";
+    if made == 0 {
+        tell(format_args!("tiermark: note: the run {WHY}: it is shown as it was saved"));
+        return run;
+    }
+    if kept > 0 {
+        let all = run.experiments.len();
+        tell(format_args!("tiermark: note: {kept} of {all} experiments are shown as they were saved: each {WHY}"));
+    }
+    let all = run.observations().count();
+    match changes.len() {
+        0 => tell(format_args!("tiermark: note: all {all} numbers are as they were saved")),
+        n => {
+            let more = if verbose { ":" } else { "; -v names them" };
+            tell(format_args!("tiermark: note: {n} of {all} numbers differ from those saved{more}"));
+        }
+    }
+    changes.iter().filter(|_| verbose).for_each(|change| tell(format_args!("  {change}")));
+    run
+}
+
+/// One experiment estimated again; `None` without windows, or without its probe.
+fn experiment(run: &Run, saved: &Experiment) -> Option<Experiment> {
+    let has_windows = |seen: &Observation| seen.visits.list.iter().any(|visit| visit.at > 0.0);
+    saved.observations.iter().find(|seen| has_windows(seen))?;
+    let probe = tiermark_probes::find(&saved.request.probe)?;
+    let again = reanalyse(probe, saved, &run.machine, &run.bench);
+    // The run was held against what the machine's record was then, and is so again.
+    let mut observations = again.observations.clone();
+    let pairs = saved.observations.iter().zip(&mut observations);
+    let held = pairs.fold(false, |held, (before, now)| hold_again(before, now) | held);
+    if !held {
+        return Some(again);
+    }
+    let lab = Lab { machine: &run.machine, bench: &run.bench };
+    Some(conclude(probe, &saved.request, again.plan, observations, lab))
+}
+
+/// What differs between a number and the same made again, in words.
+fn change(saved: &Observation, again: &Observation) -> Option<String> {
+    if saved.value == again.value && saved.verdict.grade == again.verdict.grade {
+        return None;
+    }
+    let words = |seen: &Observation| {
+        let value = seen.value.map_or_else(
+            || "no value".to_owned(),
+            |value| match seen.unit {
+                Unit::Ns => format!("{} ns", format_ns(value)),
+                _ => format!("{} GB/s", format_gbs(value)),
+            },
+        );
+        format!("{value} ({})", seen.verdict.grade)
+    };
+    Some(format!("{}: saved {}, now {}", saved.step, words(saved), words(again)))
+}

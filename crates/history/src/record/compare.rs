@@ -1,0 +1,101 @@
+//! Whether a number falls short of the record.
+
+use tiermark_model::{Observation, Reason, Unit};
+
+/// Share by which a number may fall short of the record: two sharp edges of the same cell agree within 2 % in 95 of 100 pairs.
+const SHORT: f64 = 0.03;
+
+/// Whether the unit is one of time, of which less is better.
+pub(crate) fn is_time(unit: Unit) -> bool {
+    matches!(unit, Unit::Ns)
+}
+
+/// Whether a value is better than another.
+pub(crate) fn is_better(value: f64, than: f64, is_time: bool) -> bool {
+    if is_time { value < than } else { value > than }
+}
+
+fn falls_short(value: f64, record: f64, is_time: bool) -> bool {
+    if is_time { value > record * (1.0 + SHORT) } else { value < record * (1.0 - SHORT) }
+}
+
+/// Makes a number that falls short of a record a bound, however sharp its edge is. Returns whether it did.
+pub(crate) fn hold(seen: &mut Observation, record: f64, date: &str) -> bool {
+    let is_time = is_time(seen.unit);
+    let short = seen.value.is_some_and(|value| falls_short(value, record, is_time));
+    if short {
+        // The record's day is enough for a reader.
+        let date = date.split('T').next().unwrap_or(date).to_owned();
+        seen.verdict.bound(Reason::BelowRecord { record, is_time, date });
+    }
+    short
+}
+
+/// Holds an estimate that was made again against the record that the saved one was held against.
+pub fn hold_again(saved: &Observation, again: &mut Observation) -> bool {
+    let mut held = false;
+    for reason in &saved.verdict.reasons {
+        if let Reason::BelowRecord { record, date, .. } = reason {
+            held |= hold(again, *record, date);
+        }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::{Grade, Verdict};
+
+    fn seen(unit: Unit, value: Option<f64>) -> Observation {
+        let json = serde_json::json!({
+            "step": "a", "labels": {}, "metric": "latency", "unit": unit, "allocations": 2, "value": value,
+            "disturbance": tiermark_model::Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0,
+            "verdict": Verdict::trusted(),
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn more_than_three_percent_is_a_bound() {
+        for (unit, value, short) in [
+            (Unit::BytesPerSecond, 97.1, false),
+            (Unit::BytesPerSecond, 96.9, true),
+            (Unit::BytesPerSecond, 150.0, false),
+            (Unit::Ns, 102.9, false),
+            (Unit::Ns, 103.1, true),
+            (Unit::Ns, 50.0, false),
+        ] {
+            let mut seen = seen(unit, Some(value));
+            assert_eq!(hold(&mut seen, 100.0, "2026-11-22T10:00:00Z"), short, "{unit:?} {value}");
+            let reason = Reason::BelowRecord { record: 100.0, is_time: unit == Unit::Ns, date: "2026-11-22".into() };
+            let reasons = if short { vec![reason] } else { Vec::new() };
+            assert_eq!(seen.verdict.reasons, reasons);
+            assert_eq!(seen.verdict.grade, if short { Grade::Bound } else { Grade::Trusted });
+        }
+    }
+
+    #[test]
+    fn a_bound_gets_one_reason_more_and_doubts_stay() {
+        let mut bound = seen(Unit::Ns, Some(200.0));
+        bound.verdict.bound(Reason::NotSharp { share: 0.02 });
+        assert!(hold(&mut bound, 100.0, "2026-11-22"));
+        assert_eq!((bound.verdict.grade, bound.verdict.reasons.len()), (Grade::Bound, 2));
+        let mut suspect = seen(Unit::Ns, Some(200.0));
+        suspect.verdict.suspect(Reason::MajorFaults { faults: 1 });
+        hold(&mut suspect, 100.0, "2026-11-22");
+        assert_eq!(suspect.verdict.grade, Grade::Suspect);
+        assert!(!hold(&mut seen(Unit::Ns, None), 100.0, "2026-11-22"), "nothing to compare");
+    }
+
+    #[test]
+    fn an_estimate_made_again_is_held_against_the_same_record() {
+        let mut saved = seen(Unit::Ns, Some(200.0));
+        hold(&mut saved, 100.0, "2026-11-22");
+        let mut again = seen(Unit::Ns, Some(201.0));
+        assert!(hold_again(&saved, &mut again));
+        assert_eq!(again.verdict, saved.verdict);
+        assert!(!hold_again(&saved, &mut seen(Unit::Ns, Some(101.0))), "another method may reach it");
+        assert!(!hold_again(&seen(Unit::Ns, Some(1.0)), &mut again));
+    }
+}

@@ -1,0 +1,261 @@
+//! The best that this machine has shown, cell by cell, in one small file beside the runs.
+
+mod cell;
+mod compare;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tiermark_model::{Experiment, Grade, Machine, Observation, Refusal, Run, Unit};
+
+use crate::save::write_whole;
+use crate::store::Store;
+pub use cell::MachineKey;
+pub use compare::hold_again;
+
+const NAME: &str = "record.json";
+/// Where a damaged file goes: the last one is kept for whoever wants to look.
+const SET_ASIDE: &str = "record.json.damaged";
+const SCHEMA: &str = "tiermark/record/1";
+/// Schemas of this and of later versions begin so.
+const FAMILY: &str = "tiermark/record/";
+/// Every release of a kernel makes another machine: those of the last updates.
+const MOST_MACHINES: usize = 8;
+/// A survey has about a hundred cells; all plans in all variants fit.
+const MOST_CELLS: usize = 2000;
+/// Three times what the most machines with the most cells take, of about 300 bytes each.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// The best trusted figure of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// The figure, in its unit.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// Start of the run that measured it, RFC 3339.
+    pub date: String,
+    /// That run's id.
+    pub run: String,
+    /// The boot of the machine that it was measured in (`boot_id`), so that figures of other boots can be told apart.
+    pub boot: String,
+}
+
+/// The record of this machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MachineRecord {
+    key: MachineKey,
+    cells: BTreeMap<String, Best>,
+}
+
+/// The file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Book {
+    schema: String,
+    machines: Vec<Page>,
+}
+
+/// What the file holds of one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Page {
+    key: MachineKey,
+    cells: BTreeMap<String, Best>,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        Self { schema: SCHEMA.to_owned(), machines: Vec::new() }
+    }
+}
+
+/// Why the file gives nothing.
+enum Unread {
+    /// It is not what this program writes.
+    Damaged(String),
+    /// It is there and is not to be touched: a later version's, or the system does not let it be read.
+    Closed(String),
+}
+
+impl MachineRecord {
+    /// What the store knows of a machine: nothing yet where there is no file. A damaged file is set aside, where the store may be written
+    /// to, and said in the notice.
+    pub fn open(store: &Store, key: MachineKey, may_write: bool) -> (Self, Option<Refusal>) {
+        let empty = |key| Self { key, cells: BTreeMap::new() };
+        let Some(path) = path(store) else { return (empty(key), None) };
+        match read(&path) {
+            Ok(book) => {
+                let page = book.machines.into_iter().find(|page| page.key == key);
+                let cells = page.map(|page| page.cells).unwrap_or_default();
+                (Self { key, cells }, None)
+            }
+            Err(unread) => (empty(key), Some(unusable(&path, unread, may_write))),
+        }
+    }
+
+    /// The best figure of what a step measured.
+    pub fn best(&self, experiment: &Experiment, seen: &Observation, machine: &Machine) -> Option<&Best> {
+        self.cells.get(&cell_of(experiment, seen, machine)?).filter(|best| best.unit == seen.unit)
+    }
+
+    /// The observations, with those that fall short of the record made bounds; `None` where none does.
+    pub fn hold(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
+        let mut observations = experiment.observations.clone();
+        let mut any = false;
+        for seen in &mut observations {
+            if let Some(best) = self.best(experiment, seen, machine) {
+                any |= compare::hold(seen, best.value, &best.date);
+            }
+        }
+        any.then_some(observations)
+    }
+
+    /// Writes the figures of a run that are better than what the file holds by now, whole or not at all. Of a simulated run, or of one that
+    /// was not completed, none.
+    ///
+    /// # Errors
+    /// A [`Refusal`] if the file cannot be written.
+    pub fn improve(&mut self, store: &Store, run: &Run, boot: &str) -> Result<(), Refusal> {
+        let Some(path) = path(store).filter(|_| run.complete && run.simulated.is_none()) else { return Ok(()) };
+        let shown = trusted(run, boot);
+        if shown.is_empty() {
+            return Ok(());
+        }
+        // Another run may have written meanwhile. Between reading and writing it still may: one figure is lost then, and shown again.
+        let mut book = match read(&path) {
+            Ok(book) => book,
+            Err(unread @ Unread::Closed(_)) => return Err(unusable(&path, unread, false)),
+            Err(unread @ Unread::Damaged(_)) => {
+                unusable(&path, unread, true);
+                Book::default()
+            }
+        };
+        let at = book.machines.iter().position(|page| page.key == self.key);
+        let mut cells = at.map(|at| book.machines.remove(at).cells).unwrap_or_default();
+        let improved = merge(&mut cells, shown);
+        limit(&mut cells);
+        self.cells.clone_from(&cells);
+        if !improved {
+            return Ok(());
+        }
+        // Newest first: those at the end have not been met for longest.
+        book.machines.insert(0, Page { key: self.key.clone(), cells });
+        book.machines.truncate(MOST_MACHINES);
+        write(&path, &book).map_err(|why| {
+            let cure = "make the directory writable, or give --no-record";
+            Refusal::new(format!("writing the machine's record {}", path.display()), why.to_string(), cure)
+        })
+    }
+}
+
+fn path(store: &Store) -> Option<PathBuf> {
+    store.directory().and_then(Path::parent).map(|beside| beside.join(NAME))
+}
+
+fn cell_of(experiment: &Experiment, seen: &Observation, machine: &Machine) -> Option<String> {
+    // What has no edge describes a load, and is not what the hardware can do.
+    seen.edge?;
+    let step = experiment.plan.steps.iter().find(|step| step.id == seen.step)?;
+    cell::name(experiment, step, machine)
+}
+
+/// Trusted figures of a run by cell, the best of each.
+fn trusted(run: &Run, boot: &str) -> BTreeMap<String, Best> {
+    let mut shown = BTreeMap::new();
+    for experiment in &run.experiments {
+        for seen in experiment.observations.iter().filter(|seen| seen.verdict.grade == Grade::Trusted) {
+            let value = seen.value.filter(|value| value.is_finite() && *value > 0.0);
+            if let (Some(value), Some(cell)) = (value, cell_of(experiment, seen, &run.machine)) {
+                let (date, run, boot) = (run.started.clone(), run.id.clone(), boot.to_owned());
+                merge(&mut shown, [(cell, Best { value, unit: seen.unit, date, run, boot })]);
+            }
+        }
+    }
+    shown
+}
+
+/// Takes what is better; whether anything was.
+fn merge(cells: &mut BTreeMap<String, Best>, shown: impl IntoIterator<Item = (String, Best)>) -> bool {
+    let mut improved = false;
+    for (cell, best) in shown {
+        let known = cells.get(&cell).filter(|known| known.unit == best.unit);
+        if known.is_none_or(|known| compare::is_better(best.value, known.value, compare::is_time(best.unit))) {
+            cells.insert(cell, best);
+            improved = true;
+        }
+    }
+    improved
+}
+
+/// Drops the oldest figures beyond the most that are kept.
+fn limit(cells: &mut BTreeMap<String, Best>) {
+    if cells.len() > MOST_CELLS {
+        let mut dates: Vec<String> = cells.values().map(|best| best.date.clone()).collect();
+        dates.sort_unstable();
+        let oldest = dates[dates.len() - MOST_CELLS].clone();
+        cells.retain(|_, best| best.date >= oldest);
+        while cells.len() > MOST_CELLS {
+            cells.pop_last();
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Book, Unread> {
+    let mut bytes = Vec::new();
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+        opened => opened.map_err(|error| Unread::Closed(error.to_string()))?,
+    };
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| Unread::Closed(error.to_string()))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(Unread::Damaged(format!("it is larger than {} MiB", MOST_BYTES >> 20)));
+    }
+    parse(&bytes)
+}
+
+fn parse(bytes: &[u8]) -> Result<Book, Unread> {
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(|error| Unread::Damaged(error.to_string()))?;
+    let schema = value["schema"].as_str().unwrap_or_default();
+    if schema != SCHEMA && schema.starts_with(FAMILY) {
+        return Err(Unread::Closed(format!("it is of another version of tiermark ({schema})")));
+    }
+    let mut book: Book = serde_json::from_value(value).map_err(|error| Unread::Damaged(error.to_string()))?;
+    if book.schema != SCHEMA {
+        return Err(Unread::Damaged(format!("'{}' is no schema of a record", book.schema)));
+    }
+    for page in &mut book.machines {
+        page.cells.retain(|_, best| best.value.is_finite() && best.value > 0.0);
+    }
+    Ok(book)
+}
+
+/// Says why the file gives nothing, after it was set aside where that may be.
+fn unusable(path: &Path, unread: Unread, may_write: bool) -> Refusal {
+    let what = format!("the machine's record {}", path.display());
+    match unread {
+        Unread::Closed(why) => {
+            Refusal::new(what, format!("{why}; no number is held against it"), "give --no-record to leave it alone")
+        }
+        Unread::Damaged(why) => {
+            let aside = path.with_file_name(SET_ASIDE);
+            let moved = may_write && fs::rename(path, &aside).is_ok();
+            let place = if moved { format!("; it is set aside as {}", aside.display()) } else { String::new() };
+            Refusal::new(
+                what,
+                format!("it cannot be read: {why}{place}"),
+                "nothing needs to be done: a new one begins with the next trusted figures",
+            )
+        }
+    }
+}
+
+fn write(path: &Path, book: &Book) -> io::Result<()> {
+    let directory = path.parent().ok_or_else(|| io::Error::other("it has no directory"))?;
+    let bytes = serde_json::to_vec_pretty(book).map_err(io::Error::other)?;
+    write_whole(directory, NAME, |file| file.write_all(&bytes).and_then(|()| file.write_all(b"\n"))).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

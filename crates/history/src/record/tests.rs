@@ -1,0 +1,210 @@
+use super::*;
+use crate::store::Store;
+use serde_json::{Value, json};
+use tiermark_model::{Disturbance, Labels, ReasonCode, Step, Verdict};
+
+const DAY: &str = "2026-11-22T10:00:00Z";
+const LATER: &str = "2026-11-23T10:00:00Z";
+
+/// A store with a directory beside it that may be looked at.
+fn home() -> (tempfile::TempDir, Store) {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::at(home.path().join("runs"));
+    (home, store)
+}
+
+fn machine() -> Machine {
+    let cpu =
+        |id: u32| tiermark_model::Cpu { id, core: id, llc: Some(0), node: Some(0), ..tiermark_model::Cpu::default() };
+    Machine { cpus: (0..4).map(cpu).collect(), allowed_cpus: "0-3".parse().unwrap(), ..Machine::default() }
+}
+
+fn key() -> MachineKey {
+    MachineKey::of(&machine(), "id")
+}
+
+/// A step of a chase, or of a stream on these cpus.
+fn step(id: &str, labels: &Labels, cpus: &[u32]) -> Step {
+    let threads: Vec<Value> =
+        cpus.iter().map(|cpu| json!({ "cpu": cpu, "role": { "kind": "chase", "chains": 1 }, "region": 0 })).collect();
+    serde_json::from_value(json!({
+        "id": id, "labels": labels, "phase": 0, "metric": "latency",
+        "setup": { "regions": [], "threads": threads, "seed": 1 },
+        "stop": tiermark_model::StopRule { precision: 0.05, allocations: 1, min_visits: 1, max_visits: 2, shot_seconds: 0.01 },
+    }))
+    .unwrap()
+}
+
+fn seen(id: &str, labels: &Labels, value: f64) -> Observation {
+    let edge = tiermark_model::EdgeSeen { share: 0.2, windows: 100, visits: 9, reached: 5 };
+    serde_json::from_value(json!({
+        "step": id, "labels": labels, "metric": "latency", "unit": Unit::Ns, "allocations": 2, "value": value, "edge": edge,
+        "disturbance": Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0, "verdict": Verdict::trusted(),
+    }))
+    .unwrap()
+}
+
+fn usual() -> Labels {
+    Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, "L1").whole(Labels::SIZE, 16 << 10)
+}
+
+/// A run with one number.
+fn run(date: &str, labels: &Labels, cpus: &[u32], value: f64) -> Run {
+    let mut run: Run = serde_json::from_value(json!({
+        "schema": tiermark_model::RUN_SCHEMA, "id": date, "title": "latency", "tool": tiermark_model::Tool::default(), "command": [],
+        "started": date, "seconds": 1.0, "complete": true, "seed": 1, "machine": machine(),
+        "bench": tiermark_model::Bench::default(), "experiments": [], "warnings": [],
+    }))
+    .unwrap();
+    run.experiments.push(
+        serde_json::from_value(json!({
+            "request": { "probe": "latency", "scope": {}, "effort": "standard", "seed": 1, "params": {} },
+            "method": 3, "plan": tiermark_model::Plan::default(), "observations": [], "findings": [],
+        }))
+        .unwrap(),
+    );
+    run.experiments[0].plan.steps.push(step("a", labels, cpus));
+    run.experiments[0].observations.push(seen("a", labels, value));
+    run
+}
+
+fn shown(store: &Store, run: &Run) {
+    MachineRecord::open(store, key(), true).0.improve(store, run, "boot 1").unwrap();
+}
+
+/// The reasons of a run's number, held against the record.
+fn held(store: &Store, run: &Run) -> bool {
+    let (record, notice) = MachineRecord::open(store, key(), false);
+    assert_eq!(notice, None);
+    let held = record.hold(&run.experiments[0], &run.machine);
+    held.is_some_and(|observations| observations[0].verdict.has(ReasonCode::BelowRecord))
+}
+
+#[test]
+fn the_best_trusted_figure_is_kept_and_later_ones_are_held_against_it() {
+    let (home, store) = home();
+    assert!(!held(&store, &run(DAY, &usual(), &[1], 5.0)), "nothing is known yet");
+    shown(&store, &run(DAY, &usual(), &[1], 1.1));
+    shown(&store, &run(LATER, &usual(), &[1], 1.2));
+    let (record, _) = MachineRecord::open(&store, key(), false);
+    let better = run(LATER, &usual(), &[1], 1.0);
+    let best = record.best(&better.experiments[0], &better.experiments[0].observations[0], &better.machine).unwrap();
+    assert_eq!((best.value, best.date.as_str(), best.boot.as_str()), (1.1, DAY, "boot 1"));
+    assert!(held(&store, &run(LATER, &usual(), &[1], 1.2)));
+    assert!(!held(&store, &run(LATER, &usual(), &[1], 1.13)), "within 3 %");
+    shown(&store, &better);
+    assert!(held(&store, &run(LATER, &usual(), &[1], 1.1)), "the bar is higher now");
+    let names: Vec<_> = fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, [NAME], "no temporary file is left");
+}
+
+#[test]
+fn a_cell_is_the_same_whoever_measured_it_and_whatever_won() {
+    let (_home, store) = home();
+    shown(&store, &run(DAY, &usual(), &[1], 1.0));
+    let worse = |labels: Labels, cpus: &[u32]| held(&store, &run(LATER, &labels, cpus, 2.0));
+    let point = || Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, 16 << 10);
+    assert!(worse(usual().text(Labels::KERNEL, "read/avx2").text(Labels::CPUS, "1"), &[1]));
+    assert!(worse(point(), &[1]), "a point of a curve at the footprint of the tier");
+    assert!(worse(usual(), &[2]), "another cpu of the same kind");
+    assert!(!worse(usual(), &[1, 2]), "two threads");
+    assert!(!worse(usual().text(Labels::PAGE, "thp"), &[1]));
+    assert!(!worse(usual().whole(Labels::SIZE, 32 << 10), &[1]));
+    assert!(!worse(usual().whole(Labels::FROM, 1), &[1]), "known by a cpu's number");
+    let mut method = run(LATER, &usual(), &[1], 2.0);
+    method.experiments[0].method = 4;
+    assert!(!held(&store, &method), "another method measures something else");
+    let mut load = run(LATER, &usual(), &[1], 2.0);
+    load.experiments[0].observations[0].edge = None;
+    assert!(!held(&store, &load), "what describes a load has no edge");
+}
+
+#[test]
+fn only_trusted_figures_of_real_and_complete_runs_are_written() {
+    let (home, store) = home();
+    let path = home.path().join(NAME);
+    let changes: [&dyn Fn(&mut Run); 4] = [
+        &|run| run.complete = false,
+        &|run| run.simulated = Some("synth:".into()),
+        &|run| run.experiments[0].observations[0].verdict.grade = Grade::Bound,
+        &|run| run.experiments[0].observations[0].value = Some(0.0),
+    ];
+    for change in changes {
+        let mut run = run(DAY, &usual(), &[1], 1.0);
+        change(&mut run);
+        shown(&store, &run);
+        assert!(!path.exists());
+    }
+    shown(&store, &run(DAY, &usual(), &[1], 1.0));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_damaged_file_is_set_aside_and_a_new_one_begun() {
+    let (home, store) = home();
+    let path = home.path().join(NAME);
+    let cells = json!({ "schema": SCHEMA, "machines": [{ "key": key(), "cells": { "a": { "value": null } } }] });
+    for damaged in ["", "{", "[]", "{\"schema\":\"else\",\"machines\":[]}", &cells.to_string()] {
+        fs::write(&path, damaged).unwrap();
+        let (record, notice) = MachineRecord::open(&store, key(), false);
+        assert!(record.cells.is_empty() && notice.is_some() && path.exists(), "only looked at: {damaged}");
+        let notice = MachineRecord::open(&store, key(), true).1.unwrap().to_string();
+        assert!(notice.contains(SET_ASIDE) && !path.exists(), "{notice}");
+        assert_eq!(fs::read(home.path().join(SET_ASIDE)).unwrap(), damaged.as_bytes());
+        // Damaged while the run went on.
+        fs::write(&path, damaged).unwrap();
+        shown(&store, &run(DAY, &usual(), &[1], 1.0));
+        assert!(held(&store, &run(DAY, &usual(), &[1], 2.0)));
+    }
+}
+
+#[test]
+fn the_file_of_a_later_version_is_left_alone() {
+    let (home, store) = home();
+    let path = home.path().join(NAME);
+    fs::write(&path, "{\"schema\":\"tiermark/record/2\",\"pages\":[]}").unwrap();
+    let (mut record, notice) = MachineRecord::open(&store, key(), true);
+    assert!(notice.unwrap().cure.contains("--no-record"));
+    assert!(record.improve(&store, &run(DAY, &usual(), &[1], 1.0), "").is_err());
+    assert!(fs::read_to_string(&path).unwrap().contains("record/2"));
+}
+
+#[test]
+fn machines_are_told_apart_and_the_oldest_go() {
+    let (home, store) = home();
+    for id in 0..=MOST_MACHINES {
+        let key = MachineKey::of(&machine(), &id.to_string());
+        MachineRecord::open(&store, key, true).0.improve(&store, &run(DAY, &usual(), &[1], 1.0), "").unwrap();
+    }
+    let Ok(book) = read(&home.path().join(NAME)) else { panic!("it reads back") };
+    assert_eq!(book.machines.len(), MOST_MACHINES);
+    assert!(book.machines.iter().all(|page| page.key != MachineKey::of(&machine(), "0")), "the first is gone");
+    assert!(!held(&store, &run(DAY, &usual(), &[1], 2.0)), "another machine's record says nothing");
+}
+
+#[test]
+fn the_oldest_cells_go() {
+    let best = |day: usize| Best {
+        value: 1.0,
+        unit: Unit::Ns,
+        date: format!("{day:05}"),
+        run: String::new(),
+        boot: String::new(),
+    };
+    let mut cells: BTreeMap<String, Best> =
+        (0..MOST_CELLS + 10).map(|day| (format!("cell {day}"), best(day))).collect();
+    limit(&mut cells);
+    assert_eq!((cells.len(), cells.contains_key("cell 9"), cells.contains_key("cell 10")), (MOST_CELLS, false, true));
+    let mut alike: BTreeMap<String, Best> =
+        (0..MOST_CELLS + 10).map(|cell| (format!("cell {cell}"), best(1))).collect();
+    limit(&mut alike);
+    assert_eq!(alike.len(), MOST_CELLS);
+}
+
+#[test]
+fn without_a_store_nothing_is_known_and_nothing_fails() {
+    let store = Store::new(&crate::Places::default());
+    let (mut record, notice) = MachineRecord::open(&store, key(), true);
+    assert_eq!(notice, None);
+    assert_eq!(record.improve(&store, &run(DAY, &usual(), &[1], 1.0), ""), Ok(()));
+}
