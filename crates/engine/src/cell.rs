@@ -172,7 +172,9 @@ impl Cell {
         // Most looks end here, long before an interval is worth its time.
         let bare = Reading { intervals: !self.roll.has_edge(), ..reading(&self.step, &self.roll, groups) };
         let bare = bare.estimate(&self.visits);
-        if !bare.bound.is_empty() || bare.edge.is_some_and(|edge| edge.share < CALM) {
+        // Where a hypervisor may move the cpus, a better state may come as long as there is time.
+        let moved = self.visits.list.last().is_some_and(|visit| !visit.before.is_empty());
+        if moved || !bare.bound.is_empty() || bare.edge.is_some_and(|edge| edge.share < CALM) {
             *self.looked.borrow_mut() = (visits, false);
             return false;
         }

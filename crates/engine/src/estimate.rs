@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{EdgeSeen, InState, Interval, Metric, Mode, Now, Reason, StateKind, StopRule, Visit, Visits};
 use tiermark_stats::{
-    APART_SECONDS, Edge, Side, VISITS, VisitWindows, bare_edge, bootstrap_median, edge, group_limits, group_of, median,
+    APART_SECONDS, Edge, NEAR, Side, VISITS, VisitWindows, bare_edge, bootstrap_median, edge, group_limits, group_of,
+    median, student_half_width,
 };
 
 use crate::states::PingGroups;
@@ -77,7 +78,7 @@ impl Reading<'_> {
         let pairs = visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
         let met = |state: &StateKind| in_states.iter().any(|seen| seen.state == *state);
         let missed = self.groups.common(pairs).iter().find(|state| !met(state)).copied();
-        let mut estimate = if self.has_edge { self.at_edge(&windows) } else { self.in_the_middle(&windows) };
+        let mut estimate = if self.has_edge { self.at_edge(&windows, &chosen) } else { self.in_the_middle(&windows) };
         estimate.bound.extend(missed.map(|state| Reason::StateMissed { state }));
         estimate.now = self.now(visits);
         estimate.state = state;
@@ -94,7 +95,7 @@ impl Reading<'_> {
         Some(InState { state, value, share: edge.share, windows: edge.windows as u64, visits: edge.visits as u64 })
     }
 
-    fn at_edge(&self, windows: &[VisitWindows]) -> Estimate {
+    fn at_edge(&self, windows: &[VisitWindows], chosen: &[&Visit]) -> Estimate {
         let found =
             if self.intervals { edge(windows, self.side(), self.seed) } else { bare_edge(windows, self.side()) };
         let Some(found) = found else { return Estimate::default() };
@@ -115,8 +116,25 @@ impl Reading<'_> {
             visits: found.visits as u64,
             reached: found.reached as u64,
         };
-        let interval = Interval { low: found.low, high: found.high, level: LEVEL };
+        let interval = self.with_places(Interval { low: found.low, high: found.high, level: LEVEL }, &found, chosen);
         Estimate { value: Some(found.value), interval: Some(interval), edge: Some(seen), bound, ..Estimate::default() }
+    }
+
+    /// The interval, wider on its worse side by what few allocations leave open: Student's over the middles of the windows near the edge of
+    /// each, since resampling visits says nothing of places that were never tried (Kalibera & Jones 2013, §6).
+    fn with_places(&self, interval: Interval, edge: &Edge, chosen: &[&Visit]) -> Interval {
+        let mut places: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for visit in chosen {
+            let clean = visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value());
+            let near = clean.filter(|value| (value / edge.value - 1.0).abs() <= NEAR);
+            places.entry(visit.allocation).or_default().extend(near);
+        }
+        let middles: Vec<f64> = places.values().filter_map(|near| median(near)).collect();
+        let (Some(half), Some(middle)) = (student_half_width(&middles), median(&middles)) else { return interval };
+        match self.side() {
+            Side::High => Interval { low: interval.low.min(middle - half).max(0.0), ..interval },
+            Side::Low => Interval { high: interval.high.max(middle + half), ..interval },
+        }
     }
 
     fn in_the_middle(&self, windows: &[VisitWindows]) -> Estimate {
@@ -139,12 +157,28 @@ impl Reading<'_> {
         Estimate { value: Some(value), interval, bound, ..Estimate::default() }
     }
 
-    /// The median visit, and its 10th and 90th percentile, of all windows: the disturbed ones are what a program got, too.
+    /// The median visit, and the 10th and 90th percentile, by the time that each speaks for, of all windows: the disturbed ones are what a program got, too.
     fn now(&self, visits: &Visits) -> Option<Now> {
         let middle = |visit: &Visit| median(&visit.windows.iter().filter_map(|w| w.value()).collect::<Vec<f64>>());
-        let mut sorted: Vec<f64> = visits.list.iter().filter_map(middle).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let at = |q: f64| tiermark_stats::quantile(&sorted, q);
+        let mut seen: Vec<(f64, f64)> =
+            visits.list.iter().filter_map(|visit| Some((visit.at, middle(visit)?))).collect();
+        // A visit speaks for the time up to half way to its neighbours.
+        let span = |at: usize| {
+            let (before, after) = (at.saturating_sub(1), (at + 1).min(seen.len() - 1));
+            (seen[after].0 - seen[before].0).max(f64::MIN_POSITIVE)
+        };
+        let spans: Vec<f64> = (0..seen.len()).map(span).collect();
+        seen.iter_mut().zip(spans).for_each(|(seen, span)| seen.0 = span);
+        seen.sort_unstable_by(|a, b| a.1.total_cmp(&b.1));
+        let all: f64 = seen.iter().map(|(span, _)| span).sum();
+        let at = |q: f64| {
+            let mut passed = 0.0;
+            let found = seen.iter().find(|(span, _)| {
+                passed += span;
+                passed >= q * all
+            });
+            found.or(seen.last()).map(|(_, value)| *value)
+        };
         Some(Now { median: at(0.5)?, p10: at(0.1)?, p90: at(0.9)? })
     }
 }

@@ -23,5 +23,5 @@ pub use event::{Event, Sink};
 pub use host::{Fault, Guard, Host, Rig, Shot, ThreadShot};
 pub use probe::{About, Lab, Probe};
 pub use run::{conclude, reanalyse, run_experiment};
-pub use sim::{Ceilings, SimCache, SimCore, SimHost, SimOptions};
+pub use sim::{Ceilings, ComesAndGoes, Neighbours, SimCache, SimCore, SimHost, SimOptions};
 pub use states::PingGroups;

@@ -270,12 +270,14 @@ impl Runner<'_> {
         }
         let (done, remaining_seconds) = self.progress();
         self.sink.event(&Event::Visited { step: &self.cells[index].step, remaining_seconds, done });
-        if self.host.now() - self.told[index] >= TOLD_EVERY && self.told[index].is_finite() {
+        // The first is told as soon as there is something to keep.
+        let now = self.host.now();
+        let due =
+            if self.told[index].is_finite() { now - self.told[index] >= TOLD_EVERY } else { now - self.began >= 1.0 };
+        if due && self.cells[index].visited() > 0 {
+            self.told[index] = now;
             let observation = self.cells[index].observe(&self.groups, self.lab());
             self.tell(&observation);
-        }
-        if self.host.now() - self.told[index] >= TOLD_EVERY {
-            self.told[index] = self.host.now();
         }
     }
 

@@ -81,11 +81,14 @@ impl Pool {
     }
 }
 
-/// Threads with a state each.
-pub(crate) struct Crew<S, R> {
-    members: Vec<(Arc<Seat>, Arc<Mutex<S>>)>,
+/// Threads with a state each. A state is used and dropped by its own thread: what it holds may be that thread's alone, as its open files are.
+pub(crate) struct Crew<S: Send + 'static, R: Send + 'static> {
+    members: Vec<Member<S>>,
     replies: Arc<Replies<R>>,
 }
+
+/// A thread and its state, which is there until the crew goes.
+type Member<S> = (Arc<Seat>, Arc<Mutex<Option<S>>>);
 
 /// Where replies are collected.
 struct Replies<R> {
@@ -131,7 +134,7 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
                 )
             })?;
             *nth += 1;
-            members.push((seat, Arc::new(Mutex::new(state))));
+            members.push((seat, Arc::new(Mutex::new(Some(state)))));
         }
         let replies = Replies { state: Mutex::new((Vec::new(), 0)), done: Condvar::new() };
         Ok(Self { members, replies: Arc::new(replies) })
@@ -144,15 +147,21 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
 
     /// Has every member do the job and sleeps until all have; replies in the order of the states.
     pub(crate) fn run(&self, job: Job<S, R>) -> Vec<Reply<R>> {
+        let with = move |state: &mut Option<S>| {
+            let Some(state) = state else { return Err("the worker has gone".to_owned()) };
+            // The state may be half changed after a panic; the rig that owns the crew faults and is dropped then.
+            catch_unwind(AssertUnwindSafe(|| job(state))).map_err(|panic| message(&*panic))
+        };
+        self.each(Arc::new(with))
+    }
+
+    /// Has every member do something with its state.
+    fn each(&self, job: Arc<dyn Fn(&mut Option<S>) -> Reply<R> + Send + Sync>) -> Vec<Reply<R>> {
         *self.replies.lock() = (self.members.iter().map(|_| None).collect(), self.members.len());
         for (index, (seat, state)) in self.members.iter().enumerate() {
             let (state, job, replies) = (Arc::clone(state), Arc::clone(&job), Arc::clone(&self.replies));
             seat.send(Box::new(move || {
-                let reply = {
-                    // The state may be half changed after a panic; the rig that owns the crew faults and is dropped then.
-                    let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-                    catch_unwind(AssertUnwindSafe(|| job(&mut state))).map_err(|panic| message(&*panic))
-                };
+                let reply = job(&mut state.lock().unwrap_or_else(PoisonError::into_inner));
                 // What the job holds is given back before the reply: who waits for it may be the last to hold the rest.
                 drop((state, job));
                 replies.put(index, reply);
@@ -164,6 +173,15 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
         }
         let missing = || Err("the worker never answered".to_owned());
         std::mem::take(&mut state.0).into_iter().map(|reply| reply.unwrap_or_else(missing)).collect()
+    }
+}
+
+impl<S: Send + 'static, R: Send + 'static> Drop for Crew<S, R> {
+    fn drop(&mut self) {
+        self.each(Arc::new(|state| {
+            *state = None;
+            Err(String::new())
+        }));
     }
 }
 
@@ -205,6 +223,22 @@ mod tests {
         // A crew outlives the pool's interest in its threads.
         pool.clear();
         assert_eq!(threads(&one), first);
+    }
+
+    #[test]
+    fn a_state_is_dropped_by_its_own_thread() {
+        struct Noted(std::sync::mpsc::Sender<std::thread::ThreadId>);
+        impl Drop for Noted {
+            fn drop(&mut self) {
+                self.0.send(std::thread::current().id()).unwrap();
+            }
+        }
+        let (sender, dropped) = channel();
+        let mut pool = Pool::default();
+        let crew = Crew::new(&mut pool, vec![(0, Noted(sender))]).unwrap();
+        let own = crew.run(Arc::new(|_: &mut Noted| std::thread::current().id())).remove(0).unwrap();
+        drop(crew);
+        assert_eq!(dropped.recv(), Ok(own));
     }
 
     #[test]

@@ -13,6 +13,11 @@ const STEP: f64 = 2e-5;
 const MISSING: u32 = (1 << 24) - 1;
 /// Codes begin at e^ORIGIN: the range ends at e^315, so that every positive double above 1e-9 has a code.
 const ORIGIN: f64 = -20.0;
+/// Step of the logarithms of threads' values by that of their window, where the code of 1 lies, and the code of none: a byte tells whether
+/// threads went alike.
+const THREAD_STEP: f64 = 0.02;
+const THREAD_ORIGIN: f64 = 200.0;
+const THREAD_MISSING: u8 = u8::MAX;
 /// Unit of times in the encoding, seconds.
 const TICK: f64 = 1e-4;
 /// Threads whose own values are kept; of more, only the sum.
@@ -73,7 +78,8 @@ pub struct Encoded {
     pub threads: u8,
     /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2), pings before (1, their
     /// number) and after (1), windows (2), the pings, one bit a window that is 1 where it is clean (whole bytes), the windows' values. A
-    /// ping or value v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing.
+    /// ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing. A thread's t is 1 byte:
+    /// round(ln(t / v) / 0.02) + 200 by the window's value v, 0xff where it is missing.
     pub base64: String,
 }
 
@@ -93,6 +99,22 @@ fn encode(value: Option<f64>) -> u32 {
 
 fn decode(code: u32) -> Option<f64> {
     (code != MISSING).then(|| (f64::from(code) * STEP + ORIGIN).exp())
+}
+
+fn encode_thread(thread: Option<f64>, value: Option<f64>) -> u8 {
+    match thread.zip(value) {
+        Some((thread, value)) if (thread / value).is_normal() && thread / value > 0.0 => {
+            ((thread / value).ln() / THREAD_STEP + THREAD_ORIGIN).round().clamp(0.0, f64::from(THREAD_MISSING - 1))
+                as u8
+        }
+        _ => THREAD_MISSING,
+    }
+}
+
+fn decode_thread(code: u8, value: Option<f64>) -> Option<f64> {
+    value
+        .filter(|_| code != THREAD_MISSING)
+        .map(|value| value * ((f64::from(code) - THREAD_ORIGIN) * THREAD_STEP).exp())
 }
 
 impl Visits {
@@ -115,7 +137,9 @@ impl Visits {
         let columns = self.columns();
         for window in &mut visit.windows {
             window.values.resize(columns, None);
-            window.values.iter_mut().for_each(|value| *value = value.and_then(kept));
+            let (exact, threads) = window.values.split_at_mut(1 + usize::from(self.parts));
+            exact.iter_mut().for_each(|value| *value = value.and_then(kept));
+            threads.iter_mut().for_each(|thread| *thread = decode_thread(encode_thread(*thread, exact[0]), exact[0]));
         }
         self.list.push(visit);
     }
@@ -161,8 +185,10 @@ impl Visits {
             for eight in visit.windows.chunks(8) {
                 out.push(eight.iter().enumerate().fold(0, |bits, (at, w)| bits | u8::from(w.clean) << at));
             }
-            for value in visit.windows.iter().flat_map(|window| &window.values) {
-                put(*value, &mut out);
+            for window in &visit.windows {
+                let (exact, threads) = window.values.split_at(1 + usize::from(self.parts));
+                exact.iter().for_each(|value| put(*value, &mut out));
+                out.extend(threads.iter().map(|thread| encode_thread(*thread, exact[0])));
             }
         }
         out
@@ -192,10 +218,10 @@ impl TryFrom<Encoded> for Visits {
     fn try_from(encoded: Encoded) -> Result<Self, VisitsError> {
         let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
         let mut visits = Self { parts: encoded.parts, threads: encoded.threads, list: Vec::new() };
-        let columns = visits.columns();
+        let (exact, threads) = (1 + usize::from(encoded.parts), usize::from(encoded.threads));
         let mut reader = Reader { bytes: &bytes };
         while !reader.bytes.is_empty() {
-            let visit = reader.visit(columns).ok_or(VisitsError("they are cut short"))?;
+            let visit = reader.visit(exact, threads).ok_or(VisitsError("they are cut short"))?;
             visits.list.push(visit);
         }
         if visits.list.len() as u64 != encoded.count {
@@ -221,7 +247,7 @@ impl Reader<'_> {
         Some(decode(u32::from_le_bytes([a, b, c, 0])))
     }
 
-    fn visit(&mut self, columns: usize) -> Option<Visit> {
+    fn visit(&mut self, exact: usize, threads: usize) -> Option<Visit> {
         let at = f64::from(u32::from_le_bytes(self.take()?)) * TICK;
         let allocation = u32::from(u16::from_le_bytes(self.take()?));
         let [before, after] = self.take()?;
@@ -233,7 +259,10 @@ impl Reader<'_> {
         let flags = (0..windows.div_ceil(8)).map(|_| self.take().map(|[byte]| byte)).collect::<Option<Vec<u8>>>()?;
         let mut list = Vec::new();
         for at in 0..windows {
-            let values = (0..columns).map(|_| self.value()).collect::<Option<Vec<_>>>()?;
+            let mut values = (0..exact).map(|_| self.value()).collect::<Option<Vec<_>>>()?;
+            let value = values[0];
+            let own = (0..threads).map(|_| self.take().map(|[code]| decode_thread(code, value)));
+            values.extend(own.collect::<Option<Vec<_>>>()?);
             list.push(Window { clean: flags[at / 8] >> (at % 8) & 1 == 1, values });
         }
         Some(Visit { at, allocation, before, after, windows: list })

@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut steps, mut seconds) = (0, 0.0);
     for _ in 0..9 {
         let start = Instant::now();
-        let requests = survey::requests(Effort::Standard, &Scope::default(), None, 1);
+        let requests = [survey::request(Effort::Standard, Scope::default(), None, 1)];
         let plans: Vec<_> = requests
             .iter()
             .filter_map(|request| {

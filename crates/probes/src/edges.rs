@@ -5,7 +5,7 @@ use tiermark_model::{
 };
 
 use crate::finder::{declared, point};
-use crate::found::{CurvePoint, Found, FoundTier, Size, find};
+use crate::found::{CurvePoint, Found, FoundTier, Grain, Size, find};
 use crate::ladder::{derived, with_purpose};
 use crate::tlb::page_bytes;
 
@@ -30,7 +30,26 @@ pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec
         let edge = of_page.iter().find(at_edge).or(of_page.iter().rfind(|o| o.value.is_some()))?;
         Some(size_finding(tier, &found, edge, &page))
     };
-    found.tiers.iter().filter_map(finding).collect()
+    let grain = found.grain.and_then(|grain| Some(grain_finding(&grain, asked, of_page.last()?, &page)));
+    found.tiers.iter().filter_map(finding).chain(grain).collect()
+}
+
+/// The piece in which the memory behind a page is translated, where the curve bends at the reach of a TLB.
+fn grain_finding(grain: &Grain, asked: u64, last: &Observation, page: &str) -> Finding {
+    let labels = Labels::new().text(Labels::PAGE, page).whole(Labels::SIZE, grain.knee);
+    let mut finding = derived(last, "translation.grain", labels, grain.page as f64, Unit::Bytes);
+    // The curve as a whole decides, and not the verdict of one of its points.
+    (finding.verdict, finding.value) = (Verdict::trusted(), Some(grain.page as f64));
+    let pieces = if grain.page < asked { ": the host splits the pages" } else { "" };
+    finding.note = Some(format!(
+        "pages of {} translated in pieces of {}{pieces}; beyond {} ({} entries) an access takes {} ns more",
+        Bytes(asked),
+        Bytes(grain.page),
+        Bytes(grain.knee),
+        grain.entries,
+        format_ns(grain.step_ns)
+    ));
+    finding
 }
 
 fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str) -> Finding {
@@ -55,8 +74,7 @@ fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str)
         Some((from, to)) => format!("flat from {} to {} at {} ns", Bytes(from), Bytes(to), format_ns(tier.ns)),
         None => format!("at most {} ns, at {}", format_ns(tier.ns), Bytes(tier.rung)),
     };
-    let bends =
-        |grain: &crate::found::Grain| tier.plateau.is_some_and(|(from, _)| from < grain.knee) && grain.knee < high;
+    let bends = |grain: &Grain| tier.plateau.is_some_and(|(from, _)| from < grain.knee) && grain.knee < high;
     if let Some(grain) = found.grain.filter(bends) {
         let more = format_ns(grain.step_ns);
         let (page, knee) = (Bytes(grain.page), Bytes(grain.knee));

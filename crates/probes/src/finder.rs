@@ -77,11 +77,12 @@ impl<'a> Finder<'a> {
         Some(Self { request, lab, cpu: quiet_cpu(lab.machine, cpus)?, page })
     }
 
-    /// The largest footprint: memory's, or a little where there is none to be had.
+    /// The largest footprint: memory's, or as much as may be had.
     fn largest(&self) -> Option<u64> {
         let only: IdSet = [self.cpu].into_iter().collect();
         let scope = &self.request.scope;
-        dram_bytes(self.lab.machine, &only, scope.mem_node, scope).ok().map(|(bytes, _)| bytes)
+        let memory = dram_bytes(self.lab.machine, &only, scope.mem_node, scope).ok().map(|(bytes, _)| bytes);
+        memory.or(Some(self.room())).filter(|bytes| *bytes > SMALLEST)
     }
 
     /// The most memory that a point may take.

@@ -182,6 +182,7 @@ impl Planner<'_> {
             Effort::Full => (4, 2),
         };
         let only: tiermark_model::IdSet = [self.cpu].into_iter().collect();
+        plan.steps.extend(Finder::new(self.request, self.lab, &only, self.pages()[0]).iter().flat_map(Finder::first));
         let largest = match dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope) {
             Ok((bytes, _)) => bytes,
             Err(refusal) => {
@@ -193,7 +194,6 @@ impl Planner<'_> {
         if page_sweeps > 1 && self.params.pages.is_empty() && pages[0] != PageKind::Base {
             pages.push(PageKind::Base);
         }
-        plan.steps.extend(Finder::new(self.request, self.lab, &only, self.pages()[0]).iter().flat_map(Finder::first));
         for size in grid(SMALLEST, largest, per_octave) {
             for layout in self.layouts() {
                 for page in &pages {

@@ -87,7 +87,7 @@ pub(crate) fn pages(observation: &Value) -> BTreeMap<u64, u64> {
 
 /// Whether shots of it counted, even if what they come to is known too badly to be shown.
 pub(crate) fn shots(observation: &Value) -> bool {
-    observation["samples"].as_array().is_some_and(|samples| !samples.is_empty())
+    observation["visits"]["count"].as_u64() > Some(0)
 }
 
 pub(crate) fn label<'a>(observation: &'a Value, key: &str) -> &'a str {

@@ -97,8 +97,7 @@ fn node(observation: &Value) -> u64 {
 /// Whether it was done, even if every shot of it was disturbed: an operation that fails is a fault in its verdict.
 fn done(observation: &Value) -> bool {
     let reasons = observation["verdict"]["reasons"].as_array().unwrap();
-    observation["disturbance"]["shots"].as_u64() > Some(0)
-        && !reasons.iter().any(|reason| reason["text"].as_str().is_some_and(|text| text.starts_with("broke off")))
+    observation["disturbance"]["shots"].as_u64() > Some(0) && !reasons.iter().any(|reason| reason["reason"] == "broken")
 }
 
 /// That a run came to its end, even if none of its numbers is sure enough to be shown.

@@ -1,6 +1,6 @@
 //! Whether a value can be: against the core's clock, the stamps' clock and the theoretical peak.
 
-use tiermark_model::{Labels, Machine, Metric, Nothing, Observation, Reason, Step, Verdict};
+use tiermark_model::{Labels, Machine, Metric, Nothing, Observation, PingOp, Reason, Relation, Role, Step, Verdict};
 
 use crate::analyse::WINDOW_NS;
 use crate::plausible;
@@ -32,6 +32,9 @@ pub(super) fn judge_value(
         if let Some(hz) = seen.core_hz.filter(|hz| value * chains < 1e9 / hz) {
             verdict.invalid(Reason::BelowCycle { ns: value, hz });
         }
+        if let Some(least_ns) = least_trip(step, seen, machine).filter(|least| value < *least) {
+            verdict.suspect(Reason::TooFast { ns: value, least_ns });
+        }
         if let Some(step_ns) = quantum {
             verdict.invalid(Reason::Quantised { step_ns });
         }
@@ -39,6 +42,22 @@ pub(super) fn judge_value(
     if let Some(rate) = plausible::rate(step, seen) {
         plausible::judge(step, rate, machine, verdict);
     }
+}
+
+/// The least time that two cores take to hand each other a line and get it back, ns; `None` for other steps and for cpus that are declared to
+/// share a core.
+fn least_trip(step: &Step, seen: &Observation, machine: &Machine) -> Option<f64> {
+    /// Cycles: hardware threads of one core take 60 to 80 for a round trip, two cores of every model published 130 and more.
+    const CYCLES: f64 = 100.0;
+    let op = step.setup.threads.iter().find_map(|thread| match thread.role {
+        Role::Ping { op } => Some(op),
+        _ => None,
+    })?;
+    let cpus: Vec<u32> = step.setup.cpus().iter().collect();
+    let [one, other] = cpus.as_slice() else { return None };
+    let trip = CYCLES / seen.core_hz? * 1e9;
+    let least = if op == PingOp::OneWay { trip / 2.0 } else { trip };
+    (machine.relation(*one, *other) != Some(Relation::Smt)).then_some(least)
 }
 
 /// A window must be a thousand steps of the clock long, or its edges decide its rate.

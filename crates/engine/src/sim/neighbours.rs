@@ -74,16 +74,40 @@ impl Neighbours {
 }
 
 impl ComesAndGoes {
-    /// Whether it is on at this second: stretches of both kinds are drawn from exponential distributions.
+    /// Whether it is on at this second.
     fn is_on(&self, at: f64, seed: u64) -> bool {
+        let mut on = false;
+        self.stretches(seed, |until, state| {
+            on = state;
+            at >= until
+        });
+        on
+    }
+
+    /// The share of the first so many seconds in which it was on.
+    pub fn seen(&self, seconds: f64, seed: u64) -> f64 {
+        let (mut from, mut on) = (0.0, 0.0);
+        self.stretches(seed, |until, state| {
+            if state {
+                on += until.min(seconds) - from;
+            }
+            from = until;
+            until < seconds
+        });
+        on / seconds
+    }
+
+    /// Goes through stretches of both kinds, their lengths drawn from exponential distributions, as long as `next` wants more: it gets the
+    /// end of each and whether the state is on in it.
+    fn stretches(&self, seed: u64, mut next: impl FnMut(f64, bool) -> bool) {
         let mut rng = Rng::new(seed);
         let off = self.lasts * (1.0 - self.share) / self.share.max(f64::MIN_POSITIVE);
         let mut on = rng.unit() < self.share;
         let mut until = 0.0;
         loop {
             until -= (1.0 - rng.unit()).ln() * if on { self.lasts } else { off };
-            if at < until {
-                return on;
+            if !next(until, on) {
+                return;
             }
             on = !on;
         }

@@ -170,7 +170,7 @@ fn tally(
         }
     }
     let share = |n: u64| n as f64 / SEEDS as f64 * 100.0;
-    println!(
+    eprintln!(
         "{name}: resolved L1 {:.0} %, L2 {:.0} %, L3 {:.0} %; wrong {} of {SEEDS}; grain {:.0} %; other faults {}",
         share(tally.resolved[0]),
         share(tally.resolved[1]),
@@ -180,7 +180,7 @@ fn tally(
         tally.rungs_off.len()
     );
     for line in tally.wrong.iter().take(4).chain(tally.rungs_off.iter().take(2)) {
-        println!("    {line}");
+        eprintln!("    {line}");
     }
     tally
 }

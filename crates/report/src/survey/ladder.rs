@@ -171,6 +171,11 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
 /// What memory takes in pages that need walks.
 fn walks(survey: &Survey<'_>, style: &Style) -> String {
     let mut out = String::new();
+    for grain in survey.run.findings().filter(|f| f.metric == "translation.grain") {
+        if let Some(note) = &grain.note {
+            out.push_str(&hanging("", &format!("Translation: {note}"), Ink::Plain, style));
+        }
+    }
     for row in &survey.rows {
         for (page, figure) in &row.walks {
             let page = page.replace('K', " KiB").replace('M', " MiB").replace('G', " GiB");
