@@ -34,7 +34,7 @@ pub struct Background;
 
 static ABOUT: About = About {
     id: "background",
-    method: 1,
+    method: 2,
     summary: "what a neighbour on another core costs a chaser, reading or writing in order or at random",
     text: "One thread follows a chain in a tier while a thread on another core works through memory larger than all caches: reading or \
 writing in rising order, which prefetchers run ahead of, or whole lines in random order, which they cannot follow. The chaser's latency \

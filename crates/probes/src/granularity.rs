@@ -33,7 +33,7 @@ pub struct Granularity;
 
 static ABOUT: About = About {
     id: "granularity",
-    method: 1,
+    method: 2,
     summary: "useful bytes a second of 8-byte and whole-line random access and of sequential access, by page size",
     text: "One thread reads, or writes, memory that is larger than all caches: 8 bytes of each line in random order, whole lines in \
 random order, and all lines in rising order. Useful bytes are counted, so 8 of 64 count where 8 are used; memory moves the whole line \

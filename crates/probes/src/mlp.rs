@@ -33,7 +33,7 @@ pub struct Mlp;
 
 static ABOUT: About = About {
     id: "mlp",
-    method: 1,
+    method: 2,
     summary: "memory-level parallelism: misses one core keeps in flight, per tier, by 1 to 32 independent chains",
     text: "One thread follows several independent chains of pointers in turn: each chain waits for itself only, so as many loads are \
 under way as there are chains, until the core has no room for more. Time an access falls with the chains until then. By Little's law \

@@ -41,7 +41,7 @@ pub struct Tlb;
 
 static ABOUT: About = About {
     id: "tlb",
-    method: 1,
+    method: 2,
     summary: "entries of each data TLB level, and the cost of a miss and of a walk, per page size",
     text: "A chase of one line a page, in random order of the pages, against a chase of as many lines side by side. Each page's line \
 lies one line further in its page than that of the page before (in a huge page one base page and a line), so both chains spread alike \

@@ -36,10 +36,10 @@ pub struct C2c;
 
 static ABOUT: About = About {
     id: "c2c",
-    method: 1,
+    method: 2,
     summary: "round trip of a line between two cores, fetching lines from another core, contention",
     text: "Two threads, each pinned to a cpu, pass a turn to and fro through shared lines; a block is 128 round trips, stamped by the one \
-who began, and the value is the median block. `cas`: both compare and swap one word. `flag`: each stores to a line of its own and watches \
+who began; the value is the edge (2nd percentile) of windows of 0.25 ms in the best state of the machine. `cas`: both compare and swap one word. `flag`: each stores to a line of its own and watches \
 the other's. `one-way`: the sender stores its clock and the receiver subtracts it from its own, where the processor's counter is one clock \
 for all cpus. Every allocation is fresh memory, every shot goes round 16 lines drawn by the seed, 128 bytes apart: where a line's home in the \
 caches lies changes its latency. Memory is on the node of the cpu that begins; for one pair of each relation it is also measured on the \
@@ -51,7 +51,7 @@ time for all pairs, some of each such class are drawn by the seed, and the plan 
 
 Transfers: one thread reads (clean) or writes (dirty) 128 lines, the other then chases through them; only the chase is timed. Contention: \
 1, 2, 4 up to all cpus add to one word; each cpu's time over its additions, and of these the median over the cpus, each counting once; the \
-additions of all together; and the fewest additions of any cpu over the most, shot by shot.",
+additions of all together; and the fewest additions of any cpu over the most, window by window.",
     not: "A round trip is two messages: tools that print one-way figures divide it by two. It is not the latency of the cache that holds the \
 line, and not what a lock costs that nobody else wants. In a guest, the topology that names the pairs is what the hypervisor declares.",
     citations: &[

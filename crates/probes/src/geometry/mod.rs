@@ -55,7 +55,7 @@ pub struct Geometry;
 
 static ABOUT: About = About {
     id: "geometry",
-    method: 1,
+    method: 2,
     summary: "line, size, ways and sets of each cache level, and who shares it, held against what the system declares",
     text: "All by chases of one thread on one core, each chain a proven cycle. The line: blocks of 512 bytes in random order, in each \
 the first word and then one a few bytes on; the second is free while both lie in one line. The same in memory shows whether neighbours \

@@ -64,13 +64,13 @@ pub struct Matrix;
 
 static ABOUT: About = About {
     id: "matrix",
-    method: 1,
+    method: 2,
     summary: "idle latency and bandwidth from every group of cpus to every memory node, and what policies make of them",
     text: "A cell is one group of cpus (those of a NUMA node, a socket or a last-level cache) and one node of memory, with or without \
 cpus of its own. Its idle latency is that of one cpu of the group following a random chain bound to the node; its bandwidth that of \
-one thread on every core of the group, each on memory of its own bound to the node. Where the pages really are is proven before the \
-first shot and after the last. Cells are measured in random order, a fresh allocation of each a round, and the first once more at \
-the end. Mixes (2:1) read so many lines for each that they write, by copies and reads in turn. Policies spread the memory of each \
+one thread on every core of the group, each on memory of its own bound to the node. Where the pages of every allocation really \
+are is proven before its first visit and after its last. All cells are visited again and again, each time in a new random order, so that \
+every cell sees the whole run. Mixes (2:1) read so many lines for each that they write, by copies and reads in turn. Policies spread the memory of each \
 thread: interleaved page by page, or dealt out by weights, which are swept with more points beside the best; the kernel's own \
 weights are measured beside them. Mixed leaves each thread's memory whole but puts that of some threads on the remote node, with \
 the rates of both groups apart. Pairs that differ by more than 5 % and beyond their intervals, although direction or distance says \
