@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Grade, KernelId, Labels, Metric, Observation, Part, PlacementProof, Refusal, Role, Step, Tail, Unit,
+    Disturbance, Grade, KernelId, Labels, Metric, Observation, Part, PlacementProof, Reason, Refusal, Role, Step, Tail, Unit,
     Verdict, Visit, Visits,
 };
 
@@ -61,6 +61,8 @@ pub(crate) struct Cell {
     overhead_share: f64,
     placement: Option<PlacementProof>,
     pub(crate) rivals: Rivals,
+    /// The kernel that the visits are of.
+    kernel: Option<KernelId>,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) fault: Option<String>,
     started: Option<f64>,
@@ -76,6 +78,7 @@ impl Cell {
         Self {
             visits: Visits::new(roll.parts.len(), members),
             rivals: Rivals::of(&step),
+            kernel: first_kernel(&step).cloned(),
             step,
             roll,
             slots: Vec::new(),
@@ -108,6 +111,14 @@ impl Cell {
 
     pub(crate) fn begin(&mut self, now: f64) {
         self.started.get_or_insert(now);
+    }
+
+    /// Forgets what another kernel did.
+    pub(crate) fn measured_by(&mut self, kernel: Option<KernelId>) {
+        if self.kernel != kernel {
+            (self.visits.list, self.blocks_ns) = (Vec::new(), Vec::new());
+            self.kernel = kernel;
+        }
     }
 
     /// Adds what a visit saw.
@@ -241,10 +252,12 @@ impl Cell {
             refusal: self.refusal.clone(),
         };
         let estimate = self.estimate(groups);
+        let mut bound = estimate.bound.clone();
+        bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
         let observation = with_estimate(observation, &estimate, &self.roll);
         let quantum = self.quantum(observation.value);
         let fault = self.fault.as_deref();
-        let verdict = judge::judge(&self.step, &observation, fault, quantum, &estimate.bound, lab);
+        let verdict = judge::judge(&self.step, &observation, fault, quantum, &bound, lab);
         withheld(Observation { verdict, ..observation })
     }
 

@@ -60,6 +60,11 @@ impl Rivals {
         self.others.iter().any(|other| !other.is_decided())
     }
 
+    /// A rival that may be better, where the comparisons were too few to know.
+    pub(crate) fn open(&self) -> Option<&KernelId> {
+        self.others.iter().find(|other| !other.is_decided()).map(|other| &other.kernel)
+    }
+
     /// Whether there is a choice at all.
     pub(crate) fn any(&self) -> bool {
         !self.others.is_empty()
@@ -80,7 +85,7 @@ impl Rivals {
         std::iter::once(rival(first, Some(1.0))).chain(others).collect()
     }
 
-    /// One comparison of every rival that is still in.
+    /// One comparison of the rival that is still in and was compared least.
     ///
     /// # Errors
     /// The rig's [`Fault`].
@@ -96,15 +101,14 @@ impl Rivals {
             let best = analyse(&shot, &roll, stamp_ns).clean().reduce(f64::max);
             Ok(best.map(|best| (best, shot.pings)))
         };
-        for other in self.others.iter_mut().filter(|other| !other.is_decided()) {
-            let shots =
-                [best(first, false)?, best(&other.kernel, false)?, best(&other.kernel, true)?, best(first, false)?];
-            other.rounds += 1;
-            if let [Some(a), Some(b), Some(c), Some(d)] = shots
-                && one_state(&[a.1, b.1, c.1, d.1].concat())
-            {
-                other.ratios.push((b.0 + c.0) / (a.0 + d.0));
-            }
+        let undecided = self.others.iter_mut().filter(|other| !other.is_decided());
+        let Some(other) = undecided.min_by_key(|other| other.rounds) else { return Ok(()) };
+        let shots = [best(first, false)?, best(&other.kernel, false)?, best(&other.kernel, true)?, best(first, false)?];
+        other.rounds += 1;
+        if let [Some(a), Some(b), Some(c), Some(d)] = shots
+            && one_state(&[a.1, b.1, c.1, d.1].concat())
+        {
+            other.ratios.push((b.0 + c.0) / (a.0 + d.0));
         }
         Ok(())
     }

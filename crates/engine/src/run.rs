@@ -24,6 +24,8 @@ const VISITS_A_PLACE: u32 = 3;
 const POINT_ROUNDS: u64 = 4;
 /// Share of the time after which points get no more first visits while the probe has more steps to add.
 const POINT_SHARE: f64 = 0.35;
+/// Share of the time after which rival kernels are compared no more: the first stays, unless another has won by then.
+const RIVAL_SHARE: f64 = 0.4;
 /// Seconds between two observations of a step that listeners get: what a kill may lose.
 const TOLD_EVERY: f64 = 10.0;
 /// Visits between two looks at the pings of all of them.
@@ -294,9 +296,10 @@ impl Runner<'_> {
         let Cell { slots, rivals, roll, step, .. } = cell;
         let slot = &mut slots[at];
         slot.visited = now;
-        if rivals.undecided() {
+        // One comparison a visit: rivals see as many moments as the step does.
+        if rivals.undecided() && now < self.began + RIVAL_SHARE * (self.deadline - self.began) {
             slot.kernel = None;
-            return rivals.compare(slot.rig.as_mut(), roll, stamp_ns);
+            rivals.compare(slot.rig.as_mut(), roll, stamp_ns)?;
         }
         if let Some(winner) = rivals.winner().filter(|winner| rivals.any() && slot.kernel.as_ref() != Some(winner)) {
             slot.rig.select(winner)?;
@@ -305,6 +308,7 @@ impl Runner<'_> {
         let shot = slot.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
         let result = analyse(&shot, roll, stamp_ns);
         let allocation = slot.allocation;
+        cell.measured_by(cell.rivals.winner().cloned());
         cell.add(result, now - self.began, allocation, shot.pings);
         if cell.step.is_os() || cell.step.held_bytes().0 > self.host.keep_bytes() {
             self.retire(index, at);

@@ -27,9 +27,9 @@ const CHAIN_LENGTH: u64 = 16_384;
 const CHAIN_LOOKS: usize = 5;
 /// How close: two steps of such a counter and the finest frequency steps (25 MHz) together.
 const CHAIN_AGREEMENT: f64 = 1.01;
-/// Looks at the closed gate before the cpu is yielded: about 50 µs. On a busy machine the ones that are missing may
-/// be waiting for this very cpu.
-const SPIN_LOOKS: u32 = 1_000;
+/// Looks at the closed gate before the cpu is yielded: about 2 ms. Each worker has a cpu of its own, so that those that are missing wait for
+/// theirs: yielding sooner would give this one away for a whole time slice beside other work. Where two workers share a cpu, they come to it.
+const SPIN_LOOKS: u32 = 40_000;
 /// Stamps a shot keeps at most: 8 MiB of them, 4 s of blocks.
 const STAMPS_MOST: usize = 1 << 20;
 

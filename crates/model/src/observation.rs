@@ -83,7 +83,7 @@ pub struct Observation {
     /// What each named part of the setup came to, in the order in which the setup names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// The tournament between kernels, where one was held: useful bytes per second of each.
+    /// The kernels that do the same job, where there are several: how each compares with the first.
     pub rivals: Vec<Rival>,
     /// What the tool's own stamps cost, as a share of the value before it was subtracted.
     pub overhead_share: Option<f64>,
@@ -211,7 +211,7 @@ pub struct PlacementProof {
     pub notes: Vec<String>,
 }
 
-/// One kernel of a tournament.
+/// A kernel held against the first that does the same job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rival {
     /// The kernel.

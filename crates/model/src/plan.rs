@@ -66,7 +66,7 @@ pub struct Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
-    /// The points of the ladder, few shots.
+    /// The points of the ladder, few visits.
     Quick,
     /// The default.
     Standard,
@@ -97,7 +97,7 @@ pub struct Step {
     pub id: String,
     /// What it stands for.
     pub labels: Labels,
-    /// Steps of a lower phase are settled before those of a higher one begin: numbers before shapes, should time run out.
+    /// Steps of a lower phase get their fewest visits before those of a higher one begin, should time run out.
     #[serde(default)]
     pub phase: u8,
     /// What is measured.
@@ -112,7 +112,7 @@ pub struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
-    /// Time of one access of a chase, ns: the median block.
+    /// Time of one access of a chase, ns.
     Latency,
     /// Useful bytes a second over the window common to all threads.
     Bandwidth,

@@ -67,7 +67,7 @@ pub enum Role {
     Stream {
         /// The kernel; where `rivals` are given, the first to try.
         kernel: KernelId,
-        /// Other kernels that do the same job: the fastest of all is chosen by a short tournament, which is recorded.
+        /// Other kernels that do the same job: held against the first in pairs of shots; one that is better each time is measured.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rivals: Vec<KernelId>,
     },

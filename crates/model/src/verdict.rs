@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::NodeId;
+use crate::kernel::KernelId;
 use crate::refusal::Refusal;
 use crate::setup::PageKind;
 use crate::state::StateKind;
@@ -266,6 +267,11 @@ pub enum Reason {
         /// The state.
         state: StateKind,
     },
+    /// Another kernel may be faster: it was not compared often enough to know.
+    RivalsOpen {
+        /// Which.
+        kernel: KernelId,
+    },
     /// The spread between visits is too wide for what describes a state rather than an edge.
     Scattered {
         /// Half of the interval over the value.
@@ -357,7 +363,9 @@ impl Reason {
             Self::Migrated { .. } => ReasonCode::Migrated,
             Self::MajorFaults { .. } | Self::MinorFaults { .. } => ReasonCode::Faults,
             Self::Overhead { .. } => ReasonCode::Overhead,
-            Self::TooFew { .. } | Self::StateMissed { .. } | Self::FewPoints { .. } => ReasonCode::TooFew,
+            Self::TooFew { .. } | Self::StateMissed { .. } | Self::RivalsOpen { .. } | Self::FewPoints { .. } => {
+                ReasonCode::TooFew
+            }
             Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
             Self::NotReproduced { .. } => ReasonCode::NotReproduced,
             Self::BelowRecord { .. } => ReasonCode::BelowRecord,
@@ -414,6 +422,7 @@ impl fmt::Display for Reason {
             Self::NotReproduced { reached } => {
                 write!(f, "the best was reached in {reached} visits a second or more apart, 3 wanted")
             }
+            Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to know"),
             Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
             Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
             Self::BelowRecord { record, is_time, date } => {

@@ -3,7 +3,7 @@
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope};
 
-use crate::found::Found;
+use crate::found::{Found, FoundTier};
 
 /// A DRAM buffer is this many times all caches in reach: what is left in them then serves under a quarter of the accesses
 /// of a random walk, and in steady state far less of a longer stream.
@@ -70,8 +70,8 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let wanted = (bytes / part / users).max(2 * inner);
         let wanted = match tier {
             // Of a cache that others use as well each thread gets its part.
-            Some(tier) if users > 1 => wanted.min(tier.rung.max(2 * inner)),
-            Some(tier) => tier.rung,
+            Some(tier) if users > 1 => wanted.min(steady_rung(tier, inner).max(2 * inner)),
+            Some(tier) => steady_rung(tier, inner),
             None => wanted,
         };
         if tier.is_none_or(|_| users > 1) && wanted * users > bytes * 3 / 4 + inner * users {
@@ -100,6 +100,19 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         ladder.rules.push(format!("no cache is declared: {} stands for L1, the curve shows the rest", Bytes(L1_BLIND)));
         ladder.tiers.push(Tier { name: "L1".into(), bytes: L1_BLIND, node: None, cpus: cpus.clone() });
     }
+}
+
+/// The footprint of a tier as every run on a machine chooses it: ends of a curve come out a little different each time, and figures of other
+/// footprints are other figures. A power of two where that lies on the plateau: the largest up to the found rung, and of a cache behind
+/// others four times the one before it.
+fn steady_rung(tier: &FoundTier, inner: u64) -> u64 {
+    let power = |bytes: u64| 1u64 << (bytes.max(1) as f64).log2().round() as u32;
+    let wanted = if tier.level > 2 && inner > 0 { 4 * power(inner) } else { 1 << tier.rung.max(1).ilog2() };
+    let fits = match tier.plateau {
+        Some((from, to)) => (from..=to).contains(&wanted),
+        None => wanted <= 2 * tier.rung,
+    };
+    if fits { wanted } else { tier.rung }
 }
 
 fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, ladder: &mut Ladder) {

@@ -20,13 +20,13 @@ pub(crate) struct Winner {
     /// The number, with the mark of its grade.
     value: String,
     note: Option<String>,
-    /// What the fastest plain kernel did in the tournament, where the winner is clearly ahead.
+    /// What the fastest plain kernel did in short shots, where the winner is clearly ahead (documents of version 1).
     plain: Option<String>,
     /// Whether the ladder has a column for the number.
     in_table: bool,
 }
 
-/// Steps whose number is clearly ahead of what the fastest plain kernel did in their tournament, with that rate.
+/// Steps whose number is clearly ahead of what the fastest plain kernel did in short shots, with that rate; documents of version 1 have it.
 pub(crate) fn plain_rates<'a>(bench: &Bench, observations: &[&'a Observation]) -> BTreeMap<&'a str, f64> {
     let is_plain = |id: &KernelId| bench.kernels.iter().any(|k| k.id == *id && k.plain);
     let mut rates = BTreeMap::new();

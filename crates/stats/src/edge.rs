@@ -3,13 +3,13 @@
 use crate::{Rng, usable};
 
 /// The edge is this quantile of a state's windows, counted from the side that disturbance cannot reach. Of the quantiles tried on recorded
-/// runs of a shared guest (`examples/windows.rs`), the median window moved by 2.7 % between runs in the middle cell, the 98th
-/// percentile by 1.9 %; the best single window grows with the number of tries.
+/// runs of a shared guest (`examples/windows.rs`), the median window moved by 2.6 % between runs in the middle cell, the 98th
+/// percentile by 1.6 %; the best single window grows with the number of tries.
 pub const EDGE_QUANTILE: f64 = 0.98;
 /// Windows within this share of the edge are near it.
 pub const NEAR: f64 = 0.02;
-/// Share of windows near the edge from which the edge is sharp: of 90 cells of six recorded runs, none of the 55 accepted at 6 % was
-/// off by more than 3 %; of the 68 accepted at 4 %, five were.
+/// Share of windows near the edge from which the edge is sharp: of 102 cells of six recorded runs, none of the 57 accepted at 6 % was
+/// off by more than 3 %; of the 65 accepted at 4 %, five were.
 pub const SHARP: f64 = 0.06;
 /// Visits that must reach the edge, and how far apart they must lie in seconds: visits in a row see the same moment.
 pub const VISITS: usize = 3;

@@ -1,5 +1,5 @@
 //! Variants of the plain kernels that are faster somewhere: prefetch ahead in software, two halves of the span at once,
-//! two pages at once, loads alone. Which one wins where differs by machine; the host holds a tournament.
+//! two pages at once, loads alone. Which one wins where differs by machine; a run compares them in pairs.
 //!
 //! Loads alone are faster where an addition for each takes vector ports that the loads of a nearby cache would keep busy
 //! otherwise. Each is the plain reader of its instruction set with loads in place of additions: the same addresses in

@@ -5,7 +5,7 @@ mod planner;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Refusal, Request, Step, Unit, format_gbs,
+    Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Refusal, Request, Step, Unit,
 };
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
@@ -120,7 +120,7 @@ impl Probe for Bandwidth {
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
         for purpose in ["ladder", "table"] {
-            findings.extend(with_purpose(observations, purpose).map(|o| finding(o, note(o, lab))));
+            findings.extend(with_purpose(observations, purpose).map(|o| finding(o, overhead_note(o))));
         }
         findings.extend(
             with_purpose(observations, "scaling")
@@ -138,25 +138,6 @@ fn effort_seconds(effort: Effort) -> f64 {
         Effort::Standard => 32.0,
         Effort::Full => 300.0,
     }
-}
-
-/// The plain kernel's rate beside the winner's, where they differ.
-fn note(observation: &Observation, lab: Lab<'_>) -> Option<String> {
-    let winner = observation.labels.get(Labels::KERNEL)?;
-    let op = observation.labels.get(Labels::OP)?.trim_end_matches(OF_ZEROS);
-    let plain = observation
-        .rivals
-        .iter()
-        .filter(|r| r.kernel.op() == op && lab.bench.kernels.iter().any(|k| k.id == r.kernel && k.plain))
-        .max_by(|a, b| f64::total_cmp(&a.value.unwrap_or(0.0), &b.value.unwrap_or(0.0)));
-    let mut notes: Vec<String> = Vec::new();
-    if let Some(plain) = plain.filter(|p| p.kernel.0 != winner)
-        && let Some(value) = plain.value
-    {
-        notes.push(format!("plain {}: {} GB/s", plain.kernel, format_gbs(value)));
-    }
-    notes.extend(overhead_note(observation));
-    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// DRAM bandwidth with all cores as a share of the theoretical peak, where that is known.

@@ -209,7 +209,7 @@ impl<'a> Planner<'a> {
     /// The steps of one tier.
     fn rung(&self, tier: &Tier, crew: &Crew, stop: StopRule) -> Vec<Step> {
         let quick = self.request.effort == Effort::Quick;
-        // Fewer rivals make a tournament shorter; the widest vectors and string instructions nearly always win.
+        // Fewer rivals take less time to compare; the widest vectors and string instructions nearly always win.
         let mut jobs: Vec<Job> =
             self.ops().iter().map(|op| if quick { self.curve_job(op) } else { self.job(op, self.zeros()) }).collect();
         // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing data.
