@@ -26,7 +26,7 @@ pub(crate) use load::LoadArgs;
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
-pub(crate) use shapes::{How, MlpArgs, OsArgs, PagesArgs, ShapeArgs};
+pub(crate) use shapes::{How, MlpArgs, OsArgs, PagesArgs, ResidencyArgs, ShapeArgs};
 pub(crate) use show::ShowArgs;
 pub(crate) use system::{DoctorArgs, TuneArgs};
 
@@ -92,6 +92,9 @@ pub(crate) enum Command {
     Granularity(PagesArgs),
     /// Measure what a busy neighbour costs a chaser
     Background(ShapeArgs),
+    /// Measure how long the shared cache keeps what was touched: share of hits over time, and what limits it
+    #[command(after_help = shapes::RESIDENCY_EXAMPLES)]
+    Residency(ResidencyArgs),
     /// Measure round trips of a line between cores, transfers, and contention
     #[command(after_help = C2C_EXAMPLES)]
     C2c(C2cArgs),
@@ -166,6 +169,7 @@ impl Command {
             Self::Geometry(args) | Self::Background(args) => Some(&mut args.run.place),
             Self::Tlb(args) | Self::Granularity(args) => Some(&mut args.run.place),
             Self::Mlp(args) => Some(&mut args.run.place),
+            Self::Residency(args) => Some(&mut args.run.place),
             _ => None,
         }
     }
@@ -204,6 +208,9 @@ pub(crate) struct Simulation {
     /// Bytes that come together from the simulated memory
     #[arg(long, value_name = "BYTES", global = true, hide = true)]
     pub(crate) sim_pair: Option<u64>,
+    /// Milliseconds after which neighbours have replaced half of what was touched in the simulated last-level cache
+    #[arg(long, value_name = "MS", global = true, hide = true)]
+    pub(crate) sim_half_life: Option<f64>,
 }
 
 /// The effort of two flags that exclude each other.

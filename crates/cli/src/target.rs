@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_engine::{Ceilings, Host, SimCache, SimCore, SimHost, SimOptions};
+use tiermark_engine::{Ceilings, Host, Neighbours, SimCache, SimCore, SimHost, SimOptions};
 use tiermark_host::{LinuxHost, live_facts};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
@@ -71,6 +71,7 @@ pub(crate) fn open(
         stop_after: simulation.sim_stop,
         ceilings: ceilings(simulation)?,
         core: core(simulation),
+        neighbours: neighbours(simulation)?,
         keep_bytes: max_mem.map_or(defaults.keep_bytes, |bytes| bytes.0),
         ..defaults
     };
@@ -98,6 +99,15 @@ fn ceilings(simulation: &Simulation) -> Result<Ceilings, Failure> {
         knee: share(simulation.sim_knee, usual.knee)?,
         overload: share(simulation.sim_overload, usual.overload)?,
     })
+}
+
+/// Who else uses the simulated machine.
+fn neighbours(simulation: &Simulation) -> Result<Neighbours, Failure> {
+    let evicts_after_seconds = match simulation.sim_half_life {
+        Some(ms) if !(ms > 0.0 && ms.is_finite()) => return Err(Failure::usage(format!("{ms} ms is not a half-life"))),
+        half => half.map(|ms| ms / 1e3 / std::f64::consts::LN_2),
+    };
+    Ok(Neighbours { evicts_after_seconds, ..Neighbours::default() })
 }
 
 /// What the simulated cores really have.

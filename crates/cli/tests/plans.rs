@@ -57,6 +57,7 @@ fn options_of_a_run_hold_for_every_experiment() {
         "mlp",
         "granularity",
         "background",
+        "residency",
     ];
     plan(&user, "all.toml", &probes);
     let arguments = ["run", "all.toml", "--simulate", SERVER, "--dry-run", "--json", "--cpus=2-3", "--precision=7"];

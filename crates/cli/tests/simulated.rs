@@ -65,6 +65,8 @@ fn shapes_are_exact() {
         assert!(report.lines().all(|line| line.chars().count() <= 80), "{report}");
         insta::assert_snapshot!(format!("shape_{command}"), report);
     }
+    let contended = ["residency", "--quick", "--no-save", "--simulate", GUEST, "--sim-half-life=2.5"];
+    insta::assert_snapshot!("shape_residency", stable(&User::new().run(&contended).expect(0).out));
     let narrow = ["geometry", "--quick", "--no-save", "--simulate", GUEST, "--ascii", "--width=60"];
     let report = User::new().run(&narrow).expect(0).out;
     assert!(report.is_ascii() && report.lines().all(|line| line.len() <= 60), "{report}");

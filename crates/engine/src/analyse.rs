@@ -15,7 +15,7 @@ use crate::roll::{Gauge, Roll, Work};
 
 pub use account::merge;
 pub(crate) use track::WINDOW_NS;
-use track::{Track, block_windows, common_windows, durations};
+use track::{Track, block_windows, common_windows, durations, whole_window};
 
 /// What one shot came to.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -68,6 +68,7 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
         result.stamp_per_access = stamp_ns / block_work;
     }
     let spans = match (tracks.as_slice(), roll.threads.as_slice()) {
+        ([only], [Work::Revisits]) => whole_window(only),
         ([only], [Work::Calls | Work::Meetings | Work::Transfers]) => block_windows(only),
         _ => common_windows(&tracks),
     };

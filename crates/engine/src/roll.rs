@@ -7,6 +7,9 @@ use tiermark_model::{Metric, Role, Step, Unit};
 pub enum Work {
     /// Accesses that wait for one another: their time counts.
     Accesses,
+    /// Accesses to what was touched a while ago: one window holds a whole visit, and the middle of all visits counts, since a cache that
+    /// forgets has no undisturbed end.
+    Revisits,
     /// Operations of the kernel that one thread asks for: as accesses.
     Calls,
     /// Operations of the kernel that other threads and processes take part in: their turns come when the scheduler likes.
@@ -98,7 +101,7 @@ impl Roll {
     /// Whether the value is the edge of its windows, or their middle: what describes a load, or turns that others take as well, has no
     /// undisturbed end of its own.
     pub(crate) fn has_edge(&self) -> bool {
-        let describes = |work: &Work| matches!(work, Work::Turns | Work::Transfers);
+        let describes = |work: &Work| matches!(work, Work::Turns | Work::Transfers | Work::Revisits);
         let loads = self.metric == Metric::Latency && self.threads.contains(&Work::Bytes);
         !loads && !self.threads.iter().any(describes)
     }
@@ -113,6 +116,7 @@ impl Roll {
 fn work(role: &Role, metric: Metric) -> Work {
     match role {
         Role::Chase { .. } | Role::Ping { .. } | Role::Take => Work::Accesses,
+        Role::Revisit { .. } => Work::Revisits,
         Role::Contend => Work::Turns,
         Role::Echo { .. } | Role::Keep { .. } => Work::Service,
         Role::Stream { .. } | Role::Load { .. } => Work::Bytes,
@@ -129,7 +133,7 @@ impl Work {
     /// The metric that counts it.
     fn metric(self) -> Option<Metric> {
         match self {
-            Self::Accesses | Self::Calls | Self::Meetings | Self::Turns => Some(Metric::Latency),
+            Self::Accesses | Self::Revisits | Self::Calls | Self::Meetings | Self::Turns => Some(Metric::Latency),
             Self::Bytes | Self::Transfers => Some(Metric::Bandwidth),
             Self::Service => None,
         }

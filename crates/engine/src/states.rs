@@ -142,7 +142,10 @@ fn of_level(
 }
 
 fn loads(step: &Step) -> bool {
-    step.setup.threads.iter().any(|thread| matches!(thread.role, Role::Load { .. } | Role::Os(_)))
+    step.setup
+        .threads
+        .iter()
+        .any(|thread| matches!(thread.role, Role::Load { .. } | Role::Revisit { .. } | Role::Os(_)))
 }
 
 /// Share and duration of a state in a series in time order; `None` where too little of it was seen.

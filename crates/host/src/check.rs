@@ -66,6 +66,14 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
                 return Err(Refusal::new(format!("{chains} chains"), "a chase follows 1 to 32", "use 1 to 32 chains"));
             }
         }
+        Role::Revisit { accesses, .. } => {
+            if !matches!(region.layout, Layout::Chain(_)) {
+                return Err(Refusal::new("a chase", format!("its region holds {}, no chain", region.layout), PLAN));
+            }
+            if *accesses == 0 {
+                return Err(Refusal::new("a chase", "it has no accesses", PLAN));
+            }
+        }
         Role::Stream { .. } | Role::Load { .. } => {
             if role.kernels().next().is_none() {
                 return Err(Refusal::new("a load", "it names no kernel", PLAN));

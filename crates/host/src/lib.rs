@@ -17,6 +17,7 @@ mod overheads;
 mod ping;
 mod proof;
 mod region;
+mod revisit;
 mod rig;
 mod room;
 mod share;

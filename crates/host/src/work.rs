@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::load::LoadWork;
 use crate::os::OsWork;
 use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
+use crate::revisit::RevisitWork;
 use crate::share::ShareWork;
 use crate::sys::{ChaseCall, LineOrder, StreamCall, StreamPlan};
 
@@ -48,6 +49,8 @@ pub(crate) enum Work {
     Stream(StreamWork),
     Chase(ChaseWork),
     Load(LoadWork),
+    /// One round a shot, of which only the chase is stamped.
+    Revisit(RevisitWork),
     /// Not in blocks of its own: it plays with others, a whole shot at a time.
     Share(ShareWork),
     /// Not in blocks of memory: it asks the kernel.
@@ -164,7 +167,7 @@ impl Work {
                 0
             }
             Self::Load(work) => work.block(),
-            Self::Share(_) | Self::Os(_) => 0,
+            Self::Revisit(_) | Self::Share(_) | Self::Os(_) => 0,
         }
     }
 
@@ -174,6 +177,7 @@ impl Work {
             Self::Stream(work) => work.useful_per_byte * (work.bytes * work.passes) as f64,
             Self::Chase(work) => (work.steps * work.chains) as f64,
             Self::Load(work) => work.per_block(),
+            Self::Revisit(work) => work.per_block(),
             Self::Share(work) => work.per_block(),
             Self::Os(work) => work.per_block(),
         }
@@ -185,6 +189,7 @@ impl Work {
             Self::Stream(work) => work.block_ns,
             Self::Chase(work) => work.block_ns,
             Self::Load(work) => work.block_ns(),
+            Self::Revisit(work) => work.block_ns(),
             Self::Share(work) => work.block_ns(),
             Self::Os(work) => work.block_ns(),
         }
@@ -202,7 +207,8 @@ impl Work {
                 0
             }
             Self::Load(work) => work.block(),
-            Self::Share(_) | Self::Os(_) => 0,
+            // Touches its memory itself.
+            Self::Revisit(_) | Self::Share(_) | Self::Os(_) => 0,
         }
     }
 

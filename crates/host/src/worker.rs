@@ -15,6 +15,7 @@ use crate::load::LoadWork;
 use crate::os::{Order, OsWork, Placed};
 use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
+use crate::revisit::{RevisitWork, Round};
 use crate::rig::FOLLOWED;
 use crate::share::{ShareWork, Watch};
 use crate::sys::{self, LineOrder, SharedLines, Usage};
@@ -116,6 +117,12 @@ impl Worker {
                 let mine = &starts[from..(from + chains).min(starts.len())];
                 Work::chase(&self.region, mine, self.cache_bytes, &self.clock)
             }
+            (Role::Revisit { wait_ns, accesses, flushed }, _) => {
+                let starts = self.region.starts(self.share.of, &stopped)?;
+                let mine = &starts[self.share.index.min(starts.len())..(self.share.index + 1).min(starts.len())];
+                let round = Round { wait_ns: *wait_ns, accesses: *accesses, flushed: *flushed };
+                RevisitWork::new(&self.region, mine, round, &self.clock).map(Work::Revisit)
+            }
             (Role::Stream { .. }, Some(spec)) => {
                 Work::stream(&self.region, spec, order, self.share, self.cache_bytes, &self.clock)
             }
@@ -182,6 +189,7 @@ impl Worker {
                 // Those who play with this one must not wait for it.
                 work.play(&mut self.stamps, &watch).inspect_err(|_| gate.break_open())?
             }
+            Work::Revisit(work) => work.play(&mut self.stamps, &clock),
             Work::Os(work) => work.play(&mut self.stamps, &clock, deadline).inspect_err(|_| gate.break_open())?,
             work => {
                 checksum ^= work.ramp();

@@ -4,7 +4,7 @@ mod common;
 
 use common::{SHOT, assert_sane, chase, first_cpu, host, machine, region, stream};
 use tiermark_engine::Host;
-use tiermark_model::{ChainLayout, KernelId, Layout, PageKind, Pattern, ThreadSetup};
+use tiermark_model::{ChainLayout, KernelId, Layout, PageKind, Pattern, Role, ThreadSetup};
 
 #[test]
 fn every_layout_is_chased_in_blocks_of_equal_work() {
@@ -34,6 +34,29 @@ fn every_layout_is_chased_in_blocks_of_equal_work() {
             assert_eq!(a.per_block % f64::from(chains), 0.0);
         }
     }
+}
+
+#[test]
+fn what_was_touched_is_chased_once_a_shot_and_nothing_else_is_stamped() {
+    let mut host = host();
+    let cpu = first_cpu(host.machine());
+    for flushed in [false, true] {
+        let mut setup = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
+        setup.threads[0].role = Role::Revisit { wait_ns: 3_000_000, accesses: 1024, flushed };
+        let mut rig = host.prepare(&setup).unwrap();
+        // A shot whose waits were all disturbed has no stamps.
+        let shots = (0..20).map(|_| rig.shot(SHOT).unwrap().threads.remove(0));
+        let whole: Vec<_> = shots.filter(|shot| !shot.stamps_ns.is_empty()).take(3).collect();
+        assert!(!whole.is_empty(), "no wait was undisturbed");
+        for shot in &whole {
+            assert_eq!(shot.per_block * (shot.stamps_ns.len() - 1) as f64, 1024.0);
+            // Reading and waiting come before the first stamp.
+            assert!(shot.stamps_ns[0] >= 3_000_000.0, "{}", shot.stamps_ns[0]);
+        }
+    }
+    let mut none = chase(cpu, region(512 << 10, PageKind::Base, Layout::Chain(ChainLayout::Random)), 1);
+    none.threads[0].role = Role::Revisit { wait_ns: 0, accesses: 0, flushed: false };
+    assert!(host.prepare(&none).is_err());
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Labels {
     pub const PLACE: &'static str = "place";
     /// Time between two pieces of a load, ns.
     pub const PAUSE: &'static str = "pause";
-    /// What keeps a rate from rising: `core`, `memory`, `link`.
+    /// What keeps a rate from rising: `core`, `memory`, `link`; or a cache from holding more: `partition`, `contention`, `none`, `unclear`.
     pub const LIMIT: &'static str = "limit";
     /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the first cpu of a pair.
     pub const FROM: &'static str = "from";
@@ -86,6 +86,9 @@ impl Labels {
     pub const BESIDE: &'static str = "beside";
     /// How many nodes a chain has.
     pub const LENGTH: &'static str = "length";
+
+    /// Time since what is accessed was touched, ns.
+    pub const WAIT: &'static str = "wait";
 
     /// The cpu that answers.
     pub const TO: &'static str = "to";

@@ -76,6 +76,17 @@ pub enum Role {
         /// Independent chains followed at once, 1 to 32.
         chains: u8,
     },
+    /// Reads its whole region once, waits, and then follows a bounded piece of the region's chain: what a cache still holds of what was
+    /// touched so long ago. A visit is one such round, whatever its budget; only the chase is stamped.
+    Revisit {
+        /// Time between the end of reading and the chase, ns.
+        wait_ns: u32,
+        /// Accesses of the chase; each visit goes on along the chain where the one before ended.
+        accesses: u32,
+        /// Whether what was read is dropped from every cache before the wait, so that each access of the chase misses.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        flushed: bool,
+    },
     /// Loads the memory while others are measured: walks its region in short pieces, kernel after kernel in turn, and
     /// pauses after each piece.
     Load {

@@ -19,6 +19,7 @@ mod mix;
 pub mod mlp;
 pub mod os;
 mod places;
+pub mod residency;
 pub mod scale;
 mod sizes;
 mod steps;
@@ -30,7 +31,7 @@ pub use mix::Mix;
 use tiermark_engine::Probe;
 
 /// Every probe, in the order they are listed. A new one is one file and one row here.
-static PROBES: [&dyn Probe; 13] = [
+static PROBES: [&dyn Probe; 14] = [
     &survey::Survey,
     &latency::Latency,
     &bandwidth::Bandwidth,
@@ -43,6 +44,7 @@ static PROBES: [&dyn Probe; 13] = [
     &mlp::Mlp,
     &granularity::Granularity,
     &background::Background,
+    &residency::Residency,
     &os::Os,
 ];
 

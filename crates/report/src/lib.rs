@@ -29,6 +29,7 @@ mod plot;
 mod ranges;
 mod reasons;
 mod redact;
+mod residency;
 mod run;
 mod selftest;
 mod shapes;

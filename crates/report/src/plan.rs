@@ -169,6 +169,8 @@ fn work(steps: &[&Step]) -> String {
             Role::Take => "fetching lines".to_owned(),
             Role::Chase { chains: 1 } => "chase".to_owned(),
             Role::Chase { chains } => format!("chase, {chains} chains"),
+            Role::Revisit { flushed: true, .. } => "chase of what was flushed".to_owned(),
+            Role::Revisit { .. } => "chase of what was touched before".to_owned(),
             Role::Load { kernels, .. } => {
                 format!("load: {}", kernels.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
             }

@@ -5,31 +5,34 @@ use tiermark_model::{Finding, Label, Labels, Unit};
 use crate::ladder::Shown;
 use crate::number::{graded, measured_size, percent, size, value, with_interval};
 use crate::reasons::Reasons;
+use crate::residency::{counted, residency};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
 /// Beginnings of the names of findings that are told here.
-const TOLD: [&str; 5] = ["geometry.", "tlb.", "mlp.", "granularity.", "background."];
+const TOLD: [&str; 6] = ["geometry.", "tlb.", "mlp.", "granularity.", "background.", "residency."];
 
 /// All views of shapes; empty where nothing of them was found.
 pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
     let mut take = |told: &str| shown.take_all(|f| f.metric.starts_with(told));
-    let [caches, tlb, flight, grain, beside] = TOLD.map(&mut take);
+    let [caches, tlb, flight, grain, beside, kept] = TOLD.map(&mut take);
     [&caches, &tlb, &flight, &grain, &beside].into_iter().for_each(|told| shown.count(told));
+    shown.count(&counted(&kept));
     let views = [
         geometry(&caches, style),
         buffers(&tlb, style),
         in_flight(&flight, style),
         granularity(&grain, style),
         background(&beside, style),
+        residency(&kept, style),
     ];
     views.concat()
 }
 
 /// Findings of a metric.
-fn of<'a>(findings: &[&'a Finding], metric: &str) -> Vec<&'a Finding> {
+pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &str) -> Vec<&'a Finding> {
     findings.iter().copied().filter(|f| f.metric == metric).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Arguments of the commands that find shapes.
 
 use clap::Args;
-use tiermark_model::{Effort, PageKind};
+use tiermark_model::{Bytes, Effort, PageKind};
 
 use super::{RunArgs, effort};
 use crate::parse;
@@ -46,6 +46,26 @@ pub(crate) struct MlpArgs {
     /// Independent chains followed at once, 1 to 32 [default: 1 to 32 in 14 steps]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
     pub(crate) chains: Vec<u8>,
+    #[command(flatten)]
+    pub(crate) how: How,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+pub(super) const RESIDENCY_EXAMPLES: &str = "\
+Examples:
+  tiermark residency
+  tiermark residency --sizes 3M,7M,15M --full
+  tiermark residency --cpus 8             (the cache of another group of cores)
+Ranges are an eighth, a quarter and a half of the last-level cache where none are named; each must be larger than twice what the core
+has closer to it.";
+
+/// Arguments of `residency`.
+#[derive(Debug, Args)]
+pub(crate) struct ResidencyArgs {
+    /// Ranges to touch, as in 4M,16M [default: parts of the last-level cache]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
+    pub(crate) sizes: Vec<Bytes>,
     #[command(flatten)]
     pub(crate) how: How,
     #[command(flatten)]

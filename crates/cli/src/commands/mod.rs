@@ -19,6 +19,7 @@ mod matrix;
 mod mlp;
 mod os;
 mod plan;
+mod residency;
 mod run;
 mod scale;
 mod schema;
@@ -58,6 +59,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Mlp(args)) => mlp::run(args, simulation),
         Some(Command::Granularity(args)) => granularity::run(args, simulation),
         Some(Command::Background(args)) => background::run(args, simulation),
+        Some(Command::Residency(args)) => residency::run(args, simulation),
         Some(Command::Os(args)) => os::run(args, simulation),
         Some(Command::C2c(args)) => c2c::run(args, simulation),
         Some(Command::Load(args)) => load::run(args),
@@ -94,6 +96,7 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
         Command::Mlp(args) => mlp::requests(args, machine, seed),
         Command::Granularity(args) => granularity::requests(args, machine, seed),
         Command::Background(args) => background::requests(args, machine, seed),
+        Command::Residency(args) => residency::requests(args, machine, seed),
         Command::Os(args) => os::requests(args, machine, seed),
         Command::C2c(args) => c2c::requests(args, machine, seed),
         _ => Err(Failure::usage("an experiment of a plan measures something: name a probe")),

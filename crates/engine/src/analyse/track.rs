@@ -92,6 +92,11 @@ pub(super) fn block_windows(track: &Track<'_>) -> Vec<(f64, f64)> {
     whole.collect()
 }
 
+/// The one window of a visit to what was touched before: all of its chase. Cut by time, a slow chase would count more often than a fast one.
+pub(super) fn whole_window(track: &Track<'_>) -> Vec<(f64, f64)> {
+    vec![(track.start(), track.end())]
+}
+
 /// Cuts the span common to all threads into windows of equal length; one shorter window if the span is short.
 pub(super) fn common_windows(tracks: &[&Track<'_>]) -> Vec<(f64, f64)> {
     let start = tracks.iter().map(|t| t.start()).fold(f64::MIN, f64::max);

@@ -39,6 +39,8 @@ const STAMP_NS: f64 = 10.0;
 const BLOCKS: [(usize, f64); 2] = [(64, 400.0), (usize::MAX, 64.0)];
 /// Shortest simulated block, ns.
 const BLOCK_NS: f64 = 16_000.0;
+/// Accesses of a block of a chase that revisits.
+const REVISIT_BLOCK: f64 = 128.0;
 /// A lost time slice, ns: a scheduler's usual base slice.
 const SLICE_NS: f64 = 3.0e6;
 /// What a visit takes beside its shot, seconds.
@@ -275,6 +277,16 @@ impl Rig for SimRig {
                 shot.threads.push(serve(thread.cpu, budget_ns));
                 continue;
             }
+            if let Role::Revisit { accesses, .. } = thread.role {
+                // One chase of equal blocks; what it waited before is part of the budget.
+                let accesses = f64::from(accesses);
+                let per_block = REVISIT_BLOCK.min(accesses);
+                let clean_ns = per_block * luck / pace * slow;
+                // Half a block less: the last one is begun before the end.
+                let chase_ns = (accesses / per_block - 0.5) * (clean_ns + STAMP_NS);
+                shot.threads.push(simulate_thread(&mut self.rng, options, thread.cpu, per_block, clean_ns, chase_ns));
+                continue;
+            }
             let per_block = (pace * block_ns / luck).round().max(1.0);
             let clean_ns = per_block * luck / pace * slow;
             shot.threads.push(simulate_thread(&mut self.rng, options, thread.cpu, per_block, clean_ns, budget_ns));
@@ -294,6 +306,7 @@ impl SimRig {
             Role::Chase { chains } => {
                 Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), *chains))
             }
+            Role::Revisit { .. } => Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), 1)),
             Role::Stream { kernel: own, rivals } => {
                 // Those with rivals run what was selected.
                 let kernel = match kernel.filter(|_| !rivals.is_empty()) {
@@ -318,6 +331,11 @@ impl SimRig {
             Role::Chase { chains } => {
                 let layout = chain_layout(&self.setup, thread.region);
                 1.0 / self.speeds.access_ns(index, layout, *chains, carried.waits[index])
+            }
+            Role::Revisit { flushed: true, .. } => 1.0 / self.speeds.missed_ns(index),
+            Role::Revisit { wait_ns, .. } => {
+                let kept = self.world.options.neighbours.kept(f64::from(*wait_ns));
+                1.0 / self.speeds.revisit_ns(index, chain_layout(&self.setup, thread.region), kept)
             }
             Role::Stream { .. } | Role::Load { .. } => carried.rates[index],
             Role::Os(call) => find_primitive(bench, call).map_or(1.0, |p| os::pace(call, p, &self.setup, thread)),

@@ -133,6 +133,20 @@ impl SpeedModel {
         ns / f64::from(chains).clamp(1.0, IN_FLIGHT)
     }
 
+    /// ns per access of a random chase by thread `index` of which no cache holds anything.
+    pub(super) fn missed_ns(&self, index: usize) -> f64 {
+        self.threads[index].memory_ns + self.threads[index].walk_ns
+    }
+
+    /// ns per access of a chase by thread `index` of which the last-level cache has kept this share of what it held.
+    pub(super) fn revisit_ns(&self, index: usize, layout: ChainLayout, kept: f64) -> f64 {
+        let thread = &self.threads[index];
+        let evicted = thread.shares.iter().skip(2).map(|share| share * (1.0 - kept));
+        let lost: f64 =
+            evicted.enumerate().map(|(i, share)| share * (thread.memory_ns - CACHE_NS[(i + 2).min(3)])).sum();
+        self.access_ns(index, layout, 1, 0.0) + lost
+    }
+
     /// Useful bytes per ns of a stream by thread `index`, if nobody else used its memory.
     fn bytes_per_ns(&self, index: usize, kernel: &KernelInfo) -> f64 {
         let thread = &self.threads[index];

@@ -29,6 +29,9 @@ pub struct Neighbours {
     pub sibling: Option<ComesAndGoes>,
     /// Traffic on the shared caches and the memory.
     pub traffic: Option<ComesAndGoes>,
+    /// Lines of the last-level cache that others have replaced: of those a thread touched, 1/e are left after so many seconds. `None` where
+    /// nobody replaces any.
+    pub evicts_after_seconds: Option<f64>,
     /// A neighbour that never leaves slows everything down by this share.
     pub always: f64,
     /// The machine slows down by this share a second.
@@ -46,6 +49,11 @@ pub(super) enum Part {
 }
 
 impl Neighbours {
+    /// Share of the lines that the last-level cache held when they were touched, and holds still after so many ns.
+    pub(super) fn kept(&self, after_ns: f64) -> f64 {
+        self.evicts_after_seconds.map_or(1.0, |seconds| (-after_ns / 1e9 / seconds).exp())
+    }
+
     /// How much longer everything takes for threads that start at this moment, as a factor.
     pub(super) fn slowdown(&self, part: Part, threads: usize, at: f64, seed: u64, rng: &mut Rng) -> f64 {
         let mut factor = (1.0 + self.always) * (1.0 + self.drift * at);

@@ -177,6 +177,12 @@ impl Mapping {
         }
     }
 
+    /// Drops every line of the first `bytes` bytes from every cache.
+    pub(crate) fn flush_lines(&self, bytes: usize) {
+        // SAFETY: inside the mapping; what is stored stays as it is.
+        unsafe { tiermark_kernels::cache::flush(self.at(0, bytes), bytes) }
+    }
+
     /// Lends the bytes from `offset` as words to be written. A second caller waits.
     ///
     /// # Panics

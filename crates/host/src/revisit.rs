@@ -1,0 +1,103 @@
+//! Chasing what was touched a while ago: reads a region, waits, and stamps a bounded chase through it.
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::region::Region;
+use crate::sys::{self, ChaseCall};
+
+/// Accesses of a block: 2 µs of hits, so that a stamp is 1 % of it, and a preemption spoils few.
+const BLOCK: usize = 128;
+/// A wait that ended so much too late, ns, was one in which something else had the cpu: what it did to the caches is not what neighbours do.
+const LATE_NS: f64 = 20_000.0;
+/// Rounds begun again for that reason; a shot without an undisturbed one has no stamps and is set aside.
+const TRIES: usize = 3;
+
+/// What a round is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Round {
+    /// Between touch and chase, ns.
+    pub(crate) wait_ns: u32,
+    /// Of the chase.
+    pub(crate) accesses: u32,
+    /// Whether the lines leave every cache before the wait.
+    pub(crate) flushed: bool,
+}
+
+/// One round of reading, waiting and chasing a shot.
+#[derive(Debug)]
+pub(crate) struct RevisitWork {
+    region: Arc<Region>,
+    call: ChaseCall,
+    wait_ns: f64,
+    flushed: bool,
+    block: usize,
+    blocks: usize,
+    /// How long a round takes, ns.
+    round_ns: f64,
+}
+
+impl RevisitWork {
+    /// Prepares it; the length of a round is measured without its wait.
+    ///
+    /// # Errors
+    /// In words, why region and chain do not fit.
+    pub(crate) fn new(region: &Arc<Region>, starts: &[u64], round: Round, clock: &Clock) -> Result<Self, String> {
+        let call = ChaseCall::new(&region.mapping, starts)?;
+        let Round { wait_ns, accesses, flushed } = round;
+        let accesses = accesses.max(1) as usize;
+        let block = BLOCK.min(accesses);
+        let (wait_ns, blocks) = (f64::from(wait_ns), accesses / block);
+        let mut work = Self { region: Arc::clone(region), call, wait_ns, flushed, block, blocks, round_ns: wait_ns };
+        let start = clock.now();
+        work.touch();
+        work.call.run(block);
+        work.round_ns = wait_ns + clock.between(start, clock.now());
+        Ok(work)
+    }
+
+    /// Accesses of a block.
+    pub(crate) fn per_block(&self) -> f64 {
+        self.block as f64
+    }
+
+    /// How long a round took when it was prepared, ns.
+    pub(crate) fn block_ns(&self) -> f64 {
+        self.round_ns
+    }
+
+    /// One round: stamps the start of the chase and the end of each of its blocks. Returns the blocks done: none where other work had the
+    /// cpu in each of the waits.
+    pub(crate) fn play(&mut self, stamps: &mut [u64], clock: &Clock) -> usize {
+        if !(0..TRIES).any(|_| self.touched_in_peace(clock)) {
+            return 0;
+        }
+        let blocks = self.blocks.min(stamps.len().saturating_sub(1));
+        stamps[0] = clock.now();
+        for slot in &mut stamps[1..=blocks] {
+            self.call.run(self.block);
+            *slot = clock.now();
+        }
+        blocks
+    }
+
+    fn touch(&self) {
+        self.region.mapping.read_lines(self.region.bytes);
+        if self.flushed {
+            self.region.mapping.flush_lines(self.region.bytes);
+        }
+    }
+
+    /// Touches all of the region and waits; whether the wait was as long as asked for.
+    fn touched_in_peace(&self, clock: &Clock) -> bool {
+        self.touch();
+        let touched = clock.now();
+        let until = touched + clock.ticks(self.wait_ns);
+        let mut now = touched;
+        while now < until {
+            sys::relax();
+            now = clock.now();
+        }
+        clock.between(touched, now) < self.wait_ns + LATE_NS
+    }
+}

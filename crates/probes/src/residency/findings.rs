@@ -1,0 +1,273 @@
+//! From visits to shares of hits, half-lives, and what limits a shared cache.
+
+use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Observation, Reason, Unit, Verdict};
+use tiermark_stats::{Edge, Side, VisitWindows, bare_edge};
+
+use super::{FLUSHED, TOUCHED, inner_bytes};
+use crate::chasing::resting_on;
+use crate::ladder::{derived, with_purpose};
+
+/// Shares of hits that differ by less than this are the same.
+const AGREE: f64 = 0.1;
+/// A range is held where this share of it hits: conflicts in a set cost some lines of any range.
+const HELD: f64 = 0.8;
+/// A limit that changed by this factor in size has moved: half of the distance between two ranges.
+const MOVED: f64 = std::f64::consts::SQRT_2;
+/// Below this share an exponential says nothing between two waits, and a straight line is drawn.
+const FAINT: f64 = 0.05;
+
+/// What the visits to one range after one wait came to.
+struct Point<'a> {
+    seen: &'a Observation,
+    bytes: u64,
+    wait_ns: f64,
+    median: f64,
+    edge: Edge,
+}
+
+/// One range: its points by rising wait, and the share of hits at each.
+struct Range<'a> {
+    bytes: u64,
+    points: Vec<Point<'a>>,
+    held: Vec<f64>,
+}
+
+/// All findings.
+pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut ranges = ranges(observations);
+    for point in ranges.iter().flat_map(|range| &range.points) {
+        let labels = point.seen.labels.clone();
+        let mut median = derived(point.seen, "residency.access", labels.clone(), point.median, Unit::Ns);
+        median.interval = point.seen.interval;
+        found.push(median);
+        found.push(derived(point.seen, "residency.edge", labels, point.edge.value, Unit::Ns));
+    }
+    let Some(first) = ranges.first().and_then(|range| range.points.first()) else { return found };
+    let (hit, hit_seen) = (first.edge.value, first.seen);
+    found.push(hit_finding(machine, first));
+    let inner = inner_of(machine, hit_seen) as f64;
+    for range in &mut ranges {
+        let flushed = with_purpose(observations, FLUSHED).find(|o| o.labels.number(Labels::SIZE) == Some(range.bytes));
+        let Some((miss, miss_seen)) =
+            flushed.and_then(|seen| Some((seen.value?, seen))).filter(|(miss, _)| *miss > hit)
+        else {
+            continue;
+        };
+        let mut told = derived(miss_seen, "residency.miss", size(range.bytes), miss, Unit::Ns);
+        told.interval = miss_seen.interval;
+        found.push(told);
+        // What closer caches hold of a range nobody takes from them: the share that can be lost is the rest.
+        let kept = (inner / range.bytes as f64).min(1.0);
+        let miss = kept * hit + (1.0 - kept) * miss;
+        range.held = range.points.iter().map(|p| ((miss - p.median) / (miss - hit)).clamp(0.0, 1.0)).collect();
+        for (point, share) in range.points.iter().zip(&range.held) {
+            let evidence = [point.seen, miss_seen, hit_seen];
+            let labels = point.seen.labels.clone();
+            found.push(resting_on(&evidence, "residency.held", labels, Some(*share), Unit::Ratio));
+        }
+        found.push(half_life(range));
+    }
+    ranges.retain(|range| !range.held.is_empty());
+    found.extend(limit(&ranges));
+    for described in found.iter_mut().filter(|f| f.metric != "residency.hit") {
+        described.verdict = description(&described.verdict);
+    }
+    found
+}
+
+/// The verdict of what describes: that visits differ is what is told, and no doubt. The interval says how much.
+fn description(verdict: &Verdict) -> Verdict {
+    let mut verdict = verdict.clone();
+    if verdict.grade <= Grade::Bound {
+        verdict.reasons.retain(|reason| !reason.is_of_estimate());
+        verdict.grade = Grade::Trusted;
+    }
+    verdict
+}
+
+fn size(bytes: u64) -> Labels {
+    Labels::new().whole(Labels::SIZE, bytes)
+}
+
+/// The ranges that were measured, rising, each with its points by rising wait.
+fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
+    let point = |seen: &'_ Observation| {
+        let windows = |visit: &tiermark_model::Visit| VisitWindows {
+            at: visit.at,
+            values: visit.windows.iter().filter(|w| w.clean).filter_map(|w| w.value()).collect(),
+        };
+        let visits: Vec<VisitWindows> = seen.visits.list.iter().map(windows).collect();
+        Some((seen.labels.number(Labels::SIZE)?, seen.labels.number(Labels::WAIT)?, seen.value?, visits))
+    };
+    let mut points: Vec<Point<'_>> = with_purpose(observations, TOUCHED)
+        .filter_map(|seen| {
+            let (bytes, wait, median, visits) = point(seen)?;
+            let edge = bare_edge(&visits, Side::Low)?;
+            Some(Point { seen, bytes, wait_ns: wait as f64, median, edge })
+        })
+        .collect();
+    points.sort_by(|a, b| a.bytes.cmp(&b.bytes).then(a.wait_ns.total_cmp(&b.wait_ns)));
+    let mut ranges: Vec<Range<'_>> = Vec::new();
+    for point in points {
+        match ranges.last_mut().filter(|range| range.bytes == point.bytes) {
+            Some(range) => range.points.push(point),
+            None => ranges.push(Range { bytes: point.bytes, points: vec![point], held: Vec::new() }),
+        }
+    }
+    ranges
+}
+
+/// What the caches closer to an observation's core hold.
+fn inner_of(machine: &Machine, seen: &Observation) -> u64 {
+    let cpu = seen.labels.get(Labels::CPUS).and_then(|cpu| cpu.parse().ok());
+    cpu.map_or(0, |cpu| inner_bytes(machine, cpu))
+}
+
+/// What an access takes that hits.
+fn hit_finding(machine: &Machine, first: &Point<'_>) -> Finding {
+    let (seen, edge) = (first.seen, first.edge);
+    let mut found = derived(seen, "residency.hit", seen.labels.clone(), edge.value, Unit::Ns);
+    // It is an edge: the hardware's where windows pile up at it again and again.
+    found.verdict = description(&seen.verdict);
+    if !edge.is_sharp() {
+        found.verdict.bound(Reason::NotSharp { share: edge.share });
+    }
+    if !edge.is_reproduced() {
+        found.verdict.bound(Reason::NotReproduced { reached: edge.reached as u64 });
+    }
+    let inner = inner_of(machine, seen);
+    let bytes = seen.labels.number(Labels::SIZE).unwrap_or(u64::MAX);
+    let share = inner as f64 / bytes.max(1) as f64;
+    found.note = (inner > 0).then(|| {
+        format!(
+            "fast edge of {} at the shortest wait; up to {:.0} % of the accesses hit in the {} closer to the core",
+            Bytes(bytes),
+            100.0 * share,
+            Bytes(inner)
+        )
+    });
+    found
+}
+
+/// The time since touch at which half of what was held at the touch is gone, with the share held then. `None` where more than half is left
+/// after the longest wait.
+fn half_time(waits: &[f64], held: &[f64]) -> Option<f64> {
+    let (first, second) = (*held.first()?, held.get(1).copied());
+    let between = |from: f64, to: f64| if to > FAINT { (from / to).ln() } else { 0.0 };
+    // Held at the touch itself: the first two waits drawn back to it, no more than all.
+    let at_touch = second.filter(|second| *second < first).map_or(first, |second| {
+        let rate = between(first, second) / (waits[1] - waits[0]);
+        (first * (rate * waits[0]).exp()).min(1.0).max(first)
+    });
+    let half = at_touch / 2.0;
+    let mut before = (0.0, at_touch);
+    for now in waits.iter().copied().zip(held.iter().copied()) {
+        if now.1 <= half {
+            let whole = between(before.1, now.1);
+            let part = if whole > 0.0 {
+                (before.1 / half).ln() / whole
+            } else {
+                (before.1 - half) / (before.1 - now.1).max(1e-9)
+            };
+            return Some(before.0 + part.clamp(0.0, 1.0) * (now.0 - before.0));
+        }
+        before = now;
+    }
+    None
+}
+
+fn half_life(range: &Range<'_>) -> Finding {
+    let evidence: Vec<&Observation> = range.points.iter().map(|point| point.seen).collect();
+    let waits: Vec<f64> = range.points.iter().map(|point| point.wait_ns).collect();
+    let found = half_time(&waits, &range.held);
+    let longest = waits.last().copied();
+    let labels = match found {
+        Some(_) => size(range.bytes),
+        None => size(range.bytes).text(Labels::STATISTIC, "at least"),
+    };
+    resting_on(&evidence, "residency.half_life", labels, found.or(longest), Unit::Ns)
+}
+
+/// The largest footprint that is held after the wait of this index; 0 below the smallest range, infinite where all are held.
+fn edge_at(ranges: &[Range<'_>], wait: impl Fn(&Range<'_>) -> Option<f64>) -> f64 {
+    let mut before: Option<(f64, f64)> = None;
+    for range in ranges {
+        let Some(held) = wait(range) else { continue };
+        let bytes = range.bytes as f64;
+        if held < HELD {
+            return before.map_or(0.0, |(size, share)| {
+                let part = (share - HELD) / (share - held).max(1e-9);
+                size * (bytes / size).powf(part)
+            });
+        }
+        before = Some((bytes, held));
+    }
+    f64::INFINITY
+}
+
+/// What keeps the cache from holding more: nothing that was seen, a partition, or others.
+fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
+    let smallest = ranges.first()?;
+    let fresh = edge_at(ranges, |range| range.held.first().copied());
+    let late = edge_at(ranges, |range| range.held.last().copied());
+    let (first, last) = (*smallest.held.first()?, *smallest.held.last()?);
+    let kind = match (fresh, late) {
+        (f64::INFINITY, f64::INFINITY) => "none",
+        // Not even the smallest range is held: what is left of it shows whether it shrinks.
+        (0.0, 0.0) if first - last >= AGREE => "contention",
+        (0.0, 0.0) if first >= FAINT => "partition",
+        (0.0, 0.0) => "unclear",
+        (fresh, late) if fresh <= late * MOVED => "partition",
+        _ => "contention",
+    };
+    // Of a range that is held in part, the part is what can be had.
+    let had = ranges.iter().filter_map(|range| Some(range.held.first()? * range.bytes as f64)).fold(0.0, f64::max);
+    let evidence: Vec<&Observation> =
+        ranges.iter().flat_map(|range| [range.points.first(), range.points.last()]).flatten().map(|p| p.seen).collect();
+    let mut labels = Labels::new().text(Labels::LIMIT, kind);
+    if kind != "partition" {
+        labels = labels.text(Labels::STATISTIC, "at least");
+    }
+    let mut found = resting_on(&evidence, "residency.limit", labels, Some(had), Unit::Bytes);
+    found.note = Some(
+        match kind {
+            "none" => "all ranges are held, however long ago they were touched",
+            "partition" => {
+                "the limit is the same at every wait: a partition (cache allocation, or another group of cores)"
+            }
+            "contention" => "the limit shrinks with time since touch: others replace the lines",
+            _ => "nothing is held even at the shortest wait: neither a partition nor others can be told",
+        }
+        .to_owned(),
+    );
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half_time;
+
+    #[test]
+    fn half_lives_of_exponentials_are_exact() {
+        let waits = super::super::WAITS_NS.map(f64::from);
+        for half in [0.3e6, 0.5e6, 2.5e6, 10e6, 30e6] {
+            let held = waits.map(|wait| 0.5f64.powf(wait / half));
+            let found = half_time(&waits, &held).unwrap();
+            assert!((found / half - 1.0).abs() < 0.05, "{half}: {found}");
+        }
+        assert_eq!(half_time(&waits, &[1.0; 8]), None);
+        assert_eq!(half_time(&waits, &waits.map(|wait| 0.5f64.powf(wait / 40e6))), None);
+        // Flat, then gone: between the waits where it happens.
+        let found = half_time(&waits, &[0.99, 0.99, 0.99, 0.97, 0.8, 0.2, 0.0, 0.0]).unwrap();
+        assert!((2e6..4e6).contains(&found), "{found}");
+    }
+
+    #[test]
+    fn what_is_held_in_part_has_a_half_life_of_its_own() {
+        let waits = [1.0, 2.0, 4.0, 8.0];
+        assert_eq!(half_time(&waits, &[0.4, 0.4, 0.2, 0.1]), Some(4.0));
+        assert_eq!(half_time(&waits, &[0.4, 0.4, 0.4, 0.4]), None);
+        assert_eq!(half_time(&[], &[]), None);
+    }
+}

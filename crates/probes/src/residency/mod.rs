@@ -1,0 +1,199 @@
+//! `residency`: how long a shared cache keeps what was touched.
+
+mod findings;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::{
+    Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan, Refusal,
+    Request, Role, Step, StopRule,
+};
+
+use crate::steps::{check_node, check_size, default_page, max_seconds, once, scope_cpus, setup};
+use crate::tiers::quiet_cpu;
+
+/// Ranges are these parts of what the cache holds: a guest that shares it is rarely left more than half.
+const PARTS: [u64; 3] = [8, 4, 2];
+/// Ranges are larger than this many times what is held closer to the core: reading a range leaves its end there, and accesses to that end
+/// say nothing of the shared cache.
+const INNER: u64 = 2;
+/// Times since touch, ns: from what a small request of a server takes to eight scheduler slices. Neighbours on a shared Zen 4 guest evicted
+/// half within 2 to 3 ms. The shortest says what a hit takes and what is held at once.
+const WAITS_NS: [u32; 8] = [50_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 32_000_000];
+/// Of these with few repetitions.
+const QUICK_WAITS_NS: [u32; 6] = [50_000, 250_000, 1_000_000, 4_000_000, 8_000_000, 32_000_000];
+/// Accesses of a chase: 60 µs of hits, half a millisecond of misses, so that the chase itself ages what it looks at by little where that
+/// matters.
+const ACCESSES: u64 = 4096;
+/// At most one line in so many is looked at, so that a chase through a small range stays short against its wait.
+const SAMPLED: u64 = 8;
+/// Accesses of a chase at least: a twentieth of them is known within a fifth.
+const FEWEST_ACCESSES: u64 = 512;
+/// Bytes a second at which a range is read, for the expected time of a visit: lines from memory by one core.
+const TOUCH_RATE: f64 = 10e9;
+/// The same of a range that is read and flushed, a line after the other.
+const FLUSH_RATE: f64 = 2e9;
+/// Time of a chase, seconds, for the same: half of it misses.
+const CHASE_SECONDS: f64 = 4e-4;
+/// Half-width of the interval from which the visits to a step do not describe one thing.
+const PRECISION: f64 = 0.1;
+
+/// Purpose of the visits to what was touched before, and of those to what was flushed: what a miss takes.
+const TOUCHED: &str = "residency";
+const FLUSHED: &str = "residency flushed";
+
+/// What can be asked of the residency probe.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ResidencyParams {
+    /// Ranges; empty means parts of the last-level cache.
+    pub sizes: Vec<Bytes>,
+}
+
+/// The probe.
+pub struct Residency;
+
+static ABOUT: About = About {
+    id: "residency",
+    method: 1,
+    summary: "how long a shared cache keeps what was touched: share of hits over time since touch, and what limits it",
+    text: "One thread reads a range that fits the last-level cache, waits without touching memory, and then follows a chain through some \
+thousand random lines of the range; only the chase is timed. One such round is a visit; visits to all pairs of range and wait are made in random \
+order over the whole run. The median over visits says what a program finds; the 2nd percentile (the fast edge) what it finds in the best moments. \
+An access that hits takes the fast edge of the smallest range at the shortest wait; one that misses takes what it takes after the same \
+range was flushed from every cache. The share of hits is where a median lies between the two. The half-life is the time since touch at which half of \
+what was held right after the touch is gone. A limit in size that is the same at every wait is a partition: less of the cache can be had than is \
+declared. A limit that shrinks with time since touch is contention: others replace the lines.",
+    not: "It is not the latency of the cache for a program that never pauses (`latency`), and not what a neighbour costs whom this program starts \
+itself (`background`): it sees only the neighbours that are there. The end of each range is also in the caches closer to the core, which nobody \
+else uses; that share is reckoned with. A cache of which less can be had than the smallest range is not resolved: ask for smaller ranges.",
+    citations: &[
+        "Herdrich, Verplanke, Autee, Illikkal, Gianos, Singhal & Iyer 2016, Cache QoS: from concept to reality in the Intel Xeon \
+processor E5-2600 v3 product family, HPCA (monitoring and partitions of a shared cache)",
+    ],
+};
+
+impl Probe for Residency {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let params = params(request)?;
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &cpus)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let mut plan = Plan::default();
+        let ranges = ranges(&params, lab.machine, cpu, &mut plan)?;
+        for bytes in &ranges {
+            plan.steps.extend(waits(request.effort).iter().map(|wait| step(request, lab, cpu, *bytes, Some(*wait))));
+            plan.steps.push(step(request, lab, cpu, *bytes, None));
+        }
+        once(&mut plan.steps);
+        let effort = match request.effort {
+            Effort::Quick => 12.0,
+            Effort::Standard => 40.0,
+            Effort::Full => 150.0,
+        };
+        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        Ok(plan)
+    }
+
+    fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        findings::derive(lab.machine, observations)
+    }
+}
+
+fn params(request: &Request) -> Result<ResidencyParams, Refusal> {
+    if request.params.is_null() {
+        return Ok(ResidencyParams::default());
+    }
+    serde_json::from_value(request.params.clone())
+        .map_err(|e| Refusal::new("the residency request", e.to_string(), "see `tiermark help residency`"))
+}
+
+fn waits(effort: Effort) -> &'static [u32] {
+    if effort == Effort::Quick { &QUICK_WAITS_NS } else { &WAITS_NS }
+}
+
+/// The cache that others may use as well: the last level, where there is one behind the private ones. A guest of one cpu sees it as its own.
+fn shared_cache(machine: &Machine, cpu: CpuId) -> Option<&Cache> {
+    let last = machine.data_caches().filter(|cache| cache.cpus.contains(cpu)).max_by_key(|cache| cache.level)?;
+    (last.level > 2 || (last.level == 2 && last.cpus.len() > 1)).then_some(last)
+}
+
+/// What the caches closer to the core hold.
+fn inner_bytes(machine: &Machine, cpu: CpuId) -> u64 {
+    let level = shared_cache(machine, cpu).map_or(u8::MAX, |cache| cache.level);
+    let inner = machine.data_caches().filter(|cache| cache.cpus.contains(cpu) && cache.level < level);
+    inner.filter_map(|cache| cache.bytes).max().unwrap_or(0)
+}
+
+/// The ranges to touch, rising; those that cannot say anything are refused in the plan.
+fn ranges(params: &ResidencyParams, machine: &Machine, cpu: CpuId, plan: &mut Plan) -> Result<Vec<u64>, Refusal> {
+    let inner = inner_bytes(machine, cpu);
+    let shared = shared_cache(machine, cpu).and_then(|cache| Some((cache.level, cache.bytes?)));
+    let mut wanted: Vec<u64> = params.sizes.iter().map(|size| size.0).collect();
+    if wanted.is_empty() {
+        let (level, bytes) = shared.ok_or_else(|| {
+            Refusal::new("a shared cache", "the system declares none", "name ranges that it holds: --sizes 4M,8M,16M")
+        })?;
+        plan.rules.push(format!("L{level} holds {} (declared): an eighth, a quarter and a half of it", Bytes(bytes)));
+        wanted = PARTS.iter().map(|part| bytes / part).collect();
+    }
+    let mut refusals = Vec::new();
+    for size in &wanted {
+        check_size(Bytes(*size))?;
+        if *size <= INNER * inner {
+            let why =
+                format!("that is no more than {INNER} x the {} closer to the core, which would answer", Bytes(inner));
+            refusals.push(Refusal::new(format!("a range of {}", Bytes(*size)), why, "ask for larger ones: --sizes"));
+        }
+    }
+    wanted.retain(|size| *size > INNER * inner);
+    wanted.sort_unstable();
+    match refusals.first() {
+        Some(refusal) if wanted.is_empty() => Err(refusal.clone()),
+        _ if params.sizes.is_empty() => Ok(wanted),
+        _ => {
+            plan.refused.extend(refusals);
+            Ok(wanted)
+        }
+    }
+}
+
+/// The visits to one range after one wait; without a wait, those to a range that was flushed: what a miss takes there.
+fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, wait: Option<u32>) -> Step {
+    let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
+    let node = request.scope.mem_node;
+    let accesses = (bytes / 64 / SAMPLED).clamp(FEWEST_ACCESSES, ACCESSES) as u32;
+    let mut labels =
+        Labels::new().text(Labels::PURPOSE, if wait.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
+    labels = labels.text(Labels::PAGE, page).text(Labels::CPUS, cpu);
+    if let Some(wait) = wait {
+        labels = labels.whole(Labels::WAIT, u64::from(wait));
+    }
+    if let Some(node) = node {
+        labels = labels.whole(Labels::NODE, u64::from(node));
+    }
+    let wait_ns = wait.unwrap_or(WAITS_NS[0]);
+    let role = Role::Revisit { wait_ns, accesses, flushed: wait.is_none() };
+    let setup = setup(&[cpu], Bytes(bytes), node, page, Layout::Chain(ChainLayout::Random), &role, request.seed);
+    let touch = bytes as f64 / if wait.is_some() { TOUCH_RATE } else { FLUSH_RATE };
+    let stop = stop(request, f64::from(wait_ns) / 1e9 + touch + CHASE_SECONDS);
+    let id = wait.map_or_else(|| "flushed".to_owned(), |wait| wait.to_string());
+    Step { id: format!("residency/{bytes}/{id}"), labels, phase: 0, metric: Metric::Latency, setup, stop }
+}
+
+/// As many visits to each step: a median is of the moments that it was visited in, and medians are only comparable where these are the same.
+/// A step that stopped when its own was known well enough would be of fewer moments than the next.
+fn stop(request: &Request, shot_seconds: f64) -> StopRule {
+    let (allocations, visits) = match request.effort {
+        Effort::Quick => (1, 40),
+        Effort::Standard => (2, 100),
+        Effort::Full => (3, 400),
+    };
+    let precision = request.precision.unwrap_or(PRECISION);
+    StopRule { precision, allocations, min_visits: visits, max_visits: visits, shot_seconds }
+}

@@ -1,0 +1,133 @@
+//! How long a shared cache keeps what was touched: a table of waits and ranges, and what it comes to in words.
+
+use tiermark_model::{Finding, Labels, Unit};
+
+use crate::number::{graded, measured_size, percent, size, value};
+use crate::reasons::Reasons;
+use crate::shapes::{Pivot, of};
+use crate::style::{Ink, Style};
+use crate::table::Cell;
+use crate::text::{hanging, heading};
+
+/// The view; empty where nothing of it was found.
+pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
+    let medians = of(findings, "residency.access");
+    if medians.is_empty() {
+        return String::new();
+    }
+    let edges = of(findings, "residency.edge");
+    let cell = |f: &Finding| {
+        let same = |edge: &&&Finding| {
+            [Labels::SIZE, Labels::WAIT].iter().all(|key| edge.labels.number(key) == f.labels.number(key))
+        };
+        let edge = edges.iter().find(same).and_then(|edge| edge.value);
+        let edge = edge.map_or_else(String::new, |edge| format!(" ({})", value(edge, Unit::Ns, style)));
+        graded(f.value.map(|v| format!("{}{edge}", value(v, Unit::Ns, style))), &f.verdict, f.unit, style)
+    };
+    let column = |f: &Finding| bytes(f).map_or_else(String::new, size);
+    let table = |of: &[&Finding], cell: &dyn Fn(&Finding) -> Cell| {
+        Pivot::new(of, &|f| wait(f), &column).table("after", cell).render(style)
+    };
+    let mut out = heading("ns an access of a range, so long after it was touched: median (fast edge)", style);
+    out.push_str(&table(&medians, &cell));
+    let held = of(findings, "residency.held");
+    if !held.is_empty() {
+        out.push_str(&heading("Share of the range that still hits", style));
+        let share = |f: &Finding| Cell::new(format!("{} ", f.value.map_or_else(String::new, percent)));
+        out.push_str(&table(&held, &share));
+    }
+    for line in words(findings, style) {
+        out.push_str(&hanging("  ", &line, Ink::Plain, style));
+    }
+    let mut reasons = Reasons::default();
+    medians.iter().for_each(|f| reasons.add(&format!("{} after {}", column(f), wait(f)), &f.verdict));
+    of(findings, "residency.hit").iter().for_each(|f| reasons.add("an access that hits", &f.verdict));
+    out.push_str(&reasons.render(style));
+    if style.verbose {
+        for f in findings {
+            let note = f.note.as_ref().map(|note| format!("{}: {note}", f.metric.trim_start_matches("residency.")));
+            out.push_str(&note.map_or_else(String::new, |note| hanging("  ", &note, Ink::Dim, style)));
+        }
+    }
+    out
+}
+
+/// The findings that are numbers of their own: edges and shares say the same in other words.
+pub(crate) fn counted<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
+    let own = |f: &&Finding| !matches!(f.metric.as_str(), "residency.edge" | "residency.held");
+    findings.iter().copied().filter(own).collect()
+}
+
+fn bytes(finding: &Finding) -> Option<f64> {
+    finding.labels.number(Labels::SIZE).map(|bytes| bytes as f64)
+}
+
+fn wait(finding: &Finding) -> String {
+    milliseconds(finding.labels.number(Labels::WAIT).unwrap_or_default() as f64)
+}
+
+/// A time in ms with as many digits as are needed.
+fn milliseconds(ns: f64) -> String {
+    let ms = ns / 1e6;
+    match ms {
+        v if v >= 9.95 => format!("{v:.0} ms"),
+        v if (v * 10.0).fract().abs() < 1e-6 || v >= 0.95 => format!("{v:.1} ms").replace(".0 ", " "),
+        v => format!("{v:.2} ms"),
+    }
+}
+
+/// What the numbers come to.
+fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
+    let first = |metric: &str| of(findings, metric).first().copied();
+    let mut lines = Vec::new();
+    for half in of(findings, "residency.half_life") {
+        let (Some(range), Some(ns)) = (bytes(half), half.value) else { continue };
+        let (range, ms) = (size(range), milliseconds(ns));
+        lines.push(if half.labels.is(Labels::STATISTIC, "at least") {
+            format!("More than half of a touched {range} is still there after {ms}.")
+        } else {
+            format!("Half of a touched {range} is gone after {ms}.")
+        });
+    }
+    lines.extend(first("residency.hit").and_then(|hit| accesses(hit, findings, style)));
+    lines.extend(first("residency.limit").and_then(|limit| verdict(limit, findings)));
+    lines
+}
+
+/// What an access takes that hits, and one that misses.
+fn accesses(hit: &Finding, findings: &[&Finding], style: &Style) -> Option<String> {
+    let text = |ns: f64| value(ns, Unit::Ns, style);
+    let hits = graded(Some(text(hit.value?)), &hit.verdict, Unit::Ns, style).text;
+    let misses: Vec<f64> = of(findings, "residency.miss").iter().filter_map(|f| f.value).collect();
+    let ends = [f64::min, f64::max].map(|end| misses.iter().copied().reduce(end).map(text));
+    let misses = match ends {
+        [Some(low), Some(high)] if low == high => format!(", one that misses {low} ns"),
+        [Some(low), Some(high)] => format!(", one that misses {low} to {high} ns"),
+        _ => String::new(),
+    };
+    Some(format!("An access that hits takes {} ns{misses}.", hits.trim_end()))
+}
+
+/// What limits the cache, and what to do about it.
+fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
+    let halves = of(findings, "residency.half_life");
+    let shortest = halves.iter().filter_map(|f| f.value).reduce(f64::min);
+    let bytes = limit.value.map(measured_size)?;
+    Some(match limit.labels.get(Labels::LIMIT)? {
+        "none" => format!("No limit up to {bytes}: nobody else was seen to use this cache."),
+        "partition" => {
+            format!("Partition: {bytes} of the cache can be had, however soon it is used again. Plan with that size.")
+        }
+        "contention" => {
+            let soon = shortest.map(milliseconds).unwrap_or_default();
+            if halves.iter().all(|f| f.labels.is(Labels::STATISTIC, "at least")) {
+                format!("Contention: others replace what was touched, but most of it outlives {soon}.")
+            } else {
+                format!(
+                    "Contention: others replace what was touched. The cache serves what is used again within {soon}."
+                )
+            }
+        }
+        _ => "Nothing of the smallest range is held even at once: ask for smaller ranges (--sizes).".to_owned(),
+    })
+}
