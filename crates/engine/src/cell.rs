@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Disturbance, Grade, KernelId, Labels, Metric, Observation, Part, PlacementProof, Reason, Refusal, Role, Step, Tail, Unit,
-    Verdict, Visit, Visits,
+    Disturbance, Grade, KernelId, Labels, Metric, Observation, Part, PlacementProof, Reason, Refusal, Role, Step, Tail,
+    Unit, Verdict, Visit, Visits,
 };
 
 use crate::analyse::{ShotResult, merge};

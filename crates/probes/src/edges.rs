@@ -80,6 +80,9 @@ fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str)
         let (page, knee) = (Bytes(grain.page), Bytes(grain.knee));
         note += &format!("; TLB misses add {more} ns beyond {knee} = {} entries x {page}", grain.entries);
     }
+    if let Size::Resolved { declared: true, .. } = tier.size {
+        note += "; the declared size, with which the curve agrees";
+    }
     finding.note = Some(note);
     finding
 }

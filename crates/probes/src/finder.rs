@@ -63,6 +63,14 @@ fn most_added(effort: Effort) -> usize {
     }
 }
 
+/// Points of the next round, of those that are left: a third, so that where the first ones fall says where the others help, but not so
+/// few that a round takes longer than its points.
+pub(crate) fn this_round(left: usize) -> usize {
+    const PARTS: usize = 3;
+    const LEAST: usize = 3;
+    left.div_ceil(PARTS).max(LEAST).min(left)
+}
+
 /// The finder of a request on a machine.
 pub(crate) struct Finder<'a> {
     request: &'a Request,
@@ -124,9 +132,8 @@ impl<'a> Finder<'a> {
         let measured: Vec<CurvePoint> = curve.iter().filter_map(|seen| point(seen)).collect();
         let left = (first + most_added(self.request.effort)).saturating_sub(curve.len());
         let known = |bytes: u64| curve.iter().any(|seen| seen.labels.number(Labels::SIZE) == Some(bytes));
-        let mut more = refine(&measured, self.largest().unwrap_or_default());
+        let mut more = refine(&measured, self.largest().unwrap_or_default(), this_round(left));
         more.retain(|bytes| !known(*bytes));
-        more.truncate(left);
         if !more.is_empty() {
             return Curve::More(more.into_iter().map(|bytes| self.point(Bytes(bytes))).collect());
         }

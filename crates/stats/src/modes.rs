@@ -55,13 +55,13 @@ fn best_cut(sorted: &[f64], least: usize) -> Option<usize> {
     }
     let mut below = sorted[..least].iter().sum::<f64>();
     let mut best = (0.0, least);
-    for at in least..=n - least {
+    for (at, value) in sorted.iter().enumerate().take(n - least + 1).skip(least) {
         let difference = below / at as f64 - (total - below) / (n - at) as f64;
         let between = difference * difference * at as f64 * (n - at) as f64;
         if between > best.0 {
             best = (between, at);
         }
-        below += sorted[at];
+        below += value;
     }
     let (low, high) = sorted.split_at(best.1);
     let (low, high) = (low[low.len() / 2], high[high.len() / 2]);

@@ -30,6 +30,12 @@ pub(crate) fn normal_two_sided(z: f64) -> f64 {
     erfc_positive(z.abs() / std::f64::consts::SQRT_2).clamp(0.0, 1.0)
 }
 
+/// Cumulative distribution of the standard normal: P(Z ≤ z).
+pub(crate) fn normal_below(z: f64) -> f64 {
+    let half = 0.5 * normal_two_sided(z);
+    if z > 0.0 { 1.0 - half } else { half }
+}
+
 /// Survival function of the Kolmogorov distribution (Kolmogorov 1933; the fast form for small x is the theta-function
 /// identity, Marsaglia, Tsang & Wang, J. Stat. Software 8(18), 2003).
 pub(crate) fn kolmogorov_sf(x: f64) -> f64 {

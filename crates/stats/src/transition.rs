@@ -6,7 +6,7 @@
 mod fit;
 mod law;
 
-use fit::{Extra, Fit, Hypothesis};
+use fit::{Extra, Fit, Hypothesis, INEXACT};
 use law::Law;
 
 /// One sample of a curve.
@@ -60,7 +60,8 @@ const RISE: f64 = 1.15;
 const GRID: f64 = 1.025;
 /// The same where only bends are looked for.
 const COARSE_GRID: f64 = 1.06;
-/// A law this much (natural logarithm) less likely than the best on the coarse grid is not tried on the fine one.
+/// A hypothesis this much (natural logarithm) less likely than the best on the coarse grid is not tried on the fine one, nor are sizes
+/// beside it.
 const RULED_OUT: f64 = 20.0;
 /// Priors of one more term: mostly there is none.
 const EXTRAS: [(Extra, f64); 3] = [(Extra::None, 0.6), (Extra::Climb, 0.2), (Extra::Below, 0.2)];
@@ -87,19 +88,29 @@ const WAVES: f64 = 8.0;
 /// at their best fit, and samples that may be disturbed upwards. The noise is that of the samples, or of the best fit's
 /// residuals where these are larger.
 ///
+/// `luck` is the standard deviation of ln(size) that comes from which pages an allocation got; 0 where pages are too large, or
+/// sets too few, for that to matter. Each sample is one allocation, so luck is noise of each; but a system may hand out the same
+/// pages each time, and then the whole curve is shifted by it: what is known of the size is widened too.
+///
 /// `None` with fewer than six samples, a value that is not finite and positive, or where the samples never leave the level.
 #[must_use]
-pub fn transition(samples: &[Sample], levels: (f64, f64)) -> Option<Transition> {
+pub fn transition(samples: &[Sample], levels: (f64, f64), luck: f64) -> Option<Transition> {
     let coarse = sizes(samples, levels, COARSE_GRID)?;
-    let laws: Vec<&Law> = Law::all().iter().collect();
-    let first = fits(samples, levels, &laws, &coarse, 1.0);
+    // Hits fall by about one per unit of ln(size), so that luck of the size is luck of the hits too.
+    let inexact = INEXACT.hypot(luck);
+    let laws: Vec<&Law> = Law::all().iter().filter(|law| luck > 0.0 || !law.is_soft()).collect();
+    let first = fits(samples, levels, &laws, &coarse, (1.0, inexact), |_, _, _| true);
     let best = best(&first)?;
     let factor = noise_factor(samples, best);
-    let near =
-        |law: &&&Law| first.iter().any(|w| std::ptr::eq(w.law, **law) && w.weight > best.weight - factor * RULED_OUT);
-    let laws: Vec<&Law> = laws.iter().filter(near).copied().collect();
-    let posterior = fits(samples, levels, &laws, &sizes(samples, levels, GRID)?, factor);
-    summary(&posterior).map(|found| Transition { misfit: factor, ..found })
+    let likely: Vec<&Weighed<'_>> = first.iter().filter(|w| w.weight > best.weight - factor * RULED_OUT).collect();
+    // Between the sizes of the coarse grid lies one step of it.
+    let step = COARSE_GRID.powf(1.01);
+    let near = |law: &Law, extra: Extra, size: f64| {
+        let beside = |other: f64| size < other * step && other < size * step;
+        likely.iter().any(|w| std::ptr::eq(w.law, law) && w.hypothesis.extra == extra && beside(w.size))
+    };
+    let posterior = fits(samples, levels, &laws, &sizes(samples, levels, GRID)?, (factor, inexact), near);
+    summary(&posterior, luck).map(|found| Transition { misfit: factor, ..found })
 }
 
 /// A hypothesis of the posterior.
@@ -117,14 +128,19 @@ fn fits(
     levels: (f64, f64),
     laws: &[&'static Law],
     sizes: &[f64],
-    factor: f64,
+    (factor, inexact): (f64, f64),
+    near: impl Fn(&Law, Extra, f64) -> bool,
 ) -> Vec<Weighed<'static>> {
+    let ln_sizes = ln_sizes(samples);
     let mut out = Vec::new();
     for law in laws {
         for size in sizes {
             for (extra, prior) in EXTRAS {
-                let hypothesis = Hypothesis { end: Some((*law, *size)), reach: None, extra, rise: RISE };
-                let Some(fit) = hypothesis.fit(samples, levels, factor) else { continue };
+                if !near(law, extra, *size) {
+                    continue;
+                }
+                let hypothesis = Hypothesis { end: Some((*law, *size)), reach: None, extra, rise: RISE, inexact };
+                let Some(fit) = hypothesis.fit(samples, &ln_sizes, levels, factor) else { continue };
                 let weight = fit.likelihood + law.prior + prior.ln();
                 out.push(Weighed { hypothesis, law, size: *size, fit, weight });
             }
@@ -137,6 +153,10 @@ fn best<'a, 'b>(weighed: &'b [Weighed<'a>]) -> Option<&'b Weighed<'a>> {
     weighed.iter().max_by(|a, b| a.weight.total_cmp(&b.weight))
 }
 
+fn ln_sizes(samples: &[Sample]) -> Vec<f64> {
+    samples.iter().map(|s| s.size.ln()).collect()
+}
+
 /// How much noisier the best fit's residuals are than the samples say.
 fn noise_factor(samples: &[Sample], best: &Weighed<'_>) -> f64 {
     let mut off = best.hypothesis.off(samples, &best.fit.terms);
@@ -145,7 +165,7 @@ fn noise_factor(samples: &[Sample], best: &Weighed<'_>) -> f64 {
     spread.clamp(1.0, WAVES)
 }
 
-fn summary(weighed: &[Weighed<'_>]) -> Option<Transition> {
+fn summary(weighed: &[Weighed<'_>], luck: f64) -> Option<Transition> {
     let best = best(weighed)?;
     let probability = |w: &Weighed<'_>| (w.weight - best.weight).exp();
     let of = |is_cache: bool| -> Vec<(f64, f64)> {
@@ -158,26 +178,46 @@ fn summary(weighed: &[Weighed<'_>]) -> Option<Transition> {
         // No size fits at all: the range is that of the footprints at which half are evicted.
         cache = others;
     }
+    // Thousands of hypotheses share a few dozen sizes.
     cache.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let all: f64 = cache.iter().map(|(_, p)| p).sum();
-    let quantile = |q: f64| {
-        let mut sum = 0.0;
-        cache.iter().find(|(_, p)| {
-            sum += p;
-            sum >= q * all
-        })
-    };
-    let half = GRID.sqrt();
+    cache.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0.0 };
+        same
+    });
+    let quantile = |q: f64| quantile(&cache, q, luck);
+    let half = if luck > 0.0 { 1.0 } else { GRID.sqrt() };
     Some(Transition {
-        size: quantile(0.5)?.0,
-        low: quantile(TAIL)?.0 / half,
-        high: quantile(1.0 - TAIL)?.0 * half,
+        size: quantile(0.5),
+        low: quantile(TAIL) / half,
+        high: quantile(1.0 - TAIL) * half,
         from: best.fit.terms[0],
         to: best.fit.terms[1],
         evicted: evicted / whole,
         outside: best.fit.outside,
         misfit: 1.0,
     })
+}
+
+/// Size at a quantile of weighed sizes, each of them spread by `luck`.
+fn quantile(sizes: &[(f64, f64)], q: f64, luck: f64) -> f64 {
+    /// Halvings of the range, which is a few octaves: to a millionth.
+    const HALVINGS: u32 = 24;
+    /// Luck that reaches further has less than 1e-6.
+    const SPREAD: f64 = 5.0;
+    // Without luck each size stands for its step of the grid.
+    let spread = luck.max(GRID.ln() / 12.0_f64.sqrt());
+    let all: f64 = sizes.iter().map(|(_, p)| p).sum();
+    let below =
+        |ln: f64| sizes.iter().map(|(s, p)| p * crate::special::normal_below((ln - s.ln()) / spread)).sum::<f64>();
+    let (least, most) = sizes.iter().fold((f64::MAX, f64::MIN), |(a, b), (s, _)| (a.min(s.ln()), b.max(s.ln())));
+    let range = (least - SPREAD * spread, most + SPREAD * spread);
+    let halved = |(low, high): (f64, f64), _| {
+        let middle = 0.5 * (low + high);
+        if below(middle) < q * all { (middle, high) } else { (low, middle) }
+    };
+    let (low, high) = (0..HALVINGS).fold(range, halved);
+    (0.5 * (low + high)).exp()
 }
 
 /// The sizes to try: around where the curve leaves its level.
@@ -218,6 +258,7 @@ pub fn bend(samples: &[Sample], levels: (f64, f64), reaches: &[f64], most: f64) 
     let laws = Law::all().iter().filter(|law| law.is_typical());
     let ended = laws.flat_map(|law| ends.iter().map(move |size| Some((law, *size))));
     let ends: Vec<Option<(&Law, f64)>> = std::iter::once(None).chain(ended).collect();
+    let ln_sizes = ln_sizes(samples);
     let weigh = |reach: Option<f64>, prior: f64| {
         let mut fits = Vec::new();
         for end in &ends {
@@ -226,8 +267,8 @@ pub fn bend(samples: &[Sample], levels: (f64, f64), reaches: &[f64], most: f64) 
                 continue;
             }
             for extra in [Extra::None, Extra::Below] {
-                let hypothesis = Hypothesis { end: *end, reach, extra, rise: 1.0 + most };
-                let Some(fit) = hypothesis.fit(samples, levels, 1.0) else { continue };
+                let hypothesis = Hypothesis { end: *end, reach, extra, rise: 1.0 + most, inexact: INEXACT };
+                let Some(fit) = hypothesis.fit(samples, &ln_sizes, levels, 1.0) else { continue };
                 fits.push((fit.likelihood + prior.ln() + end.map_or(0.0, |(law, _)| law.prior), fit));
             }
         }

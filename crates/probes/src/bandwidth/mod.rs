@@ -4,9 +4,7 @@ mod planner;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
-use tiermark_model::{
-    Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Refusal, Request, Step, Unit,
-};
+use tiermark_model::{Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Refusal, Request, Step, Unit};
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once};

@@ -1,18 +1,26 @@
 //! The tiers of a machine, found in its latency curve: where each cache ends, which footprint measures it, and whether pages are
 //! translated in smaller pieces than was asked for. Pure: a curve and declared caches in, tiers out.
 //!
-//! The declared size of a cache names what was found and is otherwise not believed: a guest may be given a part of a cache, be told
-//! a wrong size, or share it with neighbours who evict it.
+//! The declared size of a cache names what was found, and decides where the curve of a private cache leaves sizes open that include
+//! it (see [`prior`]). Otherwise it is not believed: a guest may be given a part of a cache, be told a wrong size, or share it with
+//! neighbours who evict it.
 
 mod clean;
 mod grain;
 mod levels;
 mod memory;
 mod naming;
+mod prior;
+#[cfg(test)]
+mod real;
+#[cfg(test)]
+mod recorded;
 mod refine;
 mod rungs;
 #[cfg(test)]
 mod simulated;
+#[cfg(test)]
+mod simulated_luck;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +29,7 @@ pub(crate) use {memory::memory_agrees, refine::refine};
 use tiermark_model::WhyNot;
 
 use clean::clean;
-use levels::levels;
+use levels::{levels, plateaus};
 
 /// A point of the latency curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,8 +56,9 @@ pub(crate) struct Declared {
 /// The size of a tier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Size {
-    /// Known within 10 %: the likeliest, and the central 98 %.
-    Resolved { bytes: u64, low: u64, high: u64 },
+    /// Known within 10 %: the likeliest, and at least the central 98 %. `declared` where the curve leaves more open, but agrees with
+    /// what is declared of a private cache so well that it is that.
+    Resolved { bytes: u64, low: u64, high: u64, declared: bool },
     /// Not known: the range that the curve allows; `high` is `u64::MAX` where nothing in the curve bounds it.
     NotResolved { low: u64, high: u64, why: WhyNot },
 }
@@ -117,18 +126,17 @@ pub(crate) fn find(
     let curve = clean(curve);
     let mut declared = declared.to_vec();
     declared.sort_by_key(|d| d.level);
-    let first = levels(&curve);
-    let grain = grain::grain(&curve, &first, page_asked, l1_dtlb_entries_hint);
+    let grain = grain::grain(&curve, &plateaus(&curve), page_asked, l1_dtlb_entries_hint);
     // What translation adds is taken out, so that a bend is not taken for the end of a cache.
-    let (mut flat, mut levels) = (curve.clone(), first);
+    let mut flat = curve.clone();
     if let Some(grain) = &grain {
         flat = grain::without(&flat, grain);
-        levels = levels::levels(&flat);
-        if let Some(walks) = grain::walks(&flat, &levels, grain) {
+        if let Some(walks) = grain::walks(&flat, &plateaus(&flat), grain) {
             flat = grain::without(&flat, &walks);
-            levels = levels::levels(&flat);
         }
     }
-    let named = naming::named(&flat, &levels, &declared, grain.as_ref());
+    let page = grain.map_or(page_asked, |grain| grain.page);
+    let levels = levels(&flat, page);
+    let named = naming::named(&flat, &levels, &declared, grain.as_ref(), page);
     rungs::tiers(&curve, &flat, &named, &declared, grain)
 }

@@ -39,6 +39,7 @@ pub(super) fn named(
     levels: &[Level],
     declared: &[Declared],
     grain: Option<&Grain>,
+    page: u64,
 ) -> Vec<Named> {
     let ends: Vec<&Level> = levels.iter().filter(|level| level.left).collect();
     let small: Vec<bool> = levels.windows(2).map(|pair| is_small(&pair[0], &pair[1], grain)).collect();
@@ -49,7 +50,7 @@ pub(super) fn named(
         let sizes: Vec<f64> = ends.iter().map(|level| size(level)).collect();
         assigned(&sizes, declared, &small).1
     };
-    let joined = joined(curve, levels, &roles);
+    let joined = joined(curve, levels, &roles, page);
     let mut out: Vec<Named> = Vec::new();
     for (level, role) in joined {
         let before = out.iter().rev().find_map(|n| n.level).unwrap_or(0);
@@ -117,7 +118,7 @@ fn cheaper(a: (f64, Vec<Role>), b: (f64, Vec<Role>)) -> (f64, Vec<Role>) {
 }
 
 /// Levels with their roles, those before a step of translation joined to the next.
-fn joined(curve: &[CurvePoint], levels: &[Level], roles: &[Role]) -> Vec<(Level, Option<Role>)> {
+fn joined(curve: &[CurvePoint], levels: &[Level], roles: &[Role], page: u64) -> Vec<(Level, Option<Role>)> {
     let mut out = Vec::new();
     let mut first: Option<Level> = None;
     for (index, level) in levels.iter().enumerate() {
@@ -129,7 +130,7 @@ fn joined(curve: &[CurvePoint], levels: &[Level], roles: &[Role]) -> Vec<(Level,
         let mut level = *level;
         if let Some(first) = first.take() {
             // The plateau is the part that translation does not touch; the end is that of the last part.
-            let end = if level.left { end(curve, &level, levels.get(index + 1)) } else { None };
+            let end = if level.left { end(curve, &level, levels.get(index + 1), page) } else { None };
             level = Level { end, left: level.left, ..first };
         }
         out.push((level, role));

@@ -18,14 +18,17 @@ const NEAR: f64 = 1.1;
 /// Where the first level of a TLB may be full, a rise by this share over three neighbours may be its bend, which is smaller than the
 /// end of a cache.
 const BENDS: std::ops::Range<f64> = 1.05..1.8;
-/// Points a round at most: the largest moves first.
+/// Points a round at most, so that later rounds know more.
 pub(crate) const MOST: usize = 16;
 /// The curve is followed beyond its end while its last octave rises by more than this: memory is flat.
 const RISING: f64 = 1.08;
 
-/// Footprints to measure next, rising, at most [`MOST`]: between neighbours that differ, next to jumps, and, up to `largest`
+/// Footprints to measure next, rising, at most `most` and [`MOST`]: between neighbours that differ, next to jumps, and, up to `largest`
 /// bytes, beyond a curve that ends in a climb. Empty when nothing is gained.
-pub(crate) fn refine(curve: &[CurvePoint], largest: u64) -> Vec<u64> {
+///
+/// Each end of a level gets its best point before any gets a second one: the climb to memory, which is the highest, would take all
+/// that a quick run has, and it is the one that neighbours blur.
+pub(crate) fn refine(curve: &[CurvePoint], largest: u64, most: usize) -> Vec<u64> {
     let kept = clean(curve);
     let rise = |i: usize| kept[i + 1].ns / kept[i].ns;
     let gap = |i: usize| kept[i + 1].bytes as f64 / kept[i].bytes as f64;
@@ -35,23 +38,42 @@ pub(crate) fn refine(curve: &[CurvePoint], largest: u64) -> Vec<u64> {
         let (from, to) = (i.saturating_sub(1), (i + 2).min(kept.len() - 1));
         first_level_between(kept[i].bytes, kept[to].bytes) && BENDS.contains(&(kept[to].ns / kept[from].ns))
     };
-    let mut wanted: Vec<(f64, u64)> = (0..pairs)
+    let most = most.min(MOST);
+    let wanted: Vec<(usize, f64, u64)> = (0..pairs)
         .filter(|&i| {
             let limit = if rise(i) > JUMPS { FINE } else { NEAR };
             gap(i) > limit && (rise(i) > MOVES || beside_jump(i) || may_bend(i))
         })
         .filter_map(|i| {
             let gain = rise(i).ln().abs().max(MOVES.ln()) * gap(i).ln();
-            Some((gain, inside(curve, kept[i].bytes, kept[i + 1].bytes)?))
+            Some((i, gain, inside(curve, kept[i].bytes, kept[i + 1].bytes)?))
         })
         .collect();
-    wanted.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    wanted.truncate(MOST - 1);
-    let mut sizes: Vec<u64> = wanted.into_iter().map(|(_, bytes)| bytes).collect();
-    sizes.extend(beyond(&kept, largest));
+    let beyond = beyond(&kept, largest);
+    let mut sizes = by_turns(wanted);
+    sizes.truncate(most.saturating_sub(usize::from(beyond.is_some())));
+    sizes.extend(beyond.filter(|_| most > 0));
     sizes.sort_unstable();
     sizes.dedup();
     sizes
+}
+
+/// Footprints by gain, in turns: the best of each climb (neighbouring pairs, given by the first one's index and gain), the second, …
+fn by_turns(wanted: Vec<(usize, f64, u64)>) -> Vec<u64> {
+    let mut climbs: Vec<Vec<(usize, f64, u64)>> = Vec::new();
+    for pair in wanted {
+        match climbs.last_mut() {
+            Some(climb) if climb.last().is_some_and(|last| last.0 + 1 == pair.0) => climb.push(pair),
+            _ => climbs.push(vec![pair]),
+        }
+    }
+    let mut turns: Vec<(usize, f64, u64)> = Vec::new();
+    for mut climb in climbs {
+        climb.sort_by(|a, b| b.1.total_cmp(&a.1));
+        turns.extend(climb.into_iter().enumerate().map(|(turn, (_, gain, bytes))| (turn, gain, bytes)));
+    }
+    turns.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
+    turns.into_iter().map(|(_, _, bytes)| bytes).collect()
 }
 
 /// Where between two neighbours the next point lies (share of the way, in log): half-way, or beside that where the point there was

@@ -4,14 +4,18 @@ use tiermark_model::KIB;
 
 use super::levels::{FITS, LEFT, Level};
 use super::naming::Named;
+use super::prior::{interval, private, supports};
 use super::{CurvePoint, Declared, Found, FoundTier, Grain, Size, WhyNot};
 
-/// A size is resolved when the ends of its interval lie within this factor: 10 % to either side.
-const RESOLVED: f64 = 1.22;
+/// A size is resolved when both ends of its interval are within this factor of it.
+const RESOLVED: f64 = 1.1;
 /// Eviction by others as likely as this leaves a size open.
 const EVICTED: f64 = 0.05;
 /// More samples than this outside of the best law: the law is not it.
 const OUTSIDE: f64 = 0.3;
+/// Points within the interval that a declared size is found in: with none the curve says only that a cache ends between two
+/// footprints, and one or two may be wild.
+const POINTS: usize = 3;
 /// Smallest rung: shorter chains fit what was fetched ahead.
 const LEAST: u64 = 8 * KIB;
 /// A rung is a multiple of this: no finer than a page.
@@ -46,7 +50,8 @@ pub(super) fn tiers(
         let shared = declared.iter().any(|d| d.level == level && d.shared);
         let tier = match seen.iter().find(|(l, _)| *l == level) {
             Some((_, found)) => {
-                let size = size(found, latest(flat, found, memory.map(|(from, _)| from)));
+                let latest = latest(flat, found, memory.map(|(from, _)| from));
+                let size = size(flat, found, latest, private(declared, level));
                 on_plateau(found, level, shared, below.as_ref(), size, grain.as_ref())
             }
             None => {
@@ -66,8 +71,9 @@ fn latest(flat: &[CurvePoint], level: &Level, memory: Option<u64>) -> u64 {
     above.filter(|_| !level.left).or(memory).or(above).unwrap_or(u64::MAX)
 }
 
-/// Whether and how a level's size is known; `past` is where it has ended at the latest.
-fn size(level: &Level, past: u64) -> Size {
+/// Whether and how a level's size is known; `past` is where it has ended at the latest, `declared` what a private cache is said to
+/// have.
+fn size(flat: &[CurvePoint], level: &Level, past: u64, declared: Option<u64>) -> Size {
     let unresolved = |low: f64, high: f64, why: WhyNot| {
         let low = low.round() as u64;
         // u64::MAX comes back from f64 as itself: the cast saturates.
@@ -83,10 +89,17 @@ fn size(level: &Level, past: u64) -> Size {
     if end.outside > OUTSIDE || end.misfit > FITS {
         return unresolved(end.low, end.high, WhyNot::Irregular);
     }
-    if end.high / end.low > RESOLVED {
+    if end.high / end.low > RESOLVED * RESOLVED {
+        let seen = flat.iter().filter(|p| (end.low..=end.high).contains(&(p.bytes as f64))).count();
+        if let Some(bytes) = declared.filter(|bytes| seen >= POINTS && supports(end.low, end.high, *bytes)) {
+            let (low, high) = interval(bytes);
+            return Size::Resolved { bytes, low, high, declared: true };
+        }
         return unresolved(end.low, end.high, WhyNot::Coarse);
     }
-    Size::Resolved { bytes: end.size.round() as u64, low: end.low.round() as u64, high: end.high.round() as u64 }
+    // Of a lopsided interval the median may be further from one end.
+    let bytes = end.size.clamp(end.high / RESOLVED, end.low * RESOLVED).round() as u64;
+    Size::Resolved { bytes, low: end.low.round() as u64, high: end.high.round() as u64, declared: false }
 }
 
 fn on_plateau(

@@ -186,7 +186,7 @@ fn nothing_is_found_in_nothing() {
     assert_eq!(find(&[], &caches(&[32 * KIB]), 4 * KIB, None), Found::default());
     let nan = CurvePoint { bytes: 4096, ns: f64::NAN, low: 0.0, high: 0.0 };
     assert_eq!(find(&[nan; 9], &[], 4 * KIB, None), Found::default());
-    assert!(refine(&[], MIB).is_empty());
+    assert!(refine(&[], MIB, refine::MOST).is_empty());
 }
 
 #[test]
@@ -199,10 +199,23 @@ fn memory_is_where_twice_as_much_takes_as_long() {
 #[test]
 fn a_climbing_end_is_followed_up_to_a_limit() {
     let rising = sampled(4, 64 * MIB, |bytes| 1.0 + bytes as f64 / MIB as f64);
-    assert!(refine(&rising, 128 * MIB).iter().any(|b| *b > 64 * MIB && *b <= 128 * MIB));
-    assert!(refine(&rising, 64 * MIB).iter().all(|b| *b < 64 * MIB));
+    assert!(refine(&rising, 128 * MIB, refine::MOST).iter().any(|b| *b > 64 * MIB && *b <= 128 * MIB));
+    assert!(refine(&rising, 64 * MIB, refine::MOST).iter().all(|b| *b < 64 * MIB));
     let flat = sampled(4, 64 * MIB, |_| 5.0);
-    assert!(refine(&flat, 128 * MIB).is_empty());
+    assert!(refine(&flat, 128 * MIB, refine::MOST).is_empty());
+}
+
+#[test]
+fn few_points_are_spent_on_every_end() {
+    // The climb from L3 to memory is the highest, and had all points but one.
+    let coarse: Vec<CurvePoint> =
+        recorded::ALL[0].1.iter().map(|&(bytes, ns, low, high)| CurvePoint { bytes, ns, low, high }).collect();
+    let grid: Vec<u64> = crate::sizes::grid(4 * KIB, 128 * MIB, 2).iter().map(|b| b.0).collect();
+    let coarse: Vec<CurvePoint> = coarse.into_iter().filter(|p| grid.contains(&p.bytes)).collect();
+    let first = refine(&coarse, 128 * MIB, 3);
+    assert_eq!(first.len(), 3);
+    assert!((45 * KIB..64 * KIB).contains(&first[0]), "{first:?}");
+    assert!((512 * KIB..2 * MIB).contains(&first[1]), "{first:?}");
 }
 
 proptest! {
@@ -233,7 +246,7 @@ proptest! {
         for pair in found.tiers.windows(2) {
             prop_assert!(pair[0].level < pair[1].level && pair[0].rung < pair[1].rung && pair[0].ns < pair[1].ns);
         }
-        let more = refine(&measured(&points), 128 * MIB);
+        let more = refine(&measured(&points), 128 * MIB, refine::MOST);
         prop_assert!(more.len() <= refine::MOST && more.windows(2).all(|w| w[0] < w[1]));
         prop_assert!(more.iter().all(|b| points.iter().all(|p| p.0 != *b)));
     }

@@ -4,12 +4,15 @@ use super::{Sample, law::Law};
 
 /// Share of samples that were disturbed in every visit. Latencies of a curve's lower envelope are wrong upwards only.
 const DISTURBED: f64 = 0.08;
-/// A disturbed sample is up to this factor too high, any factor as likely as another.
-const DISTURBED_FACTOR: f64 = 3.0;
+/// A disturbed sample is up to a factor of 3 too high (in the logarithm), any factor as likely as another.
+const LN_DISTURBED_FACTOR: f64 = 1.098_612_288_668_109_8;
+/// Standard deviations beyond which a sample is certainly not a good one.
+const FARTHEST: f64 = 30.0;
+const ROOT_OF_TWO_PI: f64 = 2.506_628_274_631_000_7;
 /// Share of samples that no hypothesis explains, on either side: keeps one from ruling out all.
 const UNEXPLAINED: f64 = 1e-4;
 /// No law is exact: half-way, the share of hits is off by this much (standard deviation).
-const INEXACT: f64 = 0.04;
+pub(super) const INEXACT: f64 = 0.04;
 /// Solutions of the least squares, each with the weights of the one before it (the EM algorithm): it settles in two or three.
 /// The noise is taken for this many times larger at first, so that samples which a term not yet fitted would explain are not
 /// held for disturbed (annealing: Ueda & Nakano, "Deterministic annealing EM algorithm", Neural Networks 11(2), 1998).
@@ -39,6 +42,8 @@ pub(super) struct Hypothesis<'a> {
     pub(super) extra: Extra,
     /// The level above is at least this multiple of the level.
     pub(super) rise: f64,
+    /// Half-way, the share of hits is off by this much (standard deviation): [`INEXACT`], or more where allocations differ.
+    pub(super) inexact: f64,
 }
 
 /// A hypothesis with the coefficients that fit best.
@@ -54,13 +59,9 @@ pub(super) struct Fit {
 
 impl Hypothesis<'_> {
     /// The terms' factors for one sample; `first` is the smallest footprint of all.
-    fn row(&self, sample: &Sample, first: f64) -> [f64; TERMS] {
-        let ln_size = sample.size.ln();
+    fn row(&self, sample: &Sample, ln_size: f64, first: f64) -> [f64; TERMS] {
         let (hits, climb) = match self.end {
-            Some((law, size)) => {
-                let ln_x = ln_size - size.ln();
-                (law.hits(ln_x), ln_x.exp() - 1.0)
-            }
+            Some((law, size)) => (law.hits(ln_size - size.ln()), sample.size / size - 1.0),
             None => (1.0, 0.0),
         };
         let misses = 1.0 - hits;
@@ -77,8 +78,8 @@ impl Hypothesis<'_> {
     /// How far each sample lies off the model, in standard deviations.
     pub(super) fn off(&self, samples: &[Sample], terms: &[f64; TERMS]) -> Vec<f64> {
         let off = |s: &Sample| {
-            let row = self.row(s, samples[0].size);
-            (s.value / value(&row, terms)).ln().abs() / sigma(s, &row, terms, 1.0)
+            let row = self.row(s, s.size.ln(), samples[0].size);
+            (s.value / value(&row, terms)).ln().abs() / sigma(s, &row, terms, 1.0, self.inexact)
         };
         samples.iter().map(off).filter(|z| z.is_finite()).collect()
     }
@@ -88,8 +89,17 @@ impl Hypothesis<'_> {
     }
 
     /// Fits it, from the levels `start`; `None` where the best coefficients are impossible.
-    pub(super) fn fit(&self, samples: &[Sample], start: (f64, f64), sigma_factor: f64) -> Option<Fit> {
-        let rows: Vec<[f64; TERMS]> = samples.iter().map(|s| self.row(s, samples[0].size)).collect();
+    ///
+    /// `ln_sizes` are those of the samples, which thousands of hypotheses share.
+    pub(super) fn fit(
+        &self,
+        samples: &[Sample],
+        ln_sizes: &[f64],
+        start: (f64, f64),
+        sigma_factor: f64,
+    ) -> Option<Fit> {
+        let rows: Vec<[f64; TERMS]> =
+            samples.iter().zip(ln_sizes).map(|(s, ln)| self.row(s, *ln, samples[0].size)).collect();
         let mut terms = [start.0, start.1, 0.0, 0.0];
         let rounds: &[f64] = if self.reach.is_some() { &ANNEALED_BENT } else { &ANNEALED };
         for round in rounds {
@@ -102,7 +112,7 @@ impl Hypothesis<'_> {
         }
         let (mut likelihood, mut outside) = (0.0, 0.0);
         for (sample, row) in samples.iter().zip(&rows) {
-            let (density, inlier) = density(sample, row, &terms, sigma_factor);
+            let Density { density, inlier, .. } = density(sample, row, &terms, sigma_factor, self.inexact);
             likelihood += density.ln();
             outside += 1.0 - inlier;
         }
@@ -119,8 +129,8 @@ impl Hypothesis<'_> {
         let uses = self.uses();
         let mut normal = [[0.0; TERMS + 1]; TERMS];
         for (sample, row) in samples.iter().zip(rows) {
-            let (_, inlier) = density(sample, row, last, factor);
-            let weight = inlier.max(1e-6) / (sample.value * sigma(sample, row, last, factor)).powi(2);
+            let Density { inlier, sigma, .. } = density(sample, row, last, factor, self.inexact);
+            let weight = inlier.max(1e-6) / (sample.value * sigma).powi(2);
             for i in 0..TERMS {
                 for j in i..TERMS {
                     normal[i][j] += weight * row[i] * row[j];
@@ -146,23 +156,37 @@ fn value(row: &[f64; TERMS], terms: &[f64; TERMS]) -> f64 {
 }
 
 /// Relative standard deviation of a sample from a law: its own, and the law's.
-fn sigma(sample: &Sample, row: &[f64; TERMS], terms: &[f64; TERMS], factor: f64) -> f64 {
-    let inexact = INEXACT * 4.0 * row[0] * row[1] * (terms[1] - terms[0]).abs() / sample.value;
-    (sample.sigma * factor).hypot(inexact)
+fn sigma(sample: &Sample, row: &[f64; TERMS], terms: &[f64; TERMS], factor: f64, inexact: f64) -> f64 {
+    let inexact = inexact * 4.0 * row[0] * row[1] * (terms[1] - terms[0]).abs() / sample.value;
+    // Neither is near the limits of a float, where hypot would be needed: it is several times slower.
+    let own = sample.sigma * factor;
+    (own * own + inexact * inexact).sqrt()
 }
 
-/// Density of a sample under the model's value, in ln(value), and the probability that it is neither disturbed nor unexplained.
+/// A sample under the model's value.
+struct Density {
+    /// Of ln(value).
+    density: f64,
+    /// Probability that it is neither disturbed nor unexplained.
+    inlier: f64,
+    /// Relative standard deviation.
+    sigma: f64,
+}
+
+/// Density of a sample under the model's value.
 /// A mixture of good and bad samples as in Hogg, Bovy & Lang 2010, "Data analysis recipes: fitting a model to data" (arXiv
 /// 1008.4686), section 3; bad ones lie above.
-fn density(sample: &Sample, row: &[f64; TERMS], terms: &[f64; TERMS], sigma_factor: f64) -> (f64, f64) {
-    let sigma = sigma(sample, row, terms, sigma_factor);
+fn density(sample: &Sample, row: &[f64; TERMS], terms: &[f64; TERMS], sigma_factor: f64, inexact: f64) -> Density {
+    let sigma = sigma(sample, row, terms, sigma_factor, inexact);
     let off = (sample.value / value(row, terms).max(f64::MIN_POSITIVE)).ln();
     let z = off / sigma;
-    let good = (1.0 - DISTURBED) * (-0.5 * z * z).exp() / (sigma * (2.0 * std::f64::consts::PI).sqrt());
-    let range = DISTURBED_FACTOR.ln();
+    // Beyond, exp is next to nothing and takes several times as long.
+    let bell = if z.abs() < FARTHEST { (-0.5 * z * z).exp() } else { 0.0 };
+    let good = (1.0 - DISTURBED) * bell / (sigma * ROOT_OF_TWO_PI);
+    let range = LN_DISTURBED_FACTOR;
     let high = if off > 0.0 && off < range { DISTURBED / range } else { 0.0 };
     let density = good + high + UNEXPLAINED / range;
-    (density, good / density)
+    Density { density, inlier: good / density, sigma }
 }
 
 /// Gaussian elimination with partial pivoting; `None` when the terms can't be told apart.
