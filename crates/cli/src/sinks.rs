@@ -209,7 +209,7 @@ impl Sink for Talk {
             Event::Visited { .. } => {}
             Event::Observed { observation } => tell(told(observation)),
             Event::ExperimentDone { drift, .. } => {
-                tell(format_args!("done, {} changes of the machine seen", drift.len()))
+                tell(format_args!("done, {} changes of the machine seen", drift.len()));
             }
         }
     }

@@ -22,7 +22,7 @@ pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Ve
         let tier = step.labels.get(Labels::TIER).unwrap_or(if step.labels.is_point() { continue } else { "" });
         match canaries.iter_mut().find(|(known, ..)| *known == tier) {
             Some(known) if known.1.metric != Metric::Latency && step.metric == Metric::Latency => {
-                *known = (tier, step, seen)
+                *known = (tier, step, seen);
             }
             Some(_) => {}
             None => canaries.push((tier, step, seen)),

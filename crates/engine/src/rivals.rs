@@ -7,6 +7,9 @@ use crate::analyse::analyse;
 use crate::host::{Fault, Rig};
 use crate::roll::Roll;
 
+/// The best window of a shot, and the pings around it.
+type Best = (f64, [Vec<f64>; 2]);
+
 /// The rivals of a step, and how they compare so far.
 ///
 /// The first is what the plan prefers, the same on every machine of one model. Another is taken where it is clearly better in the same
@@ -93,7 +96,7 @@ impl Rivals {
         let Some(first) = &self.first else { return Ok(()) };
         let roll = Roll { parts: Vec::new(), ..roll.clone() };
         // The best window of a shot, since what else ran meanwhile only takes from it, and the pings around the shot.
-        let mut best = |kernel: &KernelId, again: bool| -> Result<Option<(f64, [Vec<f64>; 2])>, Fault> {
+        let mut best = |kernel: &KernelId, again: bool| -> Result<Option<Best>, Fault> {
             if !again {
                 rig.select(kernel)?;
             }

@@ -121,7 +121,9 @@ pub fn reanalyse(
         let mut verdict = seen.verdict.clone();
         verdict.reasons.retain(|reason| !reason.is_of_estimate());
         if verdict.grade <= tiermark_model::Grade::Bound {
-            verdict.grade = tiermark_model::Grade::Trusted;
+            // What other reasons it has, make it a bound still.
+            let bare = verdict.reasons.is_empty();
+            verdict.grade = if bare { tiermark_model::Grade::Trusted } else { tiermark_model::Grade::Bound };
             estimate.bound.iter().for_each(|reason| verdict.bound(reason.clone()));
         }
         withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &roll) })

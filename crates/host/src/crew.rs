@@ -19,6 +19,9 @@ const STACK_BYTES: usize = 256 << 10;
 /// What every member does with its state.
 pub(crate) type Job<S, R> = Arc<dyn Fn(&mut S) -> R + Send + Sync>;
 
+/// The same of its state and whether it is still there.
+type Each<S, R> = Arc<dyn Fn(&mut Option<S>) -> Reply<R> + Send + Sync>;
+
 /// What a member answered; the message of its panic otherwise.
 pub(crate) type Reply<R> = Result<R, String>;
 
@@ -152,14 +155,15 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
             // The state may be half changed after a panic; the rig that owns the crew faults and is dropped then.
             catch_unwind(AssertUnwindSafe(|| job(state))).map_err(|panic| message(&*panic))
         };
-        self.each(Arc::new(with))
+        let with: Each<S, R> = Arc::new(with);
+        self.each(&with)
     }
 
     /// Has every member do something with its state.
-    fn each(&self, job: Arc<dyn Fn(&mut Option<S>) -> Reply<R> + Send + Sync>) -> Vec<Reply<R>> {
+    fn each(&self, job: &Each<S, R>) -> Vec<Reply<R>> {
         *self.replies.lock() = (self.members.iter().map(|_| None).collect(), self.members.len());
         for (index, (seat, state)) in self.members.iter().enumerate() {
-            let (state, job, replies) = (Arc::clone(state), Arc::clone(&job), Arc::clone(&self.replies));
+            let (state, job, replies) = (Arc::clone(state), Arc::clone(job), Arc::clone(&self.replies));
             seat.send(Box::new(move || {
                 let reply = job(&mut state.lock().unwrap_or_else(PoisonError::into_inner));
                 // What the job holds is given back before the reply: who waits for it may be the last to hold the rest.
@@ -178,10 +182,11 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
 
 impl<S: Send + 'static, R: Send + 'static> Drop for Crew<S, R> {
     fn drop(&mut self) {
-        self.each(Arc::new(|state| {
+        let dropped: Each<S, R> = Arc::new(|state| {
             *state = None;
             Err(String::new())
-        }));
+        });
+        self.each(&dropped);
     }
 }
 

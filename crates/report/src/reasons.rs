@@ -266,7 +266,7 @@ mod tests {
         let mut reasons = Reasons::default();
         for size in 0..5 {
             let mut verdict = Verdict::trusted();
-            verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: format!("interval of {size}").into() });
+            verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: format!("interval of {size}") });
             verdict
                 .suspect(Reason::Told { code: ReasonCode::Disturbed, text: "half the windows were disturbed".into() });
             reasons.add(&format!("{size} KiB"), &verdict);
@@ -310,7 +310,7 @@ mod tests {
             let mut verdict = Verdict::trusted();
             verdict.suspect(Reason::Told {
                 code: ReasonCode::Disturbed,
-                text: format!("{percent} % of the windows were disturbed").into(),
+                text: format!("{percent} % of the windows were disturbed"),
             });
             reasons.add(&format!("number {percent}"), &verdict);
         }

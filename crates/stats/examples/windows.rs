@@ -5,6 +5,8 @@
 //! far the files differ from each other in each estimate (half the spread) and the share of windows at the edge in each file; then how
 //! many cells are accepted at some shares, and how many of those are off from the best of all files.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "printing is what it is for")]
+
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;

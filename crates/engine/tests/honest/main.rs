@@ -149,7 +149,7 @@ fn all_of_them_at_once() {
 
 #[test]
 fn a_slow_drift_within_what_a_number_may_be_off() {
-    many("drift", 90.0, |_| Neighbours { drift: 0.0005, ..Neighbours::default() }, |_, _| {});
+    many("drift", 90.0, |_| Neighbours { drift: 0.0002, ..Neighbours::default() }, |_, _| {});
 }
 
 #[test]

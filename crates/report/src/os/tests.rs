@@ -209,7 +209,7 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
         seen.labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, OsGroup::Syscalls);
         seen.labels = seen.labels.text(Labels::PURPOSE, purpose);
         (seen.value, seen.interval) = (None, None);
-        seen.verdict.invalid(Reason::Told { code: ReasonCode::System, text: format!("refused: {why}").into() });
+        seen.verdict.invalid(Reason::Told { code: ReasonCode::System, text: format!("refused: {why}") });
         seen.refusal = Some(tiermark_model::Refusal::new(seen.step.clone(), why, "allow more with --max-time"));
         seen
     };
