@@ -203,7 +203,7 @@ fn load_is_shown_again_from_its_document() {
         assert_eq!(user.run(&["show", "load.json", "--json"]).expect(0).json(), document);
     }
     let refused = user.run(&["show", "load.json", "--redact"]).expect(2).err;
-    assert!(refused.contains("no run of probes"), "{refused}");
+    assert!(refused.contains("not a run of probes"), "{refused}");
 }
 
 #[test]

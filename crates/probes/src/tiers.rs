@@ -26,6 +26,8 @@ pub(crate) struct Tier {
     pub(crate) name: String,
     /// Footprint of each thread.
     pub(crate) bytes: u64,
+    /// Footprint of each thread that streams: translation costs a stream little, so that it need not stay within the reach of a TLB.
+    pub(crate) stream_bytes: u64,
     /// Node the memory is on; `None` for the threads' own nodes.
     pub(crate) node: Option<NodeId>,
     /// The cpus that measure it: all of the ladder's, or, for far memory, those of the home node, or it would not be far for all.
@@ -63,6 +65,7 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let tier = found.tiers.iter().find(|tier| tier.level == cache.level);
         // What was measured counts, and not what is declared.
         let bytes = tier.and_then(|tier| tier.size.resolved()).unwrap_or(bytes);
+        let cache_bytes = bytes;
         let name = format!("L{}", cache.level);
         let users = cache.cpus.intersection(cpus).len().max(1) as u64;
         let part = if cache.cpus.len() > 1 && cache.level > 1 { SHARED_PART } else { PRIVATE_PART };
@@ -86,19 +89,24 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
                 "measure it with fewer threads: --cpus",
             ));
         } else {
-            ladder.tiers.push(Tier { name, bytes: wanted / KIB * KIB, node: None, cpus: cpus.clone() });
+            let bytes = wanted / KIB * KIB;
+            let own = users == 1 && cache.level < 3;
+            let stream_bytes = tier.filter(|_| own).map_or(bytes, |tier| streamed(tier, cache_bytes, bytes));
+            ladder.tiers.push(Tier { name, bytes, stream_bytes, node: None, cpus: cpus.clone() });
         }
         inner = bytes / users;
     }
     if ladder.tiers.is_empty() && ladder.refused.is_empty() {
         for tier in &found.tiers {
             let name = format!("L{}", tier.level);
-            ladder.tiers.push(Tier { name, bytes: tier.rung / KIB * KIB, node: None, cpus: cpus.clone() });
+            let bytes = tier.rung / KIB * KIB;
+            ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node: None, cpus: cpus.clone() });
         }
     }
     if ladder.tiers.is_empty() && ladder.refused.is_empty() {
         ladder.rules.push(format!("no cache is declared: {} stands for L1, the curve shows the rest", Bytes(L1_BLIND)));
-        ladder.tiers.push(Tier { name: "L1".into(), bytes: L1_BLIND, node: None, cpus: cpus.clone() });
+        let (bytes, cpus) = (L1_BLIND, cpus.clone());
+        ladder.tiers.push(Tier { name: "L1".into(), bytes, stream_bytes: bytes, node: None, cpus });
     }
 }
 
@@ -113,6 +121,13 @@ fn steady_rung(tier: &FoundTier, inner: u64) -> u64 {
         None => wanted <= 2 * tier.rung,
     };
     if fits { wanted } else { tier.rung }
+}
+
+/// The footprint of a stream in a cache of one core: the largest power of two up to half of it, where that lies on its plateau.
+fn streamed(tier: &FoundTier, cache_bytes: u64, rung: u64) -> u64 {
+    let half = 1 << (cache_bytes / PRIVATE_PART).max(1).ilog2();
+    let fits = tier.plateau.is_some_and(|(from, to)| (from..=to).contains(&half));
+    if fits { half } else { rung }
 }
 
 fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, ladder: &mut Ladder) {
@@ -132,7 +147,7 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
         match dram_bytes(machine, crew, node, scope) {
             Ok((bytes, rule)) => {
                 ladder.rules.push(format!("{name}: {rule}"));
-                ladder.tiers.push(Tier { name, bytes, node, cpus: crew.clone() });
+                ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node, cpus: crew.clone() });
             }
             Err(refusal) => {
                 ladder.refused.push(Refusal { what: format!("{name} with {}", threads_text(crew.len())), ..refusal });

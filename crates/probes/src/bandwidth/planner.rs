@@ -217,7 +217,7 @@ impl<'a> Planner<'a> {
             jobs.push(self.job("write", true));
         }
         let labels = || Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, &tier.name);
-        let place = Place { size: Bytes(tier.bytes), node: tier.node };
+        let place = Place { size: Bytes(tier.stream_bytes), node: tier.node };
         jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
     }
 
