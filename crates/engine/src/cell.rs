@@ -65,7 +65,7 @@ pub(crate) struct Cell {
     kernel: Option<KernelId>,
     pub(crate) refusal: Option<Refusal>,
     pub(crate) fault: Option<String>,
-    started: Option<f64>,
+    pub(crate) started: Option<f64>,
     pub(crate) seconds: f64,
     /// Whether the stop rule held when it was looked at after so many visits.
     looked: RefCell<(u32, bool)>,

@@ -24,7 +24,7 @@ const VISITS_A_PLACE: u32 = 3;
 const POINT_ROUNDS: u64 = 4;
 /// Share of the time after which points get no more first visits while the probe has more steps to add.
 const POINT_SHARE: f64 = 0.35;
-/// Share of the time after which rival kernels are compared no more: the first stays, unless another has won by then.
+/// Share of the time that a step has after which its rival kernels are compared no more: the first stays, unless another has won by then.
 const RIVAL_SHARE: f64 = 0.4;
 /// Seconds between two observations of a step that listeners get: what a kill may lose.
 const TOLD_EVERY: f64 = 10.0;
@@ -295,11 +295,12 @@ impl Runner<'_> {
         let stamp_ns = self.host.bench().overheads.stamp_ns;
         let now = self.host.now();
         let cell = &mut self.cells[index];
-        let Cell { slots, rivals, roll, step, .. } = cell;
+        let Cell { slots, rivals, roll, step, started, .. } = cell;
         let slot = &mut slots[at];
         slot.visited = now;
         // One comparison a visit: rivals see as many moments as the step does.
-        if rivals.undecided() && now < self.began + RIVAL_SHARE * (self.deadline - self.began) {
+        let since = started.unwrap_or(now);
+        if rivals.undecided() && now < since + RIVAL_SHARE * (self.deadline - since) {
             slot.kernel = None;
             rivals.compare(slot.rig.as_mut(), roll, stamp_ns)?;
         }

@@ -112,7 +112,7 @@ impl Why {
             Self::BelowRecord => "Below the best that this machine has shown before",
             Self::NotSharp => "Bounds, since never seen undisturbed: too few windows came near the best",
             Self::NotReproduced => "Bounds, since the best was seen too seldom: 3 visits a second apart are wanted",
-            Self::TooFew => "Bounds, since too few windows were undisturbed",
+            Self::TooFew => "Bounds, since too few windows, states of the machine or rival kernels were seen",
             Self::Scattered => "Bounds, since visits differ too much",
             Self::Otherwise => "Bounds for other reasons",
         }
