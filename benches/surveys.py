@@ -7,9 +7,11 @@
     benches/surveys.py DOCUMENT...                      documents that are there already
 
 Prints the share of trusted figures of each survey, how far trusted values of pairs of surveys are apart, and whether any
-trusted value contradicts a bound. Documents are kept in --keep.
+trusted value contradicts a bound; then the same as a machine with a record has it, where a figure that falls short of what an
+earlier survey has proven is a bound. Documents are kept in --keep. Estimates are made again by --binary from the saved windows.
 """
 import argparse
+import dataclasses
 import itertools
 import json
 import pathlib
@@ -46,9 +48,24 @@ def survey(args, path, beside):
             other.wait(timeout=30)
 
 
-def figures(path):
-    """The ladder of a survey: name -> (value, grade, whether it is a time)."""
-    document = json.loads(pathlib.Path(path).read_text())
+@dataclasses.dataclass
+class Figure:
+    value: float | None
+    grade: str
+    is_time: bool
+    state: str
+    proven: bool
+
+    def short_of(self, other, share):
+        """Whether it is worse than another by more than a share."""
+        ratio = self.value / other.value if self.is_time else other.value / self.value
+        return ratio > 1 + share
+
+
+def figures(args, path):
+    """The ladder of a survey by name."""
+    command = [args.binary, "show", str(path), "--reanalyse", "--json"]
+    document = json.loads(subprocess.run(command, capture_output=True, check=False, timeout=120).stdout)
     found = {}
     for experiment in document["experiments"]:
         for seen in experiment["observations"]:
@@ -57,9 +74,26 @@ def figures(path):
                 continue
             what = labels.get("op") or "latency"
             name = " ".join(str(word) for word in (labels["tier"], what, labels.get("span")) if word)
-            # Rungs lie where each run has found the tier: figures of other footprints are other figures.
-            found[name] = (seen["value"], seen["verdict"]["grade"], seen["metric"] == "latency")
+            verdict, state = seen["verdict"], seen.get("state") or {}
+            reasons = {reason["reason"] for reason in verdict["reasons"]}
+            proven = verdict["grade"] in ("trusted", "bound") and not reasons & {"too_few", "not_reproduced"}
+            found[name] = Figure(seen["value"], verdict["grade"], seen["metric"] == "latency", state.get("kind", ""), proven)
     return found
+
+
+def with_record(runs):
+    """The same surveys in their order, each held against the best that earlier ones have proven."""
+    best, held = {}, []
+    for label, run in runs:
+        now = {}
+        for name, figure in run.items():
+            known = best.get(name)
+            short = known and figure.value is not None and figure.short_of(known, 0.03)
+            now[name] = dataclasses.replace(figure, grade="bound") if short and figure.grade == "trusted" else figure
+            if figure.proven and figure.value is not None and (not known or known.short_of(figure, 0)):
+                best[name] = figure
+        held.append((label, now))
+    return held
 
 
 def apart(a, b):
@@ -69,39 +103,48 @@ def apart(a, b):
 def show(runs):
     shares = []
     for label, run in runs:
-        trusted = sum(grade == "trusted" for _, grade, _ in run.values())
-        lost = sum(value is None for value, _, _ in run.values())
+        trusted = sum(figure.grade == "trusted" for figure in run.values())
+        lost = sum(figure.value is None for figure in run.values())
         shares.append(trusted / max(len(run), 1))
         print(f"{label:<28} {trusted:>3} of {len(run)} trusted, {lost} withheld")
     print(f"share of trusted figures: median {statistics.median(shares):.0%}, worst {min(shares):.0%}")
-    distances, against = [], []
+    distances, elsewhere, against = [], 0, []
     for (label_a, one), (label_b, other) in itertools.combinations(runs, 2):
         for name in one.keys() & other.keys():
-            (a, grade_a, is_time), (b, grade_b, _) = one[name], other[name]
-            if a is None or b is None:
+            a, b = one[name], other[name]
+            if a.value is None or b.value is None:
                 continue
-            if grade_a == grade_b == "trusted":
-                distances.append((apart(a, b), name, label_a, label_b))
-            elif "trusted" in (grade_a, grade_b) and "bound" in (grade_a, grade_b):
-                trusted, bound = (a, b) if grade_a == "trusted" else (b, a)
+            if a.grade == b.grade == "trusted":
+                # Cpus on one cache and on two are two conditions, and the report says which.
+                if a.state and b.state and a.state != b.state:
+                    elsewhere += 1
+                else:
+                    distances.append((apart(a.value, b.value), name, label_a, label_b))
+            elif {a.grade, b.grade} == {"trusted", "bound"}:
+                trusted, bound = (a, b) if a.grade == "trusted" else (b, a)
                 # A rate is at least its bound, a time at most.
-                short = trusted / bound - 1 if is_time else bound / trusted - 1
-                if short > 0.02:
-                    against.append((short, name, label_a, label_b))
+                if trusted.short_of(bound, 0.02):
+                    against.append((apart(a.value, b.value), name, label_a, label_b))
     if distances:
         for limit in (0.02, 0.04, 0.05):
             share = sum(distance <= limit for distance, *_ in distances) / len(distances)
-            print(f"pairs of trusted values within {limit:.0%}: {share:.1%} of {len(distances)}")
+            print(f"pairs of trusted values within {limit:.0%}: {share:.1%} of {len(distances)} ({elsewhere} more in different states)")
         print("furthest apart:", *(f"{d:.1%} {name} ({a}, {b})" for d, name, a, b in sorted(distances, reverse=True)[:6]), sep="\n  ")
     print(f"trusted values that contradict a bound by more than 2 %: {len(against)}")
     for short, name, a, b in sorted(against, reverse=True)[:6]:
         print(f"  {short:.1%} {name} ({a}, {b})")
 
 
+def show_both(runs):
+    show(runs)
+    print("\nWith the record of the surveys before each:")
+    show(with_record(runs))
+
+
 def main():
     args = arguments()
     if args.documents:
-        show([(pathlib.Path(path).stem, figures(path)) for path in args.documents])
+        show_both([(pathlib.Path(path).stem, figures(args, path)) for path in args.documents])
         return
     keep = args.keep or pathlib.Path(tempfile.mkdtemp(prefix="surveys-"))
     keep.mkdir(parents=True, exist_ok=True)
@@ -112,11 +155,11 @@ def main():
         label = f"{index:02} {time.strftime('%H:%M')}{' beside' if beside else ''}"
         path = keep / f"{label.replace(' ', '-').replace(':', '')}.json"
         survey(args, path, beside)
-        runs.append((label, figures(path)))
+        runs.append((label, figures(args, path)))
         print(f"{label}: done in {time.monotonic() - began:.0f} s", file=sys.stderr)
         if index + 1 < args.runs:
             time.sleep(max(0.0, args.every - (time.monotonic() - began)))
-    show(runs)
+    show_both(runs)
 
 
 if __name__ == "__main__":

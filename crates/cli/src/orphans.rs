@@ -5,29 +5,42 @@ use std::path::Path;
 
 use tiermark_engine::{Lab, conclude};
 use tiermark_history::{Store, recover};
-use tiermark_model::Run;
+use tiermark_model::{Experiment, Refusal, Run, Warning};
 
 use crate::output::tell;
+use crate::record::OwnRecord;
 
-/// Derives the findings of a run that was recovered from its journal; other runs stay as they are.
-pub(crate) fn concluded(mut run: Run) -> Run {
-    if run.complete || run.findings().next().is_some() {
-        return run;
+/// Whether a run was read from a journal, which holds neither findings nor what follows from the machine's record.
+fn is_unfinished(run: &Run) -> bool {
+    !run.complete && run.findings().next().is_none()
+}
+
+/// Holds a run that was recovered from its journal against the machine's record and derives its findings; other runs stay as they are. It
+/// raises no record, as no run does that was stopped. With a notice where the record cannot be read.
+pub(crate) fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
+    if !is_unfinished(&run) {
+        return (run, None);
     }
+    let (record, notice) = OwnRecord::of_killed(store, &run);
     let lab = Lab { machine: &run.machine, bench: &run.bench };
     let experiments = std::mem::take(&mut run.experiments).into_iter().map(|e| {
         // A probe that this version does not know keeps its observations.
         let Some(probe) = tiermark_probes::find(&e.request.probe) else { return e };
-        conclude(probe, &e.request, e.plan, e.observations, lab)
+        let observations = record.held(&e, lab.machine).unwrap_or(e.observations);
+        // The numbers are of the method of the version that was killed.
+        Experiment { method: e.method, ..conclude(probe, &e.request, e.plan, observations, lab) }
     });
     run.experiments = experiments.collect();
-    run
+    if run.warnings.iter().all(|warning| warning.code != Warning::MEMORY_NOT_KEPT) {
+        run.warnings.extend(Warning::memory_not_kept(&run.experiments));
+    }
+    (run, notice)
 }
 
 /// Makes documents of the journals of killed runs, and says so once.
 pub(crate) fn adopt(store: &Store, quiet: bool) {
     for journal in store.orphans() {
-        match document(store, &journal) {
+        match document(store, &journal, quiet) {
             _ if quiet => {}
             Ok(id) => tell(format_args!(
                 "tiermark: note: run {id} was killed; what it had measured is kept: `tiermark show {id}`"
@@ -38,8 +51,11 @@ pub(crate) fn adopt(store: &Store, quiet: bool) {
 }
 
 /// Saves a journal's run in the store, with the journal's age, and removes the journal.
-fn document(store: &Store, journal: &Path) -> Result<String, String> {
-    let run = concluded(recover(journal).map_err(|e| e.to_string())?);
+fn document(store: &Store, journal: &Path, quiet: bool) -> Result<String, String> {
+    let (run, notice) = concluded(recover(journal).map_err(|e| e.to_string())?, store);
+    if let Some(notice) = notice.filter(|_| !quiet) {
+        tell(format_args!("tiermark: warning: {notice}"));
+    }
     let directory = store.directory().ok_or("there is no store")?;
     // Beside its journal or not at all.
     let saved = Store::at(directory).save(&run).map_err(|e| e.to_string())?;
@@ -48,4 +64,86 @@ fn document(store: &Store, journal: &Path) -> Result<String, String> {
     let _ = age.and_then(|age| File::options().append(true).open(&saved.path)?.set_modified(age));
     fs::remove_file(journal).map_err(|e| e.to_string())?;
     Ok(run.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_history::{Journal, MachineKey, MachineRecord, Record};
+    use tiermark_machine::Root;
+    use tiermark_model::{ReasonCode, Verdict};
+
+    /// A run on this machine with trusted numbers, as it ends.
+    fn run() -> Run {
+        let bytes = include_bytes!("../../history/tests/fixtures/run-2.json");
+        let mut run = tiermark_history::parse(bytes).expect("a document");
+        (run.simulated, run.machine.system.hostname) = (None, None);
+        for experiment in &mut run.experiments {
+            experiment.request.probe = "latency".into();
+            for seen in &mut experiment.observations {
+                (seen.verdict, seen.refusal) = (Verdict::trusted(), None);
+            }
+        }
+        run
+    }
+
+    fn record(store: &Store, run: &Run) -> MachineRecord {
+        MachineRecord::open(store, MachineKey::of(&run.machine, &crate::record::machine_id(&Root::live())), true).0
+    }
+
+    /// The document of a run that was killed after this change, with its numbers half as good as the record.
+    fn killed(change: impl FnOnce(&mut Run)) -> Run {
+        let home = tempfile::tempdir().expect("a directory");
+        let store = Store::at(home.path().join("runs"));
+        let mut run = run();
+        record(&store, &run).improve(&store, &run, "boot").expect("it can be written");
+        let book = || fs::read(home.path().join("record.json")).expect("a record");
+        let before = book();
+        change(&mut run);
+        let mut journal = Journal::create(&store, &run).expect("a journal");
+        for experiment in &run.experiments {
+            let Experiment { request, method, plan, .. } = experiment.clone();
+            journal.append(&Record::Experiment { request: Box::new(request), method, plan });
+            for seen in &experiment.observations {
+                let worse = if seen.unit == tiermark_model::Unit::Ns { 2.0 } else { 0.5 };
+                let mut seen = seen.clone();
+                seen.value = seen.value.map(|value| value * worse);
+                journal.append(&Record::Observation(Box::new(seen)));
+            }
+        }
+        drop(journal);
+        adopt(&store, true);
+        assert!(store.orphans().is_empty(), "it is a document now");
+        assert_eq!(book(), before, "a killed run raises no record");
+        store.load("last").expect("the document")
+    }
+
+    fn below(run: &Run) -> usize {
+        run.observations().filter(|seen| seen.verdict.has(ReasonCode::BelowRecord)).count()
+    }
+
+    #[test]
+    fn a_killed_run_is_held_against_the_record_of_its_machine() {
+        let run = killed(|_| ());
+        assert!(!run.complete);
+        assert_eq!(below(&run), 2, "{:?}", run.experiments[0].observations);
+        assert!(run.findings().any(|f| f.verdict.has(ReasonCode::BelowRecord)), "derived after it was held");
+        assert_eq!(run.experiments[0].method, 1, "the method is that of the numbers");
+    }
+
+    #[test]
+    fn a_killed_run_is_held_only_as_it_would_have_been() {
+        assert_eq!(below(&killed(|run| run.command.push("--no-record".into()))), 0);
+        assert_eq!(below(&killed(|run| run.simulated = Some("synth:".into()))), 0);
+        assert_eq!(below(&killed(|run| run.machine.system.kernel = Some("another".into()))), 0);
+        let elsewhere = |run: &mut Run| run.machine.system.hostname = Some("another host, as no host is called".into());
+        assert_eq!(below(&killed(elsewhere)), 0);
+    }
+
+    #[test]
+    fn a_killed_run_says_what_it_could_not_keep() {
+        let run = killed(|run| run.experiments[0].observations[0].disturbance.allocations_remade = 9);
+        let said = run.warnings.iter().filter(|warning| warning.code == Warning::MEMORY_NOT_KEPT).count();
+        assert_eq!(said, 1);
+    }
 }

@@ -204,7 +204,7 @@ mod tests {
             let reason = Reason::PlaceUnseen { how: "no move_pages".into() };
             experiment.observations.push(without_number("curve", reason));
         };
-        assert_eq!(judged(point, false, false), Exit::Done, "the curve has a point less");
+        assert_eq!(judged(point, false, false), Exit::Done, "a curve that lacks a point is not a failure");
         let nothing = |experiment: &mut Experiment| experiment.observations[0].value = None;
         assert_eq!([judged(nothing, false, false), judged(nothing, false, true)], [Exit::Refused; 2]);
     }

@@ -3,7 +3,7 @@
 use tiermark_engine::{Event, Lab, Probe, Sink, conclude};
 use tiermark_history::{MachineKey, MachineRecord, Store};
 use tiermark_machine::Root;
-use tiermark_model::{Experiment, Machine, Observation, Run};
+use tiermark_model::{Experiment, Machine, Observation, Refusal, Run};
 
 use crate::args::RunArgs;
 use crate::measure::remark;
@@ -14,6 +14,7 @@ pub(crate) struct OwnRecord(Option<MachineRecord>);
 
 /// The machine's id, as systemd keeps it, else as D-Bus did before.
 const MACHINE_IDS: [&str; 2] = ["etc/machine-id", "var/lib/dbus/machine-id"];
+const HOSTNAME: &str = "proc/sys/kernel/hostname";
 const BOOT_ID: &str = "proc/sys/kernel/random/boot_id";
 
 impl OwnRecord {
@@ -22,11 +23,30 @@ impl OwnRecord {
         if args.result.no_record {
             return Self::default();
         }
-        let root = Root::live();
-        let id = MACHINE_IDS.iter().find_map(|path| word(&root, path)).unwrap_or_default();
-        let (record, notice) = MachineRecord::open(store, MachineKey::of(machine, &id), !args.result.no_save);
+        let key = MachineKey::of(machine, &machine_id(&Root::live()));
+        let (record, notice) = MachineRecord::open(store, key, !args.result.no_save);
         notice.iter().for_each(|refusal| remark(args, refusal));
         Self(Some(record))
+    }
+
+    /// What a killed run, read from its journal, is held against: as it was asked for, and of the machine that it ran on. None of a run
+    /// that was simulated, or made with `--no-record`, or on another machine, as its host name tells.
+    pub(crate) fn of_killed(store: &Store, run: &Run) -> (Self, Option<Refusal>) {
+        let root = Root::live();
+        let asked = run.simulated.is_none() && !run.command.iter().any(|word| word == "--no-record");
+        let (here, there) = (word(&root, HOSTNAME), &run.machine.system.hostname);
+        let is_here = here.as_ref().zip(there.as_ref()).is_none_or(|(here, there)| here == there);
+        if !asked || !is_here {
+            return (Self::default(), None);
+        }
+        // Whoever runs next sets a damaged file aside.
+        let (record, notice) = MachineRecord::open(store, MachineKey::of(&run.machine, &machine_id(&root)), false);
+        (Self(Some(record)), notice)
+    }
+
+    /// The observations of an experiment, with those that fall short of the record as bounds; `None` where none does.
+    pub(crate) fn held(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
+        self.0.as_ref().and_then(|record| record.hold(experiment, machine))
     }
 
     /// The experiment with every number that falls short of the record as a bound, and what follows from that; listeners get those numbers
@@ -38,8 +58,7 @@ impl OwnRecord {
         lab: Lab<'_>,
         listener: Option<&mut impl Sink>,
     ) -> Experiment {
-        let held = self.0.as_ref().and_then(|record| record.hold(&experiment, lab.machine));
-        let Some(observations) = held else { return experiment };
+        let Some(observations) = self.held(&experiment, lab.machine) else { return experiment };
         if let Some(listener) = listener {
             let changed = |(now, before): &(&Observation, &Observation)| now.verdict != before.verdict;
             let changed = observations.iter().zip(&experiment.observations).filter(changed);
@@ -58,7 +77,12 @@ impl OwnRecord {
     }
 }
 
-/// The first word of a file; `None` where there is none.
+/// The id of this machine; empty where it has none.
+pub(crate) fn machine_id(root: &Root) -> String {
+    MACHINE_IDS.iter().find_map(|path| word(root, path)).unwrap_or_default()
+}
+
+/// The first word of a file; `None` if the file cannot be read or is empty.
 fn word(root: &Root, path: &str) -> Option<String> {
     let text = root.read(path).ok().flatten()?;
     text.split_ascii_whitespace().next().map(str::to_owned)

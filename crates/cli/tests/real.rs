@@ -17,7 +17,7 @@ const QUICK: [&str; 4] = ["survey", "--quick", "--force", "--allow-partial"];
 fn a_quick_survey_measures_the_ladder() {
     let user = User::new();
     // More time than a quiet machine needs: others may be compiling.
-    let ran = user.run(&[&QUICK[..], &["--max-time=90"]].concat()).expect(0);
+    let ran = user.run(&[&QUICK[..], &["--max-time=90"]].concat()).measured();
     assert!(ran.out.contains("RESULT  ") && ran.err.contains("Saved as"), "{}\n{}", ran.out, ran.err);
     let saved = user.saved("json");
     assert_eq!((saved.len(), user.saved("journal").len()), (1, 0));
@@ -43,11 +43,11 @@ fn a_quick_survey_measures_the_ladder() {
 fn tables_hold_exactly_what_was_asked_for() {
     let user = User::new();
     let arguments = ["latency", "--quick", "--force", "--sizes=16K,64K", "--layout=stride:64,random", "--json"];
-    let run = user.run(&arguments).expect(0).json();
+    let run = user.run(&arguments).measured().json();
     let steps = run["experiments"][0]["plan"]["steps"].as_array().unwrap().len();
     assert_eq!(steps, 4);
     let arguments = ["bandwidth", "--quick", "--force", "--sizes=16K,64K", "--op=read,copy", "--threads=one", "--json"];
-    let run = user.run(&arguments).expect(0).json();
+    let run = user.run(&arguments).measured().json();
     let values: Vec<f64> = findings(&run).iter().filter_map(|f| f["value"].as_f64()).collect();
     assert!(values.len() >= 4 && values.iter().all(|v| *v > 0.0), "{values:?}");
 }
@@ -60,7 +60,7 @@ fn cores_talk_to_each_other() {
         assert!(refused.err.contains("two cpus"), "{}", refused.err);
         return;
     }
-    let ran = user.run(&["c2c", "--quick", "--force", "--allow-partial", "--sample=1", "--json=c2c.json"]).expect(0);
+    let ran = user.run(&["c2c", "--quick", "--force", "--allow-partial", "--sample=1", "--json=c2c.json"]).measured();
     assert!(ran.out.contains("Core to core") && ran.out.contains("All on one line"), "{}", ran.out);
     let run = document(&user.path("c2c.json"));
     for found in findings(&run).iter().filter(|f| f["metric"] == "c2c.pair") {
@@ -81,7 +81,7 @@ fn loads_are_counted_beside_the_chase() {
         assert!(user.run(&arguments).expect(4).err.contains("one core"));
         return;
     }
-    user.run(&arguments).expect(0);
+    user.run(&arguments).measured();
     let run = document(&user.path("loaded.json"));
     let observations = run["experiments"][0]["observations"].as_array().unwrap();
     let points: Vec<_> = observations.iter().filter(|o| o["labels"]["purpose"] == "load").collect();
@@ -99,7 +99,7 @@ fn loads_are_counted_beside_the_chase() {
 fn the_line_of_this_machine_is_found() {
     let user = User::new();
     // Enough for the first steps, whatever else runs: the line is among them.
-    let ran = user.run(&["geometry", "--quick", "--force", "--allow-partial", "--max-time=30", "--json"]).expect(0);
+    let ran = user.run(&["geometry", "--quick", "--force", "--allow-partial", "--max-time=30", "--json"]).measured();
     let found = findings(&ran.json());
     let line = found.iter().find(|f| f["metric"] == "geometry.line").and_then(|f| f["value"].as_f64());
     assert!(line.is_none_or(|bytes| [32.0, 64.0, 128.0, 256.0].contains(&bytes)), "{line:?}");

@@ -5,7 +5,8 @@
 mod common;
 
 use common::redis::Redis;
-use common::{User, stable};
+use common::{User, document, stable};
+use serde_json::Value;
 
 /// A small guest: one socket, two cores.
 const GUEST: &str = "synth:cores=2,smt=1,l3=8M,mem=4G";
@@ -262,4 +263,30 @@ fn every_document_has_a_schema() {
         assert_eq!(schema["title"], title);
         assert_eq!(schema, common::document(committed.as_ref()), "{name}");
     }
+}
+
+#[test]
+fn memory_that_could_not_be_kept_is_warned_of_once() {
+    let warned = |limit: &str| {
+        let user = User::new();
+        let run =
+            ["latency", "--quick", "--simulate", GUEST, "--sizes=64M,96M", limit, "--max-time=6", "--json=run.json"];
+        let shown = user.run(&run).expect(0).out;
+        let warnings = document(&user.path("run.json"))["warnings"].take();
+        let code = |warning: &&Value| warning["code"] == "memory_not_kept";
+        let all: Vec<Value> = warnings.as_array().unwrap().iter().filter(code).cloned().collect();
+        assert_eq!(shown.matches("could be kept between visits").count(), all.len(), "{shown}");
+        all
+    };
+    assert_eq!(warned("--max-mem=2G"), [] as [Value; 0]);
+    let warnings = warned("--max-mem=110M");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0]["cure"].as_str().unwrap().contains("raise --max-mem, which is 110 MiB"), "{warnings:?}");
+    // Operations of the kernel get fresh memory by design.
+    let user = User::new();
+    user.run(&["os", "--quick", "--simulate", GUEST, "--only=getppid,mmap+munmap", "--json=run.json"]);
+    let run = document(&user.path("run.json"));
+    let allocations = run["experiments"][0]["observations"][0]["allocations"].as_u64().unwrap();
+    let codes: Vec<&Value> = run["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
+    assert!(allocations > 4 && !codes.contains(&&Value::from("memory_not_kept")), "{allocations}: {codes:?}");
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{EdgeSeen, InState, Interval, Metric, Mode, Now, Reason, StateKind, StopRule, Visit, Visits};
+use tiermark_model::{
+    EdgeSeen, InState, Interval, Metric, Mode, Now, Reason, StateKind, StopRule, Visit, Visits, Window,
+};
 use tiermark_stats::{
     APART_SECONDS, Edge, NEAR, Side, VISITS, VisitWindows, bare_edge, bootstrap_median, edge, group_limits, group_of,
     median, student_half_width,
@@ -27,7 +29,7 @@ pub(crate) struct Estimate {
     pub(crate) state: Option<StateKind>,
     pub(crate) in_states: Vec<InState>,
     pub(crate) modes: Vec<Mode>,
-    /// The named parts, in the state of the value.
+    /// The named parts, in the state of the value: medians over all clean windows, or, of an edge, over those at it.
     pub(crate) parts: Vec<Option<f64>>,
     /// Why it is a bound; empty where it is the hardware's.
     pub(crate) bound: Vec<Reason>,
@@ -39,6 +41,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) metric: Metric,
     /// Whether the value is their edge, or their middle.
     pub(crate) has_edge: bool,
+    /// Whether it walks a cache that each core has for itself.
+    pub(crate) in_private_cache: bool,
     pub(crate) groups: &'a PingGroups,
     pub(crate) stop: &'a StopRule,
     pub(crate) seed: u64,
@@ -54,6 +58,18 @@ impl Reading<'_> {
     /// Whether one value is better than another.
     fn better(&self, a: f64, b: f64) -> bool {
         if self.metric == Metric::Latency { a < b } else { a > b }
+    }
+
+    /// Whether one state of the cpus may give a better value than another: streams on cpus that lie farther apart share less, and get at
+    /// least as much. In a private cache, only those on one core share anything.
+    fn may_be_better(&self, one: StateKind, other: StateKind) -> bool {
+        let apart = |state| match state {
+            StateKind::OneCore => 0,
+            _ if self.in_private_cache => 1,
+            StateKind::Apart { apart, .. } => 1 + apart,
+            _ => 1,
+        };
+        self.metric == Metric::Latency || apart(one) > apart(other)
     }
 
     /// Estimates.
@@ -77,15 +93,26 @@ impl Reading<'_> {
         let windows = clean(&chosen);
         let pairs = visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
         let met = |state: &StateKind| in_states.iter().any(|seen| seen.state == *state);
-        let missed = self.groups.common(pairs).iter().find(|state| !met(state)).copied();
+        let may_be_better = |missed: &StateKind| state.is_none_or(|best| self.may_be_better(*missed, best));
+        let missed = self.groups.common(pairs).iter().find(|state| !met(state) && may_be_better(state)).copied();
         let mut estimate = if self.has_edge { self.at_edge(&windows, &chosen) } else { self.in_the_middle(&windows) };
         estimate.bound.extend(missed.map(|state| Reason::StateMissed { state }));
         estimate.now = self.now(visits);
         estimate.state = state;
         estimate.in_states = in_states;
         estimate.modes = modes(&windows);
-        estimate.parts = (0..usize::from(visits.parts)).map(|part| middle(&chosen, 1 + part)).collect();
+        let edge = estimate.value.filter(|_| self.has_edge);
+        let counts = |window: &Window| window.clean && edge.is_none_or(|edge| self.at_its_best(window, edge));
+        estimate.parts = (0..usize::from(visits.parts)).map(|part| middle(&chosen, 1 + part, counts)).collect();
         estimate
+    }
+
+    /// Whether a window lies at the edge: near it, or beyond. The parts of an edge are those of these windows, so that they add up to it.
+    fn at_its_best(&self, window: &Window, edge: f64) -> bool {
+        window.value().is_some_and(|value| match self.side() {
+            Side::High => value >= edge * (1.0 - NEAR),
+            Side::Low => value <= edge * (1.0 + NEAR),
+        })
     }
 
     /// What the step came to in a state, where there is enough to tell.
@@ -196,10 +223,10 @@ fn all(windows: &[VisitWindows]) -> Vec<f64> {
     windows.iter().flat_map(|visit| visit.values.iter().copied()).collect()
 }
 
-/// The middle of a column over the clean windows of some visits.
-fn middle(visits: &[&Visit], column: usize) -> Option<f64> {
-    let clean = visits.iter().flat_map(|visit| &visit.windows).filter(|window| window.clean);
-    median(&clean.filter_map(|window| window.values.get(column).copied().flatten()).collect::<Vec<f64>>())
+/// The middle of a column over those windows of some visits that count.
+fn middle(visits: &[&Visit], column: usize, counts: impl Fn(&Window) -> bool) -> Option<f64> {
+    let counting = visits.iter().flat_map(|visit| &visit.windows).filter(|window| counts(window));
+    median(&counting.filter_map(|window| window.values.get(column).copied().flatten()).collect::<Vec<f64>>())
 }
 
 /// The values that windows pile up at, where they fall into groups.
@@ -214,4 +241,58 @@ fn modes(windows: &[VisitWindows]) -> Vec<Mode> {
         Some(Mode { value: median(&here)?, share: here.len() as f64 / values.len() as f64 })
     };
     (0..=limits.len()).filter_map(mode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::{Labels, Setup, Step};
+
+    use super::*;
+
+    /// Visits of twelve windows that saw round trips of this length.
+    fn visits(ping: f64, value: f64) -> Vec<Visit> {
+        let window = Window { clean: true, values: vec![Some(value)] };
+        let visit = |at: usize| Visit {
+            at: at as f64,
+            before: vec![ping],
+            after: vec![ping],
+            windows: vec![window.clone(); 12],
+            ..Visit::default()
+        };
+        (0..20).map(visit).collect()
+    }
+
+    fn missed(metric: Metric, met: &[Visit]) -> bool {
+        missed_in(metric, false, met)
+    }
+
+    fn missed_in(metric: Metric, in_private_cache: bool, met: &[Visit]) -> bool {
+        let all = Visits { list: [visits(50.0, 1.0), visits(350.0, 1.0)].concat(), ..Visits::default() };
+        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+        let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
+        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
+        let groups = PingGroups::of(std::iter::once((&step, &all)));
+        let reading = Reading {
+            metric,
+            has_edge: true,
+            in_private_cache,
+            groups: &groups,
+            stop: &stop,
+            seed: 1,
+            intervals: false,
+        };
+        let estimate = reading.estimate(&Visits { list: met.to_vec(), ..Visits::default() });
+        assert!(estimate.state.is_some());
+        estimate.bound.iter().any(|reason| matches!(reason, Reason::StateMissed { .. }))
+    }
+
+    #[test]
+    fn a_state_that_may_be_better_must_be_met() {
+        let (near, apart) = (visits(50.0, 1.0), visits(350.0, 1.0));
+        assert!(missed(Metric::Bandwidth, &near), "streams farther apart may get more");
+        assert!(!missed_in(Metric::Bandwidth, true, &near), "nothing is shared in either");
+        assert!(!missed(Metric::Bandwidth, &apart), "streams that share a cache get no more");
+        assert!(missed(Metric::Latency, &apart) && missed(Metric::Latency, &near));
+        assert!(!missed(Metric::Bandwidth, &[near, apart].concat()));
+    }
 }

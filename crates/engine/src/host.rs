@@ -66,7 +66,7 @@ impl std::error::Error for Fault {}
 pub struct Shot {
     /// One entry a worker, in setup order.
     pub threads: Vec<ThreadShot>,
-    /// Round trips between pairs of the workers' cpus before and after, ns; 0 where a pair did not answer, empty where none was asked.
+    /// Ping times between pairs of the workers' cpus before and after the shot, ns; 0 if a pair did not answer, empty if no pair was pinged.
     pub pings: [Vec<f64>; 2],
 }
 

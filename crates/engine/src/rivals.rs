@@ -1,58 +1,122 @@
 //! Kernels that do the same job, held against the first of them in pairs.
 
 use tiermark_model::{KernelId, RIVALRY, Rival, Role, Step};
-use tiermark_stats::median;
 
 use crate::analyse::analyse;
 use crate::host::{Fault, Rig};
 use crate::roll::Roll;
 
-/// The best window of a shot, and the pings around it.
+/// The best window of a shot, 0 where none was clean, and the pings around it.
 type Best = (f64, [Vec<f64>; 2]);
 
 /// The rivals of a step, and how they compare so far.
 ///
 /// The first is what the plan prefers, the same on every machine of one model. Another is taken where it is clearly better in the same
 /// moments: shots of both, A B B A, on several visits. A single shot of each would be decided by the state of the machine (two cpus on
-/// one core: half).
+/// one core: half). One that is taken is what the rest are compared with.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rivals {
     first: Option<KernelId>,
     others: Vec<Other>,
+    /// The one that is taken, so far.
+    taken: Option<usize>,
+    /// The best window of that, or of the first, in all comparisons.
+    reference: f64,
 }
 
 #[derive(Debug, Clone)]
 struct Other {
     kernel: KernelId,
-    /// Its rate over the first one's, one a comparison.
-    ratios: Vec<f64>,
-    /// Comparisons made, those without a clean window included.
+    /// How what it is compared with compares to the first.
+    against: f64,
+    /// Comparisons made, those that say nothing included.
     rounds: usize,
+    pairs: Vec<Pair>,
+    /// What its ratio to the first came to, once it needs no further comparison.
+    ended: Option<f64>,
+}
+
+/// The best windows of one comparison.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    /// Of the two shots of what a rival is compared with: the worse and the better.
+    around: (f64, f64),
+    /// Of the rival's two shots between them, the better.
+    rival: f64,
+}
+
+/// Whether a rival is better than what it is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Too little is known; whether it leads so far.
+    Unknown {
+        leads: bool,
+    },
+    Better,
+    NoBetter,
 }
 
 impl Other {
-    fn ratio(&self) -> Option<f64> {
-        median(&self.ratios)
+    fn of(kernel: &KernelId) -> Self {
+        Self { kernel: kernel.clone(), against: 1.0, rounds: 0, pairs: Vec::new(), ended: None }
     }
 
-    /// Whether it was better each time: one that only was on the whole may owe it to the moment.
-    fn is_better(&self) -> bool {
-        self.ratios.len() >= RIVALRY.rounds && self.ratios.iter().all(|ratio| *ratio > 1.0 + RIVALRY.better)
+    /// Its best window over that of what it is compared with, in the same moments: disturbance only takes from either.
+    fn ratio(&self, reference: f64) -> Option<f64> {
+        let calm = self.calm(reference);
+        ratio(if calm.is_empty() { &self.pairs } else { &calm })
     }
 
-    /// Whether it needs no further comparison: once it was not better, it cannot win any more.
-    fn is_decided(&self) -> bool {
-        let lost = self.ratios.iter().any(|ratio| *ratio <= 1.0 + RIVALRY.better);
-        lost || self.ratios.len() >= RIVALRY.rounds || self.rounds >= RIVALRY.tries
+    /// Comparisons in calm moments: what it is compared with came near the best that it ever did both before and after.
+    fn calm(&self, reference: f64) -> Vec<Pair> {
+        self.pairs.iter().filter(|pair| pair.around.0 >= RIVALRY.calm * reference).copied().collect()
     }
+
+    /// How it stands, when what it is compared with reached this at its best.
+    fn standing(&self, reference: f64) -> Standing {
+        let calm = self.calm(reference);
+        let (counted, enough) =
+            if calm.len() >= RIVALRY.rounds { (&calm, true) } else { (&self.pairs, self.rounds >= RIVALRY.tries) };
+        let Some(ratio) = ratio(counted) else {
+            return if enough { Standing::NoBetter } else { Standing::Unknown { leads: false } };
+        };
+        let is_hopeless = match self.pairs.len() {
+            // One that had no clean window at all may have been unlucky, once.
+            1 => ratio > 0.0 && ratio < RIVALRY.hopeless,
+            _ => ratio < RIVALRY.worse,
+        };
+        // One lucky window is not enough.
+        let wins = counted.iter().filter(|pair| pair.rival > (1.0 + RIVALRY.better) * pair.around.1).count();
+        match ratio > 1.0 + RIVALRY.better {
+            _ if is_hopeless => Standing::NoBetter,
+            true if enough && 2 * wins > counted.len() => Standing::Better,
+            leads if enough && !leads => Standing::NoBetter,
+            leads => Standing::Unknown { leads },
+        }
+    }
+
+    /// Whether it needs no further comparison.
+    fn is_decided(&self, reference: f64) -> bool {
+        self.ended.is_some()
+            || self.rounds >= RIVALRY.most
+            || !matches!(self.standing(reference), Standing::Unknown { .. })
+    }
+
+    fn leads(&self, reference: f64) -> bool {
+        self.ended.is_none() && self.standing(reference) == Standing::Unknown { leads: true }
+    }
+}
+
+fn ratio(pairs: &[Pair]) -> Option<f64> {
+    let best = |of: fn(&Pair) -> f64| pairs.iter().map(of).fold(0.0, f64::max);
+    (!pairs.is_empty()).then(|| best(|pair| pair.rival) / best(|pair| pair.around.1))
 }
 
 impl Rivals {
     pub(crate) fn of(step: &Step) -> Self {
         match step.setup.threads.first().map(|thread| &thread.role) {
             Some(Role::Stream { kernel, rivals }) => {
-                let other = |kernel: &KernelId| Other { kernel: kernel.clone(), ratios: Vec::new(), rounds: 0 };
-                Self { first: Some(kernel.clone()), others: rivals.iter().map(other).collect() }
+                Self { first: Some(kernel.clone()), others: rivals.iter().map(Other::of).collect(), ..Self::default() }
             }
             _ => Self::default(),
         }
@@ -60,12 +124,12 @@ impl Rivals {
 
     /// Whether further comparisons are wanted before the step is measured.
     pub(crate) fn undecided(&self) -> bool {
-        self.others.iter().any(|other| !other.is_decided())
+        self.others.iter().any(|other| !other.is_decided(self.reference))
     }
 
-    /// A rival that may be better, where the comparisons were too few to know.
+    /// A rival that leads, where the comparisons were too few to take it.
     pub(crate) fn open(&self) -> Option<&KernelId> {
-        self.others.iter().find(|other| !other.is_decided()).map(|other| &other.kernel)
+        self.others.iter().find(|other| other.leads(self.reference)).map(|other| &other.kernel)
     }
 
     /// Whether there is a choice at all.
@@ -73,47 +137,69 @@ impl Rivals {
         !self.others.is_empty()
     }
 
-    /// The kernel to measure: the first, unless another was better in every comparison.
+    /// The kernel to measure: the first, unless another is better.
     pub(crate) fn winner(&self) -> Option<&KernelId> {
-        let better = self.others.iter().filter(|other| other.is_better());
-        let best = better.max_by(|a, b| a.ratio().unwrap_or_default().total_cmp(&b.ratio().unwrap_or_default()));
-        best.map(|other| &other.kernel).or(self.first.as_ref())
+        self.taken.map(|taken| &self.others[taken].kernel).or(self.first.as_ref())
     }
 
     /// How they compare, the first with 1; nothing where there is no choice.
     pub(crate) fn told(&self) -> Vec<Rival> {
         let Some(first) = self.first.as_ref().filter(|_| self.any()) else { return Vec::new() };
         let rival = |kernel: &KernelId, ratio| Rival { kernel: kernel.clone(), ratio, value: None };
-        let others = self.others.iter().map(|other| rival(&other.kernel, other.ratio()));
+        let to_first = |other: &Other| other.ended.or(other.ratio(self.reference).map(|ratio| ratio * other.against));
+        let others = self.others.iter().map(|other| rival(&other.kernel, to_first(other)));
         std::iter::once(rival(first, Some(1.0))).chain(others).collect()
     }
 
-    /// One comparison of the rival that is still in and was compared least.
+    /// One comparison: of a rival that leads, else of the one that was compared least.
     ///
     /// # Errors
     /// The rig's [`Fault`].
     pub(crate) fn compare(&mut self, rig: &mut dyn Rig, roll: &Roll, stamp_ns: f64) -> Result<(), Fault> {
-        let Some(first) = &self.first else { return Ok(()) };
+        let Some(best) = self.winner().cloned() else { return Ok(()) };
+        let undecided = (0..self.others.len()).filter(|index| !self.others[*index].is_decided(self.reference));
+        let next = |index: &usize| (!self.others[*index].leads(self.reference), self.others[*index].rounds);
+        let Some(index) = undecided.min_by_key(next) else { return Ok(()) };
+        let rival = self.others[index].kernel.clone();
         let roll = Roll { parts: Vec::new(), ..roll.clone() };
-        // The best window of a shot, since what else ran meanwhile only takes from it, and the pings around the shot.
-        let mut best = |kernel: &KernelId, again: bool| -> Result<Option<Best>, Fault> {
+        let mut shot = |kernel: &KernelId, again: bool| -> Result<Best, Fault> {
             if !again {
                 rig.select(kernel)?;
             }
             let shot = rig.shot(RIVALRY.shot)?;
-            let best = analyse(&shot, &roll, stamp_ns).clean().reduce(f64::max);
-            Ok(best.map(|best| (best, shot.pings)))
+            Ok((analyse(&shot, &roll, stamp_ns).clean().fold(0.0, f64::max), shot.pings))
         };
-        let undecided = self.others.iter_mut().filter(|other| !other.is_decided());
-        let Some(other) = undecided.min_by_key(|other| other.rounds) else { return Ok(()) };
-        let shots = [best(first, false)?, best(&other.kernel, false)?, best(&other.kernel, true)?, best(first, false)?];
-        other.rounds += 1;
-        if let [Some(a), Some(b), Some(c), Some(d)] = shots
-            && one_state(&[a.1, b.1, c.1, d.1].concat())
-        {
-            other.ratios.push((b.0 + c.0) / (a.0 + d.0));
-        }
+        let shots = [shot(&best, false)?, shot(&rival, false)?, shot(&rival, true)?, shot(&best, false)?];
+        let [a, b, c, d] = shots.each_ref().map(|shot| shot.0);
+        let is_one_state = one_state(&shots.map(|shot| shot.1).concat());
+        let pair = Pair { around: (a.min(d), a.max(d)), rival: b.max(c) };
+        self.compared(index, is_one_state.then_some(pair));
         Ok(())
+    }
+
+    /// Takes in a comparison of a rival; `None` where it says nothing.
+    fn compared(&mut self, index: usize, pair: Option<Pair>) {
+        let other = &mut self.others[index];
+        other.rounds += 1;
+        if let Some(pair) = pair.filter(|pair| pair.around.1 > 0.0) {
+            self.reference = self.reference.max(pair.around.1);
+            other.pairs.push(pair);
+        }
+        if other.standing(self.reference) != Standing::Better {
+            return;
+        }
+        let ratio = other.ratio(self.reference).unwrap_or(1.0);
+        let against = other.against * ratio;
+        self.taken = Some(index);
+        // What was decided stays so; the rest begins anew.
+        for (at, other) in self.others.iter_mut().enumerate().filter(|(_, other)| other.ended.is_none()) {
+            if at == index || other.is_decided(self.reference) {
+                other.ended = other.ratio(self.reference).map(|ratio| ratio * other.against);
+            } else {
+                *other = Other { against, ..Other::of(&other.kernel) };
+            }
+        }
+        self.reference *= ratio;
     }
 }
 
@@ -127,4 +213,81 @@ fn one_state(pings: &[Vec<f64>]) -> bool {
         let (least, most) = (of_pair().fold(f64::MAX, f64::min), of_pair().fold(0.0, f64::max));
         least > 0.0 && most < APART * least
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A comparison in which the first came to this in its worse shot, 100 in the better, and the rival to that.
+    fn pair(worse: f64, rival: f64) -> Option<Pair> {
+        Some(Pair { around: (worse, 100.0), rival })
+    }
+
+    fn rivals(kernels: &[&str]) -> Rivals {
+        let others = kernels.iter().map(|kernel| Other::of(&KernelId::from(*kernel))).collect();
+        Rivals { first: Some("first".into()), others, ..Rivals::default() }
+    }
+
+    /// Who is taken after these comparisons, whether more are wanted, and whether the rival may be better.
+    fn after(pairs: &[Option<Pair>]) -> (String, bool, bool) {
+        let mut rivals = rivals(&["b"]);
+        pairs.iter().for_each(|pair| rivals.compared(0, *pair));
+        (rivals.winner().unwrap().0.clone(), rivals.undecided(), rivals.open().is_some())
+    }
+
+    fn first(more: bool, open: bool) -> (String, bool, bool) {
+        ("first".into(), more, open)
+    }
+
+    #[test]
+    fn calm_moments_decide_and_a_spoiled_comparison_does_not() {
+        let (calm, spoiled) = (pair(99.0, 107.0), pair(60.0, 90.0));
+        assert_eq!(after(&[]), first(true, false));
+        assert_eq!(after(&[calm]), first(true, true));
+        assert_eq!(after(&[calm, calm]), first(true, true));
+        assert_eq!(after(&[calm, calm, calm]), ("b".into(), false, false));
+        assert_eq!(after(&[spoiled, spoiled, calm, spoiled, calm, calm]), ("b".into(), false, false));
+        assert_eq!(after(&[None; 40]), first(false, false));
+    }
+
+    #[test]
+    fn a_rival_that_is_no_better_is_soon_out() {
+        assert_eq!(after(&[pair(99.0, 69.0)]), first(false, false));
+        assert_eq!(after(&[pair(99.0, 80.0)]), first(true, false));
+        assert_eq!(after(&[pair(99.0, 80.0), pair(99.0, 84.0)]), first(false, false));
+        assert_eq!(after(&[pair(99.0, 102.0), pair(99.0, 100.0)]), first(true, false));
+        assert_eq!(after(&[pair(99.0, 102.0), pair(99.0, 100.0), pair(99.0, 101.0)]), first(false, false));
+        // Without a clean window.
+        assert_eq!(after(&[pair(99.0, 0.0)]), first(true, false));
+        assert_eq!(after(&[pair(99.0, 0.0), pair(99.0, 0.0)]), first(false, false));
+    }
+
+    #[test]
+    fn where_no_moment_is_calm_many_comparisons_decide() {
+        let noisy = |rival: f64| vec![pair(70.0, rival); 9];
+        assert_eq!(after(&noisy(125.0)), first(true, true));
+        assert_eq!(after(&[noisy(125.0), noisy(125.0)].concat()), ("b".into(), false, false));
+        assert_eq!(after(&[noisy(100.0), noisy(90.0)].concat()), first(false, false));
+        // One lucky window wins nothing, and leaves it open.
+        let lucky = [vec![pair(70.0, 125.0)], vec![pair(70.0, 95.0); RIVALRY.most]].concat();
+        assert_eq!(after(&lucky), first(false, true));
+    }
+
+    #[test]
+    fn the_rest_is_compared_with_the_one_that_is_taken() {
+        let mut rivals = rivals(&["a", "b", "c", "d"]);
+        rivals.compared(1, pair(99.0, 100.0));
+        (0..3).for_each(|_| rivals.compared(3, pair(99.0, 101.0)));
+        (0..3).for_each(|_| rivals.compared(0, pair(99.0, 130.0)));
+        assert_eq!(rivals.winner().unwrap().0.as_str(), "a");
+        let taken = |rival: f64| Some(Pair { around: (129.0, 130.0), rival });
+        (0..3).for_each(|_| rivals.compared(1, taken(128.7)));
+        rivals.compared(2, taken(65.0));
+        assert!(!rivals.undecided() && rivals.open().is_none());
+        let told: Vec<f64> = rivals.told().iter().map(|rival| rival.ratio.unwrap()).collect();
+        for (ratio, expected) in told.iter().zip([1.0, 1.3, 1.287, 0.65, 1.01]) {
+            assert!((ratio - expected).abs() < 1e-9, "{told:?}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What the blocks of each thread of a step count for.
 
-use tiermark_model::{Metric, Role, Step, Unit};
+use tiermark_model::{Labels, Metric, Role, Step, Unit};
 
 /// What a thread's blocks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,9 @@ pub enum Gauge {
 pub const LINE: &str = "line";
 /// The name of the part that says how evenly they got their turns.
 pub const EVENNESS: &str = "evenness";
+/// The statistic by which a step asks for the middle of its windows, whatever its roles are: it is held against what describes a load, and
+/// an edge beside a middle would make the noise of the windows a part of the difference.
+pub const MEDIAN: &str = "median";
 
 /// A named part of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,12 +101,12 @@ impl Roll {
         Self { metric, threads: vec![work; threads], parts: Vec::new() }
     }
 
-    /// Whether the value is the edge of its windows, or their middle: what describes a load, or turns that others take as well, has no
-    /// undisturbed end of its own.
-    pub(crate) fn has_edge(&self) -> bool {
+    /// Whether the value of a step is the edge of its windows, or their middle: what describes a load, or turns that others take as well,
+    /// has no undisturbed end of its own, and what is held against such a value is of its kind.
+    pub(crate) fn has_edge(&self, labels: &Labels) -> bool {
         let describes = |work: &Work| matches!(work, Work::Turns | Work::Transfers | Work::Revisits);
         let loads = self.metric == Metric::Latency && self.threads.contains(&Work::Bytes);
-        !loads && !self.threads.iter().any(describes)
+        !loads && !self.threads.iter().any(describes) && !labels.is(Labels::STATISTIC, MEDIAN)
     }
 
     /// The threads whose work the value counts.

@@ -1,14 +1,16 @@
 //! The run loop: keeps the rigs of a probe's plan and revisits every step in random order, until every one is measured well enough or time
 //! is up.
 
+mod kept;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, Setup, State, Step};
+use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, State, Step};
 use tiermark_stats::Rng;
 
 use crate::analyse::analyse;
-use crate::cell::{Cell, Slot, first_kernel, reading, with_estimate, withheld};
+use crate::cell::{Cell, reading, with_estimate, withheld};
 use crate::drifts::drifts;
 use crate::event::{Event, Sink};
 use crate::host::{Fault, Host};
@@ -109,8 +111,8 @@ pub fn reanalyse(
     machine: &Machine,
     bench: &tiermark_model::Bench,
 ) -> Experiment {
-    let visits = experiment.observations.iter().flat_map(|seen| &seen.visits.list);
-    let groups = PingGroups::of(visits);
+    let groups =
+        PingGroups::of(with_steps(&experiment.plan, &experiment.observations).map(|(step, seen)| (step, &seen.visits)));
     let again = |seen: &Observation| {
         let step = experiment.plan.steps.iter().find(|step| step.id == seen.step);
         let Some(step) = step.filter(|_| seen.visits.list.iter().any(|visit| visit.at > 0.0)) else {
@@ -132,10 +134,18 @@ pub fn reanalyse(
     conclude(probe, &experiment.request, experiment.plan.clone(), observations, Lab { machine, bench })
 }
 
+/// Observations, each with its step.
+fn with_steps<'a>(
+    plan: &'a Plan,
+    observations: &'a [Observation],
+) -> impl Iterator<Item = (&'a Step, &'a Observation)> + Clone {
+    let step = |seen: &Observation| plan.steps.iter().find(|step| step.id == seen.step);
+    observations.iter().filter_map(move |seen| Some((step(seen)?, seen)))
+}
+
 fn what_happened(plan: &Plan, observations: &[Observation]) -> (Vec<State>, Vec<Drift>) {
-    let groups = PingGroups::of(observations.iter().flat_map(|seen| &seen.visits.list));
-    let with_step = observations.iter().filter_map(|seen| Some((plan.steps.iter().find(|s| s.id == seen.step)?, seen)));
-    let pairs: Vec<(&Step, &Observation)> = with_step.collect();
+    let pairs: Vec<(&Step, &Observation)> = with_steps(plan, observations).collect();
+    let groups = PingGroups::of(pairs.iter().map(|(step, seen)| (*step, &seen.visits)));
     (states(&pairs, &groups), drifts(&pairs, &groups))
 }
 
@@ -175,7 +185,7 @@ impl Runner<'_> {
     }
 
     fn look_at_pings(&mut self) {
-        self.groups = PingGroups::of(self.cells.iter().flat_map(|cell| &cell.visits().list));
+        self.groups = PingGroups::of(self.cells.iter().map(|cell| (&cell.step, cell.visits())));
     }
 
     /// Gives steps their fewest visits. Where there is no time for all, the first round begins with the ladder of tiers, in its order: chance
@@ -209,14 +219,15 @@ impl Runner<'_> {
     fn revisit(&mut self) {
         for round in 0.. {
             self.look_at_pings();
+            let now = self.host.now();
             let due = |index: &usize| {
                 let cell = &self.cells[*index];
                 let turn = !cell.step.labels.is_point() || (*index as u64 + round).is_multiple_of(POINT_ROUNDS);
-                cell.visited() > 0 && turn && !cell.settled(&self.groups)
+                cell.visited() > 0 && turn && !cell.settled(&self.groups, now)
             };
             let mut order: Vec<usize> = (0..self.cells.len()).filter(due).collect();
             shuffle(&mut self.rng, &mut order);
-            let all_settled = self.cells.iter().all(|cell| cell.visited() == 0 || cell.settled(&self.groups));
+            let all_settled = self.cells.iter().all(|cell| cell.visited() == 0 || cell.settled(&self.groups, now));
             if !self.round(&order) && (all_settled || self.over() || !order.is_empty()) {
                 return;
             }
@@ -258,7 +269,7 @@ impl Runner<'_> {
     /// One visit, with its events.
     fn visit(&mut self, index: usize) {
         let began = self.host.now();
-        self.cells[index].begin(began);
+        self.cells[index].begin(began, began + RIVAL_SHARE * (self.deadline - began));
         if let Err(fault) = self.stay(index) {
             let cell = &mut self.cells[index];
             cell.slots.clear();
@@ -274,7 +285,7 @@ impl Runner<'_> {
         }
         let (done, remaining_seconds) = self.progress();
         self.sink.event(&Event::Visited { step: &self.cells[index].step, remaining_seconds, done });
-        // The first is told as soon as there is something to keep.
+        // Report each step once the run has lasted a second, so that a killed run keeps it; then every TOLD_EVERY seconds.
         let now = self.host.now();
         let due =
             if self.told[index].is_finite() { now - self.told[index] >= TOLD_EVERY } else { now - self.began >= 1.0 };
@@ -295,12 +306,12 @@ impl Runner<'_> {
         let stamp_ns = self.host.bench().overheads.stamp_ns;
         let now = self.host.now();
         let cell = &mut self.cells[index];
-        let Cell { slots, rivals, roll, step, started, .. } = cell;
+        let comparing = cell.compares(now);
+        let Cell { slots, rivals, roll, step, .. } = cell;
         let slot = &mut slots[at];
         slot.visited = now;
         // One comparison a visit: rivals see as many moments as the step does.
-        let since = started.unwrap_or(now);
-        if rivals.undecided() && now < since + RIVAL_SHARE * (self.deadline - since) {
+        if comparing {
             slot.kernel = None;
             rivals.compare(slot.rig.as_mut(), roll, stamp_ns)?;
         }
@@ -319,100 +330,17 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The slot to visit next, prepared if need be; `None` where it cannot be had.
-    fn slot(&mut self, index: usize) -> Option<usize> {
-        let cell = &self.cells[index];
-        let wanted = cell.step.stop.allocations.min(1 + cell.visited() / VISITS_A_PLACE);
-        let is_new = (cell.slots.len() as u32) < wanted && (cell.slots.is_empty() || cell.allocated < wanted);
-        if !is_new {
-            return Some(cell.visited() as usize % cell.slots.len());
-        }
-        let allocation = cell.allocated;
-        let setup = Setup { seed: place_seed(cell.step.setup.seed, allocation), ..cell.step.setup.clone() };
-        let (bytes, kernel) = (cell.step.held_bytes().0, first_kernel(&cell.step).cloned());
-        self.make_room(bytes);
-        let rig = match self.host.prepare(&setup) {
-            Err(_) if self.any_kept() && !self.host.stopped() => {
-                self.make_room(u64::MAX);
-                self.host.prepare(&setup)
-            }
-            prepared => prepared,
-        };
-        let stopped = self.host.stopped();
-        let now = self.host.now();
-        let cell = &mut self.cells[index];
-        match rig {
-            Ok(mut rig) => {
-                if proven(&cell.step) {
-                    cell.prove(rig.placement());
-                }
-                cell.slots.push(Slot { allocation, rig, kernel, visited: now });
-                cell.allocated += 1;
-                Some(cell.slots.len() - 1)
-            }
-            Err(_) if stopped => None,
-            // Those that it has must do.
-            Err(_) if !cell.slots.is_empty() => {
-                cell.step.stop.allocations = cell.slots.len() as u32;
-                Some(0)
-            }
-            Err(refusal) => {
-                cell.refusal = Some(refusal);
-                None
-            }
-        }
-    }
-
-    fn any_kept(&self) -> bool {
-        self.cells.iter().any(|cell| !cell.slots.is_empty())
-    }
-
-    /// Retires the allocations that were visited longest ago, until so many bytes more may be kept.
-    fn make_room(&mut self, bytes: u64) {
-        let most = self.host.keep_bytes();
-        loop {
-            let held = |cell: &Cell| cell.step.held_bytes().0 * cell.slots.len() as u64;
-            let kept: u64 = self.cells.iter().map(held).sum();
-            if kept.saturating_add(bytes) <= most {
-                return;
-            }
-            let slots = self.cells.iter().enumerate().flat_map(|(index, cell)| {
-                cell.slots.iter().enumerate().map(move |(at, slot)| (slot.visited, index, at))
-            });
-            let Some((_, index, at)) = slots.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
-            self.retire(index, at);
-        }
-    }
-
-    /// Gives an allocation back, proven once more.
-    fn retire(&mut self, index: usize, at: usize) {
-        let cell = &mut self.cells[index];
-        let mut slot = cell.slots.remove(at);
-        if proven(&cell.step) && !self.host.stopped() {
-            cell.prove(slot.rig.placement());
-        }
-    }
-
-    /// Proves every allocation that is kept once more, and gives them back.
-    fn prove_again(&mut self) {
-        for index in 0..self.cells.len() {
-            while !self.cells[index].slots.is_empty() {
-                self.retire(index, 0);
-            }
-        }
-    }
-
     /// Share of the expected work that is done, and seconds left.
     fn progress(&self) -> (f64, f64) {
+        let now = self.host.now();
         let left = |cell: &Cell| {
             let seen = cell.visited();
-            if cell.settled(&self.groups) {
+            if cell.settled(&self.groups, now) {
                 0.0
             } else {
                 cell.step.seconds_of(cell.step.stop.max_visits.saturating_sub(seen))
             }
         };
-        let now = self.host.now();
         let known: f64 = self.cells.iter().map(left).sum();
         let left = (known + self.later_seconds).min(self.deadline - now).max(0.0);
         let spent = now - self.began;
@@ -426,7 +354,7 @@ impl Runner<'_> {
         {
             let (why, cure) = match stopped {
                 true => ("the run was stopped", "let it run to its end"),
-                // The time goes to the numbers first: what is left out only makes a curve less dense.
+                // Figures get the time before points of curves: a skipped point only makes a curve less dense.
                 false if cell.step.labels.is_point() => {
                     ("time budget used up: the curve has one point less", "raise --max-time")
                 }
@@ -435,16 +363,6 @@ impl Runner<'_> {
             cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, cure));
         }
     }
-}
-
-/// Where an operation of the kernel maps what it needs by itself, the region is none that the number is about.
-fn proven(step: &Step) -> bool {
-    !step.is_os() || step.labels.number(tiermark_model::Labels::RESIDENT).is_some()
-}
-
-/// The seed of an allocation: each has a chain of its own, so that none decides alone (SplitMix64's increment).
-fn place_seed(seed: u64, allocation: u32) -> u64 {
-    seed.wrapping_add(u64::from(allocation).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).

@@ -237,12 +237,13 @@ impl LinuxHost {
     fn worker(&self, setup: &Setup, index: usize, regions: &[Arc<Region>]) -> Worker {
         let thread = &setup.threads[index];
         let sharers = |upto: usize| setup.threads[..upto].iter().filter(|t| t.region == thread.region).count();
+        let share = Share { index: sharers(index), of: sharers(setup.threads.len()) };
         Worker {
             cpu: thread.cpu,
             clock: self.clock,
             stamp_ns: self.bench.overheads.stamp_ns,
             region: Arc::clone(&regions[thread.region]),
-            share: Share { index: sharers(index), of: sharers(setup.threads.len()) },
+            share,
             role: thread.role.clone(),
             index,
             seed: setup.seed,
@@ -255,6 +256,7 @@ impl LinuxHost {
                 _ => setup.regions[thread.region].nodes.clone(),
             },
             work: None,
+            from: share.index as f64 / share.of.max(1) as f64,
             placed: None,
             stamps: Vec::new(),
             checksum: 0,

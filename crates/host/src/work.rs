@@ -106,7 +106,7 @@ impl Work {
         if let Self::Os(work) = self { work.major_faults() } else { 0 }
     }
 
-    /// Prepares streams with a kernel, calibrated.
+    /// Prepares streams with a kernel, calibrated, that begin at this share of the span.
     ///
     /// # Errors
     /// In words, why kernel and region do not fit.
@@ -114,7 +114,7 @@ impl Work {
         region: &Region,
         spec: &StreamSpec,
         order: Option<LineOrder>,
-        share: Share,
+        from: f64,
         cache_bytes: usize,
         clock: &Clock,
     ) -> Result<Self, String> {
@@ -131,9 +131,9 @@ impl Work {
             }
             std::hint::black_box(work.block());
         }
-        work.calibrate(least_block(spec, work.call.span(), cache_bytes), clock);
-        // Those who share a region start evenly spread over it.
-        work.next = work.blocks * share.index / share.of.max(1);
+        // Half a span away: what the calibration leaves in the caches would make the first shots of a footprint in memory too fast.
+        work.calibrate(least_block(spec, work.call.span(), cache_bytes), (from + 0.5).fract(), clock);
+        work.next = (from.fract() * work.blocks as f64).round() as usize % work.blocks;
         Ok(Self::Stream(work))
     }
 
@@ -212,6 +212,12 @@ impl Work {
         }
     }
 
+    /// Where streams go on, as a share of their span.
+    pub(crate) fn at(&self) -> Option<f64> {
+        let Self::Stream(work) = self else { return None };
+        Some(work.next as f64 / work.blocks as f64)
+    }
+
     /// The blocks after the gate that do not count.
     pub(crate) fn ramp(&mut self) -> u64 {
         let blocks = if self.block_ns() > RAMP_LONG_NS { 1 } else { RAMP_BLOCKS };
@@ -238,10 +244,10 @@ impl StreamWork {
     }
 
     /// Doubles the work of a block until its length can be told, then cuts the span into equal blocks of the length aimed at.
-    fn calibrate(&mut self, least: usize, clock: &Clock) {
+    fn calibrate(&mut self, least: usize, from: f64, clock: &Clock) {
         let span = self.call.span();
         let mut amount = least.min(span);
-        let mut at = 0;
+        let mut at = (from * span as f64) as usize / SPAN_QUANTUM * SPAN_QUANTUM;
         let best = loop {
             let best = (0..TRIALS).map(|_| self.trial(amount, &mut at, clock)).fold(f64::INFINITY, f64::min);
             // 1 GiB in less than half a block means a clock that stands still; any block size will do then.
@@ -348,18 +354,34 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_equal_cover_the_span_and_start_apart_for_those_who_share() {
+    fn blocks_are_equal_cover_the_span_and_start_where_they_are_told() {
         let region = region(1 << 20, 1, Layout::Data);
         region.fill(0, 5, None, &|| false).unwrap();
         let spec = tiermark_kernels::stream("read/portable").unwrap();
-        for index in 0..3 {
-            let work = Work::stream(&region, spec, None, Share { index, of: 3 }, 1 << 20, &clock()).unwrap();
+        for index in 0..3_u8 {
+            let work = Work::stream(&region, spec, None, f64::from(index) / 3.0, 1 << 20, &clock()).unwrap();
             let Work::Stream(stream) = &work else { panic!("no stream") };
             assert!(stream.bytes * stream.blocks <= 1 << 20 && stream.bytes * stream.blocks > (1 << 20) * 9 / 10);
             // At its third of the span, to within a block.
-            let third = (1 << 20) * index / 3;
+            let third = (1 << 20) * index as usize / 3;
             assert!((stream.next * stream.bytes).abs_diff(third) <= stream.bytes + (1 << 20) / 10);
         }
+    }
+
+    #[test]
+    fn a_stream_tells_where_the_next_goes_on() {
+        let region = region(1 << 20, 1, Layout::Data);
+        region.fill(0, 5, None, &|| false).unwrap();
+        let spec = tiermark_kernels::stream("read/portable").unwrap();
+        let begin = |from| Work::stream(&region, spec, None, from, 1 << 18, &clock()).unwrap();
+        let mut work = begin(0.4);
+        let Work::Stream(stream) = &work else { panic!("no stream") };
+        let block = 1.0 / stream.blocks as f64;
+        let at = work.at().unwrap();
+        assert!((at - 0.4).abs() <= block && (0.0..1.0).contains(&begin(0.999).at().unwrap()));
+        work.block();
+        let after = work.at().unwrap();
+        assert!((after - (at + block).fract()).abs() < 1e-9 || after < block, "{at} {after}");
     }
 
     #[test]
@@ -382,7 +404,7 @@ mod tests {
         let mut expected = vec![0u64; 300_000 / 8];
         tiermark_kernels::rng::fill_data(&mut expected, 11);
         let spec = tiermark_kernels::stream("read/portable").unwrap();
-        let mut work = Work::stream(&region, spec, None, Share { index: 0, of: 1 }, 1 << 20, &clock()).unwrap();
+        let mut work = Work::stream(&region, spec, None, 0.0, 1 << 20, &clock()).unwrap();
         let sums: Vec<u64> = (0..10).map(|_| work.block()).collect();
         assert!(sums.iter().all(|sum| *sum != 0));
         drop(work);

@@ -58,6 +58,8 @@ pub(crate) struct Worker {
     /// Nodes that the setup names for its memory, where there are several.
     pub(crate) nodes: IdSet,
     pub(crate) work: Option<Work>,
+    /// Where in their span its next streams begin, as a share of it: at first, those who share a region are evenly spread over it.
+    pub(crate) from: f64,
     /// Outlives the work that was made under it.
     pub(crate) placed: Option<Placed>,
     pub(crate) stamps: Vec<u64>,
@@ -91,6 +93,8 @@ impl Worker {
 
     /// Takes up its work: the chase of its region, or the given kernel.
     pub(crate) fn equip(&mut self, kernel: Option<&StreamSpec>, order: Option<LineOrder>) -> Result<(), Refusal> {
+        // Another kernel goes on where the last one stopped: what that has just read is in the caches.
+        self.from = self.work.as_ref().and_then(Work::at).unwrap_or(self.from);
         // Given up first: memory that one call may write is open to no other.
         self.work = None;
         self.placed = None;
@@ -124,7 +128,7 @@ impl Worker {
                 RevisitWork::new(&self.region, mine, round, &self.clock).map(Work::Revisit)
             }
             (Role::Stream { .. }, Some(spec)) => {
-                Work::stream(&self.region, spec, order, self.share, self.cache_bytes, &self.clock)
+                Work::stream(&self.region, spec, order, self.from, self.cache_bytes, &self.clock)
             }
             (Role::Stream { .. }, None) => Err("no kernel".to_owned()),
             (Role::Load { kernels, pause_ns }, _) => {

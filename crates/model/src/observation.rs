@@ -179,6 +179,15 @@ pub struct Disturbance {
     pub cpu_share: Option<f64>,
     /// Time runnable but waiting for a cpu, in ns, where the kernel says.
     pub run_delay_ns: Option<f64>,
+    /// Times the step's memory was allocated and filled again, since it could not be kept between visits. 0 for operations of the kernel,
+    /// which get fresh memory at each visit by design.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub allocations_remade: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Quantiles of the time of one access, averaged over blocks, disturbed blocks included.

@@ -139,6 +139,43 @@ pub struct Warning {
     pub cure: Option<String>,
 }
 
+impl Warning {
+    /// The code of the warning that steps had their memory allocated again, since it could not be kept between visits.
+    pub const MEMORY_NOT_KEPT: &str = "memory_not_kept";
+
+    /// The warning of a run in which steps had their memory allocated again; `None` where none had. Operations of the kernel, which get
+    /// fresh memory at each visit by design, do not count.
+    pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Self> {
+        let remade = |experiment: &Experiment| {
+            let counts = experiment.observations.iter().map(|seen| seen.disturbance.allocations_remade);
+            counts.filter(|times| *times > 0).collect::<Vec<u64>>()
+        };
+        let (mut steps, mut times, mut limit) = (0, 0, None);
+        for (experiment, counts) in experiments.iter().map(|experiment| (experiment, remade(experiment))) {
+            (steps, times) = (steps + counts.len(), times + counts.iter().sum::<u64>());
+            limit = limit.or(experiment.request.scope.max_mem.filter(|_| !counts.is_empty()));
+        }
+        if steps == 0 {
+            return None;
+        }
+        let all = experiments.iter().flat_map(|e| &e.observations).filter(|seen| seen.allocations > 0).count();
+        let cure = match limit {
+            Some(limit) => {
+                format!("raise --max-mem, which is {limit} (at most half of the free memory is used), or --max-time")
+            }
+            None => "stop programs that hold memory, or raise --max-time".to_owned(),
+        };
+        Some(Self {
+            code: Self::MEMORY_NOT_KEPT.to_owned(),
+            text: format!(
+                "not all memory could be kept between visits: that of {steps} of {all} steps was allocated and filled again, {times} times in \
+                 all, so that these steps got fewer visits in the same time"
+            ),
+            cure: Some(cure),
+        })
+    }
+}
+
 impl Run {
     /// All findings of all experiments.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {

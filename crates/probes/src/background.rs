@@ -1,16 +1,18 @@
 //! `background`: what a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot follow.
 
 use serde::{Deserialize, Serialize};
+use tiermark_engine::roll::MEDIAN;
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, KernelId, Labels, Layout, Metric, Observation, Plan, Refusal, Request,
-    Role, Step, Unit, format_gbs,
+    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, Observation, PageKind, Plan,
+    Refusal, Request, Role, Step, StopRule, Unit, format_gbs,
 };
 
 use crate::chasing::{join, plain_kernel, resting_on};
+use crate::finder::{Finder, after_curve, curve_first};
 use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus, setup};
-use crate::tiers::{dram_bytes, ladder, quiet_cpu};
+use crate::steps::{VISIT_SECONDS, check_node, default_page, once, scope_cpus, setup};
+use crate::tiers::{Ladder, Tier, dram_bytes, ladder, ladder_of, quiet_cpu};
 
 /// What the neighbour does: the name, and the operation of its kernel.
 const NEIGHBOURS: [(&str, &str); 4] = [
@@ -38,8 +40,9 @@ static ABOUT: About = About {
     summary: "what a neighbour on another core costs a chaser, reading or writing in order or at random",
     text: "One thread follows a chain in a tier while a thread on another core works through memory larger than all caches: reading or \
 writing in rising order, which prefetchers run ahead of, or whole lines in random order, which they cannot follow. The chaser's latency \
-beside each is held against its latency alone; the neighbour's useful bytes a second in the same windows stand beside it. A sequential \
-neighbour moves more and so costs more; cost per byte tells patterns apart.",
+beside each is held against its latency alone: medians both, of as many visits in the same moments, so that nothing but the neighbour is \
+between them. The neighbour's useful bytes a second in the same windows stand beside it. The tiers are found in the latency curve, which is \
+measured first. A sequential neighbour moves more and so costs more; cost per byte tells patterns apart.",
     not: "No prefetcher is switched: that takes model specific registers, which this program never writes. Random order is what they \
 cannot follow, so it shows the neighbour without them.",
     citations: &["Mars, Tang, Hundt, Skadron & Soffa 2011, Bubble-Up, MICRO (sensitivity to a neighbour's pressure)"],
@@ -51,37 +54,19 @@ impl Probe for Background {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        if !request.params.is_null() {
-            let wrong = |e: serde_json::Error| {
-                Refusal::new("the background request", e.to_string(), "see `tiermark help background`")
-            };
-            serde_json::from_value::<BackgroundParams>(request.params.clone()).map_err(wrong)?;
-        }
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &cpus)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
-        let other = neighbour(lab, cpu, request).ok_or_else(|| {
-            Refusal::new("a neighbour", format!("cpu {cpu} is the only core in scope"), "allow another with --cpus")
-        })?;
-        let only = [cpu].into_iter().collect();
-        let (memory, rule) =
-            dram_bytes(lab.machine, &[cpu, other].into_iter().collect(), request.scope.mem_node, &request.scope)?;
-        let rungs = ladder(lab.machine, &only, &request.scope);
-        let mut plan =
-            Plan { rules: vec![format!("chaser on cpu {cpu}, neighbour on cpu {other}: {rule}")], ..Plan::default() };
-        plan.refused.extend(rungs.refused);
-        for tier in rungs.tiers.into_iter().filter(|tier| tier.node.is_none()) {
-            let planner = Planner { request, lab, cpu, other, memory, name: &tier.name, bytes: tier.bytes };
-            plan.steps.push(planner.step(ALONE, None));
-            for (beside, op) in NEIGHBOURS {
-                plan.steps.extend(plain_kernel(lab, op).map(|kernel| planner.step(beside, Some(kernel))));
-            }
-        }
-        once(&mut plan.steps);
-        let effort = if request.effort == Effort::Full { 120.0 } else { 30.0 };
-        plan.max_seconds = max_seconds(request, effort, &plan.steps);
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan { rules: vec![planner.rule.clone()], ..Plan::default() };
+        let rungs = planner.rungs(ladder(lab.machine, &planner.chaser(), &request.scope), &mut plan);
+        curve_first(planner.finder().as_ref(), &rungs, effort_seconds(request.effort), &mut plan);
         Ok(plan)
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        after_curve(planner.finder(), observations, |found| {
+            let ladder = ladder_of(lab.machine, &planner.chaser(), &request.scope, found);
+            planner.rungs(ladder, &mut Plan::default())
+        })
     }
 
     fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
@@ -117,31 +102,92 @@ fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -
     Some(with_range(found, quotient(beside, alone), -1.0))
 }
 
+/// Seconds an effort allows, with those of the curve.
+fn effort_seconds(effort: Effort) -> f64 {
+    if effort == Effort::Full { 150.0 } else { 40.0 }
+}
+
+/// As many visits to each step: what a neighbour costs is the difference of two medians, and those are comparable where they are of the
+/// same moments. A step that stopped when its own median was known well enough would be of fewer moments than the others.
+fn stop(request: &Request) -> StopRule {
+    let (allocations, visits) = match request.effort {
+        Effort::Quick => (2, 100),
+        Effort::Standard => (3, 300),
+        Effort::Full => (4, 1200),
+    };
+    let precision = request.precision.unwrap_or(PRECISION);
+    StopRule { precision, allocations, min_visits: visits, max_visits: visits, shot_seconds: VISIT_SECONDS }
+}
+
 struct Planner<'a> {
     request: &'a Request,
     lab: Lab<'a>,
     cpu: CpuId,
     other: CpuId,
+    /// What the neighbour works through.
     memory: u64,
-    name: &'a str,
-    bytes: u64,
+    /// Who is where, in words.
+    rule: String,
+    page: PageKind,
 }
 
-impl Planner<'_> {
-    fn step(&self, beside: &str, kernel: Option<(KernelId, bool)>) -> Step {
-        let (request, name) = (self.request, self.name);
-        let page = request.scope.page.unwrap_or_else(|| default_page(self.lab.machine));
+impl<'a> Planner<'a> {
+    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
+        if !request.params.is_null() {
+            let wrong = |e: serde_json::Error| {
+                Refusal::new("the background request", e.to_string(), "see `tiermark help background`")
+            };
+            serde_json::from_value::<BackgroundParams>(request.params.clone()).map_err(wrong)?;
+        }
+        check_node(&request.scope, lab.machine)?;
+        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let cpu = quiet_cpu(lab.machine, &cpus)
+            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let other = neighbour(lab, cpu, request).ok_or_else(|| {
+            Refusal::new("a neighbour", format!("cpu {cpu} is the only core in scope"), "allow another with --cpus")
+        })?;
+        let both = [cpu, other].into_iter().collect();
+        let (memory, rule) = dram_bytes(lab.machine, &both, request.scope.mem_node, &request.scope)?;
+        let rule = format!("chaser on cpu {cpu}, neighbour on cpu {other}: {rule}");
+        let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
+        Ok(Self { request, lab, cpu, other, memory, rule, page })
+    }
+
+    fn chaser(&self) -> IdSet {
+        [self.cpu].into_iter().collect()
+    }
+
+    fn finder(&self) -> Option<Finder<'a>> {
+        Finder::new(self.request, self.lab, &self.chaser(), self.page)
+    }
+
+    /// The chaser in each tier of its own node, alone and beside each neighbour.
+    fn rungs(&self, ladder: Ladder, plan: &mut Plan) -> Vec<Step> {
+        plan.refused.extend(ladder.refused);
+        let mut steps = Vec::new();
+        for tier in ladder.tiers.iter().filter(|tier| tier.node.is_none()) {
+            steps.push(self.step(tier, ALONE, None));
+            for (beside, op) in NEIGHBOURS {
+                steps.extend(plain_kernel(self.lab, op).map(|kernel| self.step(tier, beside, Some(kernel))));
+            }
+        }
+        once(&mut steps);
+        steps
+    }
+
+    fn step(&self, tier: &Tier, beside: &str, kernel: Option<(KernelId, bool)>) -> Step {
+        let (request, name, page) = (self.request, &tier.name, self.page);
         let node = request.scope.mem_node;
-        let labels = Labels::new()
+        let mut labels = Labels::new()
             .text(Labels::PURPOSE, "background")
             .text(Labels::TIER, name)
             .text(Labels::BESIDE, beside)
-            .whole(Labels::SIZE, self.bytes)
+            .whole(Labels::SIZE, tier.bytes)
             .text(Labels::PAGE, page)
             .text(Labels::CPUS, format!("{},{}", self.cpu, self.other));
         let chain = Layout::Chain(ChainLayout::Random);
         let chase = Role::Chase { chains: 1 };
-        let mut both = setup(&[self.cpu], Bytes(self.bytes), node, page, chain, &chase, request.seed);
+        let mut both = setup(&[self.cpu], Bytes(tier.bytes), node, page, chain, &chase, request.seed);
         if let Some((kernel, random)) = kernel {
             // Loads walk in order only; a stream walks lines in any.
             let (layout, role) = if random {
@@ -150,10 +196,12 @@ impl Planner<'_> {
                 (Layout::Data, Role::Load { kernels: vec![kernel], pause_ns: 0 })
             };
             join(&mut both, setup(&[self.other], Bytes(self.memory), node, page, layout, &role, request.seed));
+        } else {
+            // What stands beside a neighbour is a median, and so is what it is held against.
+            labels = labels.text(Labels::STATISTIC, MEDIAN);
         }
-        let stop = headline(request.effort, request.precision.unwrap_or(PRECISION));
         let id = format!("background/{name}/{}", beside.replace(' ', "-"));
-        Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop }
+        Step { id, labels, phase: 0, metric: Metric::Latency, setup: both, stop: stop(request) }
     }
 }
 

@@ -1,16 +1,16 @@
 //! The latency curve that tiers are found in, and what it comes to: which points to measure next, or which tiers there are.
 //!
-//! Latency and bandwidth plan their ladders from the same curve, by the same steps, so that a survey of both measures it once.
+//! All probes that measure tiers plan their ladders from the same curve, by the same steps, so that a survey measures it once.
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, Machine, Metric, Observation, PageKind, Request, Role,
-    Step, StopRule,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, Machine, Metric, Observation, PageKind, Plan, Request,
+    Role, Step, StopRule,
 };
 
 use crate::found::{CurvePoint, Declared, Found, find, refine};
 use crate::sizes::{SMALLEST, grid};
-use crate::steps::{curve_point, setup};
+use crate::steps::{curve_point, max_seconds, setup};
 use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
 use crate::tlb::page_bytes;
 
@@ -47,7 +47,7 @@ impl Chase {
 }
 
 /// What the curve says so far.
-pub(crate) enum Curve {
+enum Curve {
     /// More points are wanted before it says enough.
     More(Vec<Step>),
     /// The tiers.
@@ -69,6 +69,29 @@ pub(crate) fn this_round(left: usize) -> usize {
     const PARTS: usize = 3;
     const LEAST: usize = 3;
     left.div_ceil(PARTS).max(LEAST).min(left)
+}
+
+/// Makes the curve the first steps of a plan. The ladder as declared says how long the steps will take that the curve leads to.
+pub(crate) fn curve_first(finder: Option<&Finder<'_>>, declared: &[Step], effort_seconds: f64, plan: &mut Plan) {
+    plan.later_seconds = declared.iter().map(Step::expected_seconds).sum();
+    plan.steps = finder.into_iter().flat_map(Finder::first).collect();
+    if let Some(finder) = finder {
+        let all: Vec<Step> = plan.steps.iter().chain(declared).cloned().collect();
+        plan.max_seconds = max_seconds(finder.request, effort_seconds, &all);
+    }
+}
+
+/// The steps that follow from the curve: more of its points, or the ladder of the tiers that it shows.
+pub(crate) fn after_curve(
+    finder: Option<Finder<'_>>,
+    observations: &[Observation],
+    ladder: impl FnOnce(&Found) -> Vec<Step>,
+) -> Vec<Step> {
+    match finder.map(|finder| finder.look(observations)) {
+        Some(Curve::More(points)) => points,
+        Some(Curve::Known(found)) => ladder(&found),
+        None => Vec::new(),
+    }
 }
 
 /// The finder of a request on a machine.
@@ -126,7 +149,7 @@ impl<'a> Finder<'a> {
     }
 
     /// What the points measured so far come to.
-    pub(crate) fn look(&self, observations: &[Observation]) -> Curve {
+    fn look(&self, observations: &[Observation]) -> Curve {
         let curve = self.curve(observations);
         let first = self.first().len();
         let measured: Vec<CurvePoint> = curve.iter().filter_map(|seen| point(seen)).collect();

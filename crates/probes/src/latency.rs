@@ -8,8 +8,8 @@ use tiermark_model::{
 };
 
 use crate::edges::tier_sizes;
-use crate::finder::{Chase, Curve, Finder};
-use crate::found::{Found, memory_agrees};
+use crate::finder::{Chase, Finder, after_curve};
+use crate::found::{Found, still_rises};
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::sizes::{SMALLEST, grid};
 use crate::steps::{
@@ -261,15 +261,9 @@ impl Planner<'_> {
     /// What to measure next: more points until the curve says where the tiers are, then the ladder.
     fn next(&self, observations: &[Observation]) -> Vec<Step> {
         let only = [self.cpu].into_iter().collect();
-        let Some(finder) =
-            Finder::new(self.request, self.lab, &only, self.pages()[0]).filter(|_| self.params.sizes.is_empty())
-        else {
-            return Vec::new();
-        };
-        match finder.look(observations) {
-            Curve::More(points) => points,
-            Curve::Known(found) => self.ladder(&found, &mut Plan::default()),
-        }
+        let finder =
+            Finder::new(self.request, self.lab, &only, self.pages()[0]).filter(|_| self.params.sizes.is_empty());
+        after_curve(finder, observations, |found| self.ladder(found, &mut Plan::default()))
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call a kind of step; each argument is a dimension of the sweep")]
@@ -300,10 +294,9 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
         points.min_by_key(|point| point.bytes.abs_diff(near)).filter(|point| point.bytes.abs_diff(near) < near / 4)
     };
     if let (Some(once), Some(twice)) = (at(size), at(2 * size))
-        && !memory_agrees(&once, &twice)
-        && twice.ns > once.ns
+        && let Some(by) = still_rises(at(size / 2).as_ref(), &once, &twice)
     {
-        found.verdict.suspect(Reason::StillRising { by: twice.ns / once.ns - 1.0 });
+        found.verdict.suspect(Reason::StillRising { by });
     }
     found
 }

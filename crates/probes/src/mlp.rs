@@ -3,13 +3,15 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    ChainLayout, Effort, Finding, Labels, Observation, Plan, Refusal, Request, Step, Unit, format_ns,
+    ChainLayout, CpuId, Effort, Finding, IdSet, Labels, Observation, PageKind, Plan, Refusal, Request, Step, Unit,
+    format_ns,
 };
 
 use crate::chasing::{Chase, Chaser, resting_on};
+use crate::finder::{Finder, after_curve, curve_first};
 use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus};
-use crate::tiers::{ladder, quiet_cpu};
+use crate::steps::{check_node, default_page, headline, once, scope_cpus};
+use crate::tiers::{Ladder, Tier, ladder, ladder_of, quiet_cpu};
 
 /// Chains followed at once; none means these.
 const CHAINS: [u8; 14] = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32];
@@ -38,7 +40,8 @@ static ABOUT: About = About {
     text: "One thread follows several independent chains of pointers in turn: each chain waits for itself only, so as many loads are \
 under way as there are chains, until the core has no room for more. Time an access falls with the chains until then. By Little's law \
 the loads under way are the latency of one divided by the time an access takes: the most of any number of chains is what the core \
-keeps in flight. A core's bandwidth from a tier, without prefetchers, is that number of lines each latency.",
+keeps in flight. The tiers are found in the latency curve, which is measured first. A core's bandwidth from a tier, without prefetchers, \
+is that number of lines each latency.",
     not: "It is not the number of line fill buffers: those of the outer levels, the out-of-order window and the chases' own instructions \
 limit it as well (32 chains are 32 registers and spills), and for L1 the loads that can be issued, not misses. Latency under that load \
 may be longer than the idle one that is divided, so the true number in flight may be higher.",
@@ -54,6 +57,63 @@ impl Probe for Mlp {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
+        let planner = Planner::new(request, lab)?;
+        let mut plan = Plan::default();
+        let rungs = planner.rungs(ladder(lab.machine, &planner.chaser(), &request.scope), &mut plan);
+        if rungs.is_empty() {
+            let none = || Refusal::new("mlp", "no tier is left to measure", "allow more with --max-mem");
+            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+        }
+        curve_first(planner.finder().as_ref(), &rungs, effort_seconds(request.effort), &mut plan);
+        Ok(plan)
+    }
+
+    fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
+        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        after_curve(planner.finder(), observations, |found| {
+            let ladder = ladder_of(lab.machine, &planner.chaser(), &request.scope, found);
+            planner.rungs(ladder, &mut Plan::default())
+        })
+    }
+
+    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut tiers: Vec<&str> = Vec::new();
+        for observation in with_purpose(observations, "mlp") {
+            let tier = observation.labels.get(Labels::TIER).unwrap_or_default();
+            if !tiers.contains(&tier) {
+                tiers.push(tier);
+            }
+            let labels = observation.labels.clone();
+            let mut found = derived(observation, "mlp.access", labels, 0.0, Unit::Ns);
+            (found.value, found.interval) = (observation.value, observation.interval);
+            findings.push(found);
+        }
+        findings.extend(tiers.into_iter().filter_map(|tier| in_flight(observations, tier)));
+        findings
+    }
+}
+
+/// Seconds an effort allows, with those of the curve.
+fn effort_seconds(effort: Effort) -> f64 {
+    match effort {
+        Effort::Quick => 10.0,
+        Effort::Standard => 40.0,
+        Effort::Full => 150.0,
+    }
+}
+
+struct Planner<'a> {
+    request: &'a Request,
+    lab: Lab<'a>,
+    cpu: CpuId,
+    page: PageKind,
+    /// Chains followed at once, rising.
+    chains: Vec<u8>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let params: MlpParams = if request.params.is_null() {
             MlpParams::default()
         } else {
@@ -73,53 +133,39 @@ impl Probe for Mlp {
         chains.push(1);
         chains.sort_unstable();
         chains.dedup();
-        let chaser = Chaser { probe: "mlp", request, cpu };
         let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
-        let rungs = ladder(lab.machine, &[cpu].into_iter().collect(), &request.scope);
-        let mut plan = Plan { rules: rungs.rules, refused: rungs.refused, ..Plan::default() };
-        for tier in rungs.tiers {
-            for chains in &chains {
-                let chase =
-                    Chase { purpose: "mlp", bytes: tier.bytes, layout: ChainLayout::Random, page, chains: *chains };
-                let mut step: Step =
-                    chaser.step(&chase, headline(request.effort, request.precision.unwrap_or(PRECISION)));
-                step.id = format!("mlp/{}/{chains}", tier.name);
-                step.labels = step.labels.text(Labels::TIER, &tier.name);
-                if let Some(node) = tier.node {
-                    step.setup.regions.iter_mut().for_each(|r| r.nodes = [node].into_iter().collect());
-                }
-                plan.steps.push(step);
-            }
-        }
-        once(&mut plan.steps);
-        let effort = match request.effort {
-            Effort::Quick => 8.0,
-            Effort::Standard => 30.0,
-            Effort::Full => 120.0,
-        };
-        plan.max_seconds = max_seconds(request, effort, &plan.steps);
-        if plan.steps.is_empty() {
-            let none = || Refusal::new("mlp", "no tier is left to measure", "allow more with --max-mem");
-            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
-        }
-        Ok(plan)
+        Ok(Self { request, lab, cpu, page, chains })
     }
 
-    fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        let mut tiers: Vec<&str> = Vec::new();
-        for observation in with_purpose(observations, "mlp") {
-            let tier = observation.labels.get(Labels::TIER).unwrap_or_default();
-            if !tiers.contains(&tier) {
-                tiers.push(tier);
-            }
-            let labels = observation.labels.clone();
-            let mut found = derived(observation, "mlp.access", labels, 0.0, Unit::Ns);
-            (found.value, found.interval) = (observation.value, observation.interval);
-            findings.push(found);
+    fn chaser(&self) -> IdSet {
+        [self.cpu].into_iter().collect()
+    }
+
+    fn finder(&self) -> Option<Finder<'a>> {
+        Finder::new(self.request, self.lab, &self.chaser(), self.page)
+    }
+
+    /// Every number of chains in each tier.
+    fn rungs(&self, ladder: Ladder, plan: &mut Plan) -> Vec<Step> {
+        plan.rules.extend(ladder.rules);
+        plan.refused.extend(ladder.refused);
+        let of_tier = |tier: &Tier| self.chains.iter().map(|chains| self.step(tier, *chains)).collect::<Vec<_>>();
+        let mut steps: Vec<Step> = ladder.tiers.iter().flat_map(of_tier).collect();
+        once(&mut steps);
+        steps
+    }
+
+    fn step(&self, tier: &Tier, chains: u8) -> Step {
+        let chaser = Chaser { probe: "mlp", request: self.request, cpu: self.cpu };
+        let chase = Chase { purpose: "mlp", bytes: tier.bytes, layout: ChainLayout::Random, page: self.page, chains };
+        let precision = self.request.precision.unwrap_or(PRECISION);
+        let mut step = chaser.step(&chase, headline(self.request.effort, precision));
+        step.id = format!("mlp/{}/{chains}", tier.name);
+        step.labels = step.labels.text(Labels::TIER, &tier.name);
+        if let Some(node) = tier.node {
+            step.setup.regions.iter_mut().for_each(|r| r.nodes = [node].into_iter().collect());
         }
-        findings.extend(tiers.into_iter().filter_map(|tier| in_flight(observations, tier)));
-        findings
+        step
     }
 }
 

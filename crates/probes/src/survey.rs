@@ -5,10 +5,30 @@ use tiermark_model::{Effort, Finding, Machine, Observation, Plan, Refusal, Reque
 
 use crate::bandwidth::Bandwidth;
 use crate::latency::Latency;
+use crate::residency::{self, Residency};
 use crate::steps::once;
 
-/// The probes that a survey is made of. Their steps are measured together, so that every number sees the whole run.
-static PARTS: [&dyn Probe; 2] = [&Latency, &Bandwidth];
+/// A probe that a survey is made of, and what is asked of it; nothing where it has nothing to say here.
+struct Part {
+    probe: &'static dyn Probe,
+    asks: fn(&Request, &Machine) -> Option<serde_json::Value>,
+}
+
+/// Their steps are measured together, so that every number sees the whole run.
+static PARTS: [Part; 3] = [
+    Part { probe: &Latency, asks: |_, _| Some(serde_json::Value::Null) },
+    Part { probe: &Bandwidth, asks: |_, _| Some(serde_json::Value::Null) },
+    Part { probe: &Residency, asks: residency::of_a_survey },
+];
+
+/// The parts that are of use here, each with its request.
+fn parts(request: &Request, lab: Lab<'_>) -> Vec<(&'static dyn Probe, Request)> {
+    let asked = |part: &Part| {
+        let params = (part.asks)(request, lab.machine)?;
+        Some((part.probe, Request { probe: part.probe.about().id.into(), params, ..request.clone() }))
+    };
+    PARTS.iter().filter_map(asked).collect()
+}
 
 /// The probe.
 pub struct Survey;
@@ -17,7 +37,7 @@ static ABOUT: About = About {
     id: "survey",
     method: 1,
     summary: "latency and bandwidth of every tier: the ladder and both curves",
-    text: "The latency curve is measured first and says where the tiers are: each rung of the ladder lies on a plateau that was seen, and the declared size of a cache is no more than its name. Then the ladder (latency, and read, write and copy by one core and by all) and the bandwidth curve are measured together: all steps are revisited in random order for two milliseconds each until the time is up, so that each of them sees every state that the machine was in.",
+    text: "The latency curve is measured first and says where the tiers are: each rung of the ladder lies on a plateau that was seen, and the declared size of a cache is no more than its name. Then the ladder (latency, and read, write and copy by one core and by all) and the bandwidth curve are measured together: all steps are revisited in random order for two milliseconds each until the time is up, so that each of them sees every state that the machine was in. How long the last-level cache keeps what was touched is measured beside them, at one range (not with --quick).",
     not: "It is not the latency under load (`loaded`), not the distance between nodes (`matrix`), and not the traffic that the memory channels carried.",
     citations: &[],
 };
@@ -30,8 +50,8 @@ impl Probe for Survey {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let mut whole = Plan::default();
         let mut refused = None;
-        for part in PARTS {
-            match part.plan(&of(part, request), lab) {
+        for (part, asked) in parts(request, lab) {
+            match part.plan(&asked, lab) {
                 Ok(plan) => {
                     whole.steps.extend(plan.steps);
                     whole.rules.extend(plan.rules);
@@ -55,7 +75,7 @@ impl Probe for Survey {
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
         let mut steps: Vec<Step> =
-            PARTS.iter().flat_map(|part| part.refine(&of(*part, request), lab, observations)).collect();
+            parts(request, lab).iter().flat_map(|(part, asked)| part.refine(asked, lab, observations)).collect();
         once(&mut steps);
         steps
     }
@@ -65,13 +85,8 @@ impl Probe for Survey {
             let mine = |o: &&Observation| o.step.starts_with(part.about().id);
             observations.iter().filter(mine).cloned().collect()
         };
-        PARTS.iter().flat_map(|part| part.derive(&of(*part, request), lab, &own(*part))).collect()
+        parts(request, lab).iter().flat_map(|(part, asked)| part.derive(asked, lab, &own(*part))).collect()
     }
-}
-
-/// The request of a part.
-fn of(part: &dyn Probe, request: &Request) -> Request {
-    Request { probe: part.about().id.into(), params: serde_json::Value::Null, ..request.clone() }
 }
 
 /// The request of a survey.

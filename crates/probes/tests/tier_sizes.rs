@@ -1,11 +1,11 @@
-//! Sizes of tiers as the latency probe finds them on simulated machines.
+//! Sizes of tiers as the latency probe finds them on simulated machines, and rungs of the probes that plan with them.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
-use tiermark_engine::{Event, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_engine::{Event, Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
 use tiermark_model::{Effort, Finding, KIB, KernelInfo, Labels, MIB, Request, Scope};
-use tiermark_probes::latency::Latency;
+use tiermark_probes::{background::Background, latency::Latency, mlp::Mlp};
 
 struct Quiet;
 
@@ -13,7 +13,8 @@ impl Sink for Quiet {
     fn event(&mut self, _: &Event<'_>) {}
 }
 
-fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
+/// What a probe finds on two cores that declare 48 KiB, 1.25 MiB and 40 MiB.
+fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
     let synth = Synth {
         cores_per_node: 2,
         cores_per_llc: 2,
@@ -27,10 +28,69 @@ fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
     let options = SimOptions { seed, noise: 0.005, core, ..SimOptions::default() };
     let mut host = SimHost::new(synth.machine().unwrap(), kernels, options);
     let scope = Scope { max_seconds: Some(600.0), ..Scope::default() };
-    let params = serde_json::Value::Null;
-    let request = Request { probe: "latency".into(), scope, effort, precision: None, seed, params, part: None };
-    let found = run_experiment(&Latency, &request, &mut host, &mut Quiet).unwrap().findings;
-    found.into_iter().filter(|f| f.metric == "tier.size").collect()
+    let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
+    let request = Request { probe: probe_id, scope, effort, precision: None, seed, params, part: None };
+    run_experiment(probe, &request, &mut host, &mut Quiet).unwrap().findings
+}
+
+fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
+    findings(&Latency, effort, core, seed).into_iter().filter(|f| f.metric == "tier.size").collect()
+}
+
+#[test]
+fn rungs_lie_in_the_caches_that_are_there() {
+    // A guest that is told of caches four times as large as what it has: half of the declared L2 is outside of it, as a quarter of L3 is.
+    let cache = |level, bytes, ways| SimCache { level, bytes, ways };
+    let core = SimCore { caches: vec![cache(2, 320 * KIB, 10), cache(3, 8 * MIB, 16)], ..SimCore::default() };
+    for effort in [Effort::Quick, Effort::Standard] {
+        for seed in 0..3 {
+            let [latency, mlp, background] =
+                [&Latency as &dyn Probe, &Mlp, &Background].map(|probe| findings(probe, effort, core.clone(), seed));
+            for (tier, inner, own) in [
+                ("L1", 0, 48 * KIB),
+                ("L2", 48 * KIB, 320 * KIB),
+                ("L3", 320 * KIB, 8 * MIB),
+                ("DRAM", 8 * MIB, 1 << 40),
+            ] {
+                let ladder = footprints(&latency, "latency", tier);
+                for (found, metric) in [(&mlp, "mlp.access"), (&background, "background.latency")] {
+                    let sizes = footprints(found, metric, tier);
+                    let [rung] = sizes[..] else { panic!("{metric} {tier}: {sizes:?}") };
+                    assert!(inner < rung && rung < own, "{metric} {tier}, {effort:?}, seed {seed}: {rung}");
+                    assert_eq!(ladder, sizes, "as latency has it: {metric} {tier}, {effort:?}, seed {seed}");
+                }
+            }
+        }
+    }
+}
+
+/// The footprints that a tier was measured at.
+fn footprints(found: &[Finding], metric: &str, tier: &str) -> Vec<u64> {
+    let here = found.iter().filter(|f| f.metric == metric && f.labels.is(Labels::TIER, tier));
+    let mut sizes: Vec<u64> = here.filter_map(|f| f.labels.number(Labels::SIZE)).collect();
+    sizes.dedup();
+    sizes
+}
+
+#[test]
+fn without_a_curve_rungs_are_a_part_of_what_is_declared() {
+    // Nothing was measured yet: what is expected of the time is reckoned with the declared sizes.
+    let machine = Synth { cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() }.machine().unwrap();
+    let kernels: Vec<KernelInfo> = tiermark_kernels::streams().iter().map(|spec| spec.kernel_info()).collect();
+    let host = SimHost::new(machine.clone(), kernels, SimOptions::default());
+    let lab = Lab { machine: &machine, bench: host.bench() };
+    for probe in [&Mlp as &dyn Probe, &Background] {
+        let (params, probe_id) = (serde_json::Value::Null, probe.about().id.into());
+        let scope = Scope::default();
+        let request =
+            Request { probe: probe_id, scope, effort: Effort::Quick, precision: None, seed: 1, params, part: None };
+        let plan = probe.plan(&request, lab).unwrap();
+        assert!(plan.steps.iter().all(|step| step.labels.is_point()) && plan.later_seconds > 0.0);
+        let more = probe.refine(&request, lab, &[]);
+        let tiers: std::collections::BTreeSet<&str> =
+            more.iter().filter_map(|step| step.labels.get(Labels::TIER)).collect();
+        assert_eq!(tiers.into_iter().collect::<Vec<_>>(), ["DRAM", "L1", "L2", "L3"], "{}", probe.about().id);
+    }
 }
 
 #[test]

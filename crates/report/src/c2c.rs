@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tiermark_model::{Finding, Kinds, Labels, Relation, Unit};
 
 use crate::ladder::Shown;
-use crate::number::{graded, nanoseconds, percent};
+use crate::number::{graded, median, nanoseconds, percent};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -191,7 +191,7 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, styl
         }
     }
     let medians: BTreeMap<(usize, usize), f64> =
-        values.into_iter().filter_map(|(at, v)| Some((at, middle(v)?))).collect();
+        values.into_iter().filter_map(|(at, v)| Some((at, median(&v)?))).collect();
     let (low, high) = medians.values().fold((f64::INFINITY, 0.0f64), |(low, high), v| (low.min(*v), high.max(*v)));
     if medians.is_empty() {
         return String::new();
@@ -225,12 +225,6 @@ fn heat_map(op: &str, cpus: &[u64], cells: &BTreeMap<(u64, u64), &Finding>, styl
     let key: Vec<String> =
         shades.iter().enumerate().map(|(index, shade)| format!("{shade} to {:.0}", upto(index))).collect();
     out + &hanging("  ", &format!("ns: {}; blank: not measured", key.join(", ")), Ink::Dim, style)
-}
-
-/// The middle of some numbers; of an even number the lower of the two.
-fn middle(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_unstable_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied()
 }
 
 /// One pair of each relation in all the ways it was measured.

@@ -5,6 +5,15 @@ use tiermark_model::{Bytes, Grade, Interval, Unit, Verdict, format_gbs, format_n
 use crate::style::{Ink, Style, grade_ink};
 use crate::table::Cell;
 
+/// The median; `None` of nothing.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    let upper = *sorted.get(half)?;
+    Some(if sorted.len().is_multiple_of(2) { sorted[half - 1].midpoint(upper) } else { upper })
+}
+
 /// A rate in the style's unit, without the unit.
 pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
     // format_gbs divides by 10⁹; 2³⁰ is reached by scaling first.

@@ -67,7 +67,7 @@ fn wait(finding: &Finding) -> String {
 }
 
 /// A time in ms with as many digits as are needed.
-fn milliseconds(ns: f64) -> String {
+pub(crate) fn milliseconds(ns: f64) -> String {
     let ms = ns / 1e6;
     match ms {
         v if v >= 9.95 => format!("{v:.0} ms"),

@@ -55,6 +55,7 @@ pub fn run(run: &Run, style: &Style) -> String {
     }
     out.push_str(&warnings(&run.warnings, style));
     if style.verbose {
+        out.push_str(&survey::places(run, style));
         out.push_str(&rules(&run.experiments, style));
     }
     out.push_str(&footer(run, style));

@@ -143,6 +143,58 @@ fn the_result_names_what_weighs_most() {
 }
 
 #[test]
+fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
+    let mut made = all_fine();
+    let run_of = |made: &Made| {
+        let mut run = made.run();
+        run.experiments[0].observations[0].disturbance.allocations_remade = 9;
+        run.experiments[0].request.scope.max_mem = Some(Bytes(64 * MIB));
+        run.warnings.extend(Warning::memory_not_kept(&run.experiments));
+        run
+    };
+    let text = run(&run_of(&made), &Style { width: 120, ..Style::default() });
+    assert!(text.contains("RESULT  as expected"), "{text}");
+    assert_eq!(text.matches("Not all memory could be kept between visits: that of 1 of ").count(), 1, "{text}");
+    assert!(text.contains("raise --max-mem, which is 64 MiB"), "{text}");
+    made.warnings = vec![Warning { code: "ksm".into(), text: "KSM is merging pages".into(), cure: None }];
+    let text = run(&run_of(&made), &Style { width: 120, ..Style::default() });
+    assert!(text.contains("`tiermark doctor` finds: KSM is merging pages"), "{text}");
+}
+
+/// Bounds whose visits differ: those of the latency of L3 from place to place, those of a rate of DRAM from moment to moment.
+fn differing() -> Run {
+    let mut run = bounds().run();
+    for seen in &mut run.experiments[0].observations {
+        let (between, within) = match seen.step.as_str() {
+            "L3 None None" => (0.041, 0.01),
+            step if step.starts_with("DRAM") => (0.005, 0.12),
+            _ => continue,
+        };
+        (seen.spread_between, seen.spread_within) = (Some(between), Some(within));
+        let value = seen.value.unwrap();
+        let of_place =
+            |place: u32| (0..9).map(move |n| (place, value * (1.0 + 0.04 * f64::from(place) + 0.001 * f64::from(n))));
+        seen.visits = Visits::of_samples((0..3).flat_map(of_place));
+    }
+    run
+}
+
+#[test]
+fn the_long_views_say_whether_places_or_moments_differ() {
+    let why = run_view(&differing(), RunView::Why, &Style::default());
+    insta::assert_snapshot!("places_why", why);
+    let details = run(&differing(), &Style { verbose: true, ..Style::default() });
+    assert_eq!(details.matches("its 3 places in memory differ by 4.1 %").count(), 1, "{details}");
+    assert!(!run(&differing(), &Style::default()).contains("places in memory"));
+    // Whoever is trusted and precise is not listed, however the visits differ.
+    let mut fine = differing();
+    for e in &mut fine.experiments {
+        e.findings.iter_mut().for_each(|f| f.verdict = Verdict::trusted());
+    }
+    assert!(!run_view(&fine, RunView::Why, &Style::default()).contains("places in memory"));
+}
+
+#[test]
 fn marks_are_explained_only_where_they_are_used() {
     let text = shown(&all_fine());
     assert!(!text.contains('≥') && !text.contains("now:") && !text.contains("95 %"), "{text}");

@@ -140,7 +140,7 @@ pub(crate) struct ResultArgs {
     /// Do not save the run, nor its best figures in the machine's record
     #[arg(long)]
     pub(crate) no_save: bool,
-    /// Leave the machine's record alone: no number is held against the best of earlier runs, and none is added
+    /// Do not use the machine's record: neither compare results with the best of earlier runs nor update the record
     #[arg(long)]
     pub(crate) no_record: bool,
     /// Show no progress and no remarks, only results and errors

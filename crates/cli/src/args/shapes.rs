@@ -57,8 +57,8 @@ Examples:
   tiermark residency
   tiermark residency --sizes 3M,7M,15M --full
   tiermark residency --cpus 8             (the cache of another group of cores)
-Ranges are an eighth, a quarter and a half of the last-level cache where none are named; each must be larger than twice what the core
-has closer to it.";
+Without --sizes, the ranges are 1/8, 1/4 and 1/2 of the last-level cache. Each range must be larger than twice the private caches of
+the core.";
 
 /// Arguments of `residency`.
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ pub(crate) fn run(args: &ShapeArgs, simulation: &Simulation) -> Result<Exit, Fai
     measure::run(&Job { title: "background", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &ShapeArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = serde_json::Value::Null;
     let scope = measure::scope(&args.run.place, machine)?;

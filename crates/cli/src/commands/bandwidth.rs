@@ -13,7 +13,7 @@ pub(crate) fn run(args: &BandwidthArgs, simulation: &Simulation) -> Result<Exit,
     measure::run(&Job { title: "bandwidth", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &BandwidthArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = BandwidthParams {
         sizes: args.sizes.clone(),

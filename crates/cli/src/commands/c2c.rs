@@ -13,7 +13,7 @@ pub(crate) fn run(args: &C2cArgs, simulation: &Simulation) -> Result<Exit, Failu
     measure::run(&Job { title: "c2c", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &C2cArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = C2cParams { ops: args.op.clone(), sample: args.sample };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &PagesArgs, simulation: &Simulation) -> Result<Exit, Fai
     measure::run(&Job { title: "granularity", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &PagesArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = serde_json::to_value(GranularityParams { pages: args.pages.clone() }).map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &LatencyArgs, simulation: &Simulation) -> Result<Exit, F
     measure::run(&Job { title: "latency", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &LatencyArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = LatencyParams {
         sizes: args.sizes.clone(),

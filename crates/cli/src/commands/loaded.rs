@@ -20,7 +20,7 @@ pub(crate) fn run(args: &LoadedArgs, simulation: &Simulation) -> Result<Exit, Fa
     measure::run_with(&job, export.as_slice())
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &LoadedArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = LoadedParams { mixes: args.mix.clone(), target_ns: args.target_ns };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;

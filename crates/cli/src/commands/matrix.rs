@@ -23,7 +23,7 @@ pub(crate) fn run(args: &MatrixArgs, simulation: &Simulation) -> Result<Exit, Fa
     measure::run_with(&job, export.as_slice())
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &MatrixArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = serde_json::to_value(args.params()).map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;

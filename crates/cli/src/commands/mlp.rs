@@ -13,7 +13,7 @@ pub(crate) fn run(args: &MlpArgs, simulation: &Simulation) -> Result<Exit, Failu
     measure::run(&Job { title: "mlp", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &MlpArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = serde_json::to_value(MlpParams { chains: args.chains.clone() }).map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &OsArgs, simulation: &Simulation) -> Result<Exit, Failur
     measure::run(&Job { title: "os", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &OsArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = serde_json::to_value(OsParams { only: only(args, &tiermark_host::primitives(machine)) })
         .map_err(Failure::tool)?;

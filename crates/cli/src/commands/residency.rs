@@ -13,9 +13,10 @@ pub(crate) fn run(args: &ResidencyArgs, simulation: &Simulation) -> Result<Exit,
     measure::run(&Job { title: "residency", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &ResidencyArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
-    let params = serde_json::to_value(ResidencyParams { sizes: args.sizes.clone() }).map_err(Failure::tool)?;
+    let params =
+        serde_json::to_value(ResidencyParams { sizes: args.sizes.clone(), brief: false }).map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;
     Ok(vec![super::request("residency", &args.run.place, args.how.effort(), &scope, seed, params)])
 }

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &ScaleArgs, simulation: &Simulation) -> Result<Exit, Fai
     measure::run(&Job { title: "scale", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
-/// What it asks.
+/// The requests to the probe.
 pub(crate) fn requests(args: &ScaleArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = ScaleParams { ops: args.op.clone() };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;

@@ -8,7 +8,7 @@ use tiermark_model::Exit;
 use super::load::shown;
 use crate::args::{Format, ShowArgs};
 use crate::kept::Kept;
-use crate::output::{Failure, print, report, style, tell_doubts};
+use crate::output::{Failure, print, report, style, tell, tell_doubts};
 use crate::{again, orphans, shell};
 
 /// Runs the command.
@@ -31,7 +31,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
             None => store.load(&args.run).map_err(Failure::usage)?,
         }
     };
-    let mut run = orphans::concluded(run);
+    let (mut run, notice) = orphans::concluded(run, &store);
+    notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
     if args.reanalyse {
         run = again::reanalysed(run, args.view.verbose > 0);
     }

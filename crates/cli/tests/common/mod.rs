@@ -84,6 +84,13 @@ impl Ran {
         self
     }
 
+    /// Panics unless the run measured to its end: on a busy machine a figure may be withheld, which is an answer too.
+    #[track_caller]
+    pub(crate) fn measured(self) -> Self {
+        assert!(matches!(self.code, Some(0 | 5)), "{:?}, stdout:\n{}\nstderr:\n{}", self.code, self.out, self.err);
+        self
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e} in:\n{}", self.out))
     }

@@ -104,7 +104,14 @@ fn memory_that_cannot_all_be_kept_is_measured_all_the_same() {
     for (plenty, scarce) in plenty.observations.iter().zip(&scarce.observations).take(12) {
         assert_eq!((plenty.allocations, plenty.verdict.grade), (3, Grade::Trusted));
         assert!(scarce.allocations > 3 && scarce.value.is_some(), "{}: {}", scarce.step, scarce.allocations);
+        assert_eq!(plenty.disturbance.allocations_remade, 0);
+        let remade = scarce.disturbance.allocations_remade;
+        assert!((1..u64::from(scarce.allocations)).contains(&remade), "{}: {remade}", scarce.step);
     }
+    assert_eq!(Warning::memory_not_kept(&[plenty]), None);
+    let warning = Warning::memory_not_kept(&[scarce]).expect("a warning");
+    assert_eq!(warning.code, Warning::MEMORY_NOT_KEPT);
+    assert!(warning.text.contains(" steps was allocated and filled again, "), "{}", warning.text);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::{Experiment, Grade, Machine, Observation, Refusal, Run, Unit};
+use tiermark_model::{Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Unit};
 
 use crate::save::write_whole;
 use crate::store::Store;
@@ -29,7 +29,7 @@ const MOST_CELLS: usize = 2000;
 /// Three times what the most machines with the most cells take, of about 300 bytes each.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The best trusted figure of one cell.
+/// The best proven figure of one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// The figure, in its unit.
@@ -100,11 +100,12 @@ impl MachineRecord {
         self.cells.get(&cell_of(experiment, seen, machine)?).filter(|best| best.unit == seen.unit)
     }
 
-    /// The observations, with those that fall short of the record made bounds; `None` where none does.
+    /// The observations, with those that fall short of the record made bounds; `None` where none does. What was held against a record
+    /// already keeps that reason, and gets no second.
     pub fn hold(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
         let mut observations = experiment.observations.clone();
         let mut any = false;
-        for seen in &mut observations {
+        for seen in observations.iter_mut().filter(|seen| !seen.verdict.has(ReasonCode::BelowRecord)) {
             if let Some(best) = self.best(experiment, seen, machine) {
                 any |= compare::hold(seen, best.value, &best.date);
             }
@@ -119,7 +120,7 @@ impl MachineRecord {
     /// A [`Refusal`] if the file cannot be written.
     pub fn improve(&mut self, store: &Store, run: &Run, boot: &str) -> Result<(), Refusal> {
         let Some(path) = path(store).filter(|_| run.complete && run.simulated.is_none()) else { return Ok(()) };
-        let shown = trusted(run, boot);
+        let shown = proven(run, boot);
         if shown.is_empty() {
             return Ok(());
         }
@@ -161,11 +162,21 @@ fn cell_of(experiment: &Experiment, seen: &Observation, machine: &Machine) -> Op
     cell::name(experiment, step, machine)
 }
 
-/// Trusted figures of a run by cell, the best of each.
-fn trusted(run: &Run, boot: &str) -> BTreeMap<String, Best> {
+/// Whether the hardware was seen to do as much, again and again: a trusted figure, or a bound that enough visits reached.
+fn is_proven(seen: &Observation) -> bool {
+    let seldom = |reason: &Reason| matches!(reason, Reason::TooFew { .. } | Reason::NotReproduced { .. });
+    match seen.verdict.grade {
+        Grade::Trusted => true,
+        Grade::Bound => !seen.verdict.reasons.iter().any(seldom),
+        _ => false,
+    }
+}
+
+/// Proven figures of a run by cell, the best of each.
+fn proven(run: &Run, boot: &str) -> BTreeMap<String, Best> {
     let mut shown = BTreeMap::new();
     for experiment in &run.experiments {
-        for seen in experiment.observations.iter().filter(|seen| seen.verdict.grade == Grade::Trusted) {
+        for seen in experiment.observations.iter().filter(|seen| is_proven(seen)) {
             let value = seen.value.filter(|value| value.is_finite() && *value > 0.0);
             if let (Some(value), Some(cell)) = (value, cell_of(experiment, seen, &run.machine)) {
                 let (date, run, boot) = (run.started.clone(), run.id.clone(), boot.to_owned());
@@ -245,7 +256,7 @@ fn unusable(path: &Path, unread: Unread, may_write: bool) -> Refusal {
             Refusal::new(
                 what,
                 format!("it cannot be read: {why}{place}"),
-                "nothing needs to be done: a new one begins with the next trusted figures",
+                "nothing needs to be done: a new one begins with the next run",
             )
         }
     }

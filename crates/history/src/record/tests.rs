@@ -86,7 +86,11 @@ fn the_best_trusted_figure_is_kept_and_later_ones_are_held_against_it() {
     assert!(!held(&store, &run(DAY, &usual(), &[1], 5.0)), "nothing is known yet");
     shown(&store, &run(DAY, &usual(), &[1], 1.1));
     shown(&store, &run(LATER, &usual(), &[1], 1.2));
+    let worse = run(LATER, &usual(), &[1], 1.2);
     let (record, _) = MachineRecord::open(&store, key(), false);
+    let mut again = worse.experiments[0].clone();
+    again.observations = record.hold(&again, &worse.machine).unwrap();
+    assert_eq!(record.hold(&again, &worse.machine), None, "one reason is enough");
     let better = run(LATER, &usual(), &[1], 1.0);
     let best = record.best(&better.experiments[0], &better.experiments[0].observations[0], &better.machine).unwrap();
     assert_eq!((best.value, best.date.as_str(), best.boot.as_str()), (1.1, DAY, "boot 1"));
@@ -120,13 +124,15 @@ fn a_cell_is_the_same_whoever_measured_it_and_whatever_won() {
 }
 
 #[test]
-fn only_trusted_figures_of_real_and_complete_runs_are_written() {
+fn only_proven_figures_of_real_and_complete_runs_are_written() {
     let (home, store) = home();
     let path = home.path().join(NAME);
-    let changes: [&dyn Fn(&mut Run); 4] = [
+    let changes: [&dyn Fn(&mut Run); 6] = [
         &|run| run.complete = false,
         &|run| run.simulated = Some("synth:".into()),
-        &|run| run.experiments[0].observations[0].verdict.grade = Grade::Bound,
+        &|run| run.experiments[0].observations[0].verdict.bound(Reason::NotReproduced { reached: 2 }),
+        &|run| run.experiments[0].observations[0].verdict.bound(Reason::TooFew { windows: 20, visits: 4 }),
+        &|run| run.experiments[0].observations[0].verdict.suspect(Reason::MajorFaults { faults: 1 }),
         &|run| run.experiments[0].observations[0].value = Some(0.0),
     ];
     for change in changes {
@@ -137,6 +143,15 @@ fn only_trusted_figures_of_real_and_complete_runs_are_written() {
     }
     shown(&store, &run(DAY, &usual(), &[1], 1.0));
     assert!(path.exists());
+}
+
+#[test]
+fn a_bound_that_was_reached_again_and_again_is_a_record_too() {
+    let (_home, store) = home();
+    let mut bound = run(DAY, &usual(), &[1], 1.0);
+    bound.experiments[0].observations[0].verdict.bound(Reason::NotSharp { share: 0.02 });
+    shown(&store, &bound);
+    assert!(held(&store, &run(LATER, &usual(), &[1], 2.0)), "no trusted figure contradicts it");
 }
 
 #[test]

@@ -225,6 +225,7 @@ fn observation(step: &Step, value: f64) -> Observation {
             migrations: 0,
             cpu_share: Some(0.99),
             run_delay_ns: Some(40_000.0),
+            allocations_remade: 0,
         },
         tail: Some(Tail {
             block_accesses: 1024,

@@ -9,7 +9,7 @@ use tiermark_model::{
 };
 
 use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
-use crate::finder::{Curve, Finder};
+use crate::finder::{Finder, after_curve};
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
 use crate::sizes::{SMALLEST, between, grid};
@@ -92,8 +92,8 @@ impl<'a> Planner<'a> {
         self.params.data == Some(DataKind::Zeros)
     }
 
-    /// Kernels that answer to a name: a job, an operation, or one kernel. Fastest instruction sets first; never the oracles, and
-    /// on data none that can only store zeros.
+    /// Kernels that answer to a name: a job, an operation, or one kernel. The preferred one first; never the oracles, and on data
+    /// none that can only store zeros.
     fn kernels(&self, name: &str, zeros: bool) -> Vec<KernelId> {
         let usable = |k: &&KernelInfo| zeros || !k.zeros_only;
         if let Some(exact) = self.lab.bench.kernels.iter().filter(usable).find(|k| k.id.0 == name) {
@@ -109,23 +109,25 @@ impl<'a> Planner<'a> {
             .filter(usable)
             .filter(|k| ops.contains(&k.id.op()) && k.isa != Isa::Portable)
             .collect();
+        // The first is what stays unless another is better: the plain loop on the widest vectors. The other plain ones come next: they win most
+        // often, and the time may not suffice for all.
         found.sort_by(|a, b| {
-            (b.isa, a.id.op() != name, !a.plain, &a.id).cmp(&(a.isa, b.id.op() != name, !b.plain, &b.id))
+            (!a.plain, b.isa, a.id.op() != name, &a.id).cmp(&(!b.plain, a.isa, b.id.op() != name, &b.id))
         });
         found.into_iter().map(|k| k.id.clone()).collect()
     }
 
+    /// A job and the kernels to compare for it: those on the widest vectors, plain loops on others (a Zen 4 reads L1 faster with half as wide ones) and
+    /// string instructions; all there are with `--full`.
     fn job(&self, name: &str, zeros: bool) -> Job {
         let label = if zeros { format!("{name}{OF_ZEROS}") } else { name.to_owned() };
-        Job { label, kernels: self.kernels(name, zeros), zeros }
-    }
-
-    /// For curves: the job's kernels on the widest vectors, and its string instructions.
-    fn curve_job(&self, name: &str) -> Job {
-        let mut job = self.job(name, self.zeros());
+        let mut job = Job { label, kernels: self.kernels(name, zeros), zeros };
         let info = |id: &KernelId| self.lab.bench.kernels.iter().find(|k| k.id == *id);
         let widest = job.kernels.iter().filter_map(info).map(|k| k.isa).max();
-        job.kernels.retain(|id| info(id).is_some_and(|k| Some(k.isa) == widest || k.store_kind == StoreKind::Block));
+        let full = self.request.effort == Effort::Full;
+        let narrower = |k: &KernelInfo| k.plain && k.id.op() == name;
+        let kept = |k: &KernelInfo| full || Some(k.isa) == widest || narrower(k) || k.store_kind == StoreKind::Block;
+        job.kernels.retain(|id| info(id).is_some_and(kept));
         job
     }
 
@@ -209,9 +211,7 @@ impl<'a> Planner<'a> {
     /// The steps of one tier.
     fn rung(&self, tier: &Tier, crew: &Crew, stop: StopRule) -> Vec<Step> {
         let quick = self.request.effort == Effort::Quick;
-        // Fewer rivals take less time to compare; the widest vectors and string instructions nearly always win.
-        let mut jobs: Vec<Job> =
-            self.ops().iter().map(|op| if quick { self.curve_job(op) } else { self.job(op, self.zeros()) }).collect();
+        let mut jobs: Vec<Job> = self.ops().iter().map(|op| self.job(op, self.zeros())).collect();
         // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing data.
         if !quick && self.params.ops.is_empty() && !self.zeros() && tier.name == "DRAM" {
             jobs.push(self.job("write", true));
@@ -238,7 +238,7 @@ impl<'a> Planner<'a> {
     }
 
     fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
-        let (job, crew) = (self.curve_job(op), self.one());
+        let (job, crew) = (self.job(op, self.zeros()), self.one());
         let step = |size: &Bytes| {
             let place = Place { size: *size, node: self.request.scope.mem_node };
             let labels = Labels::new().text(Labels::PURPOSE, "curve");
@@ -267,7 +267,7 @@ impl<'a> Planner<'a> {
             let labels = Labels::new().text(Labels::PURPOSE, "scaling").text(Labels::TIER, "DRAM");
             plan.steps.extend(self.step(
                 labels,
-                &self.curve_job("read"),
+                &self.job("read", self.zeros()),
                 &crew,
                 place,
                 curve_point(self.request.effort),
@@ -299,24 +299,20 @@ impl<'a> Planner<'a> {
     /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, and points between neighbours of
     /// every curve that differ.
     pub(super) fn next(&self, observations: &[Observation]) -> Vec<Step> {
-        let Some(finder) = self.finder() else { return Vec::new() };
-        match finder.look(observations) {
-            Curve::More(points) => points,
-            Curve::Known(found) => {
-                let mut steps = self.ladder(&found, &mut Plan::default()).unwrap_or_default();
-                if self.request.effort > Effort::Quick {
-                    steps.extend(self.denser(observations));
-                }
-                steps
+        after_curve(self.finder(), observations, |found| {
+            let mut steps = self.ladder(found, &mut Plan::default()).unwrap_or_default();
+            if self.request.effort > Effort::Quick {
+                steps.extend(self.denser(observations));
             }
-        }
+            steps
+        })
     }
 
     /// Points between neighbours of every curve that differ.
     fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.is(Labels::OP, label);
         let curve = |label: &str| points(with_purpose(observations, "curve").filter(|o| of(o, label)));
-        let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.curve_job(op).label)));
+        let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.job(op, self.zeros()).label)));
         self.ops().iter().flat_map(denser).collect()
     }
 

@@ -191,9 +191,21 @@ fn nothing_is_found_in_nothing() {
 
 #[test]
 fn memory_is_where_twice_as_much_takes_as_long() {
-    let at = |ns| CurvePoint { bytes: MIB, ns, low: ns, high: ns };
-    assert!(memory_agrees(&at(100.0), &at(107.0)) && !memory_agrees(&at(80.0), &at(100.0)));
-    assert!(!memory_agrees(&at(f64::NAN), &at(100.0)));
+    let known_to =
+        |ns: f64, share: f64| CurvePoint { bytes: MIB, ns, low: ns * (1.0 - share), high: ns * (1.0 + share) };
+    let at = |ns| known_to(ns, 0.01);
+    assert_eq!(still_rises(None, &at(100.0), &at(107.0)), None);
+    assert_eq!(still_rises(None, &at(80.0), &at(100.0)), Some(0.25));
+    assert_eq!(still_rises(None, &at(100.0), &at(80.0)), None);
+    // Less with each doubling is a cache, a little more with each is not.
+    assert_eq!(still_rises(Some(&at(60.0)), &at(80.0), &at(100.0)), Some(0.25));
+    assert_eq!(still_rises(Some(&at(144.0)), &at(154.0), &at(175.0)), None);
+    // A cache that holds the smaller sets, all or nearly all of them.
+    assert_eq!(still_rises(Some(&at(16.0)), &at(16.0), &at(20.0)), Some(0.25));
+    assert!(still_rises(Some(&at(100.0)), &at(104.0), &at(150.0)).is_some());
+    // A neighbour in one of the two moments is no cache.
+    assert_eq!(still_rises(None, &at(100.0), &known_to(116.0, 0.1)), None);
+    assert_eq!(still_rises(None, &at(f64::NAN), &at(100.0)), None);
 }
 
 #[test]

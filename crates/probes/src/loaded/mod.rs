@@ -44,7 +44,7 @@ static ABOUT: About = About {
 crew injects traffic: plain vector kernels walk a buffer of their own in pieces of 2 KiB and pause after each piece. The pause is \
 the dial: from none to so long that the memory is nearly idle. Each pause is a point: the chaser's latency, and beside it the useful \
 bytes a second that the injectors moved inside the same undisturbed windows. Both are medians of these windows, since an edge would \
-describe the moments of least load. The first points are spread over the pauses; further ones \
+describe the moments of least load; so is the latency without load, or noise would count as load. The first points are spread over the pauses; further ones \
 are placed where the curve bends and where it has gaps. A curve is measured for every mix of reads and writes asked for, by the node's \
 own cores on their own memory, on memory of another node, and on nodes without cpus; where there are more nodes with cpus, also of \
 all cores of the system, each on its own memory. The knee is the bend of the rising branch; \

@@ -1,6 +1,7 @@
 //! The steps of a loaded-latency request.
 
 use tiermark_engine::Lab;
+use tiermark_engine::roll::MEDIAN;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan,
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
@@ -16,8 +17,8 @@ use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
 
 /// The name of the injectors' part.
 pub(super) const LOAD: &str = "load";
-/// Wanted half-widths: of the unloaded latency, as the latency probe's, and of the rate of all cores, as the bandwidth probe's.
-const PRECISION: (f64, f64) = (0.01, 0.02);
+/// Wanted half-width of the interval: of every point, and of the rate of all cores.
+const PRECISION: f64 = 0.02;
 
 /// One curve: a mix of traffic at a place.
 #[derive(Debug, Clone, PartialEq)]
@@ -215,14 +216,17 @@ impl<'a> Planner<'a> {
         self.request.scope.page.unwrap_or_else(|| default_page(self.lab.machine))
     }
 
-    /// The chaser alone: the same step as the latency probe's.
+    /// The chaser alone: a point of the curve like the others, so a median, of as many visits in the same moments. Of moments of its own, or
+    /// as an edge, it would be lower than the others by more than the load.
     fn unloaded(&self, site: &Site) -> Step {
         let labels =
             site.labels("unloaded", self.page()).whole(Labels::SIZE, site.chain.0).text(Labels::CPUS, site.chaser);
+        let labels = labels.text(Labels::STATISTIC, MEDIAN);
         let role = Role::Chase { chains: 1 };
         let layout = Layout::Chain(ChainLayout::Random);
         let setup = setup(&[site.chaser], site.chain, site.place.node, self.page(), layout, &role, self.request.seed);
-        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION.0));
+        let precision = self.request.precision.unwrap_or(PRECISION);
+        let stop = StopRule { precision, ..point_stop(self.request.effort) };
         Step { id: site.id("unloaded"), labels, phase: 0, metric: Metric::Latency, setup, stop }
     }
 
@@ -242,7 +246,7 @@ impl<'a> Planner<'a> {
         }
         labels = labels.whole(Labels::SIZE, bytes).whole(Labels::THREADS, cpus.len() as u64).text(Labels::CPUS, &all);
         let setup = setup(&cpus, Bytes(bytes), site.place.node, self.page(), Layout::Data, &role, self.request.seed);
-        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION.1));
+        let stop = headline(self.request.effort, self.request.precision.unwrap_or(PRECISION));
         Some(Step { id: family.id("peak"), labels, phase: 0, metric: Metric::Bandwidth, setup, stop })
     }
 
@@ -289,7 +293,7 @@ fn point_stop(effort: Effort) -> StopRule {
         Effort::Full => (3, 24, 200),
     };
     // The generators reach their steady state within a millisecond; the chaser needs blocks of it.
-    StopRule { precision: 0.02, allocations, min_visits, max_visits, shot_seconds: 0.004 }
+    StopRule { precision: PRECISION, allocations, min_visits, max_visits, shot_seconds: 0.004 }
 }
 
 impl Site {

@@ -1,9 +1,9 @@
 //! From visits to shares of hits, half-lives, and what limits a shared cache.
 
-use tiermark_model::{Bytes, Finding, Grade, Labels, Machine, Observation, Reason, Unit, Verdict};
+use tiermark_model::{Bytes, CpuId, Finding, Grade, Labels, Machine, Observation, Reason, Unit, Verdict};
 use tiermark_stats::{Edge, Side, VisitWindows, bare_edge};
 
-use super::{FLUSHED, TOUCHED, inner_bytes};
+use super::{FLUSHED, TOUCHED, inner_bytes, shared_cache};
 use crate::chasing::resting_on;
 use crate::ladder::{derived, with_purpose};
 
@@ -66,7 +66,7 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
             let labels = point.seen.labels.clone();
             found.push(resting_on(&evidence, "residency.held", labels, Some(*share), Unit::Ratio));
         }
-        found.push(half_life(range));
+        found.push(half_life(machine, range));
     }
     ranges.retain(|range| !range.held.is_empty());
     found.extend(limit(&ranges));
@@ -118,10 +118,13 @@ fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
     ranges
 }
 
+fn cpu_of(seen: &Observation) -> Option<CpuId> {
+    seen.labels.get(Labels::CPUS)?.parse().ok()
+}
+
 /// What the caches closer to an observation's core hold.
 fn inner_of(machine: &Machine, seen: &Observation) -> u64 {
-    let cpu = seen.labels.get(Labels::CPUS).and_then(|cpu| cpu.parse().ok());
-    cpu.map_or(0, |cpu| inner_bytes(machine, cpu))
+    cpu_of(seen).map_or(0, |cpu| inner_bytes(machine, cpu))
 }
 
 /// What an access takes that hits.
@@ -177,15 +180,18 @@ fn half_time(waits: &[f64], held: &[f64]) -> Option<f64> {
     None
 }
 
-fn half_life(range: &Range<'_>) -> Finding {
+fn half_life(machine: &Machine, range: &Range<'_>) -> Finding {
     let evidence: Vec<&Observation> = range.points.iter().map(|point| point.seen).collect();
     let waits: Vec<f64> = range.points.iter().map(|point| point.wait_ns).collect();
     let found = half_time(&waits, &range.held);
     let longest = waits.last().copied();
-    let labels = match found {
-        Some(_) => size(range.bytes),
-        None => size(range.bytes).text(Labels::STATISTIC, "at least"),
-    };
+    let mut labels = size(range.bytes);
+    if let Some(cache) = evidence.first().and_then(|seen| shared_cache(machine, cpu_of(seen)?)) {
+        labels = labels.text(Labels::TIER, format!("L{}", cache.level));
+    }
+    if found.is_none() {
+        labels = labels.text(Labels::STATISTIC, "at least");
+    }
     resting_on(&evidence, "residency.half_life", labels, found.or(longest), Unit::Ns)
 }
 

@@ -22,6 +22,10 @@ const INNER: u64 = 2;
 const WAITS_NS: [u32; 8] = [50_000, 250_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 32_000_000];
 /// Of these with few repetitions.
 const QUICK_WAITS_NS: [u32; 6] = [50_000, 250_000, 1_000_000, 4_000_000, 8_000_000, 32_000_000];
+/// What the visits to one range take with few repetitions, seconds.
+const QUICK_SECONDS: f64 = 3.5;
+/// Visits to each step before the other parts of a survey have theirs.
+const FIRST_VISITS: u32 = 4;
 /// Accesses of a chase: 60 µs of hits, half a millisecond of misses, so that the chase itself ages what it looks at by little where that
 /// matters.
 const ACCESSES: u64 = 4096;
@@ -48,6 +52,8 @@ const FLUSHED: &str = "residency flushed";
 pub struct ResidencyParams {
     /// Ranges; empty means parts of the last-level cache.
     pub sizes: Vec<Bytes>,
+    /// As few waits and visits as with `--quick`, whatever the effort.
+    pub brief: bool,
 }
 
 /// The probe.
@@ -80,6 +86,8 @@ impl Probe for Residency {
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let params = params(request)?;
+        let request =
+            &if params.brief { Request { effort: Effort::Quick, ..request.clone() } } else { request.clone() };
         check_node(&request.scope, lab.machine)?;
         let cpus = scope_cpus(&request.scope, lab.machine)?;
         let cpu = quiet_cpu(lab.machine, &cpus)
@@ -90,9 +98,12 @@ impl Probe for Residency {
             plan.steps.extend(waits(request.effort).iter().map(|wait| step(request, lab, cpu, *bytes, Some(*wait))));
             plan.steps.push(step(request, lab, cpu, *bytes, None));
         }
+        if params.brief {
+            plan.steps.iter_mut().for_each(|step| step.stop.min_visits = FIRST_VISITS);
+        }
         once(&mut plan.steps);
         let effort = match request.effort {
-            Effort::Quick => 12.0,
+            Effort::Quick => QUICK_SECONDS * ranges.len() as f64,
             Effort::Standard => 40.0,
             Effort::Full => 150.0,
         };
@@ -103,6 +114,15 @@ impl Probe for Residency {
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         findings::derive(lab.machine, observations)
     }
+}
+
+/// What a survey asks: one range, and how long it lasts. Nothing with few repetitions, or where no cache is shared.
+pub(crate) fn of_a_survey(request: &Request, machine: &Machine) -> Option<serde_json::Value> {
+    let cpus = scope_cpus(&request.scope, machine).ok()?;
+    let cpu = quiet_cpu(machine, &cpus).filter(|_| request.effort != Effort::Quick)?;
+    let bytes = shared_cache(machine, cpu)?.bytes?;
+    let range = PARTS[1..].iter().map(|part| bytes / part).find(|range| *range > INNER * inner_bytes(machine, cpu))?;
+    serde_json::to_value(ResidencyParams { sizes: vec![Bytes(range)], brief: true }).ok()
 }
 
 fn params(request: &Request) -> Result<ResidencyParams, Refusal> {

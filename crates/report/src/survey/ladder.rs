@@ -1,10 +1,11 @@
 //! The ladder of a survey: a row a tier, what it does when left alone, and below it what programs got, where that differs.
 
-use tiermark_model::{Bytes, Grade, Machine, Unit};
+use tiermark_model::{Bytes, Grade, Labels, Machine, Unit};
 
 use super::figures::{Figure, Row, Survey};
 use super::words;
 use crate::number::{bound_sign, measured_size, nanoseconds, percent};
+use crate::residency::milliseconds;
 use crate::run::only_core;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -165,6 +166,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
         _ => out.push_str(&whole.render(style)),
     }
     out.push_str(&walks(survey, style));
+    out.push_str(&residency(survey, style));
     out + &key(survey, style)
 }
 
@@ -187,6 +189,22 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
         }
     }
     out
+}
+
+/// How long a shared cache keeps what was touched.
+fn residency(survey: &Survey<'_>, style: &Style) -> String {
+    let halves = survey.run.findings().filter(|f| f.metric == "residency.half_life");
+    let text = halves.filter_map(|half| {
+        let tier = half.labels.get(Labels::TIER)?;
+        let range = Bytes(half.labels.number(Labels::SIZE)?);
+        let time = milliseconds(half.value?);
+        Some(if half.labels.is(Labels::STATISTIC, "at least") {
+            format!("{tier} residency: more than half of a touched {range} is still there after {time}")
+        } else {
+            format!("{tier} residency: half of a touched {range} is gone after {time}")
+        })
+    });
+    text.map(|text| hanging("", &text, Ink::Plain, style)).collect()
 }
 
 /// The marks in use and what they mean.

@@ -3,6 +3,7 @@
 mod figures;
 mod ladder;
 mod notes;
+mod places;
 mod result;
 mod states;
 mod views;
@@ -16,6 +17,7 @@ use crate::header::counts;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, items};
 use figures::Survey;
+pub(crate) use places::table as places;
 use states::labelled;
 pub use views::{RunView, run_view};
 

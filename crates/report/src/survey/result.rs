@@ -1,6 +1,6 @@
 //! The line that answers whether the machine is all right.
 
-use tiermark_model::{Finding, Grade, Labels, Reason, Unit};
+use tiermark_model::{Finding, Grade, Labels, Reason, Unit, Warning};
 
 use super::figures::{Figure, Survey};
 use super::ladder::with_unit;
@@ -85,7 +85,8 @@ pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
         let share = best.value.map(percent).unwrap_or_default();
         return Outcome::Wrong(format!("{tier} reaches only {share} of its theoretical peak"));
     }
-    if let Some(warning) = survey.run.warnings.first() {
+    // What the run could not keep in memory is no finding of the doctor's: a note says it.
+    if let Some(warning) = survey.run.warnings.iter().find(|warning| warning.code != Warning::MEMORY_NOT_KEPT) {
         let text = warning.text.split([':', ';']).next().unwrap_or_default();
         return Outcome::Wrong(format!("`tiermark doctor` finds: {text}"));
     }

@@ -54,7 +54,7 @@ pub(crate) fn why(run: &Run, style: &Style) -> String {
         let arrow = style.glyph("→", "->");
         out.push_str(&hanging(&format!("  {arrow} "), &help(*why, group, run), Ink::Plain, style));
     }
-    out + &states::table(run, style)
+    out + &super::places(run, style) + &states::table(run, style)
 }
 
 /// What would help a group: the cures of what refused its steps, where these are known.

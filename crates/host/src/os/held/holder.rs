@@ -102,6 +102,7 @@ impl Held {
             stopped: Arc::default(),
             nodes: if machine.nodes.len() > 1 { asked.nodes.clone() } else { IdSet::new() },
             work: None,
+            from: 0.0,
             placed: None,
             stamps: Vec::new(),
             checksum: 0,

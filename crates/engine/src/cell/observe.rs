@@ -1,0 +1,181 @@
+//! The observation that a step makes of its visits.
+
+use std::collections::BTreeMap;
+
+use tiermark_model::{
+    Grade, KernelId, Labels, Metric, Observation, Part, Reason, Role, Step, Tail, Unit, Verdict, Visits,
+};
+
+use super::{BLOCKS_BEYOND, Cell};
+use crate::estimate::{Estimate, Reading};
+use crate::judge;
+use crate::probe::Lab;
+use crate::roll::Roll;
+use crate::states::{PingGroups, is_in_private_cache};
+
+impl Cell {
+    pub(super) fn estimate(&self, groups: &PingGroups) -> Estimate {
+        reading(&self.step, &self.roll, groups).estimate(&self.visits)
+    }
+
+    /// Everything known of the step, with its verdict.
+    pub(crate) fn observe(&self, groups: &PingGroups, lab: Lab<'_>) -> Observation {
+        let mut labels = self.step.labels.clone();
+        if let Some(winner) = self.rivals.winner() {
+            labels = labels.text(Labels::KERNEL, winner);
+        }
+        let observation = Observation {
+            step: self.step.id.clone(),
+            labels,
+            metric: self.step.metric,
+            unit: match self.step.metric {
+                Metric::Latency => Unit::Ns,
+                Metric::Bandwidth => Unit::BytesPerSecond,
+            },
+            value: None,
+            interval: None,
+            now: None,
+            edge: None,
+            state: None,
+            in_states: Vec::new(),
+            modes: Vec::new(),
+            min: None,
+            max: None,
+            spread_within: None,
+            spread_between: None,
+            visits: self.visits.clone(),
+            allocations: self.allocated,
+            disturbance: self.disturbance.clone(),
+            tail: self.tail(),
+            placement: self.placement.clone(),
+            core_hz: highest(&self.core_hz),
+            core_hz_spread: judge::clock_spread(&self.core_hz),
+            parts: Vec::new(),
+            rivals: self.rivals.told(),
+            overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
+            started_seconds: self.started.unwrap_or_default(),
+            seconds: self.seconds,
+            verdict: Verdict::trusted(),
+            refusal: self.refusal.clone(),
+        };
+        let estimate = self.estimate(groups);
+        let mut bound = estimate.bound.clone();
+        bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
+        let observation = with_estimate(observation, &estimate, &self.roll);
+        let quantum = self.quantum(observation.value);
+        let fault = self.fault.as_deref();
+        let verdict = judge::judge(&self.step, &observation, fault, quantum, &bound, lab);
+        withheld(Observation { verdict, ..observation })
+    }
+
+    /// The clock's step, where it shows in the blocks of the first shot and is coarser than the precision wanted: a finer one
+    /// does no harm, since the value is a mean over many blocks.
+    pub(super) fn quantum(&self, value: Option<f64>) -> Option<f64> {
+        let quantum = self.quantum?;
+        let visible = value.is_none_or(|value| quantum > self.step.stop.precision * value);
+        visible.then_some(quantum)
+    }
+
+    pub(super) fn tail(&self) -> Option<Tail> {
+        if self.step.metric != Metric::Latency || self.blocks_ns.is_empty() {
+            return None;
+        }
+        let mut sorted = self.blocks_ns.clone();
+        sorted.sort_unstable_by(f32::total_cmp);
+        let last = sorted.len() - 1;
+        // An operation as short as a stamp takes no time that could be told, and no negative one.
+        let at = |index: usize| (f64::from(sorted[index]) - self.stamp_per_access).max(0.0);
+        let mut quantiles = BTreeMap::new();
+        for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)] {
+            if sorted.len() as f64 * (1.0 - q) >= BLOCKS_BEYOND {
+                quantiles.insert(name.to_owned(), at((last as f64 * q).round() as usize));
+            }
+        }
+        quantiles.insert("max".to_owned(), at(last));
+        Some(Tail { block_accesses: self.block_accesses, blocks: sorted.len() as u64, quantiles })
+    }
+}
+
+/// How the windows of a step are read.
+pub(crate) fn reading<'a>(step: &'a Step, roll: &Roll, groups: &'a PingGroups) -> Reading<'a> {
+    Reading {
+        metric: step.metric,
+        has_edge: roll.has_edge(&step.labels),
+        in_private_cache: is_in_private_cache(step),
+        groups,
+        stop: &step.stop,
+        seed: step.setup.seed,
+        intervals: true,
+    }
+}
+
+/// An observation with what its windows came to.
+pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, roll: &Roll) -> Observation {
+    let clean = || observation.visits.windows().filter(|window| window.clean).filter_map(|window| window.value());
+    let (min, max) = (clean().reduce(f64::min), clean().reduce(f64::max));
+    let spread = tiermark_stats::spread(&by_allocation(&observation.visits));
+    let column = |index: usize| {
+        let clean = observation.visits.windows().filter(|window| window.clean);
+        clean.filter_map(|window| window.values.get(index).copied().flatten()).collect::<Vec<f64>>()
+    };
+    let part = |(index, part): (usize, &crate::roll::PartRoll)| {
+        let values = column(1 + index);
+        Part {
+            name: part.name.clone(),
+            unit: part.gauge.unit(),
+            value: estimate.parts.get(index).copied().flatten(),
+            min: values.iter().copied().reduce(f64::min),
+            max: values.iter().copied().reduce(f64::max),
+        }
+    };
+    let parts = roll.parts.iter().enumerate().map(part).collect();
+    Observation {
+        value: estimate.value,
+        interval: estimate.interval,
+        now: estimate.now,
+        edge: estimate.edge,
+        state: estimate.state,
+        in_states: estimate.in_states.clone(),
+        modes: estimate.modes.clone(),
+        min,
+        max,
+        spread_within: spread.as_ref().and_then(|s| s.within),
+        spread_between: spread.as_ref().and_then(|s| s.between),
+        parts,
+        ..observation
+    }
+}
+
+/// Takes the number of an observation whose proof failed.
+pub(crate) fn withheld(observation: Observation) -> Observation {
+    if observation.verdict.grade != Grade::Invalid {
+        return observation;
+    }
+    Observation { value: None, interval: None, ..observation }
+}
+
+/// The middle of each visit, by allocation.
+fn by_allocation(visits: &Visits) -> Vec<Vec<f64>> {
+    let mut groups: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for visit in &visits.list {
+        let clean = visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value());
+        let middle = tiermark_stats::median(&clean.collect::<Vec<f64>>());
+        groups.entry(visit.allocation).or_default().extend(middle);
+    }
+    groups.into_values().filter(|group| !group.is_empty()).collect()
+}
+
+/// The edge of the core's clocks: chains that something else slowed down are below it.
+fn highest(core_hz: &[f64]) -> Option<f64> {
+    let mut sorted = core_hz.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    tiermark_stats::quantile(&sorted, tiermark_stats::EDGE_QUANTILE)
+}
+
+/// The kernel that a step names first, where it streams.
+pub(crate) fn first_kernel(step: &Step) -> Option<&KernelId> {
+    match step.setup.threads.first().map(|thread| &thread.role) {
+        Some(Role::Stream { kernel, .. }) => Some(kernel),
+        _ => None,
+    }
+}
