@@ -3,12 +3,12 @@
 mod observe;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use tiermark_model::{Disturbance, KernelId, PlacementProof, Refusal, Step, Visit, Visits};
 
 use crate::analyse::{ShotResult, merge};
 use crate::estimate::Reading;
-use crate::host::Rig;
 use crate::rivals::Rivals;
 use crate::roll::{Roll, Work};
 use crate::states::PingGroups;
@@ -29,24 +29,14 @@ const MOMENTS: usize = tiermark_stats::VISITS + 1;
 /// The stop rule is looked at again after this share more visits: an estimate takes milliseconds.
 const LOOK_AGAIN: f64 = 1.15;
 
-/// An allocation of a step, and the rig that holds it while it is kept.
-pub(crate) struct Slot {
-    pub(crate) allocation: u32,
-    pub(crate) rig: Box<dyn Rig>,
-    /// The kernel it was given last.
-    pub(crate) kernel: Option<KernelId>,
-    /// When it was visited last.
-    pub(crate) visited: f64,
-}
-
 /// A step under way.
 pub(crate) struct Cell {
     pub(crate) step: Step,
     pub(crate) roll: Roll,
-    /// Allocations that are held now.
-    pub(crate) slots: Vec<Slot>,
-    /// Allocations made so far.
-    pub(crate) allocated: u32,
+    /// The first of the steps that it shares allocations with, by index; its own where it shares none.
+    pub(crate) family: usize,
+    /// Allocations it was visited on.
+    allocations: BTreeSet<u32>,
     visits: Visits,
     disturbance: Disturbance,
     blocks_ns: Vec<f32>,
@@ -72,7 +62,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    pub(crate) fn new(step: Step) -> Self {
+    pub(crate) fn new(step: Step, family: usize) -> Self {
         let roll = Roll::of(&step);
         let members = roll.members().len();
         Self {
@@ -81,8 +71,8 @@ impl Cell {
             kernel: first_kernel(&step).cloned(),
             step,
             roll,
-            slots: Vec::new(),
-            allocated: 0,
+            family,
+            allocations: BTreeSet::new(),
             disturbance: Disturbance::default(),
             blocks_ns: Vec::new(),
             stamp_per_access: 0.0,
@@ -100,15 +90,24 @@ impl Cell {
         }
     }
 
-    /// Takes an allocation that was prepared for it, and gives its place among the slots.
-    pub(crate) fn take(&mut self, slot: Slot) -> usize {
-        // What asks the kernel for something has fresh memory at each visit by design.
-        if self.slots.is_empty() && self.allocated > 0 && !self.step.is_os() {
-            self.disturbance.allocations_remade += 1;
+    /// Notes that its next visit is on this allocation, and where the pages of that were when it was made.
+    pub(crate) fn visits_place(&mut self, allocation: u32, proof: Option<&PlacementProof>) {
+        if self.allocations.insert(allocation)
+            && let Some(proof) = proof
+        {
+            self.prove(proof.clone());
         }
-        self.slots.push(slot);
-        self.allocated += 1;
-        self.slots.len() - 1
+    }
+
+    /// Whether it was visited on this allocation.
+    pub(crate) fn was_on(&self, allocation: u32) -> bool {
+        self.allocations.contains(&allocation)
+    }
+
+    /// Notes that memory it had was given back, so that it was made again. What asks the kernel for something has fresh memory at each visit by
+    /// design.
+    pub(crate) fn remade(&mut self) {
+        self.disturbance.allocations_remade += u64::from(!self.step.is_os());
     }
 
     /// Visits made so far.
@@ -130,6 +129,19 @@ impl Cell {
     /// Whether a visit begins with a comparison of rivals.
     pub(crate) fn compares(&self, now: f64) -> bool {
         self.rivals.undecided() && now < self.compares_until
+    }
+
+    /// Takes over what was seen of a step that does the same on the same memory.
+    pub(crate) fn inherit(&mut self, other: &Self) {
+        self.visits = other.visits.clone();
+        self.disturbance = other.disturbance.clone();
+        self.blocks_ns.clone_from(&other.blocks_ns);
+        (self.stamp_per_access, self.quantum) = (other.stamp_per_access, other.quantum);
+        (self.block_accesses, self.overhead_share) = (other.block_accesses, other.overhead_share);
+        self.core_hz.clone_from(&other.core_hz);
+        self.placement.clone_from(&other.placement);
+        self.allocations.clone_from(&other.allocations);
+        self.started = other.started;
     }
 
     /// Forgets what another kernel did.
@@ -262,7 +274,8 @@ mod tests {
     fn cell(regions: Vec<RegionSetup>) -> Cell {
         let stop = StopRule { precision: 0.05, allocations: 2, min_visits: 2, max_visits: 4, shot_seconds: 0.01 };
         let setup = Setup { regions, threads: Vec::new(), seed: 1 };
-        Cell::new(Step { id: "a".into(), labels: Labels::new(), phase: 0, metric: Metric::Latency, setup, stop })
+        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric: Metric::Latency, setup, stop };
+        Cell::new(step, 0)
     }
 
     #[test]

@@ -180,7 +180,7 @@ mod tests {
     fn the_load_beside_a_latency_is_a_rate_too() {
         let mut point = step(Labels::new(), &[0], &[0], 64 * MIB);
         point.metric = Metric::Latency;
-        let mut cell = crate::cell::Cell::new(point.clone()).observe(
+        let mut cell = crate::cell::Cell::new(point.clone(), 0).observe(
             &crate::PingGroups::default(),
             crate::Lab { machine: &Machine::default(), bench: &tiermark_model::Bench::default() },
         );

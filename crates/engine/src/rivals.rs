@@ -80,11 +80,15 @@ impl Other {
         let Some(ratio) = ratio(counted) else {
             return if enough { Standing::NoBetter } else { Standing::Unknown { leads: false } };
         };
-        let is_hopeless = match self.pairs.len() {
-            // One that had no clean window at all may have been unlucky, once.
-            1 => ratio > 0.0 && ratio < RIVALRY.hopeless,
-            _ => ratio < RIVALRY.worse,
-        };
+        let [.., last] = RIVALRY.worse;
+        let worse = RIVALRY.worse.get(self.pairs.len().saturating_sub(1)).copied().unwrap_or(last);
+        // One that had no clean window at all may have been unlucky, once.
+        let is_unlucky = self.pairs.len() == 1 && ratio <= 0.0;
+        let is_hopeless = ratio < worse && !is_unlucky;
+        let is_clear = |pair: &Pair| pair.rival > RIVALRY.clear * pair.around.1;
+        if self.pairs.len() >= 2 && self.pairs.iter().all(is_clear) {
+            return Standing::Better;
+        }
         // One lucky window is not enough.
         let wins = counted.iter().filter(|pair| pair.rival > (1.0 + RIVALRY.better) * pair.around.1).count();
         match ratio > 1.0 + RIVALRY.better {
@@ -115,6 +119,10 @@ fn ratio(pairs: &[Pair]) -> Option<f64> {
 impl Rivals {
     pub(crate) fn of(step: &Step) -> Self {
         match step.setup.threads.first().map(|thread| &thread.role) {
+            // A point shows a shape: it takes the kernel of the figure that is nearest in size.
+            Some(Role::Stream { kernel, .. }) if step.labels.is_point() => {
+                Self { first: Some(kernel.clone()), ..Self::default() }
+            }
             Some(Role::Stream { kernel, rivals }) => {
                 Self { first: Some(kernel.clone()), others: rivals.iter().map(Other::of).collect(), ..Self::default() }
             }
@@ -252,10 +260,21 @@ mod tests {
     }
 
     #[test]
+    fn a_rival_that_is_far_better_is_taken_soon() {
+        assert_eq!(after(&[pair(99.0, 240.0)]), first(true, true));
+        assert_eq!(after(&[pair(70.0, 240.0), pair(80.0, 230.0)]), ("b".into(), false, false));
+        assert_eq!(after(&[pair(70.0, 240.0), pair(80.0, 99.0)]), first(true, true));
+    }
+
+    #[test]
     fn a_rival_that_is_no_better_is_soon_out() {
-        assert_eq!(after(&[pair(99.0, 69.0)]), first(false, false));
+        assert_eq!(after(&[pair(99.0, 49.0)]), first(false, false));
         assert_eq!(after(&[pair(99.0, 80.0)]), first(true, false));
-        assert_eq!(after(&[pair(99.0, 80.0), pair(99.0, 84.0)]), first(false, false));
+        assert_eq!(after(&[pair(99.0, 60.0), pair(99.0, 69.0)]), first(false, false));
+        // One or two may be spoiled.
+        assert_eq!(after(&[pair(99.0, 69.0)]), first(true, false));
+        assert_eq!(after(&[pair(99.0, 80.0), pair(99.0, 84.0)]), first(true, false));
+        assert_eq!(after(&[pair(70.0, 80.0), pair(70.0, 84.0), pair(70.0, 84.0)]), first(false, false));
         assert_eq!(after(&[pair(99.0, 102.0), pair(99.0, 100.0)]), first(true, false));
         assert_eq!(after(&[pair(99.0, 102.0), pair(99.0, 100.0), pair(99.0, 101.0)]), first(false, false));
         // Without a clean window.
@@ -279,14 +298,14 @@ mod tests {
         let mut rivals = rivals(&["a", "b", "c", "d"]);
         rivals.compared(1, pair(99.0, 100.0));
         (0..3).for_each(|_| rivals.compared(3, pair(99.0, 101.0)));
-        (0..3).for_each(|_| rivals.compared(0, pair(99.0, 130.0)));
+        (0..3).for_each(|_| rivals.compared(0, pair(99.0, 120.0)));
         assert_eq!(rivals.winner().unwrap().0.as_str(), "a");
-        let taken = |rival: f64| Some(Pair { around: (129.0, 130.0), rival });
-        (0..3).for_each(|_| rivals.compared(1, taken(128.7)));
-        rivals.compared(2, taken(65.0));
+        let taken = |rival: f64| Some(Pair { around: (119.0, 120.0), rival });
+        (0..3).for_each(|_| rivals.compared(1, taken(118.8)));
+        rivals.compared(2, taken(59.0));
         assert!(!rivals.undecided() && rivals.open().is_none());
         let told: Vec<f64> = rivals.told().iter().map(|rival| rival.ratio.unwrap()).collect();
-        for (ratio, expected) in told.iter().zip([1.0, 1.3, 1.287, 0.65, 1.01]) {
+        for (ratio, expected) in told.iter().zip([1.0, 1.2, 1.188, 0.59, 1.01]) {
             assert!((ratio - expected).abs() < 1e-9, "{told:?}");
         }
     }

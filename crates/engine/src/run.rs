@@ -6,7 +6,7 @@ mod kept;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, State, Step};
+use tiermark_model::{Drift, Experiment, KernelId, Machine, Observation, Plan, Refusal, Request, Role, State, Step};
 use tiermark_stats::Rng;
 
 use crate::analyse::analyse;
@@ -17,9 +17,11 @@ use crate::host::{Fault, Host};
 use crate::probe::{Lab, Probe};
 use crate::roll::Roll;
 use crate::states::{PingGroups, states};
+use kept::{Keep, SOON_MADE};
 
-/// Times a probe may add steps: a probe that never stops adding must not run for ever.
-const MAX_REFINEMENTS: usize = 8;
+/// Times a probe may add steps: a probe that never stops adding must not run for ever. A noisy curve gets its most points in a dozen rounds,
+/// and the figures only after them.
+const MAX_REFINEMENTS: usize = 32;
 /// Visits to a step before it gets another allocation: the first figures of all steps come before the second places of any.
 const VISITS_A_PLACE: u32 = 3;
 /// Points that only draw a shape are revisited in one round of so many once they have their fewest visits: the time is for the numbers.
@@ -28,6 +30,10 @@ const POINT_ROUNDS: u64 = 4;
 const POINT_SHARE: f64 = 0.35;
 /// Share of the time that a step has after which its rival kernels are compared no more: the first stays, unless another has won by then.
 const RIVAL_SHARE: f64 = 0.4;
+/// Comparisons of rivals on one visit at most, and the seconds after which there is no other: those of small memory take 6 ms, those of string
+/// instructions in large memory up to 100 ms.
+const COMPARISONS: usize = 3;
+const COMPARING_SECONDS: f64 = 12e-3;
 /// Seconds between two observations of a step that listeners get: what a kill may lose.
 const TOLD_EVERY: f64 = 10.0;
 /// Visits between two looks at the pings of all of them.
@@ -55,6 +61,7 @@ pub fn run_experiment(
         host,
         sink,
         cells: Vec::new(),
+        keep: Keep::default(),
         told: Vec::new(),
         groups: PingGroups::default(),
         made: 0,
@@ -153,6 +160,7 @@ struct Runner<'a> {
     host: &'a mut dyn Host,
     sink: &'a mut dyn Sink,
     cells: Vec<Cell>,
+    keep: Keep,
     /// When each cell was told to the listeners.
     told: Vec<f64>,
     groups: PingGroups,
@@ -195,15 +203,24 @@ impl Runner<'_> {
         let mut short = expected > self.deadline - self.host.now();
         let first = self.cells.len();
         self.told.extend(steps.iter().map(|_| f64::NEG_INFINITY));
-        self.cells.extend(steps.into_iter().map(Cell::new));
+        for step in steps {
+            let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step);
+            let mut cell = Cell::new(step, family);
+            if let Some(same) = self.cells.get(family).filter(|same| does_the_same(&same.step, &cell.step)) {
+                cell.inherit(same);
+            }
+            self.cells.push(cell);
+        }
         loop {
             // Numbers that are planned from a curve need most of the time.
             let points_over = self.host.now() > self.began + POINT_SHARE * (self.deadline - self.began);
-            let wants = |cell: &Cell| {
-                let over = points_over && cell.step.labels.is_point() && self.later_seconds > 0.0;
+            let wants = |index: &usize| {
+                let cell = &self.cells[*index];
+                let is_costly = cell.step.labels.is_point() && self.making_seconds(*index) >= SOON_MADE;
+                let over = points_over && is_costly && self.later_seconds > 0.0;
                 cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none() && !over
             };
-            let mut order: Vec<usize> = (first..self.cells.len()).filter(|index| wants(&self.cells[*index])).collect();
+            let mut order: Vec<usize> = (first..self.cells.len()).filter(wants).collect();
             shuffle(&mut self.rng, &mut order);
             if std::mem::take(&mut short) {
                 order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
@@ -220,15 +237,19 @@ impl Runner<'_> {
         for round in 0.. {
             self.look_at_pings();
             let now = self.host.now();
-            let due = |index: &usize| {
+            let is_open = |index: &usize| {
                 let cell = &self.cells[*index];
-                let turn = !cell.step.labels.is_point() || (*index as u64 + round).is_multiple_of(POINT_ROUNDS);
-                cell.visited() > 0 && turn && !cell.settled(&self.groups, now)
+                // Memory that others need is not made again for a point that was seen.
+                let is_there = cell.step.is_os() || self.keep.has(cell.family) || !cell.step.labels.is_point();
+                cell.visited() > 0 && is_there && !cell.settled(&self.groups, now)
             };
-            let mut order: Vec<usize> = (0..self.cells.len()).filter(due).collect();
+            let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
+            let is_due = |index: &usize| {
+                !self.cells[*index].step.labels.is_point() || (*index as u64 + round).is_multiple_of(POINT_ROUNDS)
+            };
+            let mut order: Vec<usize> = open.iter().copied().filter(is_due).collect();
             shuffle(&mut self.rng, &mut order);
-            let all_settled = self.cells.iter().all(|cell| cell.visited() == 0 || cell.settled(&self.groups, now));
-            if !self.round(&order) && (all_settled || self.over() || !order.is_empty()) {
+            if open.is_empty() || (!self.round(&order) && (self.over() || !order.is_empty())) {
                 return;
             }
         }
@@ -261,7 +282,7 @@ impl Runner<'_> {
     /// Whether one more visit to a cell can be expected to end in time. The very first is made in any case: a run is asked for a number.
     fn fits(&self, index: usize) -> bool {
         let cell = &self.cells[index];
-        let preparing = if cell.slots.is_empty() { cell.step.prepare_seconds() } else { 0.0 };
+        let preparing = if self.keep.has(cell.family) { 0.0 } else { self.making_seconds(index) };
         let next = preparing + cell.step.visit_seconds();
         self.host.now() + next <= self.deadline || self.cells.iter().all(|c| c.visited() == 0)
     }
@@ -271,8 +292,8 @@ impl Runner<'_> {
         let began = self.host.now();
         self.cells[index].begin(began, began + RIVAL_SHARE * (self.deadline - began));
         if let Err(fault) = self.stay(index) {
+            self.abandon(self.cells[index].family);
             let cell = &mut self.cells[index];
-            cell.slots.clear();
             // What the user's stop cut short says nothing about the machine.
             if !self.host.stopped() {
                 cell.fault = Some(fault.to_string());
@@ -302,32 +323,55 @@ impl Runner<'_> {
 
     /// A shot on one of the cell's allocations, in turn; a new one where it is due.
     fn stay(&mut self, index: usize) -> Result<(), Fault> {
-        let Some(at) = self.slot(index) else { return Ok(()) };
+        let Some(at) = self.place(index) else { return Ok(()) };
         let stamp_ns = self.host.bench().overheads.stamp_ns;
         let now = self.host.now();
+        let leader = self.leader(index);
         let cell = &mut self.cells[index];
         let comparing = cell.compares(now);
-        let Cell { slots, rivals, roll, step, .. } = cell;
-        let slot = &mut slots[at];
-        slot.visited = now;
-        // One comparison a visit: rivals see as many moments as the step does.
-        if comparing {
-            slot.kernel = None;
-            rivals.compare(slot.rig.as_mut(), roll, stamp_ns)?;
+        let Cell { rivals, roll, step, .. } = cell;
+        let kept = self.keep.rig_of(at);
+        kept.visited = now;
+        // A few comparisons a visit: rivals see as many moments as the step does.
+        for round in 0..COMPARISONS {
+            if !comparing || !rivals.undecided() || (round > 0 && self.host.now() - now > COMPARING_SECONDS) {
+                break;
+            }
+            kept.kernel = None;
+            rivals.compare(kept.rig.as_mut(), roll, stamp_ns)?;
         }
-        if let Some(winner) = rivals.winner().filter(|winner| rivals.any() && slot.kernel.as_ref() != Some(winner)) {
-            slot.rig.select(winner)?;
-            slot.kernel = Some(winner.clone());
+        let kernel = leader.or_else(|| rivals.winner().cloned());
+        if let Some(kernel) = kernel.as_ref().filter(|kernel| kept.kernel.as_ref() != Some(kernel)) {
+            kept.rig.select(kernel)?;
+            kept.kernel = Some(kernel.clone());
         }
-        let shot = slot.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
+        let shot = kept.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
         let result = analyse(&shot, roll, stamp_ns);
-        let allocation = slot.allocation;
-        cell.measured_by(cell.rivals.winner().cloned());
+        let allocation = self.keep.allocation(at);
+        cell.measured_by(kernel);
         cell.add(result, now - self.began, allocation, shot.pings);
         if cell.step.is_os() || cell.step.held_bytes().0 > self.host.keep_bytes() {
-            self.retire(index, at);
+            self.retire(at);
         }
         Ok(())
+    }
+
+    /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where there is one.
+    fn leader(&self, index: usize) -> Option<KernelId> {
+        let point = &self.cells[index].step;
+        let [thread, ..] = point.setup.threads.as_slice() else { return None };
+        if !point.labels.is_point() || !matches!(thread.role, Role::Stream { .. }) {
+            return None;
+        }
+        let is_figure = |cell: &&Cell| {
+            let threads = &cell.step.setup.threads;
+            let is_alike = threads.len() == point.setup.threads.len() && threads[0].role == thread.role;
+            !cell.step.labels.is_point() && is_alike
+        };
+        let bytes = |step: &Step| step.setup.total_bytes().0 as f64;
+        let away = |cell: &Cell| (bytes(&cell.step) / bytes(point)).ln().abs();
+        let figures = self.cells.iter().filter(is_figure);
+        figures.min_by(|a, b| away(a).total_cmp(&away(b)))?.rivals.winner().cloned()
     }
 
     /// Share of the expected work that is done, and seconds left.
@@ -363,6 +407,12 @@ impl Runner<'_> {
             cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, cure));
         }
     }
+}
+
+/// Whether two steps differ in nothing that their windows could show.
+fn does_the_same(a: &Step, b: &Step) -> bool {
+    let is_chase = a.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
+    is_chase && a.metric == b.metric && a.stop.shot_seconds.total_cmp(&b.stop.shot_seconds).is_eq()
 }
 
 /// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).

@@ -1,6 +1,7 @@
 //! One region of a setup: mapped, bound, first touched by its worker, filled.
 
 mod placing;
+mod populate;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +11,7 @@ use tiermark_model::{Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolic
 
 use crate::sys::{Advice, Mapping};
 use placing::{Touch, place};
+pub(crate) use populate::populate;
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams

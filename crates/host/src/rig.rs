@@ -15,7 +15,7 @@ use crate::crew::{Crew, Job, Pool, Reply};
 use crate::gate::StartGate;
 use crate::linux::LinuxHost;
 use crate::ping::Pings;
-use crate::region::{Order, Region, chain_refused, stop_refusal};
+use crate::region::{Order, Region, chain_refused, populate, stop_refusal};
 use crate::sys::LineOrder;
 use crate::work::{Share, stream_plan};
 use crate::worker::Worker;
@@ -101,6 +101,7 @@ impl LinuxRig {
         let machine = &host.machine;
         let regions: Vec<Arc<Region>> =
             orders.iter().map(|order| Region::map(order, machine).map(Arc::new)).collect::<Result<_, _>>()?;
+        populate(&regions, machine.allowed_cpus.len(), &host.stopped);
         let one_node = machine.only_memory_node();
         let moved = machine.system.hypervisor.is_some() && setup.threads.len() > 1;
         let workers = (0..setup.threads.len()).map(|index| host.worker(setup, index, &regions));

@@ -32,10 +32,10 @@ pub struct Rivalry {
     pub most: usize,
     /// A rival is better only by more than this share.
     pub better: f64,
-    /// Below this ratio it is out after two comparisons.
-    pub worse: f64,
-    /// Below this ratio it is out after the first.
-    pub hopeless: f64,
+    /// Above this ratio in each of two comparisons it is taken: non-temporal stores of large memory, for one, are twice as fast.
+    pub clear: f64,
+    /// Below these ratios it is out after one comparison, after two, and after any more: a single one may be spoiled.
+    pub worse: [f64; 3],
 }
 
 /// The rivalry. What decides are the best windows of comparisons in calm moments: where each comparison decided by itself, a neighbour on the
@@ -47,8 +47,8 @@ pub const RIVALRY: Rivalry = Rivalry {
     tries: 12,
     most: 20,
     better: 0.03,
-    worse: 0.85,
-    hopeless: 0.7,
+    clear: 1.25,
+    worse: [0.5, 0.7, 0.85],
 };
 
 impl Rivalry {
@@ -88,7 +88,9 @@ impl Step {
     /// Seconds that its rival kernels take to be held against each other.
     pub fn rivalry_seconds(&self) -> f64 {
         match self.setup.threads.first().map(|thread| &thread.role) {
-            Some(Role::Stream { rivals, .. }) if !rivals.is_empty() => RIVALRY.seconds(rivals.len()),
+            Some(Role::Stream { rivals, .. }) if !rivals.is_empty() && !self.labels.is_point() => {
+                RIVALRY.seconds(rivals.len())
+            }
             _ => 0.0,
         }
     }

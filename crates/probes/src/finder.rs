@@ -9,7 +9,7 @@ use tiermark_model::{
 };
 
 use crate::found::{CurvePoint, Declared, Found, find, refine};
-use crate::sizes::{SMALLEST, grid};
+use crate::sizes::{SMALLEST, sweep};
 use crate::steps::{curve_point, max_seconds, setup};
 use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
 use crate::tlb::page_bytes;
@@ -145,7 +145,7 @@ impl<'a> Finder<'a> {
         let Some(largest) = self.largest() else { return Vec::new() };
         // Twice the working set of memory must take as long as once.
         let twice = (self.request.effort > Effort::Quick && 2 * largest <= self.room()).then_some(Bytes(2 * largest));
-        grid(SMALLEST, largest, per_octave).into_iter().chain(twice).map(|size| self.point(size)).collect()
+        sweep(largest, per_octave).into_iter().chain(twice).map(|size| self.point(size)).collect()
     }
 
     /// What the points measured so far come to.

@@ -11,7 +11,7 @@ use crate::edges::tier_sizes;
 use crate::finder::{Chase, Finder, after_curve};
 use crate::found::{Found, still_rises};
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
-use crate::sizes::{SMALLEST, grid};
+use crate::sizes::sweep;
 use crate::steps::{
     check_node, check_size, curve_point, default_page, denser_seconds, headline, max_seconds, once, phase, scope_cpus,
 };
@@ -195,7 +195,7 @@ impl Planner<'_> {
         if page_sweeps > 1 && self.params.pages.is_empty() && pages[0] != PageKind::Base {
             pages.push(PageKind::Base);
         }
-        for size in grid(SMALLEST, largest, per_octave) {
+        for size in sweep(largest, per_octave) {
             for layout in self.layouts() {
                 for page in &pages {
                     for chains in self.chains() {

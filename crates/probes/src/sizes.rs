@@ -1,9 +1,11 @@
 //! Footprints of a sweep: a geometric grid, and more points where the curve moves.
 
-use tiermark_model::{Bytes, KIB};
+use tiermark_model::{Bytes, KIB, MIB};
 
 /// The smallest footprint of a sweep.
 pub(crate) const SMALLEST: u64 = 4 * KIB;
+/// Points of a sweep that are larger than this lie further apart: 0.1 s and more to be made.
+pub(crate) const LARGE: u64 = 64 * MIB;
 /// Neighbours that differ by more than this get a point between them: three times what a curve point may be off.
 const MOVES: f64 = 1.12;
 /// Neighbours closer than this get none: finer than any cache's own granularity.
@@ -19,6 +21,19 @@ pub(crate) fn grid(from: u64, to: u64, per_octave: u32) -> Vec<Bytes> {
     sizes.sort_unstable();
     sizes.dedup();
     sizes.into_iter().map(Bytes).collect()
+}
+
+/// Sizes of a sweep: a grid with half as many points an octave where they are large. Making memory for them takes most of a sweep's time, and a
+/// knee among them is found again by the points that are added.
+pub(crate) fn sweep(to: u64, per_octave: u32) -> Vec<Bytes> {
+    let mut sizes = grid(SMALLEST, to.min(LARGE), per_octave);
+    if to > LARGE {
+        // The end is there anyway.
+        sizes.extend(grid(LARGE, to, per_octave.div_ceil(2)).iter().filter(|size| size.0 as f64 * CLOSE < to as f64));
+        sizes.push(Bytes(round(to as f64)));
+        sizes.dedup();
+    }
+    sizes
 }
 
 /// Sizes half-way (in log) between neighbours whose values differ clearly. `curve` is sorted by size.
@@ -48,6 +63,15 @@ mod tests {
         let sizes: Vec<u64> = grid(4 * KIB, 32 * KIB, 2).iter().map(|b| b.0 / KIB).collect();
         assert_eq!(sizes, [4, 6, 8, 11, 16, 23, 32]);
         assert_eq!(grid(4 * KIB, 4 * KIB, 3).len(), 1);
+    }
+
+    #[test]
+    fn sweeps_thin_out_where_points_are_large() {
+        let sizes: Vec<u64> = sweep(300 * MIB, 2).iter().map(|b| b.0 / MIB).filter(|mib| *mib >= 23).collect();
+        assert_eq!(sizes, [32, 45, 64, 128, 256, 300]);
+        assert_eq!(sweep(64 * MIB, 3), grid(SMALLEST, 64 * MIB, 3));
+        let near: Vec<u64> = sweep(1048 * MIB, 3).iter().map(|b| b.0 / MIB).filter(|mib| *mib > 600).collect();
+        assert_eq!(near, [724, 1048]);
     }
 
     #[test]

@@ -83,10 +83,10 @@ fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
     for half in of(findings, "residency.half_life") {
         let (Some(range), Some(ns)) = (bytes(half), half.value) else { continue };
         let (range, ms) = (size(range), milliseconds(ns));
-        lines.push(if half.labels.is(Labels::STATISTIC, "at least") {
-            format!("More than half of a touched {range} is still there after {ms}.")
-        } else {
-            format!("Half of a touched {range} is gone after {ms}.")
+        lines.push(match half.labels.get(Labels::STATISTIC) {
+            Some("at least") => format!("More than half of a touched {range} is still there after {ms}."),
+            Some("at most") => format!("Nothing of a touched {range} is left after {ms}."),
+            _ => format!("Half of a touched {range} is gone after {ms}."),
         });
     }
     lines.extend(first("residency.hit").and_then(|hit| accesses(hit, findings, style)));

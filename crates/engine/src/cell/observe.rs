@@ -21,8 +21,8 @@ impl Cell {
     /// Everything known of the step, with its verdict.
     pub(crate) fn observe(&self, groups: &PingGroups, lab: Lab<'_>) -> Observation {
         let mut labels = self.step.labels.clone();
-        if let Some(winner) = self.rivals.winner() {
-            labels = labels.text(Labels::KERNEL, winner);
+        if let Some(kernel) = &self.kernel {
+            labels = labels.text(Labels::KERNEL, kernel);
         }
         let observation = Observation {
             step: self.step.id.clone(),
@@ -44,7 +44,7 @@ impl Cell {
             spread_within: None,
             spread_between: None,
             visits: self.visits.clone(),
-            allocations: self.allocated,
+            allocations: self.allocations.len() as u32,
             disturbance: self.disturbance.clone(),
             tail: self.tail(),
             placement: self.placement.clone(),

@@ -1,45 +1,155 @@
-//! The allocations of steps: made, kept from visit to visit, proven, and given back where memory is short.
+//! The allocations of a run: made, kept from visit to visit, shared by steps that can take turns on them, proven, and given back where memory
+//! is short.
 
-use tiermark_model::{Labels, Setup, Step};
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiermark_model::{KernelId, Labels, PlacementProof, Role, Setup, Step};
 
 use super::{Runner, VISITS_A_PLACE};
-use crate::cell::{Cell, Slot, first_kernel};
+use crate::cell::first_kernel;
+use crate::host::Rig;
+
+/// Steps share memory from this size on. Smaller memory is made within a visit or two, which is about what changing a rig's kernel takes.
+const SHARED_FROM: u64 = 16 << 20;
+/// Share of a run's time that may go into making memory before steps that have an allocation get no other: a guest whose host gives it memory
+/// only when it is touched took 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and 0.25 s for the same memory touched again.
+const MAKING_SHARE: f64 = 0.3;
+
+/// Memory that is made in less is not counted: a dozen visits take as long.
+pub(super) const SOON_MADE: f64 = 0.04;
+
+/// An allocation and the rig that holds it.
+pub(super) struct Kept {
+    /// The family of the steps that it is of.
+    family: usize,
+    /// Its number in the family.
+    allocation: u32,
+    bytes: u64,
+    pub(super) rig: Box<dyn Rig>,
+    /// The kernel it was given last; `None` where another may be in place.
+    pub(super) kernel: Option<KernelId>,
+    /// When it was visited last.
+    pub(super) visited: f64,
+    /// Where its pages were when it was made.
+    proof: Option<PlacementProof>,
+}
+
+/// All that is kept now.
+#[derive(Default)]
+pub(super) struct Keep {
+    list: Vec<Kept>,
+    /// Allocations made so far, by family.
+    made: BTreeMap<usize, u32>,
+    /// Seconds that making them took, and what was expected.
+    making: (f64, f64),
+}
+
+impl Keep {
+    /// The family of a step: the first of these steps that can take turns with it on one rig, or its own index, which comes next.
+    pub(super) fn family<'s>(mut steps: impl ExactSizeIterator<Item = &'s Step>, step: &Step) -> usize {
+        let own = steps.len();
+        let is_shared = step.held_bytes().0 >= SHARED_FROM && !step.is_os();
+        let found = if is_shared { steps.position(|other| takes_turns(&other.setup, &step.setup)) } else { None };
+        found.unwrap_or(own)
+    }
+
+    pub(super) fn rig_of(&mut self, at: usize) -> &mut Kept {
+        &mut self.list[at]
+    }
+
+    pub(super) fn allocation(&self, at: usize) -> u32 {
+        self.list[at].allocation
+    }
+
+    /// Where the allocations of a family are.
+    fn of(&self, family: usize) -> Vec<usize> {
+        (0..self.list.len()).filter(|at| self.list[*at].family == family).collect()
+    }
+
+    pub(super) fn has(&self, family: usize) -> bool {
+        self.list.iter().any(|kept| kept.family == family)
+    }
+
+    /// How much longer than expected it takes to make memory here.
+    pub(super) fn slowness(&self) -> f64 {
+        let (took, expected) = self.making;
+        if expected > 0.0 { (took / expected).max(1.0) } else { 1.0 }
+    }
+}
+
+/// Whether two setups differ in their seeds and in the kernels of their streams only.
+fn takes_turns(a: &Setup, b: &Setup) -> bool {
+    let same = |(a, b): (&tiermark_model::ThreadSetup, &tiermark_model::ThreadSetup)| {
+        let streams = matches!((&a.role, &b.role), (Role::Stream { .. }, Role::Stream { .. }));
+        a.cpu == b.cpu && a.region == b.region && (streams || a.role == b.role)
+    };
+    a.regions == b.regions && a.threads.len() == b.threads.len() && a.threads.iter().zip(&b.threads).all(same)
+}
 
 impl Runner<'_> {
-    /// The slot to visit next, prepared if need be; `None` where it cannot be had.
-    pub(super) fn slot(&mut self, index: usize) -> Option<usize> {
+    /// The allocation to visit next, prepared if need be; `None` where it cannot be had.
+    pub(super) fn place(&mut self, index: usize) -> Option<usize> {
         let cell = &self.cells[index];
+        let family = cell.family;
         let wanted = cell.step.stop.allocations.min(1 + cell.visited() / VISITS_A_PLACE);
-        let is_new = (cell.slots.len() as u32) < wanted && (cell.slots.is_empty() || cell.allocated < wanted);
-        if !is_new {
-            return Some(cell.visited() as usize % cell.slots.len());
-        }
-        let allocation = cell.allocated;
-        let setup = Setup { seed: place_seed(cell.step.setup.seed, allocation), ..cell.step.setup.clone() };
+        let kept = self.keep.of(family);
+        let made = self.keep.made.get(&family).copied().unwrap_or_default();
+        let is_wanted = (kept.len() as u32) < wanted && made < wanted;
+        let is_new = kept.is_empty() || (is_wanted && self.may_make(index));
+        let turn = cell.visited() as usize;
+        let at = if is_new { self.make(index, made) } else { kept.get(turn % kept.len()).copied() }?;
+        let kept = &self.keep.list[at];
+        self.cells[index].visits_place(kept.allocation, kept.proof.as_ref());
+        Some(at)
+    }
+
+    /// Whether there is time for one more allocation of a step that has one.
+    fn may_make(&self, index: usize) -> bool {
+        let next = self.making_seconds(index);
+        next < SOON_MADE || self.keep.making.0 + next <= MAKING_SHARE * (self.deadline - self.began)
+    }
+
+    /// Seconds that an allocation of a step is expected to take, as others took here.
+    pub(super) fn making_seconds(&self, index: usize) -> f64 {
+        self.cells[index].step.prepare_seconds() * self.keep.slowness()
+    }
+
+    /// Prepares an allocation of a step's family, the so-manieth.
+    fn make(&mut self, index: usize, made: u32) -> Option<usize> {
+        let cell = &self.cells[index];
+        let family = cell.family;
+        let setup = Setup { seed: place_seed(cell.step.setup.seed, made), ..cell.step.setup.clone() };
         let (bytes, kernel) = (cell.step.held_bytes().0, first_kernel(&cell.step).cloned());
+        let (proves, expected) = (proven(&cell.step), cell.step.prepare_seconds());
         self.make_room(bytes);
+        let began = self.host.now();
         let rig = match self.host.prepare(&setup) {
-            Err(_) if self.any_kept() && !self.host.stopped() => {
+            Err(_) if !self.keep.list.is_empty() && !self.host.stopped() => {
                 self.make_room(u64::MAX);
                 self.host.prepare(&setup)
             }
             prepared => prepared,
         };
-        let stopped = self.host.stopped();
-        let now = self.host.now();
+        let (stopped, visited) = (self.host.stopped(), self.host.now());
+        let is_kept = self.keep.has(family);
         let cell = &mut self.cells[index];
         match rig {
             Ok(mut rig) => {
-                if proven(&cell.step) {
-                    cell.prove(rig.placement());
+                self.keep.making = (self.keep.making.0 + visited - began, self.keep.making.1 + expected);
+                self.keep.made.insert(family, made + 1);
+                if !is_kept && made > 0 {
+                    cell.remade();
                 }
-                Some(cell.take(Slot { allocation, rig, kernel, visited: now }))
+                let proof = proves.then(|| rig.placement());
+                self.keep.list.push(Kept { family, allocation: made, bytes, rig, kernel, visited, proof });
+                Some(self.keep.list.len() - 1)
             }
             Err(_) if stopped => None,
             // Those that it has must do.
-            Err(_) if !cell.slots.is_empty() => {
-                cell.step.stop.allocations = cell.slots.len() as u32;
-                Some(0)
+            Err(_) if is_kept => {
+                let kept = self.keep.of(family);
+                cell.step.stop.allocations = kept.len() as u32;
+                kept.first().copied()
             }
             Err(refusal) => {
                 cell.refusal = Some(refusal);
@@ -48,42 +158,48 @@ impl Runner<'_> {
         }
     }
 
-    pub(super) fn any_kept(&self) -> bool {
-        self.cells.iter().any(|cell| !cell.slots.is_empty())
-    }
-
-    /// Retires the allocations that were visited longest ago, until so many bytes more may be kept.
-    pub(super) fn make_room(&mut self, bytes: u64) {
+    /// Retires allocations until so many bytes more may be kept: those that only points of curves use, the largest first, since a point is
+    /// visited seldom; then those that were visited longest ago.
+    fn make_room(&mut self, bytes: u64) {
         let most = self.host.keep_bytes();
         loop {
-            let held = |cell: &Cell| cell.step.held_bytes().0 * cell.slots.len() as u64;
-            let kept: u64 = self.cells.iter().map(held).sum();
+            let kept: u64 = self.keep.list.iter().map(|kept| kept.bytes).sum();
             if kept.saturating_add(bytes) <= most {
                 return;
             }
-            let slots = self.cells.iter().enumerate().flat_map(|(index, cell)| {
-                cell.slots.iter().enumerate().map(move |(at, slot)| (slot.visited, index, at))
-            });
-            let Some((_, index, at)) = slots.min_by(|a, b| a.0.total_cmp(&b.0)) else { return };
-            self.retire(index, at);
+            let figures: BTreeSet<usize> =
+                self.cells.iter().filter(|cell| !cell.step.labels.is_point()).map(|cell| cell.family).collect();
+            let last = |kept: &Kept| match figures.contains(&kept.family) {
+                true => (true, kept.visited),
+                false => (false, -(kept.bytes as f64)),
+            };
+            let all = self.keep.list.iter().map(last).enumerate();
+            let first = all.min_by(|(_, a), (_, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            let Some((at, _)) = first else { return };
+            self.retire(at);
         }
     }
 
     /// Gives an allocation back, proven once more.
-    pub(super) fn retire(&mut self, index: usize, at: usize) {
-        let cell = &mut self.cells[index];
-        let mut slot = cell.slots.remove(at);
-        if proven(&cell.step) && !self.host.stopped() {
-            cell.prove(slot.rig.placement());
+    pub(super) fn retire(&mut self, at: usize) {
+        let mut kept = self.keep.list.remove(at);
+        if kept.proof.is_none() || self.host.stopped() {
+            return;
         }
+        let proof = kept.rig.placement();
+        let was_there = |cell: &&mut crate::cell::Cell| cell.family == kept.family && cell.was_on(kept.allocation);
+        self.cells.iter_mut().filter(was_there).for_each(|cell| cell.prove(proof.clone()));
+    }
+
+    /// Gives up the allocations of a family whose rig failed.
+    pub(super) fn abandon(&mut self, family: usize) {
+        self.keep.list.retain(|kept| kept.family != family);
     }
 
     /// Proves every allocation that is kept once more, and gives them back.
     pub(super) fn prove_again(&mut self) {
-        for index in 0..self.cells.len() {
-            while !self.cells[index].slots.is_empty() {
-                self.retire(index, 0);
-            }
+        while !self.keep.list.is_empty() {
+            self.retire(0);
         }
     }
 }

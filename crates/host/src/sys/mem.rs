@@ -112,6 +112,16 @@ impl Mapping {
         check(libc::c_long::from(unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) })).map(drop)
     }
 
+    /// Backs pages with memory, without a change to what they hold: any number of threads may do so at once.
+    ///
+    /// # Errors
+    /// Where the kernel cannot (EINVAL before Linux 5.14), or has no page left.
+    pub(crate) fn populate(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        let from = self.at(offset, bytes);
+        // SAFETY: the range is inside this mapping; the advice changes no contents.
+        check(libc::c_long::from(unsafe { libc::madvise(from.cast(), bytes, libc::MADV_POPULATE_WRITE) })).map(drop)
+    }
+
     /// Sets the nodes that pages come from when they are touched.
     pub(crate) fn bind(&self, policy: &MemPolicy, nodes: &IdSet) -> io::Result<()> {
         let mode = match policy {

@@ -12,11 +12,14 @@ use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
 use crate::finder::{Finder, after_curve};
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
-use crate::sizes::{SMALLEST, between, grid};
+use crate::sizes::{LARGE, between, sweep};
 use crate::steps::{
     check_node, check_size, curve_point, default_page, headline, phase, scope_cpus, setup, stream_role,
 };
 use crate::tiers::{Tier, dram_bytes, ladder_of, quiet_cpu};
+
+/// How the names of kernels end that load and add nothing up.
+const LOADS_ALONE: &str = "-load";
 
 /// Who runs a step: the cpus, and what to call their number.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,10 +112,17 @@ impl<'a> Planner<'a> {
             .filter(usable)
             .filter(|k| ops.contains(&k.id.op()) && k.isa != Isa::Portable)
             .collect();
-        // The first is what stays unless another is better: the plain loop on the widest vectors. The other plain ones come next: they win most
-        // often, and the time may not suffice for all.
+        // The first is what stays unless another is better: the plain loop on the widest vectors. Loads that nothing adds up come next (an Intel
+        // core reads L1 a third faster with them), then the other plain ones: they win most often, and the time may not suffice for all.
+        let widest = found.iter().map(|k| k.isa).max();
+        let rank = |k: &KernelInfo| match k {
+            k if k.plain && Some(k.isa) == widest => 0,
+            k if k.id.0.ends_with(LOADS_ALONE) && Some(k.isa) == widest => 1,
+            k if k.plain => 2,
+            _ => 3,
+        };
         found.sort_by(|a, b| {
-            (!a.plain, b.isa, a.id.op() != name, &a.id).cmp(&(!b.plain, a.isa, b.id.op() != name, &b.id))
+            (rank(a), b.isa, a.id.op() != name, &a.id).cmp(&(rank(b), a.isa, b.id.op() != name, &b.id))
         });
         found.into_iter().map(|k| k.id.clone()).collect()
     }
@@ -233,7 +243,7 @@ impl<'a> Planner<'a> {
         let largest = dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope);
         let Ok((largest, _)) = largest else { return };
         for op in self.ops() {
-            plan.steps.extend(self.curve_steps(&op, &grid(SMALLEST, largest, per_octave)));
+            plan.steps.extend(self.curve_steps(&op, &sweep(largest, per_octave)));
         }
     }
 
@@ -308,11 +318,16 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Points between neighbours of every curve that differ.
+    /// Points between neighbours of every curve that differ; large ones, which take long to be made, with `--full` only.
     fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.is(Labels::OP, label);
         let curve = |label: &str| points(with_purpose(observations, "curve").filter(|o| of(o, label)));
-        let denser = |op: &String| self.curve_steps(op, &between(&curve(&self.job(op, self.zeros()).label)));
+        let full = self.request.effort == Effort::Full;
+        let denser = |op: &String| {
+            let mut sizes = between(&curve(&self.job(op, self.zeros()).label));
+            sizes.retain(|size| full || size.0 < LARGE / 4);
+            self.curve_steps(op, &sizes)
+        };
         self.ops().iter().flat_map(denser).collect()
     }
 

@@ -183,14 +183,18 @@ fn half_time(waits: &[f64], held: &[f64]) -> Option<f64> {
 fn half_life(machine: &Machine, range: &Range<'_>) -> Finding {
     let evidence: Vec<&Observation> = range.points.iter().map(|point| point.seen).collect();
     let waits: Vec<f64> = range.points.iter().map(|point| point.wait_ns).collect();
-    let found = half_time(&waits, &range.held);
+    // Nothing was left to look at after the shortest wait.
+    let is_gone = range.held.first().is_some_and(|held| *held <= FAINT);
+    let found = if is_gone { waits.first().copied() } else { half_time(&waits, &range.held) };
     let longest = waits.last().copied();
     let mut labels = size(range.bytes);
     if let Some(cache) = evidence.first().and_then(|seen| shared_cache(machine, cpu_of(seen)?)) {
         labels = labels.text(Labels::TIER, format!("L{}", cache.level));
     }
-    if found.is_none() {
-        labels = labels.text(Labels::STATISTIC, "at least");
+    match found {
+        None => labels = labels.text(Labels::STATISTIC, "at least"),
+        Some(_) if is_gone => labels = labels.text(Labels::STATISTIC, "at most"),
+        Some(_) => {}
     }
     resting_on(&evidence, "residency.half_life", labels, found.or(longest), Unit::Ns)
 }

@@ -198,10 +198,12 @@ fn residency(survey: &Survey<'_>, style: &Style) -> String {
         let tier = half.labels.get(Labels::TIER)?;
         let range = Bytes(half.labels.number(Labels::SIZE)?);
         let time = milliseconds(half.value?);
-        Some(if half.labels.is(Labels::STATISTIC, "at least") {
-            format!("{tier} residency: more than half of a touched {range} is still there after {time}")
-        } else {
-            format!("{tier} residency: half of a touched {range} is gone after {time}")
+        Some(match half.labels.get(Labels::STATISTIC) {
+            Some("at least") => {
+                format!("{tier} residency: more than half of a touched {range} is still there after {time}")
+            }
+            Some("at most") => format!("{tier} residency: nothing of a touched {range} is left after {time}"),
+            _ => format!("{tier} residency: half of a touched {range} is gone after {time}"),
         })
     });
     text.map(|text| hanging("", &text, Ink::Plain, style)).collect()
