@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
+mod kept;
 mod time;
 
 use tiermark_engine::{About, Event, Host, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};

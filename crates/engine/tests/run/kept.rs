@@ -1,0 +1,137 @@
+//! Memory: shared by steps, given up by points first, and not made for ever.
+
+use super::*;
+use tiermark_engine::Rig;
+
+/// The steps given, all at once, and those that are added when these were seen.
+struct Given(Vec<Step>, Vec<Step>);
+
+impl Probe for Given {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
+        let max_seconds = request.scope.max_seconds.unwrap_or(20.0);
+        Ok(Plan { steps: self.0.clone(), max_seconds, ..Plan::default() })
+    }
+
+    fn refine(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Step> {
+        self.1.clone()
+    }
+
+    fn derive(&self, _: &Request, _: Lab<'_>, _: &[Observation]) -> Vec<Finding> {
+        Vec::new()
+    }
+}
+
+/// A simulated machine that counts what is prepared.
+struct Counted(SimHost, usize);
+
+impl Host for Counted {
+    fn machine(&self) -> &Machine {
+        self.0.machine()
+    }
+
+    fn bench(&self) -> &Bench {
+        self.0.bench()
+    }
+
+    fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
+        self.1 += 1;
+        self.0.prepare(setup)
+    }
+
+    fn keep_bytes(&self) -> u64 {
+        self.0.keep_bytes()
+    }
+
+    fn now(&self) -> f64 {
+        self.0.now()
+    }
+
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+}
+
+/// What was seen, and how often memory was made.
+fn seen(given: &Given, seconds: f64, keep_bytes: u64) -> (Vec<Observation>, usize) {
+    let mut host = Counted(SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() }), 0);
+    let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
+    let ran = run_experiment(given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    (ran.observations, host.1)
+}
+
+fn read(id: &str, bytes: u64, kernel: &str, rivals: &[&str]) -> Step {
+    let rivals = rivals.iter().map(|rival| KernelId::from(*rival)).collect();
+    step(id, Metric::Bandwidth, bytes, PageKind::Thp, Role::Stream { kernel: kernel.into(), rivals }, STOP)
+}
+
+fn chase(id: &str, bytes: u64) -> Step {
+    step(id, Metric::Latency, bytes, PageKind::Thp, Role::Chase { chains: 1 }, STOP)
+}
+
+fn point(step: Step) -> Step {
+    Step { labels: step.labels.clone().text(Labels::PURPOSE, "curve"), ..step }
+}
+
+#[test]
+fn large_memory_is_shared_by_streams_and_small_memory_is_not() {
+    for (bytes, prepared) in [(64 * MIB, 3), (MIB, 6)] {
+        let steps = vec![read("a", bytes, "read/plain", &[]), read("b", bytes, "read/fast", &[])];
+        let (observed, made) = seen(&Given(steps, Vec::new()), 20.0, u64::MAX);
+        assert_eq!(made, prepared, "{bytes}");
+        for (observation, kernel) in observed.iter().zip(["read/plain", "read/fast"]) {
+            assert_eq!((observation.allocations, observation.labels.get(Labels::KERNEL)), (3, Some(kernel)));
+            let placed = observation.placement.as_ref().expect("a proof");
+            assert!(placed.pages >= 3 && observation.disturbance.allocations_remade == 0, "{placed:?}");
+        }
+        assert!(observed[1].value > observed[0].value, "each with its own kernel");
+    }
+}
+
+#[test]
+fn chains_of_other_threads_or_layouts_have_memory_of_their_own() {
+    let two = step("two", Metric::Latency, 64 * MIB, PageKind::Thp, Role::Chase { chains: 2 }, STOP);
+    let base = step("base", Metric::Latency, 64 * MIB, PageKind::Base, Role::Chase { chains: 1 }, STOP);
+    let read = read("read", 64 * MIB, "read/plain", &[]);
+    let (_, made) = seen(&Given(vec![chase("one", 64 * MIB), two, base, read], Vec::new()), 20.0, u64::MAX);
+    assert_eq!(made, 12);
+}
+
+#[test]
+fn a_figure_begins_with_the_visits_of_the_point_that_did_the_same() {
+    let (observed, _) =
+        seen(&Given(vec![point(chase("point", 64 * MIB))], vec![chase("figure", 64 * MIB)]), 20.0, u64::MAX);
+    let [point, figure] = &observed[..] else { panic!("{observed:?}") };
+    let first = |seen: &Observation| seen.visits.list[..12].iter().map(|visit| visit.at).collect::<Vec<f64>>();
+    assert_eq!(first(point), first(figure));
+    assert!(figure.visits.len() > 12 && figure.value.is_some());
+}
+
+#[test]
+fn points_take_the_kernel_of_the_figure_next_in_size() {
+    let rivals = ["read/fast"];
+    let steps =
+        vec![point(read("point", 64 * MIB, "read/plain", &rivals)), read("figure", 256 * MIB, "read/plain", &rivals)];
+    let (observed, _) = seen(&Given(steps, Vec::new()), 20.0, u64::MAX);
+    for observation in &observed {
+        assert_eq!(observation.labels.get(Labels::KERNEL), Some("read/fast"), "{}", observation.step);
+    }
+    assert!(observed[0].rivals.is_empty() && observed[1].rivals.len() == 2);
+}
+
+#[test]
+fn points_give_their_memory_up_before_figures_do() {
+    let steps = vec![point(chase("point", 60 * MIB)), chase("figure", 30 * MIB)];
+    let (observed, _) = seen(&Given(steps, Vec::new()), 20.0, 100 * MIB);
+    assert_eq!((observed[1].allocations, observed[1].disturbance.allocations_remade), (3, 0));
+    assert!(observed[0].value.is_some(), "{:?}", observed[0]);
+}
+
+#[test]
+fn no_second_allocation_is_made_where_making_takes_most_of_the_time() {
+    let of = |seconds: f64| seen(&Given(vec![chase("a", 512 * MIB)], Vec::new()), seconds, u64::MAX).0[0].allocations;
+    assert_eq!((of(20.0), of(1.2)), (3, 1));
+}
