@@ -44,7 +44,7 @@ impl OwnRecord {
         (Self(Some(record)), notice)
     }
 
-    /// The observations of an experiment, with those that fall short of the record as bounds; `None` where none does.
+    /// The observations of an experiment, with each that falls short of the record turned into a bound. `None` if none falls short.
     pub(crate) fn held(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
         self.0.as_ref().and_then(|record| record.hold(experiment, machine))
     }
@@ -77,7 +77,7 @@ impl OwnRecord {
     }
 }
 
-/// The id of this machine; empty where it has none.
+/// The id of this machine, or an empty string if it has none.
 pub(crate) fn machine_id(root: &Root) -> String {
     MACHINE_IDS.iter().find_map(|path| word(root, path)).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use crate::analyse::analyse;
 use crate::host::{Fault, Rig};
 use crate::roll::Roll;
 
-/// The best window of a shot, 0 where none was clean, and the pings around it.
+/// The best clean window of a shot (0 if no window was clean), and the pings before and after it.
 type Best = (f64, [Vec<f64>; 2]);
 
 /// The rivals of a step, and how they compare so far.

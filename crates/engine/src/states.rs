@@ -7,7 +7,7 @@ use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
 /// Visits that could have seen a state, at least, for its share to be told.
 const FEWEST: usize = 20;
-/// A state with a smaller share is not told, and none that a step should have met: a few visits are chance.
+/// A state with a smaller share of the visits is left out of the report, and a step need not have met it: a few visits may be chance.
 const LEAST_SHARE: f64 = 0.02;
 /// Visits of all threads in the first level below this share of its edge: on one core both threads get about half (0.55 was seen), and
 /// with each a neighbour of its own 0.75 and more.

@@ -143,8 +143,8 @@ impl Warning {
     /// The code of the warning that steps had their memory allocated again, since it could not be kept between visits.
     pub const MEMORY_NOT_KEPT: &str = "memory_not_kept";
 
-    /// The warning of a run in which steps had their memory allocated again; `None` where none had. Operations of the kernel, which get
-    /// fresh memory at each visit by design, do not count.
+    /// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do not count: they
+    /// get fresh memory at each visit by design.
     pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Self> {
         let remade = |experiment: &Experiment| {
             let counts = experiment.observations.iter().map(|seen| seen.disturbance.allocations_remade);

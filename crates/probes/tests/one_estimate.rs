@@ -29,20 +29,24 @@ fn run(probe: &dyn Probe, sockets: u32, neighbours: Neighbours, seed: u64, param
 
 #[test]
 fn a_private_cache_costs_nothing_however_busy_the_core_is() {
-    for seed in 0..5 {
+    const SEEDS: u64 = 8;
+    let mut costs = Vec::new();
+    for seed in 0..SEEDS {
         let neighbours = Neighbours { sibling: BUSY, ..Neighbours::default() };
         let experiment = run(&Background, 1, neighbours, seed, serde_json::Value::Null);
         let rows = || experiment.observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "background"));
         let alone = rows().find(|o| o.labels.is(Labels::BESIDE, "nothing") && o.labels.is(Labels::TIER, "L1")).unwrap();
         assert!(alone.value > alone.min.map(|least| 1.05 * least) && alone.edge.is_none(), "{:?}", alone.value);
-        let costs = experiment.findings.iter().filter(|f| f.metric == "background.cost");
-        for cost in costs.filter(|f| f.labels.is(Labels::TIER, "L1")) {
-            assert!(cost.value.unwrap().abs() < 0.05, "seed {seed}: {:?} {:?}", cost.labels, cost.value);
-        }
+        let of_l1 = |f: &&Finding| f.metric == "background.cost" && f.labels.is(Labels::TIER, "L1");
+        costs.extend(experiment.findings.iter().filter(of_l1).map(|found| found.value.unwrap()));
         // Medians of the same moments: as many visits to each.
         let visits: Vec<usize> = rows().map(|o| o.visits.len()).collect();
         assert!(visits.iter().all(|count| *count == visits[0]), "{visits:?}");
     }
+    // A median of a few seconds of such a machine moves by some percent to either side; against an edge it would cost a fifth, always.
+    let mean = costs.iter().sum::<f64>() / costs.len() as f64;
+    assert!(costs.len() >= SEEDS as usize && mean.abs() < 0.03, "{mean}: {costs:?}");
+    assert!(costs.iter().all(|cost| cost.abs() < 0.15), "{costs:?}");
 }
 
 /// What the lightest load adds to the latency without any, as a factor.

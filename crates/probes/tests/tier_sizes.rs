@@ -39,7 +39,7 @@ fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
 
 #[test]
 fn rungs_lie_in_the_caches_that_are_there() {
-    // A guest that is told of caches four times as large as what it has: half of the declared L2 is outside of it, as a quarter of L3 is.
+    // A guest that is told of caches four times as large as it has: half of the declared L2 does not fit in the real one, nor does half of L3.
     let cache = |level, bytes, ways| SimCache { level, bytes, ways };
     let core = SimCore { caches: vec![cache(2, 320 * KIB, 10), cache(3, 8 * MIB, 16)], ..SimCore::default() };
     for effort in [Effort::Quick, Effort::Standard] {

@@ -84,7 +84,7 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     curves
 }
 
-/// The view of a run's curves; empty where it has none.
+/// The view of a run's curves, or an empty string if it has none.
 pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric.starts_with("loaded."));
     let in_table =

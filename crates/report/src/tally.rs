@@ -12,7 +12,7 @@ pub(crate) fn is_number(finding: &Finding) -> bool {
     finding.value.is_some() || finding.verdict.grade == Grade::Invalid
 }
 
-/// How far the numbers of a report can be trusted, in one line; empty where it has none. `text` is the report so far.
+/// How many numbers of a report are trusted, in one line; empty if the report has no numbers. `text` is the report so far.
 pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String {
     if numbers.is_empty() {
         return String::new();

@@ -307,12 +307,9 @@ impl SimRig {
                 Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), *chains))
             }
             Role::Revisit { .. } => Ok(self.speeds.chase_demand(index, chain_layout(&self.setup, thread.region), 1)),
-            Role::Stream { kernel: own, rivals } => {
-                // Those with rivals run what was selected.
-                let kernel = match kernel.filter(|_| !rivals.is_empty()) {
-                    Some(selected) => selected,
-                    None => find_kernel(bench, own).map_err(fault)?,
-                };
+            Role::Stream { kernel: own, .. } => {
+                // The rig switches all streams together.
+                let kernel = kernel.map_or_else(|| find_kernel(bench, own).map_err(fault), Ok)?;
                 Ok(self.speeds.stream_demand(index, kernel))
             }
             Role::Load { kernels, pause_ns } => {

@@ -31,7 +31,7 @@ pub struct MachineKey {
 }
 
 impl MachineKey {
-    /// The key of a machine with this text in `/etc/machine-id`; empty where it has none.
+    /// The key of a machine whose `/etc/machine-id` holds this text (empty if there is no such file).
     pub fn of(machine: &Machine, machine_id: &str) -> Self {
         let cpu = cpu_text(&machine.cpu_model);
         let memory = machine.system.memory_bytes.unwrap_or_default();

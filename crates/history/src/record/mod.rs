@@ -100,8 +100,8 @@ impl MachineRecord {
         self.cells.get(&cell_of(experiment, seen, machine)?).filter(|best| best.unit == seen.unit)
     }
 
-    /// The observations, with those that fall short of the record made bounds; `None` where none does. What was held against a record
-    /// already keeps that reason, and gets no second.
+    /// The observations, with each that falls short of the record turned into a bound; `None` if none falls short. An observation that was
+    /// held against a record before keeps its reason and gets no second one.
     pub fn hold(&self, experiment: &Experiment, machine: &Machine) -> Option<Vec<Observation>> {
         let mut observations = experiment.observations.clone();
         let mut any = false;
