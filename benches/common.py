@@ -38,14 +38,15 @@ def findings(arguments):
 
 
 def tiermark_bandwidth(op, size, threads):
-    """GB/s, winner and verdict of one step; the footprint is each thread's. An operation may end in ` of zeros`."""
+    """GB/s at the edge and in the best window, winner and verdict of one step; the footprint is each thread's. An operation may end in ` of zeros`."""
     data = ["--data", "zeros"] if op.endswith(" of zeros") else []
     op = op.removesuffix(" of zeros")
-    found = findings(["bandwidth", "--sizes", str(size), "--op", op, "--threads", "one" if threads == 1 else "cores", *data])
-    found = [f for f in found if f["metric"] == "bandwidth"]
-    if not found or found[0]["value"] is None:
-        return None, "", "invalid"
-    return found[0]["value"] / 1e9, found[0]["labels"].get("kernel", op), found[0]["verdict"]["grade"]
+    seen = document(["bandwidth", "--sizes", str(size), "--op", op, "--threads", "one" if threads == 1 else "cores", *data])
+    seen = [o for e in seen["experiments"] for o in e["observations"] if o["metric"] == "bandwidth"]
+    if not seen or seen[0].get("value") is None:
+        return None, None, "", "invalid"
+    o = seen[0]
+    return o["value"] / 1e9, o["max"] / 1e9, o["labels"].get("kernel", op), o["verdict"]["grade"]
 
 
 def tiermark_latency(size, *more):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Bandwidth beside the peers, A B A B in one run, medians: ours over the best of likwid-bench, mbw, sysbench and perf bench mem.
+"""Bandwidth beside the peers, A B A B in one run: ours over the best of likwid-bench, mbw, sysbench and perf bench mem.
 
     benches/peers.py [--rounds N] [--jobs LIST] [--sizes LIST] [--threads LIST]
 
 Bytes are counted alike: read and write once, copy read + written, triad three arrays. Each cell first runs every
-variant of every peer once; the two best then alternate with tiermark for N rounds.
+variant of every peer once; the two best then alternate with tiermark for N rounds. Two ratios are printed: of the best window of ours to the
+best try of the best peer, and of our figure (the median of the rounds) to that try.
 
 Like is compared with like: perf bench mem memcpy copies zeros (its source is never filled), which this memory system
 carries faster than data, so it stands against `--data zeros`. mbw's third method (-t2) is left out: it copies one 256 KiB block
@@ -55,20 +56,22 @@ def cell(job, size, threads, rounds):
         return
     # The two best of the first look go on: one look may have been disturbed.
     finalists = sorted(known, key=known.get, reverse=True)[:2]
-    ours, theirs, kernels, grades = [], {name: [] for name in finalists}, [], []
+    ours, windows, theirs, kernels, grades = [], [], {name: [] for name in finalists}, [], []
     for _ in range(rounds):
-        value, kernel, grade = tiermark_bandwidth(job, size, threads)
+        value, window, kernel, grade = tiermark_bandwidth(job, size, threads)
         ours.append(value)
+        windows.append(window)
         kernels.append(kernel)
         grades.append(grade)
         for name in finalists:
             theirs[name].append(peers[name]())
-    best = max(finalists, key=lambda name: median(theirs[name]) or 0)
-    a, b = median(ours), median(theirs[best])
-    ratio = f"**{a / b:.2f}**" if a and b else "-"
+    tried = lambda name: max((value for value in theirs[name] if value), default=0)
+    best = max(finalists, key=tried)
+    a, w, b = median(ours), max((window for window in windows if window), default=None), tried(best)
+    ratio = lambda value: f"**{value / b:.2f}**" if value and b else "-"
     kernel = max(set(kernels), key=kernels.count)
     grade = max(set(grades), key=grades.count)
-    row(size_name(size), threads, job, f"{a:.1f}" if a else "-", kernel, grade, f"{b:.1f}" if b else "-", best, ratio)
+    row(size_name(size), threads, job, f"{a:.1f}" if a else "-", kernel, grade, f"{b:.1f}" if b else "-", best, ratio(w), ratio(a))
 
 
 def main():
@@ -80,9 +83,9 @@ def main():
     args = parser.parse_args()
     need("likwid-bench", "mbw", "sysbench", "perf")
     header("Bandwidth beside the peers")
-    print("GB/s (10⁹), medians of alternating runs; ratio = ours / best peer.\n")
-    row("footprint a thread", "threads", "job", "tiermark", "kernel", "verdict", "best peer", "which", "ratio")
-    row(*["---"] * 9)
+    print("GB/s (10⁹) of alternating runs: our figure (median), the best try of the best peer; ratios of our best window and of our figure to that.\n")
+    row("footprint a thread", "threads", "job", "tiermark", "kernel", "verdict", "best peer", "which", "window", "figure")
+    row(*["---"] * 10)
     for threads in dict.fromkeys(int(t) for t in args.threads.split(",")):
         for size in map(int, args.sizes.split(",")):
             for job in args.jobs.split(","):

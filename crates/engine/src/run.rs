@@ -26,8 +26,9 @@ const MAX_REFINEMENTS: usize = 32;
 const VISITS_A_PLACE: u32 = 3;
 /// Points that only draw a shape are revisited in one round of so many once they have their fewest visits: the time is for the numbers.
 const POINT_ROUNDS: u64 = 4;
-/// Share of the time after which points get no more first visits while the probe has more steps to add.
-const POINT_SHARE: f64 = 0.35;
+/// Share of the time after which points whose memory takes long to be made get no more first visits while the probe has more steps to add, and
+/// that after which no point does: small ones say where the tiers are.
+const POINT_SHARES: [f64; 2] = [0.35, 0.5];
 /// Share of the time that a step has after which its rival kernels are compared no more: the first stays, unless another has won by then.
 const RIVAL_SHARE: f64 = 0.4;
 /// Comparisons of rivals on one visit at most, and the seconds after which there is no other: those of small memory take 6 ms, those of string
@@ -213,11 +214,12 @@ impl Runner<'_> {
         }
         loop {
             // Numbers that are planned from a curve need most of the time.
-            let points_over = self.host.now() > self.began + POINT_SHARE * (self.deadline - self.began);
+            let spent = (self.host.now() - self.began) / (self.deadline - self.began);
             let wants = |index: &usize| {
                 let cell = &self.cells[*index];
-                let is_costly = cell.step.labels.is_point() && self.making_seconds(*index) >= SOON_MADE;
-                let over = points_over && is_costly && self.later_seconds > 0.0;
+                let [costly, any] = POINT_SHARES;
+                let most = if self.making_seconds(*index) >= SOON_MADE { costly } else { any };
+                let over = cell.step.labels.is_point() && spent > most && self.later_seconds > 0.0;
                 cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none() && !over
             };
             let mut order: Vec<usize> = (first..self.cells.len()).filter(wants).collect();
