@@ -158,9 +158,14 @@ fn range<T: PartialEq + std::fmt::Display>(low: Option<T>, high: Option<T>) -> S
 /// What the threads of the steps do, each kind once.
 fn work(steps: &[&Step]) -> String {
     let mut kinds: Vec<String> = Vec::new();
-    for thread in steps.iter().flat_map(|s| &s.setup.threads) {
+    let threads = steps.iter().flat_map(|step| step.setup.threads.iter().map(|thread| (*step, thread)));
+    for (step, thread) in threads {
         let kind = match &thread.role {
             Role::Stream { kernel, rivals } if rivals.is_empty() => kernel.to_string(),
+            // Kernels are compared for figures.
+            Role::Stream { kernel, .. } if step.labels.is_point() => {
+                format!("{kernel} or the one that its figure takes")
+            }
             Role::Stream { kernel, rivals } => format!("best of {kernel} and {} more", rivals.len()),
             Role::Ping { op } => format!("ping, {op}"),
             Role::Echo { .. } | Role::Keep { .. } => continue,

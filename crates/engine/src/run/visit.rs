@@ -1,0 +1,111 @@
+//! One visit: an allocation, a comparison of rivals where it is due, a shot, and what is told of it.
+
+use std::time::Duration;
+
+use tiermark_model::{KernelId, Observation, Role, Step};
+
+use super::Runner;
+use crate::analyse::analyse;
+use crate::cell::Cell;
+use crate::event::Event;
+use crate::host::Fault;
+
+/// Share of the time that a step has after which its rival kernels are compared no more: the first stays, unless another has won by then.
+const RIVAL_SHARE: f64 = 0.4;
+/// Comparisons of rivals on one visit at most, and the seconds after which there is no other: those of small memory take 6 ms, those of string
+/// instructions in large memory up to 100 ms.
+const COMPARISONS: usize = 3;
+const COMPARING_SECONDS: f64 = 12e-3;
+/// Seconds between two observations of a step that listeners get: what a kill may lose.
+const TOLD_EVERY: f64 = 10.0;
+/// Visits between two looks at the pings of all of them.
+const LOOK_EVERY: usize = 200;
+
+impl Runner<'_> {
+    /// One visit, with its events.
+    pub(super) fn visit(&mut self, index: usize) {
+        let began = self.host.now();
+        self.cells[index].begin(began, began + RIVAL_SHARE * (self.deadline - began));
+        if let Err(fault) = self.stay(index) {
+            self.abandon(self.cells[index].family);
+            let cell = &mut self.cells[index];
+            // What the user's stop cut short says nothing about the machine.
+            if !self.host.stopped() {
+                cell.fault = Some(fault.to_string());
+            }
+        }
+        self.cells[index].seconds += self.host.now() - began;
+        self.made += 1;
+        if self.made.is_multiple_of(LOOK_EVERY) {
+            self.look_at_pings();
+        }
+        let (done, remaining_seconds) = self.progress();
+        self.sink.event(&Event::Visited { step: &self.cells[index].step, remaining_seconds, done });
+        // Report each step once the run has lasted a second, so that a killed run keeps it; then every TOLD_EVERY seconds.
+        let now = self.host.now();
+        let due =
+            if self.told[index].is_finite() { now - self.told[index] >= TOLD_EVERY } else { now - self.began >= 1.0 };
+        if due && self.cells[index].visited() > 0 {
+            self.told[index] = now;
+            let observation = self.cells[index].observe(&self.groups, self.lab());
+            self.tell(&observation);
+        }
+    }
+
+    pub(super) fn tell(&mut self, observation: &Observation) {
+        self.sink.event(&Event::Observed { observation });
+    }
+
+    /// A shot on one of the cell's allocations, in turn; a new one where it is due.
+    fn stay(&mut self, index: usize) -> Result<(), Fault> {
+        let Some(at) = self.place(index) else { return Ok(()) };
+        let stamp_ns = self.host.bench().overheads.stamp_ns;
+        let now = self.host.now();
+        let leader = self.leader(index);
+        let cell = &mut self.cells[index];
+        let comparing = cell.compares(now);
+        let Cell { rivals, roll, step, .. } = cell;
+        let kept = self.keep.rig_of(at);
+        kept.visited = now;
+        // A few comparisons a visit: rivals see as many moments as the step does.
+        for round in 0..COMPARISONS {
+            if !comparing || !rivals.undecided() || (round > 0 && self.host.now() - now > COMPARING_SECONDS) {
+                break;
+            }
+            kept.kernel = None;
+            rivals.compare(kept.rig.as_mut(), roll, stamp_ns)?;
+        }
+        let kernel = leader.or_else(|| rivals.winner().cloned());
+        if let Some(kernel) = kernel.as_ref().filter(|kernel| kept.kernel.as_ref() != Some(kernel)) {
+            kept.rig.select(kernel)?;
+            kept.kernel = Some(kernel.clone());
+        }
+        let shot = kept.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
+        let result = analyse(&shot, roll, stamp_ns);
+        let allocation = self.keep.allocation(at);
+        cell.measured_by(kernel);
+        cell.add(result, now - self.began, allocation, shot.pings);
+        if cell.step.is_os() || cell.step.held_bytes().0 > self.host.keep_bytes() {
+            self.retire(at);
+        }
+        Ok(())
+    }
+
+    /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where there is one.
+    fn leader(&self, index: usize) -> Option<KernelId> {
+        let point = &self.cells[index].step;
+        let [thread, ..] = point.setup.threads.as_slice() else { return None };
+        if !point.labels.is_point() || !matches!(thread.role, Role::Stream { .. }) {
+            return None;
+        }
+        let is_figure = |cell: &&Cell| {
+            let threads = &cell.step.setup.threads;
+            let is_alike = threads.len() == point.setup.threads.len() && threads[0].role == thread.role;
+            !cell.step.labels.is_point() && is_alike
+        };
+        let bytes = |step: &Step| step.setup.total_bytes().0 as f64;
+        let away = |cell: &Cell| (bytes(&cell.step) / bytes(point)).ln().abs();
+        let figures = self.cells.iter().filter(is_figure);
+        figures.min_by(|a, b| away(a).total_cmp(&away(b)))?.rivals.winner().cloned()
+    }
+}
