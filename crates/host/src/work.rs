@@ -43,6 +43,9 @@ const RAMP_LONG_NS: f64 = 100_000.0;
 /// Blocks of the warm-up pass at most: a last-level cache full at a quarter of the slowest rate seen there.
 const WARM_BLOCKS: usize = 512;
 
+/// Destinations of non-temporal stores up to this size are flushed first.
+const FLUSHED_MOST: usize = 4 << 20;
+
 /// Work in blocks.
 #[derive(Debug)]
 pub(crate) enum Work {
@@ -126,7 +129,8 @@ impl Work {
         if region.bytes <= cache_bytes {
             // Cached lines in the pages of a destination slow non-temporal stores to its other lines: 106 GB/s of triad.nt in
             // 16 KiB where flushed pages take 132 (Zen 5, `benches/nt_neighbours.c`).
-            if spec.info.store_kind == StoreKind::NonTemporal {
+            // The warm-up of a larger one leaves no such lines, and a flush takes 20 to 40 ns a line.
+            if spec.info.store_kind == StoreKind::NonTemporal && region.bytes <= FLUSHED_MOST {
                 work.call.flush_written();
             }
             std::hint::black_box(work.block());
