@@ -22,6 +22,8 @@ fn a_quick_survey_measures_the_ladder() {
     let saved = user.saved("json");
     assert_eq!((saved.len(), user.saved("journal").len()), (1, 0));
     let run = document(&saved[0]);
+    // What was written can be read, whatever was seen.
+    user.run(&["show", "--reanalyse"]).expect(0);
     assert_eq!((run["complete"].as_bool(), run["simulated"].is_null()), (Some(true), true));
     assert!(run["bench"]["clock"]["hz"].as_f64().unwrap() > 0.0);
     let found = findings(&run);

@@ -55,7 +55,7 @@ pub(crate) struct Cell {
     pub(crate) fault: Option<String>,
     pub(crate) started: Option<f64>,
     /// When rivals are compared no more: the first stays, unless another has won by then.
-    compares_until: f64,
+    pub(crate) compares_until: f64,
     pub(crate) seconds: f64,
     /// Whether the stop rule held when it was looked at after so many visits.
     looked: RefCell<(u32, bool)>,
@@ -108,6 +108,11 @@ impl Cell {
     /// design.
     pub(crate) fn remade(&mut self) {
         self.disturbance.allocations_remade += u64::from(!self.step.is_os());
+    }
+
+    /// The kernel that its visits are of.
+    pub(crate) fn kernel(&self) -> Option<&KernelId> {
+        self.kernel.as_ref()
     }
 
     /// Visits made so far.

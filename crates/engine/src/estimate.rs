@@ -177,9 +177,10 @@ impl Reading<'_> {
         if windows.len() < VISITS || last - first < (VISITS - 1) as f64 * APART_SECONDS {
             bound.push(Reason::NotReproduced { reached: windows.len().min(VISITS - 1) as u64 });
         }
-        let half = interval.map_or(f64::INFINITY, |i| (i.high - i.low) / 2.0 / value);
-        if half > SCATTERED.max(self.stop.precision) {
-            bound.push(Reason::Scattered { half_width: half });
+        // A single visit has no interval, and was not reproduced.
+        let half = interval.map(|i| (i.high - i.low) / 2.0 / value);
+        if let Some(half_width) = half.filter(|half| *half > SCATTERED.max(self.stop.precision)) {
+            bound.push(Reason::Scattered { half_width });
         }
         Estimate { value: Some(value), interval, bound, ..Estimate::default() }
     }
@@ -294,5 +295,22 @@ mod tests {
         assert!(!missed(Metric::Bandwidth, &apart), "streams that share a cache get no more");
         assert!(missed(Metric::Latency, &apart) && missed(Metric::Latency, &near));
         assert!(!missed(Metric::Bandwidth, &[near, apart].concat()));
+    }
+
+    #[test]
+    fn a_single_visit_gives_reasons_that_can_be_written_and_read() {
+        let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+        let groups = PingGroups::default();
+        let (metric, in_private_cache) = (Metric::Latency, false);
+        for (has_edge, intervals) in [(false, true), (true, true), (false, false), (true, false)] {
+            let reading =
+                Reading { metric, has_edge, in_private_cache, groups: &groups, stop: &stop, seed: 1, intervals };
+            for count in 1..4 {
+                let list = visits(50.0, 1.0)[..count].to_vec();
+                let estimate = reading.estimate(&Visits { list, ..Visits::default() });
+                let text = serde_json::to_string(&estimate.bound).unwrap();
+                assert_eq!(serde_json::from_str::<Vec<Reason>>(&text).unwrap(), estimate.bound, "{text}");
+            }
+        }
     }
 }

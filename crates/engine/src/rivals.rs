@@ -159,15 +159,23 @@ impl Rivals {
         std::iter::once(rival(first, Some(1.0))).chain(others).collect()
     }
 
-    /// One comparison: of a rival that leads, else of the one that was compared least.
+    /// One comparison, with its rival's index: of a rival that leads, else of the one that was compared least, and of none of those `left_out`.
+    /// `None` where there is nothing to compare.
     ///
     /// # Errors
     /// The rig's [`Fault`].
-    pub(crate) fn compare(&mut self, rig: &mut dyn Rig, roll: &Roll, stamp_ns: f64) -> Result<(), Fault> {
-        let Some(best) = self.winner().cloned() else { return Ok(()) };
-        let undecided = (0..self.others.len()).filter(|index| !self.others[*index].is_decided(self.reference));
+    pub(crate) fn compare(
+        &mut self,
+        rig: &mut dyn Rig,
+        roll: &Roll,
+        stamp_ns: f64,
+        left_out: &[usize],
+    ) -> Result<Option<usize>, Fault> {
+        let Some(best) = self.winner().cloned() else { return Ok(None) };
+        let undecided = (0..self.others.len())
+            .filter(|index| !left_out.contains(index) && !self.others[*index].is_decided(self.reference));
         let next = |index: &usize| (!self.others[*index].leads(self.reference), self.others[*index].rounds);
-        let Some(index) = undecided.min_by_key(next) else { return Ok(()) };
+        let Some(index) = undecided.min_by_key(next) else { return Ok(None) };
         let rival = self.others[index].kernel.clone();
         let roll = Roll { parts: Vec::new(), ..roll.clone() };
         let mut shot = |kernel: &KernelId, again: bool| -> Result<Best, Fault> {
@@ -182,7 +190,7 @@ impl Rivals {
         let is_one_state = one_state(&shots.map(|shot| shot.1).concat());
         let pair = Pair { around: (a.min(d), a.max(d)), rival: b.max(c) };
         self.compared(index, is_one_state.then_some(pair));
-        Ok(())
+        Ok(Some(index))
     }
 
     /// Takes in a comparison of a rival; `None` where it says nothing.

@@ -193,9 +193,9 @@ impl Runner<'_> {
         let first = self.cells.len();
         self.told.extend(steps.iter().map(|_| f64::NEG_INFINITY));
         for step in steps {
-            let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step);
+            let family = Keep::family(self.cells.iter().map(|cell| &cell.step), &step, self.host.bench());
             let mut cell = Cell::new(step, family);
-            if let Some(same) = self.cells.get(family).filter(|same| does_the_same(&same.step, &cell.step)) {
+            if let Some(same) = self.cells.get(family).filter(|same| does_the_same(same, &cell)) {
                 cell.inherit(same);
             }
             self.cells.push(cell);
@@ -229,8 +229,9 @@ impl Runner<'_> {
             let now = self.host.now();
             let is_open = |index: &usize| {
                 let cell = &self.cells[*index];
-                // Memory that others need is not made again for a point that was seen.
-                let is_there = cell.step.is_os() || self.keep.has(cell.family) || !cell.step.labels.is_point();
+                // Memory that figures need is not made again for a point of a curve that was seen.
+                let is_curve = cell.step.labels.is(tiermark_model::Labels::PURPOSE, "curve");
+                let is_there = !is_curve || self.keep.has(cell.family);
                 cell.visited() > 0 && is_there && !cell.settled(&self.groups, now)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
@@ -313,9 +314,12 @@ impl Runner<'_> {
 }
 
 /// Whether two steps differ in nothing that their windows could show.
-fn does_the_same(a: &Step, b: &Step) -> bool {
-    let is_chase = a.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
-    is_chase && a.metric == b.metric && a.stop.shot_seconds.total_cmp(&b.stop.shot_seconds).is_eq()
+fn does_the_same(a: &Cell, b: &Cell) -> bool {
+    let is_chase = a.step.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
+    let is_as_long = a.step.stop.shot_seconds.total_cmp(&b.step.stop.shot_seconds).is_eq();
+    // A median is compared with others of the same moments, and those before they began are none.
+    let has_edge = b.roll.has_edge(&b.step.labels);
+    is_chase && is_as_long && has_edge && a.step.metric == b.step.metric && a.roll == b.roll
 }
 
 /// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).

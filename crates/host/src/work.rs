@@ -43,6 +43,8 @@ const RAMP_LONG_NS: f64 = 100_000.0;
 /// Blocks of the warm-up pass at most: a last-level cache full at a quarter of the slowest rate seen there.
 const WARM_BLOCKS: usize = 512;
 
+/// Places that are tried for the next streams.
+const CANDIDATES: usize = 16;
 /// Destinations of non-temporal stores up to this size are flushed first.
 const FLUSHED_MOST: usize = 4 << 20;
 
@@ -64,6 +66,8 @@ pub(crate) enum Work {
 #[derive(Debug)]
 pub(crate) struct StreamWork {
     call: StreamCall,
+    /// Arrays that it walks.
+    streams: usize,
     useful_per_byte: f64,
     /// Bytes of each stream in a block, walked `passes` times.
     bytes: usize,
@@ -121,11 +125,20 @@ impl Work {
         cache_bytes: usize,
         clock: &Clock,
     ) -> Result<Self, String> {
-        let plan = stream_plan(region, usize::from(spec.info.op.streams()));
+        let streams = usize::from(spec.info.op.streams());
+        let plan = stream_plan(region, streams);
         let call = StreamCall::new(&region.mapping, spec, plan, order)?;
         let useful_per_byte = f64::from(spec.info.op.read_per_line() + spec.info.op.write_per_line()) / 64.0;
-        let mut work =
-            StreamWork { bytes: call.span(), call, useful_per_byte, passes: 1, blocks: 1, next: 0, block_ns: 0.0 };
+        let mut work = StreamWork {
+            bytes: call.span(),
+            call,
+            streams,
+            useful_per_byte,
+            passes: 1,
+            blocks: 1,
+            next: 0,
+            block_ns: 0.0,
+        };
         if region.bytes <= cache_bytes {
             // Cached lines in the pages of a destination slow non-temporal stores to its other lines: 106 GB/s of triad.nt in
             // 16 KiB where flushed pages take 132 (Zen 5, `benches/nt_neighbours.c`).
@@ -216,10 +229,25 @@ impl Work {
         }
     }
 
-    /// Where streams go on, as a share of their span.
-    pub(crate) fn at(&self) -> Option<f64> {
+    /// Where streams of a kernel that walks so many arrays of a region go on after this work, as a share of their span: where it stopped, or, as the
+    /// streams of others lie elsewhere, as far as possible before what it has just left in the caches.
+    pub(crate) fn next_from(&self, region: &Region, streams: usize) -> Option<f64> {
         let Self::Stream(work) = self else { return None };
-        Some(work.next as f64 / work.blocks as f64)
+        let share = work.next as f64 / work.blocks as f64;
+        if work.streams == streams {
+            return Some(share);
+        }
+        let at = |streams: usize, share: f64| {
+            let plan = stream_plan(region, streams);
+            plan.offsets.into_iter().take(streams).map(move |offset| offset as f64 + share * plan.span as f64)
+        };
+        let size = region.bytes as f64;
+        let behind = |from: f64| {
+            let pairs = at(streams, from).flat_map(|next| at(work.streams, share).map(move |old| old - next));
+            pairs.map(|distance| distance.rem_euclid(size)).fold(f64::INFINITY, f64::min)
+        };
+        let candidates = (0..CANDIDATES).map(|part| part as f64 / CANDIDATES as f64);
+        candidates.max_by(|a, b| behind(*a).total_cmp(&behind(*b)))
     }
 
     /// The blocks after the gate that do not count.
@@ -381,11 +409,23 @@ mod tests {
         let mut work = begin(0.4);
         let Work::Stream(stream) = &work else { panic!("no stream") };
         let block = 1.0 / stream.blocks as f64;
-        let at = work.at().unwrap();
-        assert!((at - 0.4).abs() <= block && (0.0..1.0).contains(&begin(0.999).at().unwrap()));
+        let at = work.next_from(&region, 1).unwrap();
+        assert!((at - 0.4).abs() <= block && (0.0..1.0).contains(&begin(0.999).next_from(&region, 1).unwrap()));
         work.block();
-        let after = work.at().unwrap();
+        let after = work.next_from(&region, 1).unwrap();
         assert!((after - (at + block).fract()).abs() < 1e-9 || after < block, "{at} {after}");
+        // Two streams lie elsewhere: neither begins in the quarter of the region that was just read.
+        for part in 0..10 {
+            let from = f64::from(part) / 10.0;
+            let next = begin(from).next_from(&region, 2).unwrap();
+            let Work::Stream(at) = begin(from) else { panic!("no stream") };
+            let read = (at.next * at.bytes) as f64;
+            let plan = stream_plan(&region, 2);
+            for offset in &plan.offsets[..2] {
+                let start = *offset as f64 + next * plan.span as f64;
+                assert!((read - start).rem_euclid(f64::from(1 << 20)) > f64::from(1 << 18), "{from}: {next}");
+            }
+        }
     }
 
     #[test]

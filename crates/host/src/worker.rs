@@ -94,7 +94,9 @@ impl Worker {
     /// Takes up its work: the chase of its region, or the given kernel.
     pub(crate) fn equip(&mut self, kernel: Option<&StreamSpec>, order: Option<LineOrder>) -> Result<(), Refusal> {
         // Another kernel goes on where the last one stopped: what that has just read is in the caches.
-        self.from = self.work.as_ref().and_then(Work::at).unwrap_or(self.from);
+        let streams = kernel.map_or(1, |spec| usize::from(spec.info.op.streams()));
+        let next = self.work.as_ref().and_then(|work| work.next_from(&self.region, streams));
+        self.from = next.unwrap_or(self.from);
         // Given up first: memory that one call may write is open to no other.
         self.work = None;
         self.placed = None;

@@ -68,6 +68,11 @@ impl Step {
 
     /// Seconds that an allocation takes to be prepared: fresh memory, and what operations make for themselves.
     pub fn prepare_seconds(&self) -> f64 {
+        START_SECONDS + self.memory_seconds()
+    }
+
+    /// The part of that which its memory takes: what a host makes longer that gives its guest memory only when it is touched.
+    pub fn memory_seconds(&self) -> f64 {
         let bytes_per_second = |page| match page {
             _ if self.is_os() => PREPARE_RESIDENT,
             PageKind::Base => PREPARE_BASE,
@@ -77,7 +82,7 @@ impl Step {
         let prepare: f64 = regions.map(|region| region.bytes.0 as f64 / bytes_per_second(region.page)).sum();
         // Each thread prepares its own.
         let threads = self.setup.threads.len().max(1) as f64;
-        START_SECONDS + prepare / threads + self.making_seconds()
+        prepare / threads + self.making_seconds()
     }
 
     /// Seconds of one visit to an allocation that is there.

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, NodeId, Observation, PageKind, Plan, Reason, Refusal,
-    Request, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Observation, PageKind, Plan, Reason,
+    Refusal, Request, Step, StopRule, Unit,
 };
 
 use crate::edges::tier_sizes;
@@ -258,8 +258,12 @@ impl Planner<'_> {
         Err(Refusal::new(format!("{layout} at {size}"), why, "ask for a larger size, a smaller stride or fewer chains"))
     }
 
-    /// What to measure next: more points until the curve says where the tiers are, then the ladder.
+    /// What to measure next: more points until the curve says where the tiers are, then the ladder, once: another look at the curve may say
+    /// something else.
     fn next(&self, observations: &[Observation]) -> Vec<Step> {
+        if with_purpose(observations, "ladder").any(|o| o.metric == Metric::Latency) {
+            return Vec::new();
+        }
         let only = [self.cpu].into_iter().collect();
         let finder =
             Finder::new(self.request, self.lab, &only, self.pages()[0]).filter(|_| self.params.sizes.is_empty());

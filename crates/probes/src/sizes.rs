@@ -23,13 +23,14 @@ pub(crate) fn grid(from: u64, to: u64, per_octave: u32) -> Vec<Bytes> {
     sizes.into_iter().map(Bytes).collect()
 }
 
-/// Sizes of a sweep: a grid with half as many points an octave where they are large. Making memory for them takes most of a sweep's time, and a
-/// knee among them is found again by the points that are added.
+/// Sizes of a sweep: a grid with at most half as many points an octave, rounded up, where they are large. Making memory for them takes most of a
+/// sweep's time.
 pub(crate) fn sweep(to: u64, per_octave: u32) -> Vec<Bytes> {
     let mut sizes = grid(SMALLEST, to.min(LARGE), per_octave);
     if to > LARGE {
+        sizes.extend(grid(LARGE, to, per_octave.div_ceil(2)));
         // The end is there anyway.
-        sizes.extend(grid(LARGE, to, per_octave.div_ceil(2)).iter().filter(|size| size.0 as f64 * CLOSE < to as f64));
+        sizes.retain(|size| size.0 as f64 * CLOSE < to as f64);
         sizes.push(Bytes(round(to as f64)));
         sizes.dedup();
     }

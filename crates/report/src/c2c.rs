@@ -332,7 +332,9 @@ fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &
     for f in rows {
         let threads = f.labels.number(Labels::THREADS);
         let rate = like(line, f).map_or_else(Cell::default, |f| {
-            graded(f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns)), &f.verdict, f.unit, style)
+            // A rate, made of a time that is at most so long, is at least so high.
+            let per_us = f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns));
+            graded(per_us, &f.verdict, tiermark_model::Unit::BytesPerSecond, style)
         });
         table.row(vec![
             Cell::new(threads.map_or_else(String::new, |n| n.to_string())),

@@ -162,8 +162,9 @@ fn table(findings: &[&Finding], style: &Style) -> String {
                 let interval = f.interval.filter(|_| metric != "loaded.knee");
                 let none = (metric == "loaded.knee" && f.verdict.grade != Grade::Invalid).then(|| "none".to_owned());
                 let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
-                let verdict = if is_number(f) { f.verdict.clone() } else { Verdict::trusted() };
-                graded(shown.or(none), &verdict, Unit::Ns, style)
+                let is_told = is_number(f) && (shown.is_some() || none.is_none());
+                let verdict = if is_told { f.verdict.clone() } else { Verdict::trusted() };
+                graded(shown.or(none), &verdict, f.unit, style)
             })
         };
         let mut cells = vec![Cell::new(row)];

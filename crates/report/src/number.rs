@@ -170,8 +170,9 @@ pub(crate) fn bound_sign(unit: Unit, style: &Style) -> Option<&'static str> {
 ///
 /// A bound says which way: at most so long, at least so much.
 pub(crate) fn graded(text: Option<String>, verdict: &Verdict, unit: Unit, style: &Style) -> Cell {
-    // What was looked for and is not there has no mark: it would read as a doubtful nothing.
-    let grade = if text.is_none() && verdict.grade == Grade::Suspect { Grade::Trusted } else { verdict.grade };
+    // What was looked for and is not there has no mark: it would read as a doubtful nothing, or as at least nothing.
+    let is_marked = text.is_some() || verdict.grade > Grade::Suspect;
+    let grade = if is_marked { verdict.grade } else { Grade::Trusted };
     let text = text.unwrap_or_else(|| style.absent().to_owned());
     match grade {
         Grade::Trusted => Cell::inked(format!("{text} "), Ink::Plain),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{KernelId, Labels, PlacementProof, Role, Setup, Step};
+use tiermark_model::{Bench, KernelId, Labels, PlacementProof, Role, Setup, Step, ThreadSetup};
 
 use super::{Runner, VISITS_A_PLACE};
 use crate::cell::first_kernel;
@@ -15,7 +15,7 @@ const SHARED_FROM: u64 = 16 << 20;
 /// only when it is touched took 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and 0.25 s for the same memory touched again.
 const MAKING_SHARE: f64 = 0.3;
 
-/// Memory that is made in less is not counted: a dozen visits take as long.
+/// Memory that is made in less is made in any case: a dozen visits take as long.
 pub(super) const SOON_MADE: f64 = 0.04;
 
 /// An allocation and the rig that holds it.
@@ -23,7 +23,7 @@ pub(super) struct Kept {
     /// The family of the steps that it is of.
     family: usize,
     /// Its number in the family.
-    allocation: u32,
+    pub(super) allocation: u32,
     bytes: u64,
     pub(super) rig: Box<dyn Rig>,
     /// The kernel it was given last; `None` where another may be in place.
@@ -46,19 +46,15 @@ pub(super) struct Keep {
 
 impl Keep {
     /// The family of a step: the first of these steps that can take turns with it on one rig, or its own index, which comes next.
-    pub(super) fn family<'s>(mut steps: impl ExactSizeIterator<Item = &'s Step>, step: &Step) -> usize {
+    pub(super) fn family<'s>(mut steps: impl ExactSizeIterator<Item = &'s Step>, step: &Step, bench: &Bench) -> usize {
         let own = steps.len();
-        let is_shared = step.held_bytes().0 >= SHARED_FROM && !step.is_os();
-        let found = if is_shared { steps.position(|other| takes_turns(&other.setup, &step.setup)) } else { None };
+        let is_large = step.setup.regions.iter().any(|region| region.bytes.0 >= SHARED_FROM) && !step.is_os();
+        let found = if is_large { steps.position(|other| takes_turns(other, step, bench)) } else { None };
         found.unwrap_or(own)
     }
 
     pub(super) fn rig_of(&mut self, at: usize) -> &mut Kept {
         &mut self.list[at]
-    }
-
-    pub(super) fn allocation(&self, at: usize) -> u32 {
-        self.list[at].allocation
     }
 
     /// Where the allocations of a family are.
@@ -77,12 +73,19 @@ impl Keep {
     }
 }
 
-/// Whether two setups differ in their seeds and in the kernels of their streams only.
-fn takes_turns(a: &Setup, b: &Setup) -> bool {
-    let same = |(a, b): (&tiermark_model::ThreadSetup, &tiermark_model::ThreadSetup)| {
-        let streams = matches!((&a.role, &b.role), (Role::Stream { .. }, Role::Stream { .. }));
-        a.cpu == b.cpu && a.region == b.region && (streams || a.role == b.role)
+/// Whether two steps differ in their seeds only, or are streams that differ in their kernels: all of them write, or none. What was written is one
+/// word again and again, and reads are of random data.
+fn takes_turns(a: &Step, b: &Step, bench: &Bench) -> bool {
+    let writes = |step: &Step| {
+        let is_stream = |thread: &ThreadSetup| matches!(thread.role, Role::Stream { .. });
+        let kernel = first_kernel(step).filter(|_| step.setup.threads.iter().all(is_stream))?;
+        bench.kernels.iter().find(|info| info.id == *kernel).map(|info| info.write_per_line > 0)
     };
+    let are_streams = writes(a).is_some() && writes(a) == writes(b);
+    let same = |(a, b): (&ThreadSetup, &ThreadSetup)| {
+        (a.cpu, a.region, &a.part) == (b.cpu, b.region, &b.part) && (are_streams || a.role == b.role)
+    };
+    let (a, b) = (&a.setup, &b.setup);
     a.regions == b.regions && a.threads.len() == b.threads.len() && a.threads.iter().zip(&b.threads).all(same)
 }
 
@@ -106,12 +109,15 @@ impl Runner<'_> {
     /// Whether there is time for one more allocation of a step that has one.
     fn may_make(&self, index: usize) -> bool {
         let next = self.making_seconds(index);
-        next < SOON_MADE || self.keep.making.0 + next <= MAKING_SHARE * (self.deadline - self.began)
+        let is_in_time = self.host.now() + next < self.deadline;
+        let is_affordable = self.keep.making.0 + next <= MAKING_SHARE * (self.deadline - self.began);
+        is_in_time && (next < SOON_MADE || is_affordable)
     }
 
     /// Seconds that an allocation of a step is expected to take, as others took here.
     pub(super) fn making_seconds(&self, index: usize) -> f64 {
-        self.cells[index].step.prepare_seconds() * self.keep.slowness()
+        let step = &self.cells[index].step;
+        step.prepare_seconds() + (self.keep.slowness() - 1.0) * step.memory_seconds()
     }
 
     /// Prepares an allocation of a step's family, the so-manieth.
@@ -158,8 +164,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Retires allocations until so many bytes more may be kept: those that only points of curves use, the largest first, since a point is
-    /// visited seldom; then those that were visited longest ago.
+    /// Retires allocations until so many bytes more may be kept: those that only points of curves use, the largest first, since figures need
+    /// the time; then those that were visited longest ago.
     fn make_room(&mut self, bytes: u64) {
         let most = self.host.keep_bytes();
         loop {
@@ -189,11 +195,6 @@ impl Runner<'_> {
         let proof = kept.rig.placement();
         let was_there = |cell: &&mut crate::cell::Cell| cell.family == kept.family && cell.was_on(kept.allocation);
         self.cells.iter_mut().filter(was_there).for_each(|cell| cell.prove(proof.clone()));
-    }
-
-    /// Gives up the allocations of a family whose rig failed.
-    pub(super) fn abandon(&mut self, family: usize) {
-        self.keep.list.retain(|kept| kept.family != family);
     }
 
     /// Proves every allocation that is kept once more, and gives them back.

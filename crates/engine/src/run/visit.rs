@@ -8,7 +8,7 @@ use super::Runner;
 use crate::analyse::analyse;
 use crate::cell::Cell;
 use crate::event::Event;
-use crate::host::Fault;
+use crate::host::{Fault, Host};
 
 /// Share of the time that a step has after which its rival kernels are compared no more: the first stays, unless another has won by then.
 const RIVAL_SHARE: f64 = 0.4;
@@ -27,7 +27,6 @@ impl Runner<'_> {
         let began = self.host.now();
         self.cells[index].begin(began, began + RIVAL_SHARE * (self.deadline - began));
         if let Err(fault) = self.stay(index) {
-            self.abandon(self.cells[index].family);
             let cell = &mut self.cells[index];
             // What the user's stop cut short says nothing about the machine.
             if !self.host.stopped() {
@@ -56,24 +55,35 @@ impl Runner<'_> {
         self.sink.event(&Event::Observed { observation });
     }
 
-    /// A shot on one of the cell's allocations, in turn; a new one where it is due.
+    /// A shot on one of the allocations of the cell's family, in turn; a new one where it is due. One on which anything failed is given back.
     fn stay(&mut self, index: usize) -> Result<(), Fault> {
         let Some(at) = self.place(index) else { return Ok(()) };
+        let shot = self.shoot(index, at);
+        let step = &self.cells[index].step;
+        if shot.is_err() || step.is_os() || step.held_bytes().0 > self.host.keep_bytes() {
+            self.retire(at);
+        }
+        shot
+    }
+
+    fn shoot(&mut self, index: usize, at: usize) -> Result<(), Fault> {
         let stamp_ns = self.host.bench().overheads.stamp_ns;
         let now = self.host.now();
         let leader = self.leader(index);
         let cell = &mut self.cells[index];
-        let comparing = cell.compares(now);
-        let Cell { rivals, roll, step, .. } = cell;
+        let Cell { rivals, roll, step, compares_until, .. } = cell;
         let kept = self.keep.rig_of(at);
         kept.visited = now;
-        // A few comparisons a visit: rivals see as many moments as the step does.
-        for round in 0..COMPARISONS {
-            if !comparing || !rivals.undecided() || (round > 0 && self.host.now() - now > COMPARING_SECONDS) {
+        // Each rival at most once a visit, so that rivals see as many moments as the step does.
+        let mut compared = Vec::new();
+        let is_time = |host: &dyn Host| host.now() < *compares_until && !host.stopped();
+        while compared.len() < COMPARISONS && is_time(self.host) {
+            kept.kernel = None;
+            let Some(rival) = rivals.compare(kept.rig.as_mut(), roll, stamp_ns, &compared)? else { break };
+            compared.push(rival);
+            if self.host.now() - now > COMPARING_SECONDS {
                 break;
             }
-            kept.kernel = None;
-            rivals.compare(kept.rig.as_mut(), roll, stamp_ns)?;
         }
         let kernel = leader.or_else(|| rivals.winner().cloned());
         if let Some(kernel) = kernel.as_ref().filter(|kernel| kept.kernel.as_ref() != Some(kernel)) {
@@ -82,21 +92,22 @@ impl Runner<'_> {
         }
         let shot = kept.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
         let result = analyse(&shot, roll, stamp_ns);
-        let allocation = self.keep.allocation(at);
+        let allocation = kept.allocation;
         cell.measured_by(kernel);
         cell.add(result, now - self.began, allocation, shot.pings);
-        if cell.step.is_os() || cell.step.held_bytes().0 > self.host.keep_bytes() {
-            self.retire(at);
-        }
         Ok(())
     }
 
-    /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where there is one.
+    /// The kernel that a point is measured with: that of the figure of the same streams that is nearest in size, where there is one at its first
+    /// visit. It stays: a curve is of one kernel, and no visit is lost.
     fn leader(&self, index: usize) -> Option<KernelId> {
         let point = &self.cells[index].step;
         let [thread, ..] = point.setup.threads.as_slice() else { return None };
         if !point.labels.is_point() || !matches!(thread.role, Role::Stream { .. }) {
             return None;
+        }
+        if self.cells[index].visited() > 0 {
+            return self.cells[index].kernel().cloned();
         }
         let is_figure = |cell: &&Cell| {
             let threads = &cell.step.setup.threads;

@@ -295,7 +295,7 @@ fn stopping_keeps_what_was_measured() {
 fn a_probe_that_never_stops_refining_is_stopped() {
     let (experiment, log) = run(&Tiny { refines: true, ..tiny() }, machine(), SimOptions::default());
     let added = log.0.iter().filter(|l| l.starts_with("added")).count();
-    assert!((1..=32).contains(&added));
+    assert!((1..100).contains(&added), "{added}");
     assert_eq!(experiment.plan.steps.len(), 3 + added);
     assert_eq!(experiment.observations.len(), experiment.plan.steps.len());
 }

@@ -16,14 +16,19 @@ const PIECE: usize = 8 << 20;
 /// Threads at most: beyond, the kernel's own locks hold them up.
 const THREADS: usize = 8;
 
-/// Backs the memory of regions whose place the kernel was told, so that any thread may touch it. What cannot be backed this way (kernels before
+/// Backs the memory of regions whose place the kernel was told, so that any thread may touch it: each page has one node that it comes from. What cannot be backed this way (kernels before
 /// 5.14) is left to the worker that fills it.
 pub(crate) fn populate(regions: &[Arc<Region>], cpus: usize, stopped: &AtomicBool) {
-    let may = |region: &&Arc<Region>| !matches!(region.touch, Touch::Dealt(_)) && region.mapping.len() >= LEAST;
+    let may = |region: &&Arc<Region>| {
+        let is_told = !matches!(region.touch, Touch::Dealt(_)) && region.target.len() < 2;
+        is_told && region.mapping.len() >= LEAST
+    };
+    // Two threads in one huge page would each clear one.
+    let piece = |region: &Region| PIECE.max(region.page_bytes);
     let pieces: Vec<(&Region, usize)> = regions
         .iter()
         .filter(may)
-        .flat_map(|region| (0..region.mapping.len()).step_by(PIECE).map(|from| (region.as_ref(), from)))
+        .flat_map(|region| (0..region.mapping.len()).step_by(piece(region)).map(|from| (region.as_ref(), from)))
         .collect();
     let threads = cpus.min(THREADS).min(pieces.len());
     if threads < 2 {
@@ -32,7 +37,7 @@ pub(crate) fn populate(regions: &[Arc<Region>], cpus: usize, stopped: &AtomicBoo
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some((region, from)) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let bytes = PIECE.min(region.mapping.len() - from);
+            let bytes = piece(region).min(region.mapping.len() - from);
             if stopped.load(Ordering::Relaxed) || region.mapping.populate(*from, bytes).is_err() {
                 return;
             }

@@ -85,9 +85,10 @@ impl<'a> Planner<'a> {
             return self.table(plan);
         }
         plan.steps.extend(self.finder().iter().flat_map(Finder::first));
-        self.curve(plan);
         self.scaling(plan);
-        plan.later_seconds = self.ladder(&Found::default(), plan)?.iter().map(Step::expected_seconds).sum();
+        let mut later = self.ladder(&Found::default(), plan)?;
+        later.extend(self.curve());
+        plan.later_seconds = later.iter().map(Step::expected_seconds).sum();
         Ok(())
     }
 
@@ -232,19 +233,17 @@ impl<'a> Planner<'a> {
     }
 
     /// The sweep over footprints, one thread.
-    fn curve(&self, plan: &mut Plan) {
+    fn curve(&self) -> Vec<Step> {
         let per_octave = match self.request.effort {
             // The ladder has the points that matter.
-            Effort::Quick => return,
+            Effort::Quick => return Vec::new(),
             Effort::Standard => 1,
             Effort::Full => 3,
         };
         let only: IdSet = self.one().cpus.into_iter().collect();
         let largest = dram_bytes(self.lab.machine, &only, self.request.scope.mem_node, &self.request.scope);
-        let Ok((largest, _)) = largest else { return };
-        for op in self.ops() {
-            plan.steps.extend(self.curve_steps(&op, &sweep(largest, per_octave)));
-        }
+        let Ok((largest, _)) = largest else { return Vec::new() };
+        self.ops().iter().flat_map(|op| self.curve_steps(op, &sweep(largest, per_octave))).collect()
     }
 
     fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
@@ -306,16 +305,17 @@ impl<'a> Planner<'a> {
         Finder::new(self.request, self.lab, &self.cpus, self.page()).filter(|_| self.params.sizes.is_empty())
     }
 
-    /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, and points between neighbours of
-    /// every curve that differ.
+    /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, then the curves, with the kernels that the
+    /// ladder has chosen, and last points between neighbours that differ. A ladder that was begun stays: another look at the curve may say something else.
     pub(super) fn next(&self, observations: &[Observation]) -> Vec<Step> {
-        after_curve(self.finder(), observations, |found| {
-            let mut steps = self.ladder(found, &mut Plan::default()).unwrap_or_default();
-            if self.request.effort > Effort::Quick {
-                steps.extend(self.denser(observations));
-            }
-            steps
-        })
+        let began = |purpose: &str| with_purpose(observations, purpose).any(|o| o.metric == Metric::Bandwidth);
+        match (began("ladder"), began("curve")) {
+            (false, _) => after_curve(self.finder(), observations, |found| {
+                self.ladder(found, &mut Plan::default()).unwrap_or_default()
+            }),
+            (true, false) => self.curve(),
+            (true, true) => self.denser(observations),
+        }
     }
 
     /// Points between neighbours of every curve that differ; large ones, which take long to be made, with `--full` only.

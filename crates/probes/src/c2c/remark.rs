@@ -32,11 +32,11 @@ fn contradiction(relation: Relation, ns: f64) -> Option<String> {
     let (least, most) = possible(relation);
     let told = format_ns(ns);
     if ns > most {
-        return Some(format!("{told} ns is too long for that: these cpus are farther apart than declared"));
+        return Some(format!("{told} ns is too long for that: meanwhile these cpus were farther apart than declared"));
     }
     (ns < least).then(|| {
-        let nearer = if ns < possible(Relation::Llc).0 { "as in one core" } else { "as in one last-level cache" };
-        format!("{told} ns is too short for that: these cpus are nearer than declared, {nearer}")
+        let nearer = if ns < possible(Relation::Llc).0 { "shared one core" } else { "shared a last-level cache" };
+        format!("{told} ns is too short for that: meanwhile these cpus {nearer}")
     })
 }
 
@@ -76,9 +76,9 @@ mod tests {
             assert_eq!(contradiction(relation, ns), None, "{relation} {ns}");
         }
         let told = |relation, ns| contradiction(relation, ns).unwrap_or_default();
-        assert!(told(Relation::Llc, 22.7).contains("nearer than declared, as in one core"));
-        assert!(told(Relation::Socket, 22.7).contains("nearer than declared, as in one core"));
-        assert!(told(Relation::Remote, 107.0).contains("nearer than declared"));
+        assert!(told(Relation::Llc, 22.7).contains("meanwhile these cpus shared one core"));
+        assert!(told(Relation::Socket, 22.7).contains("meanwhile these cpus shared one core"));
+        assert!(told(Relation::Remote, 107.0).contains("meanwhile these cpus shared a last-level cache"));
         assert!(told(Relation::Llc, 253.0).contains("farther apart than declared"));
         assert!(told(Relation::Smt, 60.0).contains("farther apart"));
         assert!(told(Relation::Remote, 60.0).contains("as in one last-level cache"));
