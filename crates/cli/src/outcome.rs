@@ -71,11 +71,20 @@ pub(crate) fn is_lacking_unnamed(refusal: &Refusal, request: &Request, plan: &Pl
     request.probe == "os" && !plan.steps.is_empty() && !named && known.iter().any(lacks)
 }
 
-/// Whether a step that a number rests on has no value. The last points of a scaling are drawn when time is left, as shapes are: without
-/// them it is less dense, and that is all.
+/// Whether a step that a number rests on has no value.
 fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
-    let scaling = experiment.request.probe == "bandwidth" && observation.labels.is(Labels::PURPOSE, "scaling");
-    observation.is_lacking() && !scaling
+    observation.is_lacking() && !is_shape(experiment, observation)
+}
+
+/// Whether a step only draws a shape where it is: a point of a scaling beside a ladder, a wait of the residency in a survey. Without it the shape
+/// is less dense, and that is all.
+fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
+    let purposes: &[&str] = match experiment.request.probe.as_str() {
+        "bandwidth" => &["scaling"],
+        "survey" => &["scaling", "residency", "residency flushed"],
+        _ => &[],
+    };
+    observation.labels.is_point() || purposes.iter().any(|purpose| observation.labels.is(Labels::PURPOSE, purpose))
 }
 
 /// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw shapes.
@@ -83,7 +92,7 @@ pub(crate) fn imprecise(run: &Run) -> bool {
     let wide = |experiment: &Experiment, seen: &Observation| {
         let wanted = experiment.plan.steps.iter().find(|step| step.id == seen.step).map(|step| step.stop.precision);
         let half = seen.value.zip(seen.interval).map(|(value, i)| (i.high - i.low) / 2.0 / value);
-        !seen.labels.is_point() && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
+        !is_shape(experiment, seen) && half.zip(wanted).is_some_and(|(half, wanted)| half > wanted)
     };
     run.experiments.iter().any(|experiment| experiment.observations.iter().any(|seen| wide(experiment, seen)))
 }

@@ -125,7 +125,7 @@ impl Reading<'_> {
     fn at_edge(&self, windows: &[VisitWindows], chosen: &[&Visit]) -> Estimate {
         let found =
             if self.intervals { edge(windows, self.side(), self.seed) } else { bare_edge(windows, self.side()) };
-        let Some(found) = found else { return Estimate::default() };
+        let Some(found) = found else { return self.of_disturbed(chosen) };
         let mut bound = Vec::new();
         if !found.has_enough() {
             bound.push(Reason::TooFew { windows: found.windows as u64, visits: found.visits as u64 });
@@ -145,6 +145,15 @@ impl Reading<'_> {
         };
         let interval = self.with_places(Interval { low: found.low, high: found.high, level: LEVEL }, &found, chosen);
         Estimate { value: Some(found.value), interval: Some(interval), edge: Some(seen), bound, ..Estimate::default() }
+    }
+
+    /// The best of windows that all have gaps: a gap takes away, so that the number is a bound all the same.
+    fn of_disturbed(&self, chosen: &[&Visit]) -> Estimate {
+        let all = chosen.iter().flat_map(|visit| &visit.windows).filter_map(Window::value);
+        let value = all.reduce(|a, b| if self.better(b, a) { b } else { a });
+        let visits = chosen.iter().filter(|visit| !visit.windows.is_empty()).count() as u64;
+        let bound = value.map(|_| Reason::TooFew { windows: 0, visits }).into_iter().collect();
+        Estimate { value, bound, ..Estimate::default() }
     }
 
     /// The interval, wider on its worse side by what few allocations leave open: Student's over the middles of the windows near the edge of
@@ -295,6 +304,23 @@ mod tests {
         assert!(!missed(Metric::Bandwidth, &apart), "streams that share a cache get no more");
         assert!(missed(Metric::Latency, &apart) && missed(Metric::Latency, &near));
         assert!(!missed(Metric::Bandwidth, &[near, apart].concat()));
+    }
+
+    #[test]
+    fn windows_that_are_all_disturbed_give_a_bound() {
+        let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+        let groups = PingGroups::default();
+        let mut list: Vec<Visit> = [3.0, 2.0, 4.0].iter().map(|value| visits(50.0, *value).remove(0)).collect();
+        list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.clean = false);
+        let seen = Visits { list, ..Visits::default() };
+        for (metric, best) in [(Metric::Latency, 2.0), (Metric::Bandwidth, 4.0)] {
+            let (has_edge, in_private_cache) = (true, false);
+            let reading =
+                Reading { metric, has_edge, in_private_cache, groups: &groups, stop: &stop, seed: 1, intervals: true };
+            let estimate = reading.estimate(&seen);
+            assert_eq!((estimate.value, estimate.interval), (Some(best), None));
+            assert_eq!(estimate.bound, [Reason::TooFew { windows: 0, visits: 3 }]);
+        }
     }
 
     #[test]

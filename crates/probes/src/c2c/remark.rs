@@ -81,6 +81,6 @@ mod tests {
         assert!(told(Relation::Remote, 107.0).contains("meanwhile these cpus shared a last-level cache"));
         assert!(told(Relation::Llc, 253.0).contains("farther apart than declared"));
         assert!(told(Relation::Smt, 60.0).contains("farther apart"));
-        assert!(told(Relation::Remote, 60.0).contains("as in one last-level cache"));
+        assert!(told(Relation::Remote, 60.0).contains("shared a last-level cache"));
     }
 }
