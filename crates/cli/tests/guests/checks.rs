@@ -14,9 +14,9 @@ use crate::common::document;
 
 /// Options of every measurement here: small, since emulated processors are slow; emulated kernels of one instruction set, since
 /// string instructions run byte by byte there.
-pub(crate) const SMALL: &str = "--quick --force --no-save -q --allow-partial --max-time 40";
+pub(crate) const SMALL: &str = "--quick --force --no-save -q --allow-partial --max-time 12";
 /// On base pages.
-pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --max-time 40 --page base";
+pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --max-time 12 --page base";
 
 /// What a guest left in its /out.
 pub(crate) struct Left {
@@ -61,10 +61,11 @@ pub(crate) fn guest(topology: &str, script: &str) -> Left {
 pub(crate) fn guest_with(topology: &str, options: &[&str], script: &str) -> Left {
     let vm = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/numa-vm");
     let dir = tempfile::tempdir().unwrap();
-    // Each step is a command with the file its output goes to; its exit code is told.
-    let prelude = "run() { name=$1; shift; \"$@\" > $name.txt 2>&1; echo $name exit $?; }\n";
+    // Each step is a command with the file its output goes to; its exit code is told, and when it ended: of a guest that was stopped, the
+    // slow step is seen.
+    let prelude = "run() { name=$1; shift; \"$@\" > $name.txt 2>&1; echo $name exit $?; echo at $(cut -d' ' -f1 /proc/uptime) s; }\n";
     let output = Command::new(vm)
-        .args(["--topology", topology, "--timeout", "240", "--share", env!("CARGO_BIN_EXE_tiermark"), "--out"])
+        .args(["--topology", topology, "--timeout", "600", "--share", env!("CARGO_BIN_EXE_tiermark"), "--out"])
         .arg(dir.path())
         .args(options)
         .args(["--", "sh", "-c", &format!("{prelude}{script}")])
