@@ -73,8 +73,8 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let wanted = (bytes / part / users).max(2 * inner);
         let wanted = match tier {
             // Of a cache that others use as well each thread gets its part.
-            Some(tier) if users > 1 => wanted.min(steady_rung(tier, inner).max(2 * inner)),
-            Some(tier) => steady_rung(tier, inner),
+            Some(tier) if users > 1 => wanted.min(tier.rung.max(2 * inner)),
+            Some(tier) => tier.rung,
             None => wanted,
         };
         if tier.is_none_or(|_| users > 1) && wanted * users > bytes * 3 / 4 + inner * users {
@@ -108,19 +108,6 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         let (bytes, cpus) = (L1_BLIND, cpus.clone());
         ladder.tiers.push(Tier { name: "L1".into(), bytes, stream_bytes: bytes, node: None, cpus });
     }
-}
-
-/// The footprint of a tier as every run on a machine chooses it: ends of a curve come out a little different each time, and figures of other
-/// footprints are other figures. A power of two where that lies on the plateau: the largest up to the found rung, and of a cache behind
-/// others four times the one before it.
-fn steady_rung(tier: &FoundTier, inner: u64) -> u64 {
-    let power = |bytes: u64| 1u64 << (bytes.max(1) as f64).log2().round() as u32;
-    let wanted = if tier.level > 2 && inner > 0 { 4 * power(inner) } else { 1 << tier.rung.max(1).ilog2() };
-    let fits = match tier.plateau {
-        Some((from, to)) => (from..=to).contains(&wanted),
-        None => wanted <= 2 * tier.rung,
-    };
-    if fits { wanted } else { tier.rung }
 }
 
 /// The footprint of a stream in a cache of one core: the largest power of two up to half of it, where that lies on its plateau.

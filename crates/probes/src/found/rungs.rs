@@ -20,13 +20,13 @@ const POINTS: usize = 3;
 const LEAST: u64 = 8 * KIB;
 /// A rung is a multiple of this: no finer than a page.
 const ROUND: u64 = 4 * KIB;
-/// Part of a private cache, so that stack and page tables do not push the footprint out, and of a shared one, of which others use
-/// a part.
-const PRIVATE_PART: f64 = 2.0;
-const SHARED_PART: f64 = 4.0;
-/// Multiples of the level below between which a cache without plateau is measured: beyond the hits of that level, and before
+/// Part of a cache that a rung fills at most, so that stack and page tables do not push the footprint out.
+const PART: u64 = 2;
+/// Multiples of the level below between which a cache that others use as well is measured: beyond the hits of that level, and before
 /// others have evicted much.
 const ABOVE: (f64, f64) = (2.0, 4.0);
+/// A point within this factor of a footprint says how long an access takes there.
+const NEAR: f64 = 1.2;
 /// Part of the grain's reach that a rung may fill: the stack and the chain's neighbours need entries too.
 const REACH: f64 = 7.0 / 8.0;
 
@@ -45,23 +45,49 @@ pub(super) fn tiers(
     let seen: Vec<(u8, &Level)> = named.iter().filter_map(|n| Some((n.level?, &n.found))).collect();
     let levels: std::collections::BTreeSet<u8> =
         declared.iter().map(|d| d.level).chain(seen.iter().map(|(level, _)| *level)).collect();
+    let next = |level: u8| seen.iter().find(|(l, _)| *l > level).map_or(past, |(_, found)| found.from);
     for level in levels {
-        let below = tiers.last().copied();
+        let below = tiers.last().map(|tier| Below { holds: holds(tier, declared), tier: *tier });
         let shared = declared.iter().any(|d| d.level == level && d.shared);
-        let tier = match seen.iter().find(|(l, _)| *l == level) {
+        let said = declared.iter().find(|d| d.level == level).map(|d| d.bytes);
+        let past = next(level);
+        // Of a cache that others use as well: a footprint up to a limit that is the same in every run.
+        let steady = |size: Option<u64>, to: u64| {
+            let most = size.or(said).map_or(u64::MAX, |bytes| bytes / PART).min(past.saturating_sub(1));
+            below.as_ref().filter(|_| shared && level > 1).and_then(|below| steady(below, most.min(to)))
+        };
+        // What lies within the level below is a step of its end, and no plateau of this one.
+        let beyond = |found: &Level| below.as_ref().is_none_or(|b| !shared || found.to > b.holds);
+        let tier = match seen.iter().find(|(l, found)| *l == level && beyond(found)) {
             Some((_, found)) => {
                 let latest = latest(flat, found, memory.map(|(from, _)| from));
                 let size = size(flat, found, latest, private(declared, level));
-                on_plateau(found, level, shared, below.as_ref(), size, grain.as_ref())
+                on_plateau(found, level, below.as_ref(), size, |to| steady(size.resolved(), to), grain.as_ref())
             }
-            None => {
-                let next = seen.iter().find(|(l, _)| *l > level).map_or(past, |(_, found)| found.from);
-                below.and_then(|below| without_plateau(curve, level, &below, next))
-            }
+            None => below
+                .as_ref()
+                .and_then(|b| without_plateau(curve, level, b, past.max(b.holds + 1), steady(None, u64::MAX))),
         };
-        tiers.extend(tier.filter(|t| below.is_none_or(|b| t.rung > b.rung && t.ns > b.ns)));
+        tiers.extend(tier.filter(|t| below.as_ref().is_none_or(|b| t.rung > b.tier.rung && t.ns > b.tier.ns)));
     }
     Found { tiers, grain, memory }
+}
+
+/// The level below, and what it may hold, bytes.
+struct Below {
+    tier: FoundTier,
+    holds: u64,
+}
+
+/// What a level may hold: at least what a private cache is said to have, since a curve that others disturb ends too early.
+fn holds(tier: &FoundTier, declared: &[Declared]) -> u64 {
+    let (low, high) = tier.size.range();
+    match (tier.size.resolved(), private(declared, tier.level)) {
+        (found, Some(declared)) => declared.max(found.unwrap_or(low)),
+        (Some(found), None) => found,
+        (None, None) if high < u64::MAX => high,
+        (None, None) => low,
+    }
 }
 
 /// Where a level has ended at the latest: where the curve is clearly above it, or memory begins; `u64::MAX` where neither is seen.
@@ -105,38 +131,64 @@ fn size(flat: &[CurvePoint], level: &Level, past: u64, declared: Option<u64>) ->
 fn on_plateau(
     found: &Level,
     level: u8,
-    shared: bool,
-    below: Option<&FoundTier>,
+    below: Option<&Below>,
     size: Size,
+    steady: impl Fn(u64) -> Option<u64>,
     grain: Option<&Grain>,
 ) -> Option<FoundTier> {
-    let (from, to) = (found.from.max(below.map_or(0, |b| b.rung + ROUND)), found.to);
-    // Above twice what the level below holds, where the plateau reaches so far.
-    let twice = below.map_or(LEAST, |b| (b.size.range().1 as f64 * ABOVE.0) as u64);
-    let within = grain.map_or(to, |g| to.min((g.knee as f64 * REACH) as u64)).max(from);
-    let part = if shared && level > 1 { SHARED_PART } else { PRIVATE_PART };
-    let wanted = (size.resolved().unwrap_or(to) as f64 / part) as u64;
-    let rung = rounded(wanted.max(twice).min(within).max(from), from, to)?;
+    let (from, to) = (found.from.max(below.map_or(0, |b| b.tier.rung + ROUND)), found.to);
+    let within = grain.map_or(to, |g| to.min((g.knee as f64 * REACH) as u64));
+    // Where others evict, the plateau ends before the level below is outgrown; a footprint that it answers part of is worse.
+    let rung = match steady(within).or_else(|| steady(u64::MAX)) {
+        Some(rung) => rung,
+        None => {
+            // Above twice what the level below holds, where the plateau reaches so far.
+            let twice = below.map_or(LEAST, |b| b.holds.saturating_mul(2));
+            let wanted = size.resolved().unwrap_or(to) / PART;
+            rounded(wanted.max(twice).min(within.max(from)).max(from), from, to)?
+        }
+    };
     Some(FoundTier { level, plateau: Some((found.from, found.to)), ns: found.ns, size, rung })
 }
 
-/// The multiple of [`ROUND`] below `bytes` that lies within, or `bytes` itself.
-fn rounded(bytes: u64, from: u64, to: u64) -> Option<u64> {
-    let down = bytes / ROUND * ROUND;
-    let within = |b: &u64| (from..=to).contains(b);
-    Some(down).filter(within).or(Some(bytes).filter(within))
+/// The footprint of a cache that others use as well: the same in every run, since the ends of its plateau are not. The largest power of two
+/// up to `to` and up to [`ABOVE`] times what the level below holds; `None` where that is so little that the level below answers part of it.
+fn steady(below: &Below, to: u64) -> Option<u64> {
+    let rung = power_of_two(((below.holds as f64 * ABOVE.1) as u64).min(to));
+    (rung > below.tier.rung && rung as f64 >= ABOVE.0 * below.holds as f64).then_some(rung)
 }
 
-/// A cache that the curve shows no plateau of: measured at the lowest point just above the level below.
-fn without_plateau(curve: &[CurvePoint], level: u8, below: &FoundTier, past: u64) -> Option<FoundTier> {
-    let full = below.size.range().1 as f64;
-    let above = |p: &&CurvePoint| p.bytes > below.rung && p.ns > below.ns;
-    let near = |p: &&CurvePoint| p.bytes < past && (ABOVE.0 * full..=ABOVE.1 * full).contains(&(p.bytes as f64));
+/// The largest power of two up to `bytes`.
+fn power_of_two(bytes: u64) -> u64 {
+    1 << bytes.max(1).ilog2()
+}
+
+/// The largest power of two up to `bytes` that lies within, else the multiple of [`ROUND`], else `bytes` itself: ends of a curve come out a
+/// little different each time, and figures of other footprints are other figures.
+fn rounded(bytes: u64, from: u64, to: u64) -> Option<u64> {
+    [power_of_two(bytes), bytes / ROUND * ROUND, bytes].into_iter().find(|b| (from..=to).contains(b))
+}
+
+/// A cache that the curve shows no plateau of: measured just above the level below.
+fn without_plateau(
+    curve: &[CurvePoint],
+    level: u8,
+    below: &Below,
+    past: u64,
+    steady: Option<u64>,
+) -> Option<FoundTier> {
+    let full = below.holds as f64;
+    let above = |p: &&CurvePoint| p.bytes > below.tier.rung && p.ns > below.tier.ns;
     let lowest = |points: &mut dyn Iterator<Item = &CurvePoint>| points.min_by(|a, b| a.ns.total_cmp(&b.ns)).copied();
+    let away = |rung: u64, p: &CurvePoint| (p.bytes as f64 / rung as f64).ln().abs();
+    let near = |rung: u64| {
+        let nearest = curve.iter().filter(above).min_by(|a, b| away(rung, a).total_cmp(&away(rung, b)))?;
+        (away(rung, nearest) < NEAR.ln()).then_some((rung, nearest.ns))
+    };
     // Where others evict so much that memory's plateau begins there already, any footprint beyond the level below has to do.
-    let point = lowest(&mut curve.iter().filter(above).filter(near))
-        .or_else(|| lowest(&mut curve.iter().filter(above).filter(|p| p.bytes as f64 > full)))?;
-    let size =
-        Size::NotResolved { low: full.round() as u64, high: past.max(full.round() as u64), why: WhyNot::NoPlateau };
-    Some(FoundTier { level, plateau: None, ns: point.ns, size, rung: point.bytes })
+    let (rung, ns) = steady.and_then(near).or_else(|| {
+        lowest(&mut curve.iter().filter(above).filter(|p| p.bytes as f64 > full)).map(|p| (p.bytes, p.ns))
+    })?;
+    let size = Size::NotResolved { low: below.holds, high: past.max(below.holds), why: WhyNot::NoPlateau };
+    Some(FoundTier { level, plateau: None, ns, size, rung })
 }

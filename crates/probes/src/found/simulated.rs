@@ -329,6 +329,34 @@ fn larger_second_levels() {
     }
 }
 
+/// A curve of each run ends a little elsewhere; figures of other footprints would be other figures.
+#[test]
+fn the_rung_of_a_shared_cache_is_the_same_in_every_run() {
+    let sizes = [48 * KIB, 2 * MIB, 260 * MIB];
+    for (name, width, residency) in [("calm", 0.0, None), ("others evict", 0.5, Some(15e6))] {
+        let truth = |rng: &mut Rng| {
+            let mut truth = drawn(sizes, [1.4, 4.6, 24.0, 110.0], rng);
+            // Others use part of the second level as well: it ends anywhere below its size.
+            truth.caches[1].0 = (sizes[1] as f64 * (1.0 - width * rng.unit())) as u64;
+            truth.residency_ns = residency.map(|ns| ns * (1.0 + rng.unit()));
+            truth
+        };
+        let check = |found: &Found, _: &Truth| match found.tiers.iter().find(|t| t.level == 3) {
+            Some(tier) if tier.rung == 8 * MIB => Ok(()),
+            other => Err(format!("{other:?}")),
+        };
+        let tally = tally(&format!("steady rung, {name}"), &sizes, &USUAL, truth, check);
+        // Where others evict, the plateau may end before 8 MiB.
+        let allowed = if residency.is_some() { seeds() / 8 } else { most() };
+        assert!(
+            tally.rungs_off.len() as u64 <= allowed,
+            "{name}: {} {:?}",
+            tally.rungs_off.len(),
+            tally.rungs_off.first()
+        );
+    }
+}
+
 #[test]
 fn sixteen_times_the_second_level() {
     let sizes = [32 * KIB, 512 * KIB, 8 * MIB];
