@@ -33,7 +33,7 @@ const LOOK_AGAIN: f64 = 1.15;
 pub(crate) struct Cell {
     pub(crate) step: Step,
     pub(crate) roll: Roll,
-    /// The first of the steps that it shares allocations with, by index; its own where it shares none.
+    /// Index of the first step that it shares allocations with; its own index if it shares none.
     pub(crate) family: usize,
     /// Allocations it was visited on.
     allocations: BTreeSet<u32>,

@@ -159,8 +159,8 @@ impl Rivals {
         std::iter::once(rival(first, Some(1.0))).chain(others).collect()
     }
 
-    /// One comparison, with its rival's index: of a rival that leads, else of the one that was compared least, and of none of those `left_out`.
-    /// `None` where there is nothing to compare.
+    /// Compares one rival with the winner so far, and gives its index: a rival that leads, else the one with the fewest comparisons. Rivals
+    /// in `left_out` are skipped. `None` if no rival is undecided; the rig then keeps its kernel.
     ///
     /// # Errors
     /// The rig's [`Fault`].

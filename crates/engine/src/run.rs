@@ -317,7 +317,7 @@ impl Runner<'_> {
 fn does_the_same(a: &Cell, b: &Cell) -> bool {
     let is_chase = a.step.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
     let is_as_long = a.step.stop.shot_seconds.total_cmp(&b.step.stop.shot_seconds).is_eq();
-    // A median is compared with others of the same moments, and those before they began are none.
+    // A median takes over no visits: it is compared with medians of the same moments only.
     let has_edge = b.roll.has_edge(&b.step.labels);
     is_chase && is_as_long && has_edge && a.step.metric == b.step.metric && a.roll == b.roll
 }

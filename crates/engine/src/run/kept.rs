@@ -73,8 +73,8 @@ impl Keep {
     }
 }
 
-/// Whether two steps differ in their seeds only, or are streams that differ in their kernels: all of them write, or none. What was written is one
-/// word again and again, and reads are of random data.
+/// Whether two steps can be measured on the same memory: they differ in their seeds only, or are streams that differ in their kernels and all
+/// write or all read. (After a write the memory is one word repeated; reads are of random data.)
 fn takes_turns(a: &Step, b: &Step, bench: &Bench) -> bool {
     let writes = |step: &Step| {
         let is_stream = |thread: &ThreadSetup| matches!(thread.role, Role::Stream { .. });
@@ -120,7 +120,7 @@ impl Runner<'_> {
         step.prepare_seconds() + (self.keep.slowness() - 1.0) * step.memory_seconds()
     }
 
-    /// Prepares an allocation of a step's family, the so-manieth.
+    /// Prepares an allocation of a step's family, with this number.
     fn make(&mut self, index: usize, made: u32) -> Option<usize> {
         let cell = &self.cells[index];
         let family = cell.family;

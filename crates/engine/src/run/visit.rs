@@ -1,4 +1,4 @@
-//! One visit: an allocation, a comparison of rivals where it is due, a shot, and what is told of it.
+//! One visit to a step: on one of its allocations, rival kernels are compared if that is due, a shot is made, and listeners are told.
 
 use std::time::Duration;
 
@@ -78,8 +78,9 @@ impl Runner<'_> {
         let mut compared = Vec::new();
         let is_time = |host: &dyn Host| host.now() < *compares_until && !host.stopped();
         while compared.len() < COMPARISONS && is_time(self.host) {
-            kept.kernel = None;
             let Some(rival) = rivals.compare(kept.rig.as_mut(), roll, stamp_ns, &compared)? else { break };
+            // The rig has another kernel now.
+            kept.kernel = None;
             compared.push(rival);
             if self.host.now() - now > COMPARING_SECONDS {
                 break;

@@ -1,7 +1,12 @@
 //! Memory: shared by steps, given up by points first, and not made for ever.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
 use super::*;
-use tiermark_engine::Rig;
+use tiermark_engine::{Fault, Rig, Shot};
+use tiermark_model::PlacementProof;
 
 /// The steps given, all at once, and those that are added when these were seen.
 struct Given(Vec<Step>, Vec<Step>);
@@ -25,8 +30,32 @@ impl Probe for Given {
     }
 }
 
-/// A simulated machine that counts what is prepared.
-struct Counted(SimHost, usize);
+/// A rig that notes which kernels it was told to run.
+struct Noting(Box<dyn Rig>, Rc<RefCell<Vec<KernelId>>>);
+
+impl Rig for Noting {
+    fn placement(&mut self) -> PlacementProof {
+        self.0.placement()
+    }
+
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
+        self.1.borrow_mut().push(kernel.clone());
+        self.0.select(kernel)
+    }
+
+    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+        self.0.shot(budget)
+    }
+}
+
+/// A simulated machine that counts what is prepared and notes the kernels of each rig.
+struct Counted(SimHost, usize, Vec<Rc<RefCell<Vec<KernelId>>>>);
+
+impl Counted {
+    fn new(sim: SimHost) -> Self {
+        Self(sim, 0, Vec::new())
+    }
+}
 
 impl Host for Counted {
     fn machine(&self) -> &Machine {
@@ -39,7 +68,9 @@ impl Host for Counted {
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
         self.1 += 1;
-        self.0.prepare(setup)
+        let noted = Rc::default();
+        self.2.push(Rc::clone(&noted));
+        Ok(Box::new(Noting(self.0.prepare(setup)?, noted)))
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -57,7 +88,7 @@ impl Host for Counted {
 
 /// What was seen, and how often memory was made.
 fn seen(given: &Given, seconds: f64, keep_bytes: u64) -> (Vec<Observation>, usize) {
-    let mut host = Counted(SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() }), 0);
+    let mut host = Counted::new(SimHost::new(machine(), kernels(), SimOptions { keep_bytes, ..SimOptions::default() }));
     let scope = Scope { max_seconds: Some(seconds), ..Scope::default() };
     let ran = run_experiment(given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
     (ran.observations, host.1)
@@ -115,7 +146,7 @@ fn a_chase_beside_streams_keeps_the_streams_of_its_own() {
         allowed_cpus: "0-1".parse().unwrap(),
         ..machine()
     };
-    let mut host = Counted(SimHost::new(machine, kernels(), SimOptions::default()), 0);
+    let mut host = Counted::new(SimHost::new(machine, kernels(), SimOptions::default()));
     let given = Given(vec![beside("a", "read/plain"), beside("b", "read/fast")], Vec::new());
     let scope = Scope { max_seconds: Some(5.0), ..Scope::default() };
     run_experiment(&given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
@@ -126,7 +157,7 @@ fn a_chase_beside_streams_keeps_the_streams_of_its_own() {
 fn readers_share_with_readers_only() {
     let writes = |id: &str| KernelInfo { id: id.into(), write_per_line: 64, read_per_line: 0, ..kernels()[0].clone() };
     let all = [kernels(), vec![writes("write/plain")]].concat();
-    let mut host = Counted(SimHost::new(machine(), all, SimOptions::default()), 0);
+    let mut host = Counted::new(SimHost::new(machine(), all, SimOptions::default()));
     let steps = [("r", "read/plain"), ("w", "write/plain"), ("f", "read/fast")];
     let steps = steps.map(|(id, kernel)| read(id, 64 * MIB, kernel, &[])).to_vec();
     let scope = Scope { max_seconds: Some(20.0), ..Scope::default() };
@@ -170,4 +201,18 @@ fn points_give_their_memory_up_before_figures_do() {
 fn no_second_allocation_is_made_where_making_takes_most_of_the_time() {
     let of = |seconds: f64| seen(&Given(vec![chase("a", 512 * MIB)], Vec::new()), seconds, u64::MAX).0[0].allocations;
     assert_eq!((of(20.0), of(1.2)), (3, 1));
+}
+
+/// To select a kernel costs its calibration.
+#[test]
+fn a_kernel_is_selected_once_where_nothing_is_compared() {
+    let mut host = Counted::new(SimHost::new(machine(), kernels(), SimOptions::default()));
+    let given = Given(vec![read("a", MIB, "read/plain", &["read/fast"])], Vec::new());
+    let scope = Scope { max_seconds: Some(5.0), ..Scope::default() };
+    run_experiment(&given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
+    let most = host.2.iter().map(|noted| noted.borrow().len()).max();
+    // Comparisons A B B A end with the kernel they began with, which the visit then selects again; no visit without one does.
+    let again = |noted: &Vec<KernelId>| noted.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    let compared = host.2.iter().map(|noted| again(&noted.borrow())).sum::<usize>();
+    assert!(most > Some(0) && compared <= 40, "{compared} of {most:?}");
 }
