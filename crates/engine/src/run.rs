@@ -4,6 +4,7 @@
 mod kept;
 mod visit;
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, Role, State, Step};
@@ -212,6 +213,10 @@ impl Runner<'_> {
             };
             let mut order: Vec<usize> = (first..self.cells.len()).filter(wants).collect();
             shuffle(&mut self.rng, &mut order);
+            // The memory of the largest serves the others.
+            let at_once =
+                |index: &usize| self.is_made_once(*index).then(|| Reverse(self.cells[*index].step.held_bytes()));
+            order.sort_by_key(at_once);
             if std::mem::take(&mut short) {
                 order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
             }
@@ -251,7 +256,10 @@ impl Runner<'_> {
         let mut visited = false;
         for index in order {
             if !self.over() && self.fits(*index) {
-                self.visit(*index);
+                match self.is_made_once(*index) {
+                    true => self.visit_at_once(*index),
+                    false => self.visit(*index),
+                }
                 visited = true;
             }
         }

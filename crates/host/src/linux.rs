@@ -12,6 +12,7 @@ use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
 use crate::clock::Clock;
 use crate::crew::Pool;
 use crate::os::{HeldRig, is_held};
+use crate::region::Stock;
 use crate::rig::{Indices, LinuxRig};
 use crate::room::Room;
 use crate::{check, overheads, sys};
@@ -46,6 +47,8 @@ pub struct LinuxHost {
     pub(crate) pool: Pool,
     pub(crate) stopped: Arc<AtomicBool>,
     keep_bytes: u64,
+    /// Memory of earlier rigs.
+    pub(crate) stock: Arc<Stock>,
     /// Setups prepared so far.
     pub(crate) prepared: u64,
     room: Room,
@@ -84,6 +87,7 @@ impl LinuxHost {
             pool: Pool::default(),
             stopped: options.stopped,
             keep_bytes,
+            stock: Stock::new(keep_bytes),
             prepared: 0,
             room,
             born,
@@ -107,11 +111,16 @@ impl Host for LinuxHost {
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
+        if admit(setup, &self.machine, &self.room.fresh(&self.machine)).is_err() {
+            // What is kept in stock is not free, but can be.
+            self.stock.clear();
+            admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
+        }
         // What the system does to a process depends on what it holds, which must not be what was measured before; a partner's fork copies
         // tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
             self.pool.clear();
+            self.stock.clear();
             *self.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
             sys::os::give_back_kept();
         }

@@ -2,6 +2,7 @@
 
 mod placing;
 mod populate;
+mod stock;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +13,7 @@ use tiermark_model::{Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolic
 use crate::sys::{Advice, Mapping};
 use placing::{Touch, place};
 pub(crate) use populate::populate;
+pub(crate) use stock::Stock;
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
@@ -87,13 +89,14 @@ pub(crate) fn page_size(page: PageKind, machine: &Machine) -> usize {
 }
 
 impl Region {
-    /// Maps and binds a region; touches nothing yet.
-    pub(crate) fn map(order: &Order<'_>, machine: &Machine) -> Result<Self, Refusal> {
+    /// Maps and binds a region; touches nothing yet. Its memory may come from the stock, and goes back there.
+    pub(crate) fn map(order: &Order<'_>, machine: &Machine, stock: Option<&Arc<Stock>>) -> Result<Self, Refusal> {
         let page_bytes = page_size(order.setup.page, machine);
         let len = order.mapped(machine);
-        let mapping = match order.setup.page {
-            PageKind::Huge(_) => Mapping::huge(len, page_bytes),
-            _ => Mapping::reserve(len, page_bytes),
+        let mapping = match (order.setup.page, stock) {
+            (PageKind::Huge(_), _) => Mapping::huge(len, page_bytes),
+            (_, Some(stock)) => stock.mapping(order, len, page_bytes),
+            (_, None) => Mapping::reserve(len, page_bytes),
         };
         let mapping = mapping.map_err(|error| map_refused(order.setup, &error))?;
         let mut notes: Vec<String> = order.note.iter().cloned().collect();

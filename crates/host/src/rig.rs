@@ -99,8 +99,10 @@ impl LinuxRig {
     pub(crate) fn prepare(host: &mut LinuxHost, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
         host.prepared += 1;
         let machine = &host.machine;
-        let regions: Vec<Arc<Region>> =
-            orders.iter().map(|order| Region::map(order, machine).map(Arc::new)).collect::<Result<_, _>>()?;
+        let regions: Vec<Arc<Region>> = orders
+            .iter()
+            .map(|order| Region::map(order, machine, Some(&host.stock)).map(Arc::new))
+            .collect::<Result<_, _>>()?;
         populate(&regions, machine.allowed_cpus.len(), &host.stopped);
         let one_node = machine.only_memory_node();
         let moved = machine.system.hypervisor.is_some() && setup.threads.len() > 1;

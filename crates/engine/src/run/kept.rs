@@ -15,6 +15,8 @@ const SHARED_FROM: u64 = 16 << 20;
 /// only when it is touched took 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and 0.25 s for the same memory touched again.
 const MAKING_SHARE: f64 = 0.3;
 
+/// A host that takes so many times longer to make memory than most is slow: points of curves do not keep theirs then.
+const SLOW: f64 = 2.0;
 /// Memory that is made in less is made in any case: a dozen visits take as long.
 pub(super) const SOON_MADE: f64 = 0.04;
 
@@ -66,6 +68,11 @@ impl Keep {
         self.list.iter().any(|kept| kept.family == family)
     }
 
+    /// Bytes of all that is kept.
+    fn bytes(&self) -> u64 {
+        self.list.iter().map(|kept| kept.bytes).sum()
+    }
+
     /// How much longer than expected it takes to make memory here.
     pub(super) fn slowness(&self) -> f64 {
         let (took, expected) = self.making;
@@ -112,6 +119,36 @@ impl Runner<'_> {
         let is_in_time = self.host.now() + next < self.deadline;
         let is_affordable = self.keep.making.0 + next <= MAKING_SHARE * (self.deadline - self.began);
         is_in_time && (next < SOON_MADE || is_affordable)
+    }
+
+    /// Whether a point of a curve gets its first visits one after another and gives its memory up after them: where memory is slow to make or
+    /// short, it would otherwise be made again for each visit, or be missing for figures.
+    pub(super) fn is_made_once(&self, index: usize) -> bool {
+        let step = &self.cells[index].step;
+        let is_costly = step.labels.is_point() && self.making_seconds(index) >= SOON_MADE;
+        let is_short = || self.keep.bytes().saturating_add(step.held_bytes().0) > self.host.keep_bytes();
+        is_costly && !self.keep.has(self.cells[index].family) && (self.keep.slowness() >= SLOW || is_short())
+    }
+
+    /// All first visits to a point, and its memory given up.
+    pub(super) fn visit_at_once(&mut self, index: usize) {
+        let is_open = |run: &Self| {
+            let cell = &run.cells[index];
+            cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none() && !run.over()
+        };
+        self.visit(index);
+        while is_open(self) {
+            self.visit(index);
+        }
+        let family = self.cells[index].family;
+        if !self.figures().contains(&family) {
+            self.keep.of(family).into_iter().rev().for_each(|at| self.retire(at));
+        }
+    }
+
+    /// Families of which some step is no point of a curve.
+    fn figures(&self) -> BTreeSet<usize> {
+        self.cells.iter().filter(|cell| !cell.step.labels.is_point()).map(|cell| cell.family).collect()
     }
 
     /// Seconds that an allocation of a step is expected to take, as others took here.
@@ -169,12 +206,10 @@ impl Runner<'_> {
     fn make_room(&mut self, bytes: u64) {
         let most = self.host.keep_bytes();
         loop {
-            let kept: u64 = self.keep.list.iter().map(|kept| kept.bytes).sum();
-            if kept.saturating_add(bytes) <= most {
+            if self.keep.bytes().saturating_add(bytes) <= most {
                 return;
             }
-            let figures: BTreeSet<usize> =
-                self.cells.iter().filter(|cell| !cell.step.labels.is_point()).map(|cell| cell.family).collect();
+            let figures = self.figures();
             let last = |kept: &Kept| match figures.contains(&kept.family) {
                 true => (true, kept.visited),
                 false => (false, -(kept.bytes as f64)),

@@ -1,8 +1,10 @@
 //! Memory: mapped, advised, bound, looked at.
 
+use std::fmt::Debug;
 use std::io;
+use std::panic::RefUnwindSafe;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 use tiermark_kernels::layout::{self, Proof, ProofError};
 use tiermark_model::{ChainLayout, IdSet, MemPolicy};
@@ -39,7 +41,12 @@ enum Holds {
     Chain { layout: ChainLayout, places: usize },
 }
 
-/// Anonymous memory that belongs to this process alone. Unmapped on drop.
+/// Who wants memory back that nobody uses any more.
+pub(crate) trait Keeper: Debug + Send + Sync + RefUnwindSafe {
+    fn keep(&self, mapping: Mapping);
+}
+
+/// Anonymous memory that belongs to this process alone. On drop it goes back to its keeper, where it has one, or is unmapped.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -48,6 +55,7 @@ pub(crate) struct Mapping {
     outer_len: usize,
     /// Locked while the memory is written, so that there is never more than one writable slice.
     holds: Mutex<Holds>,
+    keeper: Option<Weak<dyn Keeper>>,
 }
 
 // SAFETY: the pointers are to memory owned by the mapping, which lives until drop; `holds` keeps those who write apart
@@ -67,7 +75,7 @@ impl Mapping {
         let offset = align - outer.as_ptr() as usize % align;
         // SAFETY: offset <= align < outer_len, so the result lies inside the mapping made above.
         let base = unsafe { outer.add(offset) };
-        let mapping = Self { base, len, outer, outer_len, holds: Mutex::new(Holds::Anything) };
+        let mapping = Self { base, len, outer, outer_len, holds: Mutex::new(Holds::Anything), keeper: None };
         // SAFETY: the range lies inside the mapping made above, page-aligned at its start.
         check(libc::c_long::from(unsafe {
             libc::mprotect(base.as_ptr().cast(), len, libc::PROT_READ | libc::PROT_WRITE)
@@ -79,7 +87,33 @@ impl Mapping {
     pub(crate) fn huge(len: usize, page: usize) -> io::Result<Self> {
         let flags = libc::MAP_HUGETLB | ((page.trailing_zeros() as libc::c_int) << MAP_HUGE_SHIFT);
         let base = map(len, libc::PROT_READ | libc::PROT_WRITE, flags)?;
-        Ok(Self { base, len, outer: base, outer_len: len, holds: Mutex::new(Holds::Anything) })
+        Ok(Self { base, len, outer: base, outer_len: len, holds: Mutex::new(Holds::Anything), keeper: None })
+    }
+
+    /// Moves the last `len` bytes of memory that nobody uses, with the pages behind them, to a mapping of their own between its own guard
+    /// pages. `self` is that much shorter afterwards.
+    ///
+    /// # Errors
+    /// Where the kernel cannot (EINVAL before Linux 5.7), or the addresses or the commit limit do not suffice. `self` is as it was.
+    pub(crate) fn split_off(&mut self, len: usize, align: usize) -> io::Result<Self> {
+        let from = self.at(self.len.checked_sub(len).ok_or(io::ErrorKind::InvalidInput)?, len);
+        let mapping = Self::reserve(len, align)?;
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+        // SAFETY: the source is the end of this mapping, which nobody uses; the target is a mapping just made, replaced within its guards.
+        let moved = unsafe { libc::mremap(from.cast(), len, len, flags, mapping.base.as_ptr()) };
+        if moved == libc::MAP_FAILED {
+            let error = io::Error::last_os_error();
+            // The kernel may have unmapped the target already, and somebody else may be there by now: its addresses are left alone.
+            std::mem::forget(mapping);
+            return Err(error);
+        }
+        self.len -= len;
+        Ok(mapping)
+    }
+
+    /// Who gets the memory when nobody uses it any more.
+    pub(crate) fn kept_by(&mut self, keeper: Weak<dyn Keeper>) {
+        self.keeper = Some(keeper);
     }
 
     /// First address.
@@ -314,6 +348,11 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
+        let (base, len, outer, outer_len) = (self.base, self.len, self.outer, self.outer_len);
+        if let Some(keeper) = self.keeper.take().and_then(|keeper| keeper.upgrade()) {
+            let holds = Mutex::new(Holds::Anything);
+            return keeper.keep(Self { base, len, outer, outer_len, holds, keeper: None });
+        }
         // SAFETY: the range was mapped by us and nothing refers to it any more: calls hold the mapping in an Arc.
         unsafe { libc::munmap(self.outer.as_ptr().cast(), self.outer_len) };
     }

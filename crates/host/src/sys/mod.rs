@@ -15,7 +15,7 @@ mod share;
 
 pub(crate) use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain};
 pub(crate) use ident::{declared_counter_hz, hypervisor, page_bytes, uname};
-pub(crate) use mem::{Advice, Mapping};
+pub(crate) use mem::{Advice, Keeper, Mapping};
 pub(crate) use sched::{
     PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, raw_clock_ns, relax, thread_cpu_ns, thread_usage, yield_now,
 };

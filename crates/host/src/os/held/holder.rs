@@ -87,7 +87,7 @@ impl Held {
         let (Some(asked), Some(thread)) = (setup.regions.first(), setup.threads.into_iter().next()) else {
             return Err(Refusal::new("a setup", "it has no memory or no thread", "correct the plan"));
         };
-        let region = Region::map(&Order { setup: asked, target, streams: 1, note }, &machine).map(Arc::new)?;
+        let region = Region::map(&Order { setup: asked, target, streams: 1, note }, &machine, None).map(Arc::new)?;
         let mut worker = Worker {
             index: 0,
             cpu: thread.cpu,
