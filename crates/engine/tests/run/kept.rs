@@ -216,3 +216,18 @@ fn a_kernel_is_selected_once_where_nothing_is_compared() {
     let compared = host.2.iter().map(|noted| again(&noted.borrow())).sum::<usize>();
     assert!(most > Some(0) && compared <= 40, "{compared} of {most:?}");
 }
+
+#[test]
+fn where_memory_is_short_a_point_is_made_once_and_gives_way() {
+    let sizes = [512, 516, 520].map(|mib| mib * MIB);
+    let once = |step: Step| Step { stop: StopRule { allocations: 1, ..STOP }, ..step };
+    let points = sizes.map(|bytes| once(point(chase(&bytes.to_string(), bytes)))).to_vec();
+    for keep_bytes in [700 * MIB, u64::MAX] {
+        let (observed, made) = seen(&Given(points.clone(), Vec::new()), 20.0, keep_bytes);
+        assert_eq!(made, 3, "{keep_bytes}");
+        for observation in &observed {
+            assert!(observation.value.is_some() && observation.disturbance.allocations_remade == 0, "{observation:?}");
+            assert!(observation.visits.len() >= STOP.min_visits as usize);
+        }
+    }
+}
