@@ -17,7 +17,7 @@ const QUICK: [&str; 4] = ["survey", "--quick", "--force", "--allow-partial"];
 fn a_quick_survey_measures_the_ladder() {
     let user = User::new();
     // More time than a quiet machine needs: others may be compiling.
-    let ran = user.run(&[&QUICK[..], &["--max-time=90"]].concat()).measured();
+    let ran = user.run(&[&QUICK[..], &["--max-time=40"]].concat()).measured();
     assert!(ran.out.contains("RESULT  ") && ran.err.contains("Saved as"), "{}\n{}", ran.out, ran.err);
     let saved = user.saved("json");
     assert_eq!((saved.len(), user.saved("journal").len()), (1, 0));
@@ -78,7 +78,7 @@ fn cores_talk_to_each_other() {
 #[test]
 fn loads_are_counted_beside_the_chase() {
     let user = User::new();
-    let arguments = ["loaded", "--quick", "--force", "--allow-partial", "--max-time=60", "--json=loaded.json"];
+    let arguments = ["loaded", "--quick", "--force", "--allow-partial", "--max-time=40", "--json=loaded.json"];
     if user.run(&["machine", "--json"]).expect(0).json()["allowed_cpus"] == "0" {
         assert!(user.run(&arguments).expect(4).err.contains("one core"));
         return;

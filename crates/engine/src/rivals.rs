@@ -160,7 +160,7 @@ impl Rivals {
     }
 
     /// Compares one rival with the winner so far, and gives its index: a rival that leads, else the one with the fewest comparisons. Rivals
-    /// in `left_out` are skipped. `None` if no rival is undecided; the rig then keeps its kernel.
+    /// in `left_out` are skipped. `None` if all others are decided; the rig then keeps its kernel.
     ///
     /// # Errors
     /// The rig's [`Fault`].

@@ -213,13 +213,13 @@ impl Runner<'_> {
             };
             let mut order: Vec<usize> = (first..self.cells.len()).filter(wants).collect();
             shuffle(&mut self.rng, &mut order);
-            // The memory of the largest serves the others.
-            let at_once =
-                |index: &usize| self.is_made_once(*index).then(|| Reverse(self.cells[*index].step.held_bytes()));
-            order.sort_by_key(at_once);
             if std::mem::take(&mut short) {
                 order.sort_by(|a, b| self.precedence(*a).total_cmp(&self.precedence(*b)));
             }
+            // Last, when small memory has shown what memory costs here; the largest first: smaller points reuse its memory.
+            let costly =
+                |index: &usize| self.is_costly_point(*index).then(|| Reverse(self.cells[*index].step.held_bytes()));
+            order.sort_by_key(costly);
             if !self.round(&order) {
                 break;
             }

@@ -111,11 +111,9 @@ impl Host for LinuxHost {
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        if admit(setup, &self.machine, &self.room.fresh(&self.machine)).is_err() {
-            // What is kept in stock is not free, but can be.
-            self.stock.clear();
-            admit(setup, &self.machine, &self.room.fresh(&self.machine))?;
-        }
+        let mut fresh = self.room.fresh(&self.machine);
+        self.stock.add_to(&mut fresh);
+        admit(setup, &self.machine, &fresh)?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a partner's fork copies
         // tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
@@ -133,6 +131,10 @@ impl Host for LinuxHost {
 
     fn keep_bytes(&self) -> u64 {
         self.keep_bytes
+    }
+
+    fn mapped_bytes(&self) -> Option<u64> {
+        Some(self.stock.mapped_bytes())
     }
 
     fn now(&self) -> f64 {

@@ -93,15 +93,19 @@ impl Region {
     pub(crate) fn map(order: &Order<'_>, machine: &Machine, stock: Option<&Arc<Stock>>) -> Result<Self, Refusal> {
         let page_bytes = page_size(order.setup.page, machine);
         let len = order.mapped(machine);
-        let mapping = match (order.setup.page, stock) {
-            (PageKind::Huge(_), _) => Mapping::huge(len, page_bytes),
-            (_, Some(stock)) => stock.mapping(order, len, page_bytes),
-            (_, None) => Mapping::reserve(len, page_bytes),
+        let new = || match order.setup.page {
+            PageKind::Huge(_) => Mapping::huge(len, page_bytes),
+            _ => Mapping::reserve(len, page_bytes),
         };
-        let mapping = mapping.map_err(|error| map_refused(order.setup, &error))?;
+        let mapping = stock.map_or_else(new, |stock| stock.mapping(order, len, page_bytes, new));
+        let mut mapping = mapping.map_err(|error| map_refused(order.setup, &error))?;
         let mut notes: Vec<String> = order.note.iter().cloned().collect();
         advise(&mapping, order.setup.page, machine, &mut notes);
         let touch = place(&mapping, order, machine, &mut notes)?;
+        // Pages that threads place may be moved by the kernel later: they are not used again.
+        if let (Some(stock), false) = (stock, matches!(touch, Touch::Dealt(_))) {
+            stock.lend(order, &mut mapping);
+        }
         Ok(Self {
             used: order.used().min(mapping.len()),
             mapping: Arc::new(mapping),

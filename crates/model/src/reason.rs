@@ -355,6 +355,9 @@ impl fmt::Display for Reason {
             Self::NotSharp { share } => {
                 write!(f, "never seen undisturbed: {} of the windows are near the best, 6 % wanted", percent(*share))
             }
+            Self::NotReproduced { reached: 1 } => {
+                f.write_str("the best was reached in 1 visit only, 3 visits a second or more apart wanted")
+            }
             Self::NotReproduced { reached } => {
                 write!(f, "the best was reached in {reached} visits a second or more apart, 3 wanted")
             }

@@ -187,9 +187,15 @@ pub(crate) fn point(observation: &Observation) -> Option<CurvePoint> {
 
 /// The data caches that the system declares for a cpu.
 pub(crate) fn declared(machine: &Machine, cpu: Option<CpuId>) -> Vec<Declared> {
-    machine
-        .data_caches()
-        .filter(|c| cpu.is_some_and(|cpu| c.cpus.contains(cpu)))
-        .filter_map(|c| Some(Declared { level: c.level, bytes: c.bytes?, shared: c.cpus.len() > 1 }))
-        .collect()
+    let own = || machine.data_caches().filter(|c| cpu.is_some_and(|cpu| c.cpus.contains(cpu)));
+    let last = own().map(|c| c.level).max();
+    let core = |cpu: CpuId| machine.cpu(cpu).map(|cpu| cpu.core);
+    // Threads of one core share its own caches. A guest with one core is not told that the host's other cores use the last level.
+    let is_shared = |cache: &tiermark_model::Cache| {
+        let first = cache.cpus.first().and_then(core);
+        let is_of_one_core = first.is_some() && cache.cpus.iter().all(|cpu| core(cpu) == first);
+        let is_last = cache.level > 2 && Some(cache.level) == last;
+        is_last || (cache.cpus.len() > 1 && !is_of_one_core)
+    };
+    own().filter_map(|c| Some(Declared { level: c.level, bytes: c.bytes?, shared: is_shared(c) })).collect()
 }

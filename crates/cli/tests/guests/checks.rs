@@ -61,8 +61,8 @@ pub(crate) fn guest(topology: &str, script: &str) -> Left {
 pub(crate) fn guest_with(topology: &str, options: &[&str], script: &str) -> Left {
     let vm = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/numa-vm");
     let dir = tempfile::tempdir().unwrap();
-    // Each step is a command with the file its output goes to; its exit code is told, and when it ended: of a guest that was stopped, the
-    // slow step is seen.
+    // Runs a command with its output in a file, and prints its exit code and the uptime at its end: a guest that timed out shows
+    // its slow step.
     let prelude = "run() { name=$1; shift; \"$@\" > $name.txt 2>&1; echo $name exit $?; echo at $(cut -d' ' -f1 /proc/uptime) s; }\n";
     let output = Command::new(vm)
         .args(["--topology", topology, "--timeout", "600", "--share", env!("CARGO_BIN_EXE_tiermark"), "--out"])

@@ -15,7 +15,7 @@ const SHARED_FROM: u64 = 16 << 20;
 /// only when it is touched took 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and 0.25 s for the same memory touched again.
 const MAKING_SHARE: f64 = 0.3;
 
-/// A host that takes so many times longer to make memory than most is slow: points of curves do not keep theirs then.
+/// Making memory is slow from this multiple of the expected time on; curve points then do not keep theirs.
 const SLOW: f64 = 2.0;
 /// Memory that is made in less is made in any case: a dozen visits take as long.
 pub(super) const SOON_MADE: f64 = 0.04;
@@ -42,8 +42,10 @@ pub(super) struct Keep {
     list: Vec<Kept>,
     /// Allocations made so far, by family.
     made: BTreeMap<usize, u32>,
-    /// Seconds that making them took, and what was expected.
+    /// Seconds that making memory took that the host did not have before, and what was expected.
     making: (f64, f64),
+    /// Families whose memory was given up after the first visits, and not for want of room.
+    given_up: BTreeSet<usize>,
 }
 
 impl Keep {
@@ -121,20 +123,28 @@ impl Runner<'_> {
         is_in_time && (next < SOON_MADE || is_affordable)
     }
 
-    /// Whether a point of a curve gets its first visits one after another and gives its memory up after them: where memory is slow to make or
-    /// short, it would otherwise be made again for each visit, or be missing for figures.
+    /// Whether a curve point gets its first visits in a row and then retires its memory: where memory is slow to make or short,
+    /// it would otherwise be made again for each visit, or figures would lack it.
     pub(super) fn is_made_once(&self, index: usize) -> bool {
         let step = &self.cells[index].step;
-        let is_costly = step.labels.is_point() && self.making_seconds(index) >= SOON_MADE;
+        let is_new = self.cells[index].visited() < step.stop.min_visits && !self.keep.has(self.cells[index].family);
+        let is_costly = self.is_costly_point(index);
         let is_short = || self.keep.bytes().saturating_add(step.held_bytes().0) > self.host.keep_bytes();
-        is_costly && !self.keep.has(self.cells[index].family) && (self.keep.slowness() >= SLOW || is_short())
+        is_costly && is_new && (self.keep.slowness() >= SLOW || is_short())
     }
 
-    /// All first visits to a point, and its memory given up.
+    /// Whether a step is a point of a curve whose memory takes long to make.
+    pub(super) fn is_costly_point(&self, index: usize) -> bool {
+        let is_curve = self.cells[index].step.labels.is(Labels::PURPOSE, "curve");
+        is_curve && self.making_seconds(index) >= SOON_MADE
+    }
+
+    /// Makes all first visits to a point, then retires its memory unless a figure uses it too.
     pub(super) fn visit_at_once(&mut self, index: usize) {
         let is_open = |run: &Self| {
             let cell = &run.cells[index];
-            cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none() && !run.over()
+            let wants = cell.visited() < cell.step.stop.min_visits && cell.refusal.is_none() && cell.fault.is_none();
+            wants && !run.over() && run.fits(index)
         };
         self.visit(index);
         while is_open(self) {
@@ -142,11 +152,12 @@ impl Runner<'_> {
         }
         let family = self.cells[index].family;
         if !self.figures().contains(&family) {
+            self.keep.given_up.insert(family);
             self.keep.of(family).into_iter().rev().for_each(|at| self.retire(at));
         }
     }
 
-    /// Families of which some step is no point of a curve.
+    /// Families with a step that is not a curve point.
     fn figures(&self) -> BTreeSet<usize> {
         self.cells.iter().filter(|cell| !cell.step.labels.is_point()).map(|cell| cell.family).collect()
     }
@@ -157,15 +168,16 @@ impl Runner<'_> {
         step.prepare_seconds() + (self.keep.slowness() - 1.0) * step.memory_seconds()
     }
 
-    /// Prepares an allocation of a step's family, with this number.
+    /// Prepares the next allocation of a step's family, of which so many were made.
     fn make(&mut self, index: usize, made: u32) -> Option<usize> {
         let cell = &self.cells[index];
         let family = cell.family;
+        let is_again = made > 0 && !self.keep.has(family);
         let setup = Setup { seed: place_seed(cell.step.setup.seed, made), ..cell.step.setup.clone() };
         let (bytes, kernel) = (cell.step.held_bytes().0, first_kernel(&cell.step).cloned());
         let (proves, expected) = (proven(&cell.step), cell.step.prepare_seconds());
         self.make_room(bytes);
-        let began = self.host.now();
+        let (began, mapped) = (self.host.now(), self.host.mapped_bytes());
         let rig = match self.host.prepare(&setup) {
             Err(_) if !self.keep.list.is_empty() && !self.host.stopped() => {
                 self.make_room(u64::MAX);
@@ -178,13 +190,19 @@ impl Runner<'_> {
         let cell = &mut self.cells[index];
         match rig {
             Ok(mut rig) => {
-                self.keep.making = (self.keep.making.0 + visited - began, self.keep.making.1 + expected);
-                self.keep.made.insert(family, made + 1);
-                if !is_kept && made > 0 {
+                // What the host had already says nothing of the time that new memory takes.
+                let is_mapped = self.host.mapped_bytes().zip(mapped).is_none_or(|(after, before)| after > before);
+                if is_mapped {
+                    self.keep.making = (self.keep.making.0 + visited - began, self.keep.making.1 + expected);
+                }
+                // What is made again of memory that the host had may be of the same pages: no other allocation.
+                let allocation = if is_again && !is_mapped { made - 1 } else { made };
+                self.keep.made.insert(family, allocation + 1);
+                if is_again && !self.keep.given_up.contains(&family) {
                     cell.remade();
                 }
                 let proof = proves.then(|| rig.placement());
-                self.keep.list.push(Kept { family, allocation: made, bytes, rig, kernel, visited, proof });
+                self.keep.list.push(Kept { family, allocation, bytes, rig, kernel, visited, proof });
                 Some(self.keep.list.len() - 1)
             }
             Err(_) if stopped => None,

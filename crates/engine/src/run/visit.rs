@@ -1,4 +1,4 @@
-//! One visit to a step: on one of its allocations, rival kernels are compared if that is due, a shot is made, and listeners are told.
+//! One visit to a step, on one of its allocations: compares rival kernels if due, makes a shot and notifies listeners.
 
 use std::time::Duration;
 

@@ -203,7 +203,7 @@ fn no_second_allocation_is_made_where_making_takes_most_of_the_time() {
     assert_eq!((of(20.0), of(1.2)), (3, 1));
 }
 
-/// To select a kernel costs its calibration.
+/// Selecting a kernel costs a calibration.
 #[test]
 fn a_kernel_is_selected_once_where_nothing_is_compared() {
     let mut host = Counted::new(SimHost::new(machine(), kernels(), SimOptions::default()));
@@ -211,22 +211,26 @@ fn a_kernel_is_selected_once_where_nothing_is_compared() {
     let scope = Scope { max_seconds: Some(5.0), ..Scope::default() };
     run_experiment(&given, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
     let most = host.2.iter().map(|noted| noted.borrow().len()).max();
-    // Comparisons A B B A end with the kernel they began with, which the visit then selects again; no visit without one does.
+    // A comparison (A B B A) ends on its first kernel, which the visit selects again; visits without a comparison select none.
     let again = |noted: &Vec<KernelId>| noted.windows(2).filter(|pair| pair[0] == pair[1]).count();
     let compared = host.2.iter().map(|noted| again(&noted.borrow())).sum::<usize>();
     assert!(most > Some(0) && compared <= 40, "{compared} of {most:?}");
 }
 
 #[test]
-fn where_memory_is_short_a_point_is_made_once_and_gives_way() {
+fn where_memory_is_short_a_point_is_made_for_all_its_visits() {
     let sizes = [512, 516, 520].map(|mib| mib * MIB);
     let once = |step: Step| Step { stop: StopRule { allocations: 1, ..STOP }, ..step };
     let points = sizes.map(|bytes| once(point(chase(&bytes.to_string(), bytes)))).to_vec();
-    for keep_bytes in [700 * MIB, u64::MAX] {
+    for (keep_bytes, most) in [(700 * MIB, 2u64), (u64::MAX, 1)] {
         let (observed, made) = seen(&Given(points.clone(), Vec::new()), 20.0, keep_bytes);
-        assert_eq!(made, 3, "{keep_bytes}");
+        // The first is visited once while there is room, and gives way to the next.
+        assert!(made as u64 <= 3 * most, "{keep_bytes}: {made}");
         for observation in &observed {
-            assert!(observation.value.is_some() && observation.disturbance.allocations_remade == 0, "{observation:?}");
+            assert!(
+                observation.value.is_some() && observation.disturbance.allocations_remade < most,
+                "{observation:?}"
+            );
             assert!(observation.visits.len() >= STOP.min_visits as usize);
         }
     }

@@ -1,4 +1,4 @@
-//! Large memory that was given back, kept for the regions that are mapped next.
+//! Freed memory from 16 MiB on, kept mapped for the next regions.
 //!
 //! A host that gives a guest memory only when it is touched takes 3 to 4 s for each GiB (KVM, host pages of 4 KiB), and takes back what the
 //! guest frees: memory that stays mapped is there at once.
@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use tiermark_engine::admit::Fresh;
 use tiermark_model::{IdSet, MemPolicy, PageKind};
 
 use super::Order;
 use crate::sys::{Keeper, Mapping};
 
-/// Memory from this size on. Smaller memory is soon made, and each allocation of it shall be of other pages: where they lie matters in caches.
+/// Least bytes to keep. Smaller memory is quick to make, and each allocation of it needs different pages: their addresses matter
+/// in caches.
 const LEAST: usize = 16 << 20;
 
 /// What two regions must have in common for one to get the other's memory: pages of one size, from one node.
@@ -23,7 +25,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// `None` where pages lie on several nodes by a rule: each such region is laid out anew.
+    /// `None` if smaller than [`LEAST`] or spread over nodes: such a region is mapped anew.
     fn of(order: &Order<'_>, len: usize) -> Option<Self> {
         let is_simple = order.setup.policy == MemPolicy::Bind && order.target.len() < 2 && len >= LEAST;
         is_simple.then(|| Self { page: order.setup.page, node: order.target.clone() })
@@ -33,31 +35,44 @@ impl Kind {
 #[derive(Debug, Default)]
 struct Inventory {
     spare: Vec<(Kind, Mapping)>,
-    /// What is in use, by address.
+    /// What is in use, by address: bytes, and the kind of what is kept afterwards.
     lent: BTreeMap<usize, (Kind, usize)>,
+    /// Bytes that the system was asked for.
+    mapped: u64,
+    /// Set when the kernel has refused to split memory: before Linux 5.7, and in some sandboxes.
+    cannot_split: bool,
 }
 
 impl Inventory {
-    /// Bytes in use and spare.
-    fn bytes(&self) -> usize {
-        let spare = self.spare.iter().map(|(_, mapping)| mapping.len());
-        self.lent.values().map(|(_, len)| *len).chain(spare).sum()
+    fn spare_bytes(&self) -> usize {
+        self.spare.iter().map(|(_, mapping)| mapping.len()).sum()
     }
 
-    /// The smallest spare mapping that has as much of that kind, or its end.
+    fn bytes(&self) -> usize {
+        self.spare_bytes() + self.lent.values().map(|(_, len)| *len).sum::<usize>()
+    }
+
+    /// Unmaps spare memory, the oldest first, until so many bytes more stay within the limit.
+    fn make_room(&mut self, bytes: usize, most: usize) {
+        while !self.spare.is_empty() && self.bytes().saturating_add(bytes) > most {
+            self.spare.remove(0);
+        }
+    }
+
+    /// The smallest spare mapping of `kind` that fits: whole, or its last `len` bytes.
     fn take(&mut self, kind: &Kind, len: usize, align: usize) -> Option<Mapping> {
-        let fitting = self.spare.iter().enumerate().filter(|(_, (of, spare))| of == kind && spare.len() >= len);
+        let fits = |whole: usize| if self.cannot_split { whole == len } else { whole >= len };
+        let fitting = self.spare.iter().enumerate().filter(|(_, (of, spare))| of == kind && fits(spare.len()));
         let (at, whole) = fitting.map(|(at, (_, spare))| (at, spare.len())).min_by_key(|(_, whole)| *whole)?;
         if whole == len {
-            return Some(self.spare.swap_remove(at).1);
+            return Some(self.spare.remove(at).1);
         }
         let Ok(mapping) = self.spare[at].1.split_off(len, align) else {
-            // A kernel that cannot split memory will not do so next time either.
-            self.spare.clear();
+            self.cannot_split = true;
             return None;
         };
         if whole - len < LEAST {
-            self.spare.swap_remove(at);
+            self.spare.remove(at);
         }
         Some(mapping)
     }
@@ -67,7 +82,7 @@ impl Inventory {
 #[derive(Debug)]
 pub(crate) struct Stock {
     inventory: Mutex<Inventory>,
-    /// Bytes in use and spare at most, except that a region may be larger.
+    /// Limit on bytes in use plus spare; bytes in use alone may exceed it.
     most: usize,
     this: Weak<Stock>,
 }
@@ -79,23 +94,54 @@ impl Stock {
         Arc::new_cyclic(|this| Self { inventory: Mutex::default(), most, this: Weak::clone(this) })
     }
 
-    /// Memory for a region: from the stock where it has some, else mapped anew.
-    pub(super) fn mapping(&self, order: &Order<'_>, len: usize, align: usize) -> io::Result<Mapping> {
-        let Some(kind) = Kind::of(order, len) else { return Mapping::reserve(len, align) };
+    /// Memory for a region: from the stock where it has some, else new, for which spare memory makes room.
+    pub(super) fn mapping(
+        &self,
+        order: &Order<'_>,
+        len: usize,
+        align: usize,
+        new: impl Fn() -> io::Result<Mapping>,
+    ) -> io::Result<Mapping> {
         let mut inventory = self.inventory();
-        let mut mapping = match inventory.take(&kind, len, align) {
-            Some(mapping) => mapping,
-            None => {
-                if inventory.bytes().saturating_add(len) > self.most {
-                    inventory.spare.clear();
-                }
-                Mapping::reserve(len, align)?
+        if let Some(mapping) = Kind::of(order, len).and_then(|kind| inventory.take(&kind, len, align)) {
+            return Ok(mapping);
+        }
+        inventory.make_room(len, self.most);
+        inventory.mapped = inventory.mapped.saturating_add(len as u64);
+        new().or_else(|error| {
+            // Addresses or the commit limit may be what is short.
+            if inventory.spare.is_empty() {
+                return Err(error);
             }
-        };
-        inventory.lent.insert(mapping.address(), (kind, len));
+            inventory.spare.clear();
+            new()
+        })
+    }
+
+    /// Has a mapping come back when it is not used any more, if it is one to keep.
+    pub(super) fn lend(&self, order: &Order<'_>, mapping: &mut Mapping) {
+        let Some(kind) = Kind::of(order, mapping.len()) else { return };
+        self.inventory().lent.insert(mapping.address(), (kind, mapping.len()));
         let this: Weak<dyn Keeper> = Weak::<Self>::clone(&self.this);
         mapping.kept_by(this);
-        Ok(mapping)
+    }
+
+    /// Bytes that the system was asked for so far.
+    pub(crate) fn mapped_bytes(&self) -> u64 {
+        self.inventory().mapped
+    }
+
+    /// Counts spare memory as free, which it is for the next region.
+    pub(crate) fn add_to(&self, fresh: &mut Fresh) {
+        let inventory = self.inventory();
+        let spare = inventory.spare_bytes() as u64;
+        fresh.available = fresh.available.map(|bytes| bytes.saturating_add(spare));
+        fresh.group = fresh.group.take().map(|(bytes, path)| (bytes.saturating_add(spare), path));
+        for (kind, mapping) in &inventory.spare {
+            for node in kind.node.iter() {
+                fresh.nodes.entry(node).and_modify(|bytes| *bytes = bytes.saturating_add(mapping.len() as u64));
+            }
+        }
     }
 
     /// Unmaps all that nobody uses.
@@ -110,10 +156,13 @@ impl Stock {
 }
 
 impl Keeper for Stock {
-    fn keep(&self, mapping: Mapping) {
+    fn keep(&self, mapping: Mapping, is_spoilt: bool) {
         let mut inventory = self.inventory();
-        if let Some((kind, _)) = inventory.lent.remove(&mapping.address()) {
+        if let Some((kind, _)) = inventory.lent.remove(&mapping.address()).filter(|_| !is_spoilt) {
+            // Nobody measures it now: it may be swapped.
+            mapping.unlock();
             inventory.spare.push((kind, mapping));
+            inventory.make_room(0, self.most);
         }
     }
 }
@@ -147,6 +196,12 @@ mod tests {
     #[test]
     fn memory_that_was_given_back_is_split_and_keeps_its_pages() {
         let stock = Stock::new(u64::MAX);
+        drop((region(&stock, 2 * LEAST, PageKind::Base), region(&stock, LEAST, PageKind::Base)));
+        drop(region(&stock, LEAST + 4096, PageKind::Base));
+        if stock.inventory().cannot_split {
+            return;
+        }
+        stock.clear();
         let first = region(&stock, 4 * LEAST, PageKind::Base);
         first.mapping.fill(3 * LEAST, LEAST, |words| words.fill(7));
         drop(first);
@@ -171,8 +226,11 @@ mod tests {
         drop(region(&stock, LEAST, PageKind::Thp));
         drop(region(&stock, LEAST / 2, PageKind::Base));
         assert_eq!(spare(&stock), [LEAST, LEAST + page]);
-        drop(region(&stock, LEAST, PageKind::Base));
-        assert_eq!(spare(&stock), [LEAST, LEAST], "the page left over is unmapped");
+        let again = region(&stock, LEAST, PageKind::Base);
+        if !stock.inventory().cannot_split {
+            drop(again);
+            assert_eq!(spare(&stock), [LEAST, LEAST], "the page left over is unmapped");
+        }
     }
 
     #[test]
@@ -181,6 +239,20 @@ mod tests {
         drop(region(&stock, 3 * LEAST, PageKind::Base));
         let other = region(&stock, 3 * LEAST, PageKind::Thp);
         assert_eq!((spare(&stock), stock.inventory().bytes()), (vec![], 3 * LEAST));
+        drop(other);
+        // What is larger than all that may be kept is not, and what has bad pages is not.
+        drop(region(&stock, 6 * LEAST, PageKind::Base));
+        assert!(spare(&stock).is_empty());
+        let spoilt = region(&stock, LEAST, PageKind::Base);
+        spoilt.mapping.spoil();
+        drop(spoilt);
+        assert_eq!(stock.inventory().bytes(), 0);
+        // Spare memory counts as free.
+        let other = region(&stock, LEAST, PageKind::Base);
+        drop(region(&stock, 2 * LEAST, PageKind::Thp));
+        let mut fresh = Fresh { available: Some(1), ..Fresh::default() };
+        stock.add_to(&mut fresh);
+        assert_eq!(fresh.available, Some(2 * LEAST as u64 + 1));
         // A region outlives the host.
         drop(stock);
         drop(other);

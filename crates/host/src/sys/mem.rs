@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::panic::RefUnwindSafe;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 
 use tiermark_kernels::layout::{self, Proof, ProofError};
@@ -41,9 +42,10 @@ enum Holds {
     Chain { layout: ChainLayout, places: usize },
 }
 
-/// Who wants memory back that nobody uses any more.
+/// Takes back memory that is no longer used.
 pub(crate) trait Keeper: Debug + Send + Sync + RefUnwindSafe {
-    fn keep(&self, mapping: Mapping);
+    /// Takes it, and drops it if it is not worth keeping.
+    fn keep(&self, mapping: Mapping, is_spoilt: bool);
 }
 
 /// Anonymous memory that belongs to this process alone. On drop it goes back to its keeper, where it has one, or is unmapped.
@@ -56,6 +58,8 @@ pub(crate) struct Mapping {
     /// Locked while the memory is written, so that there is never more than one writable slice.
     holds: Mutex<Holds>,
     keeper: Option<Weak<dyn Keeper>>,
+    /// Not worth keeping.
+    is_spoilt: AtomicBool,
 }
 
 // SAFETY: the pointers are to memory owned by the mapping, which lives until drop; `holds` keeps those who write apart
@@ -75,7 +79,7 @@ impl Mapping {
         let offset = align - outer.as_ptr() as usize % align;
         // SAFETY: offset <= align < outer_len, so the result lies inside the mapping made above.
         let base = unsafe { outer.add(offset) };
-        let mapping = Self { base, len, outer, outer_len, holds: Mutex::new(Holds::Anything), keeper: None };
+        let mapping = Self::new(base, len, outer, outer_len);
         // SAFETY: the range lies inside the mapping made above, page-aligned at its start.
         check(libc::c_long::from(unsafe {
             libc::mprotect(base.as_ptr().cast(), len, libc::PROT_READ | libc::PROT_WRITE)
@@ -87,14 +91,19 @@ impl Mapping {
     pub(crate) fn huge(len: usize, page: usize) -> io::Result<Self> {
         let flags = libc::MAP_HUGETLB | ((page.trailing_zeros() as libc::c_int) << MAP_HUGE_SHIFT);
         let base = map(len, libc::PROT_READ | libc::PROT_WRITE, flags)?;
-        Ok(Self { base, len, outer: base, outer_len: len, holds: Mutex::new(Holds::Anything), keeper: None })
+        Ok(Self::new(base, len, base, len))
     }
 
-    /// Moves the last `len` bytes of memory that nobody uses, with the pages behind them, to a mapping of their own between its own guard
-    /// pages. `self` is that much shorter afterwards.
+    fn new(base: NonNull<u8>, len: usize, outer: NonNull<u8>, outer_len: usize) -> Self {
+        let (holds, is_spoilt) = (Mutex::new(Holds::Anything), AtomicBool::new(false));
+        Self { base, len, outer, outer_len, holds, keeper: None, is_spoilt }
+    }
+
+    /// Moves the last `len` bytes, with their pages, to a new mapping with its own guard pages, and shortens `self` by `len`. The
+    /// memory must not be in use.
     ///
     /// # Errors
-    /// Where the kernel cannot (EINVAL before Linux 5.7), or the addresses or the commit limit do not suffice. `self` is as it was.
+    /// If the kernel cannot (EINVAL before Linux 5.7), or address space or the commit limit runs out. `self` is then unchanged.
     pub(crate) fn split_off(&mut self, len: usize, align: usize) -> io::Result<Self> {
         let from = self.at(self.len.checked_sub(len).ok_or(io::ErrorKind::InvalidInput)?, len);
         let mapping = Self::reserve(len, align)?;
@@ -103,15 +112,33 @@ impl Mapping {
         let moved = unsafe { libc::mremap(from.cast(), len, len, flags, mapping.base.as_ptr()) };
         if moved == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
-            // The kernel may have unmapped the target already, and somebody else may be there by now: its addresses are left alone.
+            // Flags that it does not know are refused before anything is done.
+            if error.raw_os_error() == Some(libc::EINVAL) {
+                return Err(error);
+            }
+            // The kernel may have unmapped the target, and another thread may have mapped memory there since: do not unmap it.
             std::mem::forget(mapping);
             return Err(error);
         }
         self.len -= len;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: the source, which is part of this mapping and has no pages any more, becomes a guard. If that fails it stays as it is.
+        unsafe { libc::mmap(from.cast(), len, libc::PROT_NONE, flags, -1, 0) };
         Ok(mapping)
     }
 
-    /// Who gets the memory when nobody uses it any more.
+    /// Lets the kernel swap the pages out, and charges them to no limit on locked memory.
+    pub(crate) fn unlock(&self) {
+        // SAFETY: the range is this mapping. If it fails, the memory stays locked, as it was.
+        unsafe { libc::munlock(self.base.as_ptr().cast(), self.len) };
+    }
+
+    /// The memory goes back to the system on drop, whoever would keep it.
+    pub(crate) fn spoil(&self) {
+        self.is_spoilt.store(true, Ordering::Relaxed);
+    }
+
+    /// Sets the keeper that gets the memory on drop.
     pub(crate) fn kept_by(&mut self, keeper: Weak<dyn Keeper>) {
         self.keeper = Some(keeper);
     }
@@ -350,8 +377,8 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         let (base, len, outer, outer_len) = (self.base, self.len, self.outer, self.outer_len);
         if let Some(keeper) = self.keeper.take().and_then(|keeper| keeper.upgrade()) {
-            let holds = Mutex::new(Holds::Anything);
-            return keeper.keep(Self { base, len, outer, outer_len, holds, keeper: None });
+            let mapping = Self::new(base, len, outer, outer_len);
+            return keeper.keep(mapping, self.is_spoilt.load(Ordering::Relaxed));
         }
         // SAFETY: the range was mapped by us and nothing refers to it any more: calls hold the mapping in an Arc.
         unsafe { libc::munmap(self.outer.as_ptr().cast(), self.outer_len) };

@@ -20,12 +20,12 @@ const POINTS: usize = 3;
 const LEAST: u64 = 8 * KIB;
 /// A rung is a multiple of this: no finer than a page.
 const ROUND: u64 = 4 * KIB;
-/// Part of a cache that a rung fills at most, so that stack and page tables do not push the footprint out.
+/// A rung is at most a cache's size divided by this, so that stack and page tables do not evict the footprint.
 const PART: u64 = 2;
-/// Multiples of the level below between which a cache that others use as well is measured: beyond the hits of that level, and before
-/// others have evicted much.
+/// A shared cache is measured between these multiples of the level below: too large for hits in that level, too small for others
+/// to evict much.
 const ABOVE: (f64, f64) = (2.0, 4.0);
-/// A point within this factor of a footprint says how long an access takes there.
+/// A curve point within this factor of a footprint gives its access time.
 const NEAR: f64 = 1.2;
 /// Part of the grain's reach that a rung may fill: the stack and the chain's neighbours need entries too.
 const REACH: f64 = 7.0 / 8.0;
@@ -51,22 +51,23 @@ pub(super) fn tiers(
         let shared = declared.iter().any(|d| d.level == level && d.shared);
         let said = declared.iter().find(|d| d.level == level).map(|d| d.bytes);
         let past = next(level);
-        // Of a cache that others use as well: a footprint up to a limit that is the same in every run.
-        let steady = |size: Option<u64>, to: u64| {
-            let most = size.or(said).map_or(u64::MAX, |bytes| bytes / PART).min(past.saturating_sub(1));
-            below.as_ref().filter(|_| shared && level > 1).and_then(|below| steady(below, most.min(to)))
+        // For a shared cache: a footprint that is the same in every run.
+        let steady = |size: Option<u64>| {
+            // A size that was found within 10 % of the declared one is that, in each run.
+            let near = |(found, said): (u64, u64)| (found as f64 / said as f64).ln().abs() < RESOLVED.ln();
+            let size = size.filter(|found| !said.is_some_and(|said| near((*found, said)))).or(said);
+            let most = size.map_or(u64::MAX, |bytes| bytes / PART).min(past.saturating_sub(1));
+            below.as_ref().filter(|_| shared && level > 1).and_then(|below| steady(below, most))
         };
-        // What lies within the level below is a step of its end, and no plateau of this one.
+        // A plateau that ends within the level below is part of that level's end.
         let beyond = |found: &Level| below.as_ref().is_none_or(|b| !shared || found.to > b.holds);
         let tier = match seen.iter().find(|(l, found)| *l == level && beyond(found)) {
             Some((_, found)) => {
                 let latest = latest(flat, found, memory.map(|(from, _)| from));
                 let size = size(flat, found, latest, private(declared, level));
-                on_plateau(found, level, below.as_ref(), size, |to| steady(size.resolved(), to), grain.as_ref())
+                on_plateau(found, level, below.as_ref(), size, steady(size.resolved()), grain.as_ref())
             }
-            None => below
-                .as_ref()
-                .and_then(|b| without_plateau(curve, level, b, past.max(b.holds + 1), steady(None, u64::MAX))),
+            None => below.as_ref().and_then(|b| without_plateau(curve, level, b, past.max(b.holds + 1), steady(None))),
         };
         tiers.extend(tier.filter(|t| below.as_ref().is_none_or(|b| t.rung > b.tier.rung && t.ns > b.tier.ns)));
     }
@@ -79,7 +80,7 @@ struct Below {
     holds: u64,
 }
 
-/// What a level may hold: at least what a private cache is said to have, since a curve that others disturb ends too early.
+/// Bytes a level may hold: at least the declared size of a private cache, since a disturbed curve ends too early.
 fn holds(tier: &FoundTier, declared: &[Declared]) -> u64 {
     let (low, high) = tier.size.range();
     match (tier.size.resolved(), private(declared, tier.level)) {
@@ -133,29 +134,33 @@ fn on_plateau(
     level: u8,
     below: Option<&Below>,
     size: Size,
-    steady: impl Fn(u64) -> Option<u64>,
+    steady: Option<u64>,
     grain: Option<&Grain>,
 ) -> Option<FoundTier> {
     let (from, to) = (found.from.max(below.map_or(0, |b| b.tier.rung + ROUND)), found.to);
     let within = grain.map_or(to, |g| to.min((g.knee as f64 * REACH) as u64));
-    // Where others evict, the plateau ends before the level below is outgrown; a footprint that it answers part of is worse.
-    let rung = match steady(within).or_else(|| steady(u64::MAX)) {
+    // Under eviction the plateau ends early; a rung beyond it is better than one that the level below partly answers.
+    let rung = match steady {
         Some(rung) => rung,
         None => {
             // Above twice what the level below holds, where the plateau reaches so far.
             let twice = below.map_or(LEAST, |b| b.holds.saturating_mul(2));
             let wanted = size.resolved().unwrap_or(to) / PART;
-            rounded(wanted.max(twice).min(within.max(from)).max(from), from, to)?
+            rounded(wanted.max(twice).min(within.max(from)).max(from), from.max(twice.min(to)), to)
+                .or_else(|| rounded(within.max(from), from, to))?
         }
     };
     Some(FoundTier { level, plateau: Some((found.from, found.to)), ns: found.ns, size, rung })
 }
 
-/// The footprint of a cache that others use as well: the same in every run, since the ends of its plateau are not. The largest power of two
-/// up to `to` and up to [`ABOVE`] times what the level below holds; `None` where that is so little that the level below answers part of it.
+/// Rung of a shared cache, independent of the ends of its plateau, which differ between runs: the largest power of two that is at
+/// most `to` and `ABOVE.1` x what the level below holds. `None` if less than `ABOVE.0` x that: the level below would answer part
+/// of it.
 fn steady(below: &Below, to: u64) -> Option<u64> {
-    let rung = power_of_two(((below.holds as f64 * ABOVE.1) as u64).min(to));
-    (rung > below.tier.rung && rung as f64 >= ABOVE.0 * below.holds as f64).then_some(rung)
+    // The nearest power: what a curve finds of 1 MiB lies on both sides of it.
+    let holds = (below.holds.max(1) as f64).log2().round().exp2();
+    let rung = power_of_two(((ABOVE.1 * holds) as u64).min(to));
+    (rung > below.tier.rung && rung as f64 >= ABOVE.0 * holds).then_some(rung)
 }
 
 /// The largest power of two up to `bytes`.
@@ -163,8 +168,8 @@ fn power_of_two(bytes: u64) -> u64 {
     1 << bytes.max(1).ilog2()
 }
 
-/// The largest power of two up to `bytes` that lies within, else the multiple of [`ROUND`], else `bytes` itself: ends of a curve come out a
-/// little different each time, and figures of other footprints are other figures.
+/// The largest power of two up to `bytes` within `from..=to`, else the multiple of [`ROUND`], else `bytes`; `None` if none is
+/// within. Rounding lets runs whose curves end slightly differently use the same footprint.
 fn rounded(bytes: u64, from: u64, to: u64) -> Option<u64> {
     [power_of_two(bytes), bytes / ROUND * ROUND, bytes].into_iter().find(|b| (from..=to).contains(b))
 }

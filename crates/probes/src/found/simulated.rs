@@ -329,7 +329,7 @@ fn larger_second_levels() {
     }
 }
 
-/// A curve of each run ends a little elsewhere; figures of other footprints would be other figures.
+/// The ends of a curve differ a little between runs; figures of different footprints do not compare.
 #[test]
 fn the_rung_of_a_shared_cache_is_the_same_in_every_run() {
     let sizes = [48 * KIB, 2 * MIB, 260 * MIB];

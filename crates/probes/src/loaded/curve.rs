@@ -88,7 +88,8 @@ impl Reading<'_> {
     fn knee(&self) -> Option<Finding> {
         let points = self.plain();
         let rising = rising(&points);
-        let (first, last) = (*rising.first()?, *rising.last()?);
+        // One point is no curve.
+        let [first, .., last] = rising[..] else { return None };
         let Some(knee) = knee_of(&points) else {
             let note = format!(
                 "no knee up to {} GB/s: latency went from {} to {} ns without a marked bend",
