@@ -9,6 +9,7 @@ use crate::analyse::analyse;
 use crate::cell::Cell;
 use crate::event::Event;
 use crate::host::{Fault, Host};
+use crate::rivals::Rivals;
 
 /// Share of the time that a step has after which its rival kernels are compared no more: the first stays, unless another has won by then.
 const RIVAL_SHARE: f64 = 0.4;
@@ -76,8 +77,12 @@ impl Runner<'_> {
         kept.visited = now;
         // Each rival at most once a visit, so that rivals see as many moments as the step does.
         let mut compared = Vec::new();
-        let is_time = |host: &dyn Host| host.now() < *compares_until && !host.stopped();
-        while compared.len() < COMPARISONS && is_time(self.host) {
+        // Later only one that leads is compared, until it is decided: a figure whose kernel is open is a bound.
+        let is_due = |host: &dyn Host, rivals: &Rivals, compared: &[usize]| {
+            let is_early = host.now() < *compares_until;
+            !host.stopped() && (is_early || compared.is_empty() && rivals.open().is_some())
+        };
+        while compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
             let Some(rival) = rivals.compare(kept.rig.as_mut(), roll, stamp_ns, &compared)? else { break };
             // The rig has another kernel now.
             kept.kernel = None;

@@ -113,12 +113,14 @@ impl<'a> Planner<'a> {
             .filter(usable)
             .filter(|k| ops.contains(&k.id.op()) && k.isa != Isa::Portable)
             .collect();
-        // The first is what stays unless another is better: the plain loop on the widest vectors. Loads that nothing adds up come next (an Intel
-        // core reads L1 a third faster with them), then the other plain ones: they win most often, and the time may not suffice for all.
+        // The first is what stays unless another is better: the plain loop on the widest vectors, or on Intel the loads that nothing adds up,
+        // which read L1 1.3 times and L2 1.07 times as fast there and are never slower. The other of these two comes next, then the other
+        // plain ones: they win most often, and the time may not suffice for all.
         let widest = found.iter().map(|k| k.isa).max();
+        let is_intel = self.lab.machine.cpu_model.vendor.as_deref() == Some("GenuineIntel");
         let rank = |k: &KernelInfo| match k {
-            k if k.plain && Some(k.isa) == widest => 0,
-            k if k.id.0.ends_with(LOADS_ALONE) && Some(k.isa) == widest => 1,
+            k if k.plain && Some(k.isa) == widest => u8::from(is_intel),
+            k if k.id.0.ends_with(LOADS_ALONE) && Some(k.isa) == widest => u8::from(!is_intel),
             k if k.plain => 2,
             _ => 3,
         };
