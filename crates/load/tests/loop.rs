@@ -58,6 +58,24 @@ fn punctual(fake: &Fake, workload: &Workload) -> TenantResult {
     seen
 }
 
+/// Few requests are the client's fault. On a machine that keeps the client waiting even for a polite server nobody can tell.
+#[track_caller]
+fn assert_punctual(seen: &TenantResult, workload: &Workload) {
+    let is_punctual = |seen: &TenantResult| seen.late <= seen.scheduled / 20;
+    if is_punctual(seen) {
+        return;
+    }
+    let polite = Fake::new(|_, words| polite(words));
+    let without_cause = punctual(&polite, workload);
+    let max = millis(Some(seen.max_late_ns));
+    assert!(
+        !is_punctual(&without_cause),
+        "{} late, at most {max} ms, and {} without a cause",
+        seen.late,
+        without_cause.late
+    );
+}
+
 #[test]
 fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
     // One answer after 200 ms: a closed loop sees one slow request, users whose requests come at their own times see two hundred.
@@ -82,7 +100,7 @@ fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
     assert!(millis(seen.response.quantile(0.95)) >= 80.0);
     // They went out late because the server left no room, and that is told as such and not as the client's fault.
     assert!(seen.held >= 150 && seen.overloads > 0, "{seen:?}");
-    assert!(seen.late <= seen.scheduled / 20, "{} late, at most {} ms", seen.late, millis(Some(seen.max_late_ns)));
+    assert_punctual(&seen, &workload);
 }
 
 #[test]
@@ -112,9 +130,9 @@ fn a_socket_that_takes_no_more_holds_requests_back() {
     let value = ValueShape { bytes: 256 << 10, compressible: 1.0 };
     let workload = Workload { mix: Mix { get_percent: 0.0, brief: false }, value, depth: 1000, ..open(200.0, 1.0) };
     let seen = punctual(&fake, &workload);
-    assert_eq!((seen.scheduled, seen.overloads, seen.fault), (200, 0, None));
+    assert_eq!((seen.scheduled, seen.overloads, &seen.fault), (200, 0, &None));
     assert!(seen.held >= 10, "{} held, {} late", seen.held, seen.late);
-    assert!(seen.late <= seen.scheduled / 20, "{} late, at most {} ms", seen.late, millis(Some(seen.max_late_ns)));
+    assert_punctual(&seen, &workload);
 }
 
 #[test]
