@@ -23,9 +23,9 @@ pub trait Host {
     /// Most bytes that rigs may hold together between visits.
     fn keep_bytes(&self) -> u64;
 
-    /// Bytes that the host has asked the system for so far, where it has memory of its own to give as well; `None` where all of it is new.
-    fn mapped_bytes(&self) -> Option<u64> {
-        None
+    /// Bytes of freed memory that the host has used again so far: they cost less time than new memory, and may be the same pages.
+    fn reused_bytes(&self) -> u64 {
+        0
     }
 
     /// Seconds since the host was made, by the host's own clock (simulated hosts have a simulated one).

@@ -133,8 +133,8 @@ impl Host for LinuxHost {
         self.keep_bytes
     }
 
-    fn mapped_bytes(&self) -> Option<u64> {
-        Some(self.stock.mapped_bytes())
+    fn reused_bytes(&self) -> u64 {
+        self.stock.reused_bytes()
     }
 
     fn now(&self) -> f64 {

@@ -42,9 +42,9 @@ pub(super) struct Keep {
     list: Vec<Kept>,
     /// Allocations made so far, by family.
     made: BTreeMap<usize, u32>,
-    /// Seconds that making memory took that the host did not have before, and what was expected.
+    /// Seconds that making new memory took, and what was expected.
     making: (f64, f64),
-    /// Families whose memory was given up after the first visits, and not for want of room.
+    /// Families whose memory was freed after their first visits by design: making it again is no sign of too little memory.
     given_up: BTreeSet<usize>,
 }
 
@@ -168,7 +168,7 @@ impl Runner<'_> {
         step.prepare_seconds() + (self.keep.slowness() - 1.0) * step.memory_seconds()
     }
 
-    /// Prepares the next allocation of a step's family, of which so many were made.
+    /// Prepares the next allocation of a step's family; `made` were made before.
     fn make(&mut self, index: usize, made: u32) -> Option<usize> {
         let cell = &self.cells[index];
         let family = cell.family;
@@ -177,7 +177,7 @@ impl Runner<'_> {
         let (bytes, kernel) = (cell.step.held_bytes().0, first_kernel(&cell.step).cloned());
         let (proves, expected) = (proven(&cell.step), cell.step.prepare_seconds());
         self.make_room(bytes);
-        let (began, mapped) = (self.host.now(), self.host.mapped_bytes());
+        let (began, reused) = (self.host.now(), self.host.reused_bytes());
         let rig = match self.host.prepare(&setup) {
             Err(_) if !self.keep.list.is_empty() && !self.host.stopped() => {
                 self.make_room(u64::MAX);
@@ -190,15 +190,15 @@ impl Runner<'_> {
         let cell = &mut self.cells[index];
         match rig {
             Ok(mut rig) => {
-                // What the host had already says nothing of the time that new memory takes.
-                let is_mapped = self.host.mapped_bytes().zip(mapped).is_none_or(|(after, before)| after > before);
-                if is_mapped {
+                // Memory used again says nothing of the time that new memory takes.
+                let is_new = self.host.reused_bytes() == reused;
+                if is_new {
                     self.keep.making = (self.keep.making.0 + visited - began, self.keep.making.1 + expected);
                 }
-                // What is made again of memory that the host had may be of the same pages: no other allocation.
-                let allocation = if is_again && !is_mapped { made - 1 } else { made };
+                // It may be the pages that the step had before: not another allocation.
+                let allocation = if is_again && !is_new { made - 1 } else { made };
                 self.keep.made.insert(family, allocation + 1);
-                if is_again && !self.keep.given_up.contains(&family) {
+                if is_again && !self.keep.given_up.remove(&family) {
                     cell.remade();
                 }
                 let proof = proves.then(|| rig.placement());

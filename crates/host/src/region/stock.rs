@@ -37,8 +37,8 @@ struct Inventory {
     spare: Vec<(Kind, Mapping)>,
     /// What is in use, by address: bytes, and the kind of what is kept afterwards.
     lent: BTreeMap<usize, (Kind, usize)>,
-    /// Bytes that the system was asked for.
-    mapped: u64,
+    /// Bytes that were given out of what was spare, so far.
+    reused: u64,
     /// Set when the kernel has refused to split memory: before Linux 5.7, and in some sandboxes.
     cannot_split: bool,
 }
@@ -104,10 +104,10 @@ impl Stock {
     ) -> io::Result<Mapping> {
         let mut inventory = self.inventory();
         if let Some(mapping) = Kind::of(order, len).and_then(|kind| inventory.take(&kind, len, align)) {
+            inventory.reused += len as u64;
             return Ok(mapping);
         }
         inventory.make_room(len, self.most);
-        inventory.mapped = inventory.mapped.saturating_add(len as u64);
         new().or_else(|error| {
             // Addresses or the commit limit may be what is short.
             if inventory.spare.is_empty() {
@@ -126,9 +126,9 @@ impl Stock {
         mapping.kept_by(this);
     }
 
-    /// Bytes that the system was asked for so far.
-    pub(crate) fn mapped_bytes(&self) -> u64 {
-        self.inventory().mapped
+    /// Bytes that were given out of what was spare, so far.
+    pub(crate) fn reused_bytes(&self) -> u64 {
+        self.inventory().reused
     }
 
     /// Counts spare memory as free, which it is for the next region.
@@ -206,9 +206,10 @@ mod tests {
         first.mapping.fill(3 * LEAST, LEAST, |words| words.fill(7));
         drop(first);
         assert_eq!(spare(&stock), [4 * LEAST]);
+        let reused = stock.reused_bytes();
         let second = region(&stock, LEAST, PageKind::Base);
         assert_eq!(second.mapping.fill(0, LEAST, |words| words.iter().filter(|word| **word == 7).count()), LEAST / 8);
-        assert_eq!(spare(&stock), [3 * LEAST]);
+        assert_eq!((spare(&stock), stock.reused_bytes() - reused), (vec![3 * LEAST], LEAST as u64));
         // What is left can be used as well, and both come back whole.
         let third = region(&stock, 3 * LEAST, PageKind::Base);
         third.mapping.fill(0, 3 * LEAST, |words| words.fill(1));

@@ -87,7 +87,8 @@ pub(crate) struct FoundTier {
     /// Time of an access on the plateau, or at the rung, ns.
     pub(crate) ns: f64,
     pub(crate) size: Size,
-    /// Footprint to measure it at: on its plateau and within the reach of the grain's buffer, where there is such a place. For a shared cache, the rung is a multiple of what the level below holds, even if it is off the measured plateau.
+    /// Footprint to measure it at: on its plateau and within the reach of the grain's buffer, where there is such a place. For a shared
+    /// cache, a multiple of what the level below holds, even if that is off the measured plateau.
     pub(crate) rung: u64,
 }
 
