@@ -94,6 +94,8 @@ impl Other {
         match ratio > 1.0 + RIVALRY.better {
             _ if is_hopeless => Standing::NoBetter,
             true if enough && 2 * wins > counted.len() => Standing::Better,
+            // One that is clearly better wins most of so many comparisons.
+            _ if self.rounds >= RIVALRY.most => Standing::NoBetter,
             leads if enough && !leads => Standing::NoBetter,
             leads => Standing::Unknown { leads },
         }
@@ -101,9 +103,7 @@ impl Other {
 
     /// Whether it needs no further comparison.
     fn is_decided(&self, reference: f64) -> bool {
-        self.ended.is_some()
-            || self.rounds >= RIVALRY.most
-            || !matches!(self.standing(reference), Standing::Unknown { .. })
+        self.ended.is_some() || !matches!(self.standing(reference), Standing::Unknown { .. })
     }
 
     fn leads(&self, reference: f64) -> bool {
@@ -296,9 +296,10 @@ mod tests {
         assert_eq!(after(&noisy(125.0)), first(true, true));
         assert_eq!(after(&[noisy(125.0), noisy(125.0)].concat()), ("b".into(), false, false));
         assert_eq!(after(&[noisy(100.0), noisy(90.0)].concat()), first(false, false));
-        // One lucky window wins nothing, and leaves it open.
-        let lucky = [vec![pair(70.0, 125.0)], vec![pair(70.0, 95.0); RIVALRY.most]].concat();
-        assert_eq!(after(&lucky), first(false, true));
+        // One lucky window wins nothing.
+        let lucky = |slow: usize| [vec![pair(70.0, 125.0)], vec![pair(70.0, 95.0); slow]].concat();
+        assert_eq!(after(&lucky(RIVALRY.most - 2)), first(true, true));
+        assert_eq!(after(&lucky(RIVALRY.most - 1)), first(false, false));
     }
 
     #[test]
