@@ -6,6 +6,7 @@ use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Observation, PageKind, Plan, Reason,
     Refusal, Request, Step, StopRule, Unit,
 };
+use tiermark_stats::VISITS;
 
 use crate::edges::tier_sizes;
 use crate::finder::{Chase, Finder, after_curve};
@@ -294,11 +295,15 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
     };
     let at = |near: u64| {
         let curve = with_purpose(observations, "curve").filter(|o| o.labels.is(Labels::LAYOUT, "random"));
-        let points = curve.filter_map(crate::finder::point);
-        points.min_by_key(|point| point.bytes.abs_diff(near)).filter(|point| point.bytes.abs_diff(near) < near / 4)
+        let points = curve.filter_map(|o| Some((crate::finder::point(o)?, o)));
+        let nearest = points.min_by_key(|(point, _)| point.bytes.abs_diff(near));
+        nearest.filter(|(point, _)| point.bytes.abs_diff(near) < near / 4)
     };
-    if let (Some(once), Some(twice)) = (at(size), at(2 * size))
-        && let Some(by) = still_rises(at(size / 2).as_ref(), &once, &twice)
+    // All visits to a point may lie within a second, in which others kept it slow.
+    let is_reproduced = |seen: &Observation| seen.edge.is_some_and(|edge| edge.reached >= VISITS as u64);
+    if let (Some((once, _)), Some((twice, seen))) = (at(size), at(2 * size))
+        && let Some(by) = still_rises(at(size / 2).map(|(half, _)| half).as_ref(), &once, &twice)
+        && is_reproduced(seen)
     {
         found.verdict.suspect(Reason::StillRising { by });
     }
@@ -332,4 +337,29 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
         }
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::{EdgeSeen, Grade, Interval, MIB};
+
+    use super::*;
+    use crate::geometry::made::chase;
+
+    #[test]
+    fn twice_the_working_set_raises_doubt_only_if_it_was_slower_at_several_moments() {
+        let seen = |purpose: &str, mib: u64, ns: f64, reached: u64| {
+            let made = chase(purpose, ChainLayout::Random, mib * MIB, ns);
+            let interval = Some(Interval { low: 0.99 * ns, high: 1.01 * ns, level: 0.9 });
+            let edge = Some(EdgeSeen { share: 0.1, windows: 50, visits: 8, reached });
+            let labels = made.labels.clone().text(Labels::TIER, "DRAM");
+            Observation { interval, edge, labels, ..made }
+        };
+        let grade = |reached: u64| {
+            let figure = seen("ladder", 132, 171.0, 5);
+            let curve = [seen("curve", 66, 165.0, 5), seen("curve", 132, 171.0, 5), seen("curve", 264, 209.0, reached)];
+            still_rising(finding(&figure, None), &curve).verdict.grade
+        };
+        assert_eq!([1, 2, 3].map(grade), [Grade::Trusted, Grade::Trusted, Grade::Suspect]);
+    }
 }

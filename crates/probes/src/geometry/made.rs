@@ -38,7 +38,7 @@ pub(super) fn observation(step: &str, labels: Labels, value: f64) -> Observation
 }
 
 /// A chase through so many bytes.
-pub(super) fn chase(purpose: &str, layout: ChainLayout, bytes: u64, ns: f64) -> Observation {
+pub(crate) fn chase(purpose: &str, layout: ChainLayout, bytes: u64, ns: f64) -> Observation {
     let labels = Labels::new().text(Labels::PURPOSE, purpose).text(Labels::LAYOUT, layout).whole(Labels::SIZE, bytes);
     observation(&format!("{purpose}/{layout}/{bytes}"), labels.text(Labels::CPUS, 1), ns)
 }

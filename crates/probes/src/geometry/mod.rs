@@ -2,7 +2,7 @@
 
 mod findings;
 #[cfg(test)]
-mod made;
+pub(crate) mod made;
 mod seen;
 mod shared;
 pub mod solve;
