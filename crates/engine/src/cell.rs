@@ -5,7 +5,7 @@ mod observe;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use tiermark_model::{Disturbance, KernelId, PlacementProof, Refusal, Step, Visit, Visits};
+use tiermark_model::{Disturbance, KernelId, Machine, PlacementProof, Refusal, Step, Visit, Visits};
 
 use crate::analyse::{ShotResult, merge};
 use crate::estimate::Reading;
@@ -205,7 +205,7 @@ impl Cell {
     }
 
     /// Whether the step is measured as well as its stop rule wants, or cannot be.
-    pub(crate) fn settled(&self, groups: &PingGroups, now: f64) -> bool {
+    pub(crate) fn settled(&self, groups: &PingGroups, machine: &Machine, now: f64) -> bool {
         let stop = &self.step.stop;
         let visits = self.visited();
         // Visits in a row see one moment, however many they are.
@@ -221,7 +221,7 @@ impl Cell {
             return held;
         }
         // Most looks end here, long before an interval is worth its time.
-        let whole = reading(&self.step, &self.roll, groups);
+        let whole = reading(&self.step, &self.roll, groups, machine);
         let bare = Reading { intervals: !whole.has_edge, ..whole };
         let bare = bare.estimate(&self.visits);
         // Where a hypervisor may move the cpus, a better state may come as long as there is time.
@@ -230,7 +230,7 @@ impl Cell {
             *self.looked.borrow_mut() = (visits, false);
             return false;
         }
-        let estimate = self.estimate(groups);
+        let estimate = whole.estimate(&self.visits);
         let half = estimate.value.zip(estimate.interval).map(|(value, i)| (i.high - i.low) / 2.0 / value);
         let held = estimate.bound.is_empty() && half.is_some_and(|half| half <= stop.precision);
         *self.looked.borrow_mut() = (visits, held);

@@ -34,7 +34,7 @@ pub(crate) fn drifts(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Ve
 
 fn change(step: &Step, seen: &Observation, groups: &PingGroups, limit: f64) -> Option<Drift> {
     let side = if step.metric == Metric::Latency { Side::Low } else { Side::High };
-    let of_state = |visit: &&Visit| seen.state.is_none() || groups.state(visit) == seen.state;
+    let of_state = |visit: &&Visit| seen.state.is_none_or(|state| groups.is_in(visit, state));
     let windows = |visit: &Visit| VisitWindows {
         at: visit.at,
         values: visit.windows.iter().filter(|w| w.clean).filter_map(tiermark_model::Window::value).collect(),

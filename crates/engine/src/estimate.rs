@@ -1,5 +1,7 @@
 //! From the windows of a step to its value: the edge in the best state, what a program got meanwhile, and whether the edge is sharp. Pure.
 
+mod threads;
+
 use std::collections::BTreeMap;
 
 use tiermark_model::{
@@ -10,8 +12,10 @@ use tiermark_stats::{
     median, student_half_width,
 };
 
-use crate::states::PingGroups;
+use crate::states::{PingGroups, Sharing};
 
+/// The column of a window's values that is the step's own value; parts and threads follow.
+const VALUE: usize = 0;
 /// Confidence level of every interval.
 const LEVEL: f64 = 0.95;
 /// Resamples of the bootstrap of a middle: the ends of a 95 % interval then move by under a tenth of its width (Davison & Hinkley 1997, §2.5.2).
@@ -41,8 +45,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) metric: Metric,
     /// Whether the value is their edge, or their middle.
     pub(crate) has_edge: bool,
-    /// Whether it walks a cache that each core has for itself.
-    pub(crate) in_private_cache: bool,
+    /// What its threads share.
+    pub(crate) sharing: Sharing,
     pub(crate) groups: &'a PingGroups,
     pub(crate) stop: &'a StopRule,
     pub(crate) seed: u64,
@@ -61,46 +65,64 @@ impl Reading<'_> {
     }
 
     /// Whether one state of the cpus may give a better value than another: streams on cpus that lie farther apart share less, and get at
-    /// least as much. In a private cache, only those on one core share anything.
+    /// least as much.
     fn may_be_better(&self, one: StateKind, other: StateKind) -> bool {
         let apart = |state| match state {
             StateKind::OneCore => 0,
-            _ if self.in_private_cache => 1,
             StateKind::Apart { apart, .. } => 1 + apart,
             _ => 1,
         };
         self.metric == Metric::Latency || apart(one) > apart(other)
     }
 
+    /// The state of a visit: in caches of their own, cpus only matter to each other when they are on one core.
+    fn state(&self, visit: &Visit) -> Option<StateKind> {
+        if self.sharing == Sharing::Nothing { self.groups.state_of_cores(visit) } else { self.groups.state(visit) }
+    }
+
+    /// The states that visits with so many pings should have met.
+    fn common(&self, pairs: usize) -> Vec<StateKind> {
+        let common = self.groups.common(pairs).iter().copied();
+        if self.sharing != Sharing::Nothing {
+            return common.collect();
+        }
+        let cores = common.filter(|_| self.groups.tells_cores());
+        cores.map(|state| if state == StateKind::OneCore { state } else { StateKind::OwnCores }).collect()
+    }
+
     /// Estimates.
     pub(crate) fn estimate(&self, visits: &Visits) -> Estimate {
         let mut by_state: BTreeMap<StateKind, Vec<&Visit>> = BTreeMap::new();
-        if self.groups.any() {
-            for visit in &visits.list {
-                if let Some(state) = self.groups.state(visit) {
-                    by_state.entry(state).or_default().push(visit);
-                }
+        for visit in &visits.list {
+            if let Some(state) = self.state(visit) {
+                by_state.entry(state).or_default().push(visit);
             }
         }
         let in_states: Vec<InState> =
-            by_state.iter().filter_map(|(state, visits)| self.in_state(*state, &clean(visits))).collect();
+            by_state.iter().filter_map(|(state, chosen)| self.in_state(*state, visits, chosen)).collect();
         let best = in_states.iter().reduce(|a, b| if self.better(b.value, a.value) { b } else { a });
         let state = best.map(|best| best.state);
         let chosen: Vec<&Visit> = match state {
             Some(state) => by_state.remove(&state).unwrap_or_default(),
             None => visits.list.iter().collect(),
         };
-        let windows = clean(&chosen);
         let pairs = visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
         let met = |state: &StateKind| in_states.iter().any(|seen| seen.state == *state);
         let may_be_better = |missed: &StateKind| state.is_none_or(|best| self.may_be_better(*missed, best));
-        let missed = self.groups.common(pairs).iter().find(|state| !met(state) && may_be_better(state)).copied();
-        let mut estimate = if self.has_edge { self.at_edge(&windows, &chosen) } else { self.in_the_middle(&windows) };
+        let missed = self.common(pairs).into_iter().find(|state| !met(state) && may_be_better(state));
+        let by_thread = self.by_thread(visits, &chosen).filter(|_| self.has_edge);
+        // Threads that take nothing from each other get no more when they are farther apart.
+        let missed = missed.filter(|_| by_thread.is_none());
+        let mut estimate = match by_thread {
+            Some(edge) => of_edge(edge),
+            None if self.has_edge => self.of_column(VALUE, &chosen).map_or_else(|| self.of_disturbed(&chosen), of_edge),
+            None => self.in_the_middle(&clean(&chosen, VALUE)),
+        };
         estimate.bound.extend(missed.map(|state| Reason::StateMissed { state }));
         estimate.now = self.now(visits);
         estimate.state = state;
         estimate.in_states = in_states;
-        estimate.modes = modes(&windows);
+        estimate.modes = modes(&clean(&chosen, VALUE));
         let edge = estimate.value.filter(|_| self.has_edge);
         let counts = |window: &Window| window.clean && edge.is_none_or(|edge| self.at_its_best(window, edge));
         estimate.parts = (0..usize::from(visits.parts)).map(|part| middle(&chosen, 1 + part, counts)).collect();
@@ -116,35 +138,20 @@ impl Reading<'_> {
     }
 
     /// What the step came to in a state, where there is enough to tell.
-    fn in_state(&self, state: StateKind, windows: &[VisitWindows]) -> Option<InState> {
-        let edge = bare_edge(windows, self.side()).filter(Edge::has_enough)?;
-        let value = if self.has_edge { edge.value } else { median(&all(windows))? };
+    fn in_state(&self, state: StateKind, visits: &Visits, chosen: &[&Visit]) -> Option<InState> {
+        let bare = Reading { intervals: false, ..*self };
+        let edge = bare.by_thread(visits, chosen).or_else(|| bare.of_column(VALUE, chosen)).filter(Edge::has_enough)?;
+        let value = if self.has_edge { edge.value } else { median(&all(&clean(chosen, VALUE)))? };
         Some(InState { state, value, share: edge.share, windows: edge.windows as u64, visits: edge.visits as u64 })
     }
 
-    fn at_edge(&self, windows: &[VisitWindows], chosen: &[&Visit]) -> Estimate {
-        let found =
-            if self.intervals { edge(windows, self.side(), self.seed) } else { bare_edge(windows, self.side()) };
-        let Some(found) = found else { return self.of_disturbed(chosen) };
-        let mut bound = Vec::new();
-        if !found.has_enough() {
-            bound.push(Reason::TooFew { windows: found.windows as u64, visits: found.visits as u64 });
-        } else {
-            if !found.is_sharp() {
-                bound.push(Reason::NotSharp { share: found.share });
-            }
-            if !found.is_reproduced() {
-                bound.push(Reason::NotReproduced { reached: found.reached as u64 });
-            }
+    /// The edge of a column of the windows.
+    fn of_column(&self, column: usize, chosen: &[&Visit]) -> Option<Edge> {
+        let windows = clean(chosen, column);
+        if !self.intervals {
+            return bare_edge(&windows, self.side());
         }
-        let seen = EdgeSeen {
-            share: found.share,
-            windows: found.windows as u64,
-            visits: found.visits as u64,
-            reached: found.reached as u64,
-        };
-        let interval = self.with_places(Interval { low: found.low, high: found.high, level: LEVEL }, &found, chosen);
-        Estimate { value: Some(found.value), interval: Some(interval), edge: Some(seen), bound, ..Estimate::default() }
+        Some(self.with_places(edge(&windows, self.side(), self.seed)?, column, chosen))
     }
 
     /// The best of windows that all have gaps: a gap takes away, so that the number is a bound all the same.
@@ -156,20 +163,19 @@ impl Reading<'_> {
         Estimate { value, bound, ..Estimate::default() }
     }
 
-    /// The interval, wider on its worse side by what few allocations leave open: Student's over the middles of the windows near the edge of
-    /// each, since resampling visits says nothing of places that were never tried (Kalibera & Jones 2013, §6).
-    fn with_places(&self, interval: Interval, edge: &Edge, chosen: &[&Visit]) -> Interval {
+    /// The edge with an interval wider on its worse side by what few allocations leave open: Student's over the middles of the windows near
+    /// it of each, since resampling visits says nothing of places that were never tried (Kalibera & Jones 2013, §6).
+    fn with_places(&self, edge: Edge, column: usize, chosen: &[&Visit]) -> Edge {
         let mut places: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for visit in chosen {
-            let clean = visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value());
-            let near = clean.filter(|value| (value / edge.value - 1.0).abs() <= NEAR);
+            let near = values(visit, column).filter(|value| (value / edge.value - 1.0).abs() <= NEAR);
             places.entry(visit.allocation).or_default().extend(near);
         }
         let middles: Vec<f64> = places.values().filter_map(|near| median(near)).collect();
-        let (Some(half), Some(middle)) = (student_half_width(&middles), median(&middles)) else { return interval };
+        let (Some(half), Some(middle)) = (student_half_width(&middles), median(&middles)) else { return edge };
         match self.side() {
-            Side::High => Interval { low: interval.low.min(middle - half).max(0.0), ..interval },
-            Side::Low => Interval { high: interval.high.max(middle + half), ..interval },
+            Side::High => Edge { low: edge.low.min(middle - half).max(0.0), ..edge },
+            Side::Low => Edge { high: edge.high.max(middle + half), ..edge },
         }
     }
 
@@ -220,12 +226,38 @@ impl Reading<'_> {
     }
 }
 
-/// The clean windows of some visits.
-fn clean(visits: &[&Visit]) -> Vec<VisitWindows> {
-    let of = |visit: &&Visit| VisitWindows {
-        at: visit.at,
-        values: visit.windows.iter().filter(|window| window.clean).filter_map(|window| window.value()).collect(),
+/// The estimate that an edge is.
+fn of_edge(found: Edge) -> Estimate {
+    let mut bound = Vec::new();
+    if !found.has_enough() {
+        bound.push(Reason::TooFew { windows: found.windows as u64, visits: found.visits as u64 });
+    } else {
+        if !found.is_sharp() {
+            bound.push(Reason::NotSharp { share: found.share });
+        }
+        if !found.is_reproduced() {
+            bound.push(Reason::NotReproduced { reached: found.reached as u64 });
+        }
+    }
+    let seen = EdgeSeen {
+        share: found.share,
+        windows: found.windows as u64,
+        visits: found.visits as u64,
+        reached: found.reached as u64,
     };
+    let interval = Interval { low: found.low, high: found.high, level: LEVEL };
+    Estimate { value: Some(found.value), interval: Some(interval), edge: Some(seen), bound, ..Estimate::default() }
+}
+
+/// A column of the clean windows of a visit.
+fn values(visit: &Visit, column: usize) -> impl Iterator<Item = f64> {
+    let clean = visit.windows.iter().filter(|window| window.clean);
+    clean.filter_map(move |window| window.values.get(column).copied().flatten())
+}
+
+/// A column of the clean windows of some visits.
+fn clean(visits: &[&Visit], column: usize) -> Vec<VisitWindows> {
+    let of = |visit: &&Visit| VisitWindows { at: visit.at, values: values(visit, column).collect() };
     visits.iter().map(of).filter(|visit| !visit.values.is_empty()).collect()
 }
 
@@ -254,89 +286,4 @@ fn modes(windows: &[VisitWindows]) -> Vec<Mode> {
 }
 
 #[cfg(test)]
-mod tests {
-    use tiermark_model::{Labels, Setup, Step};
-
-    use super::*;
-
-    /// Visits of twelve windows that saw round trips of this length.
-    fn visits(ping: f64, value: f64) -> Vec<Visit> {
-        let window = Window { clean: true, values: vec![Some(value)] };
-        let visit = |at: usize| Visit {
-            at: at as f64,
-            before: vec![ping],
-            after: vec![ping],
-            windows: vec![window.clone(); 12],
-            ..Visit::default()
-        };
-        (0..20).map(visit).collect()
-    }
-
-    fn missed(metric: Metric, met: &[Visit]) -> bool {
-        missed_in(metric, false, met)
-    }
-
-    fn missed_in(metric: Metric, in_private_cache: bool, met: &[Visit]) -> bool {
-        let all = Visits { list: [visits(50.0, 1.0), visits(350.0, 1.0)].concat(), ..Visits::default() };
-        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-        let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
-        let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
-        let groups = PingGroups::of(std::iter::once((&step, &all)));
-        let reading = Reading {
-            metric,
-            has_edge: true,
-            in_private_cache,
-            groups: &groups,
-            stop: &stop,
-            seed: 1,
-            intervals: false,
-        };
-        let estimate = reading.estimate(&Visits { list: met.to_vec(), ..Visits::default() });
-        assert!(estimate.state.is_some());
-        estimate.bound.iter().any(|reason| matches!(reason, Reason::StateMissed { .. }))
-    }
-
-    #[test]
-    fn a_state_that_may_be_better_must_be_met() {
-        let (near, apart) = (visits(50.0, 1.0), visits(350.0, 1.0));
-        assert!(missed(Metric::Bandwidth, &near), "streams farther apart may get more");
-        assert!(!missed_in(Metric::Bandwidth, true, &near), "nothing is shared in either");
-        assert!(!missed(Metric::Bandwidth, &apart), "streams that share a cache get no more");
-        assert!(missed(Metric::Latency, &apart) && missed(Metric::Latency, &near));
-        assert!(!missed(Metric::Bandwidth, &[near, apart].concat()));
-    }
-
-    #[test]
-    fn windows_that_are_all_disturbed_give_a_bound() {
-        let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-        let groups = PingGroups::default();
-        let mut list: Vec<Visit> = [3.0, 2.0, 4.0].iter().map(|value| visits(50.0, *value).remove(0)).collect();
-        list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.clean = false);
-        let seen = Visits { list, ..Visits::default() };
-        for (metric, best) in [(Metric::Latency, 2.0), (Metric::Bandwidth, 4.0)] {
-            let (has_edge, in_private_cache) = (true, false);
-            let reading =
-                Reading { metric, has_edge, in_private_cache, groups: &groups, stop: &stop, seed: 1, intervals: true };
-            let estimate = reading.estimate(&seen);
-            assert_eq!((estimate.value, estimate.interval), (Some(best), None));
-            assert_eq!(estimate.bound, [Reason::TooFew { windows: 0, visits: 3 }]);
-        }
-    }
-
-    #[test]
-    fn a_single_visit_gives_reasons_that_can_be_written_and_read() {
-        let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-        let groups = PingGroups::default();
-        let (metric, in_private_cache) = (Metric::Latency, false);
-        for (has_edge, intervals) in [(false, true), (true, true), (false, false), (true, false)] {
-            let reading =
-                Reading { metric, has_edge, in_private_cache, groups: &groups, stop: &stop, seed: 1, intervals };
-            for count in 1..4 {
-                let list = visits(50.0, 1.0)[..count].to_vec();
-                let estimate = reading.estimate(&Visits { list, ..Visits::default() });
-                let text = serde_json::to_string(&estimate.bound).unwrap();
-                assert_eq!(serde_json::from_str::<Vec<Reason>>(&text).unwrap(), estimate.bound, "{text}");
-            }
-        }
-    }
-}
+mod tests;

@@ -116,7 +116,7 @@ pub fn reanalyse(
             return seen.clone();
         };
         let roll = Roll::of(step);
-        let estimate = reading(step, &roll, &groups).estimate(&seen.visits);
+        let estimate = reading(step, &roll, &groups, machine).estimate(&seen.visits);
         let mut verdict = seen.verdict.clone();
         verdict.reasons.retain(|reason| !reason.is_of_estimate());
         if verdict.grade <= tiermark_model::Grade::Bound {
@@ -237,7 +237,7 @@ impl Runner<'_> {
                 // Memory that figures need is not made again for a point of a curve that was seen.
                 let is_curve = cell.step.labels.is(tiermark_model::Labels::PURPOSE, "curve");
                 let is_there = !is_curve || self.keep.has(cell.family);
-                cell.visited() > 0 && is_there && !cell.settled(&self.groups, now)
+                cell.visited() > 0 && is_there && !cell.settled(&self.groups, self.lab().machine, now)
             };
             let open: Vec<usize> = (0..self.cells.len()).filter(is_open).collect();
             let is_due = |index: &usize| {
@@ -291,7 +291,7 @@ impl Runner<'_> {
         let now = self.host.now();
         let left = |cell: &Cell| {
             let seen = cell.visited();
-            if cell.settled(&self.groups, now) {
+            if cell.settled(&self.groups, self.lab().machine, now) {
                 0.0
             } else {
                 cell.step.seconds_of(cell.step.stop.max_visits.saturating_sub(seen))

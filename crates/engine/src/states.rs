@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Labels, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
+use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
 use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
 /// Visits that could have seen a state, at least, for its share to be told.
@@ -78,6 +78,30 @@ impl PingGroups {
         })
     }
 
+    /// The state of a visit, as far as it matters to threads with caches of their own: only whether two of them were on one core.
+    pub(crate) fn state_of_cores(&self, visit: &Visit) -> Option<StateKind> {
+        if !self.one_core || visit.before.is_empty() || visit.before.len() != visit.after.len() {
+            return None;
+        }
+        let shared = |pings: &[f64]| pings.iter().any(|ping| group_of(*ping, &self.limits) == 0);
+        match (shared(&visit.before), shared(&visit.after)) {
+            (false, false) => Some(StateKind::OwnCores),
+            (true, true) => Some(StateKind::OneCore),
+            _ => None,
+        }
+    }
+
+    /// Whether pings tell cpus on one core from others.
+    pub(crate) fn tells_cores(&self) -> bool {
+        self.one_core
+    }
+
+    /// Whether a visit was in a state of the cpus.
+    pub(crate) fn is_in(&self, visit: &Visit, state: StateKind) -> bool {
+        let seen = if state == StateKind::OwnCores { self.state_of_cores(visit) } else { self.state(visit) };
+        seen == Some(state)
+    }
+
     /// Whether what all threads do in the first level gets slower while a pair of cpus answers fastest: then the pair shares a core, and no
     /// two cpus with one last-level cache do. Declared hardware threads of one core are always one.
     fn halves<'a>(&self, steps: impl Iterator<Item = (&'a Step, &'a Visits)>) -> bool {
@@ -113,7 +137,7 @@ pub(crate) fn states(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Ve
     }
     found.extend(of_level(steps, StateKind::Sibling, SIBLING, |step| first_level(step) && threads(step) == 1));
     found.extend(of_level(steps, StateKind::Shared, SHARED, |step| {
-        step.labels.get(Labels::TIER).is_some() && !is_in_private_cache(step) && threads(step) == 1
+        step.labels.get(Labels::TIER).is_some() && !is_of_core(step) && threads(step) == 1
     }));
     found
 }
@@ -126,9 +150,34 @@ fn first_level(step: &Step) -> bool {
     step.labels.is(Labels::TIER, "L1")
 }
 
-/// Whether a step walks a cache that each core has for itself.
-pub(crate) fn is_in_private_cache(step: &Step) -> bool {
+/// Whether a step walks a cache that each core usually has for itself.
+fn is_of_core(step: &Step) -> bool {
     step.labels.get(Labels::TIER).is_some_and(|tier| matches!(tier, "L1" | "L2"))
+}
+
+/// What the threads of a step share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Each walks a cache that no other of them uses, as declared.
+    Nothing,
+    /// A cache, or caches of which nothing is declared.
+    Cache,
+    /// Memory, or what is not known.
+    Memory,
+}
+
+impl Sharing {
+    pub(crate) fn of(step: &Step, machine: &Machine) -> Self {
+        let level = step.labels.get(Labels::TIER).and_then(|tier| tier.strip_prefix('L')?.parse::<u8>().ok());
+        let Some(level) = level else { return Self::Memory };
+        let cpus: IdSet = step.setup.threads.iter().map(|thread| thread.cpu).collect();
+        let own = |cpu: u32| {
+            let mut caches = machine.data_caches().filter(|cache| cache.level == level && cache.cpus.contains(cpu));
+            caches.next().is_some_and(|cache| cache.cpus.intersection(&cpus).len() == 1)
+        };
+        let apart = cpus.len() == step.setup.threads.len() && cpus.iter().all(own);
+        if apart { Self::Nothing } else { Self::Cache }
+    }
 }
 
 fn of_pings(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> {

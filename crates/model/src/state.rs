@@ -18,6 +18,8 @@ pub enum StateKind {
     },
     /// The threads' cpus are hardware threads of one core: what both do at once nearly halves.
     OneCore,
+    /// No two of the threads' cpus are on one core: all that matters to what each does in a cache of its own.
+    OwnCores,
     /// Something else runs on the other hardware thread of a core.
     Sibling,
     /// Others use the same cache or memory.
@@ -34,6 +36,7 @@ impl StateKind {
                 format!("{apart} of {of} pairs of cpus probably had different last-level caches")
             }
             Self::OneCore => "the cpus were probably on one core".to_owned(),
+            Self::OwnCores => "each cpu probably had a core of its own".to_owned(),
             Self::Sibling => "a neighbour was probably on the other hardware thread".to_owned(),
             Self::Shared => "others used the same cache or memory".to_owned(),
         }

@@ -13,11 +13,13 @@ const STEP: f64 = 2e-5;
 const MISSING: u32 = (1 << 24) - 1;
 /// Codes begin at e^ORIGIN: the range ends at e^315, so that every positive double above 1e-9 has a code.
 const ORIGIN: f64 = -20.0;
-/// Step of the logarithms of threads' values by that of their window, where the code of 1 lies, and the code of none: a byte tells whether
-/// threads went alike.
-const THREAD_STEP: f64 = 0.02;
-const THREAD_ORIGIN: f64 = 200.0;
-const THREAD_MISSING: u8 = u8::MAX;
+/// Step of the logarithms of threads' values by that of their window, where the code of 1 lies, and the code of none: the range is from
+/// 1/26 of a window's value to 26 times that.
+const THREAD_STEP: f64 = 1e-4;
+const THREAD_ORIGIN: f64 = 32_768.0;
+const THREAD_MISSING: u16 = u16::MAX;
+/// Bytes of such a code. Earlier documents have one byte, in steps of 2 %: too coarse to estimate from.
+const THREAD_BYTES: u8 = 2;
 /// Unit of times in the encoding, seconds.
 const TICK: f64 = 1e-4;
 /// Threads whose own values are kept; of more, only the sum.
@@ -76,11 +78,18 @@ pub struct Encoded {
     pub parts: u8,
     /// Threads that each window has values of, after the parts.
     pub threads: u8,
+    /// Bytes of a thread's value.
+    #[serde(default = "one_byte")]
+    pub thread_bytes: u8,
     /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2), pings before (1, their
     /// number) and after (1), windows (2), the pings, one bit a window that is 1 where it is clean (whole bytes), the windows' values. A
-    /// ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing. A thread's t is 1 byte:
-    /// round(ln(t / v) / 0.02) + 200 by the window's value v, 0xff where it is missing.
+    /// ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing. A thread's t is 2 bytes:
+    /// round(ln(t / v) / 0.0001) + 32768 by the window's value v, 0xffff where it is missing; of earlier documents 1 byte, which is not read.
     pub base64: String,
+}
+
+fn one_byte() -> u8 {
+    1
 }
 
 /// A value as it comes back from a document: within 0.001 % of itself.
@@ -101,17 +110,15 @@ fn decode(code: u32) -> Option<f64> {
     (code != MISSING).then(|| (f64::from(code) * STEP + ORIGIN).exp())
 }
 
-fn encode_thread(thread: Option<f64>, value: Option<f64>) -> u8 {
-    match thread.zip(value) {
-        Some((thread, value)) if (thread / value).is_normal() && thread / value > 0.0 => {
-            ((thread / value).ln() / THREAD_STEP + THREAD_ORIGIN).round().clamp(0.0, f64::from(THREAD_MISSING - 1))
-                as u8
-        }
-        _ => THREAD_MISSING,
-    }
+fn encode_thread(thread: Option<f64>, value: Option<f64>) -> u16 {
+    let code = |(thread, value): (f64, f64)| {
+        let code = ((thread / value).ln() / THREAD_STEP + THREAD_ORIGIN).round();
+        (0.0..f64::from(THREAD_MISSING)).contains(&code).then_some(code as u16)
+    };
+    thread.zip(value).and_then(code).unwrap_or(THREAD_MISSING)
 }
 
-fn decode_thread(code: u8, value: Option<f64>) -> Option<f64> {
+fn decode_thread(code: u16, value: Option<f64>) -> Option<f64> {
     value
         .filter(|_| code != THREAD_MISSING)
         .map(|value| value * ((f64::from(code) - THREAD_ORIGIN) * THREAD_STEP).exp())
@@ -188,7 +195,7 @@ impl Visits {
             for window in &visit.windows {
                 let (exact, threads) = window.values.split_at(1 + usize::from(self.parts));
                 exact.iter().for_each(|value| put(*value, &mut out));
-                out.extend(threads.iter().map(|thread| encode_thread(*thread, exact[0])));
+                out.extend(threads.iter().flat_map(|thread| encode_thread(*thread, exact[0]).to_le_bytes()));
             }
         }
         out
@@ -198,7 +205,8 @@ impl Visits {
 impl From<Visits> for Encoded {
     fn from(visits: Visits) -> Self {
         let Visits { parts, threads, .. } = visits;
-        Self { count: visits.list.len() as u64, parts, threads, base64: STANDARD.encode(visits.bytes()) }
+        let base64 = STANDARD.encode(visits.bytes());
+        Self { count: visits.list.len() as u64, parts, threads, thread_bytes: THREAD_BYTES, base64 }
     }
 }
 
@@ -218,8 +226,12 @@ impl TryFrom<Encoded> for Visits {
     fn try_from(encoded: Encoded) -> Result<Self, VisitsError> {
         let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
         let mut visits = Self { parts: encoded.parts, threads: encoded.threads, list: Vec::new() };
+        if !matches!(encoded.thread_bytes, 1 | THREAD_BYTES) {
+            return Err(VisitsError("their threads' values have another length"));
+        }
+        let is_coarse = encoded.thread_bytes != THREAD_BYTES;
         let (exact, threads) = (1 + usize::from(encoded.parts), usize::from(encoded.threads));
-        let mut reader = Reader { bytes: &bytes };
+        let mut reader = Reader { bytes: &bytes, is_coarse };
         while !reader.bytes.is_empty() {
             let visit = reader.visit(exact, threads).ok_or(VisitsError("they are cut short"))?;
             visits.list.push(visit);
@@ -233,6 +245,8 @@ impl TryFrom<Encoded> for Visits {
 
 struct Reader<'a> {
     bytes: &'a [u8],
+    /// Whether a thread's value is a single byte.
+    is_coarse: bool,
 }
 
 impl Reader<'_> {
@@ -245,6 +259,13 @@ impl Reader<'_> {
     fn value(&mut self) -> Option<Option<f64>> {
         let [a, b, c] = self.take()?;
         Some(decode(u32::from_le_bytes([a, b, c, 0])))
+    }
+
+    fn thread(&mut self, value: Option<f64>) -> Option<Option<f64>> {
+        if self.is_coarse {
+            return self.take::<1>().map(|_| None);
+        }
+        Some(decode_thread(u16::from_le_bytes(self.take()?), value))
     }
 
     fn visit(&mut self, exact: usize, threads: usize) -> Option<Visit> {
@@ -261,7 +282,7 @@ impl Reader<'_> {
         for at in 0..windows {
             let mut values = (0..exact).map(|_| self.value()).collect::<Option<Vec<_>>>()?;
             let value = values[0];
-            let own = (0..threads).map(|_| self.take().map(|[code]| decode_thread(code, value)));
+            let own = (0..threads).map(|_| self.thread(value));
             values.extend(own.collect::<Option<Vec<_>>>()?);
             list.push(Window { clean: flags[at / 8] >> (at % 8) & 1 == 1, values });
         }
@@ -317,8 +338,29 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9) {
-            let _ = Visits::try_from(Encoded { count, parts, threads: 2, base64: text });
+        fn whatever_is_damaged_is_refused_and_never_a_panic(text in "[A-Za-z0-9+/=]{0,200}", parts in 0u8..9, count in 0u64..9, thread_bytes in 0u8..4) {
+            let _ = Visits::try_from(Encoded { count, parts, threads: 2, thread_bytes, base64: text });
+        }
+    }
+
+    /// A document of version 0.1.0 before threads had two bytes: a visit at 1 s with a window of 236.4 GB/s, 118 of each thread.
+    #[test]
+    fn threads_of_an_earlier_document_are_left_out() {
+        let value = encode(Some(236.4e9)).to_le_bytes();
+        let bytes = [&[0x10, 0x27, 0, 0, 0, 0, 0, 0, 1, 0, 1][..], &value[..3], &[165, 165]].concat();
+        let text = format!(r#"{{"count":1,"parts":0,"threads":2,"base64":"{}"}}"#, STANDARD.encode(bytes));
+        let visits: Visits = serde_json::from_str(&text).unwrap();
+        assert_eq!(visits.list[0].windows[0].values, [kept(236.4e9), None, None]);
+    }
+
+    #[test]
+    fn threads_are_kept_to_a_hundredth_of_a_percent() {
+        for thread in [118.0, 9.1, 236.0, 5000.0] {
+            let back = decode_thread(encode_thread(Some(thread), Some(236.4)), Some(236.4)).unwrap();
+            assert!((back / thread - 1.0).abs() < 5.1e-5, "{thread} {back}");
+        }
+        for (thread, value) in [(0.0, 1.0), (1.0, 1e9), (1e9, 1.0), (f64::NAN, 1.0), (-1.0, 1.0)] {
+            assert_eq!(encode_thread(Some(thread), Some(value)), THREAD_MISSING);
         }
     }
 }

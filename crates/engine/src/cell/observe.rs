@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Grade, KernelId, Labels, Metric, Observation, Part, Reason, Role, Step, Tail, Unit, Verdict, Visits,
+    Grade, KernelId, Labels, Machine, Metric, Observation, Part, Reason, Role, Step, Tail, Unit, Verdict, Visits,
 };
 
 use super::{BLOCKS_BEYOND, Cell};
@@ -11,13 +11,9 @@ use crate::estimate::{Estimate, Reading};
 use crate::judge;
 use crate::probe::Lab;
 use crate::roll::Roll;
-use crate::states::{PingGroups, is_in_private_cache};
+use crate::states::{PingGroups, Sharing};
 
 impl Cell {
-    pub(super) fn estimate(&self, groups: &PingGroups) -> Estimate {
-        reading(&self.step, &self.roll, groups).estimate(&self.visits)
-    }
-
     /// Everything known of the step, with its verdict.
     pub(crate) fn observe(&self, groups: &PingGroups, lab: Lab<'_>) -> Observation {
         let mut labels = self.step.labels.clone();
@@ -58,7 +54,7 @@ impl Cell {
             verdict: Verdict::trusted(),
             refusal: self.refusal.clone(),
         };
-        let estimate = self.estimate(groups);
+        let estimate = reading(&self.step, &self.roll, groups, lab.machine).estimate(&self.visits);
         let mut bound = estimate.bound.clone();
         bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
         let observation = with_estimate(observation, &estimate, &self.roll);
@@ -97,11 +93,11 @@ impl Cell {
 }
 
 /// How the windows of a step are read.
-pub(crate) fn reading<'a>(step: &'a Step, roll: &Roll, groups: &'a PingGroups) -> Reading<'a> {
+pub(crate) fn reading<'a>(step: &'a Step, roll: &Roll, groups: &'a PingGroups, machine: &Machine) -> Reading<'a> {
     Reading {
         metric: step.metric,
         has_edge: roll.has_edge(&step.labels),
-        in_private_cache: is_in_private_cache(step),
+        sharing: Sharing::of(step, machine),
         groups,
         stop: &step.stop,
         seed: step.setup.seed,

@@ -1,0 +1,145 @@
+use tiermark_model::{Labels, Setup, Step};
+
+use super::*;
+
+/// Visits of twelve windows that saw round trips of this length.
+fn visits(ping: f64, value: f64) -> Vec<Visit> {
+    let window = Window { clean: true, values: vec![Some(value)] };
+    let visit = |at: usize| Visit {
+        at: at as f64,
+        before: vec![ping],
+        after: vec![ping],
+        windows: vec![window.clone(); 12],
+        ..Visit::default()
+    };
+    (0..20).map(visit).collect()
+}
+
+fn missed(metric: Metric, met: &[Visit]) -> bool {
+    missed_in(metric, Sharing::Memory, met)
+}
+
+fn missed_in(metric: Metric, sharing: Sharing, met: &[Visit]) -> bool {
+    let all = Visits { list: [visits(50.0, 1.0), visits(350.0, 1.0)].concat(), ..Visits::default() };
+    let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+    let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
+    let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
+    let groups = PingGroups::of(std::iter::once((&step, &all)));
+    let reading = Reading { metric, has_edge: true, sharing, groups: &groups, stop: &stop, seed: 1, intervals: false };
+    let estimate = reading.estimate(&Visits { list: met.to_vec(), ..Visits::default() });
+    assert_eq!(estimate.state.is_some(), sharing != Sharing::Nothing);
+    estimate.bound.iter().any(|reason| matches!(reason, Reason::StateMissed { .. }))
+}
+
+#[test]
+fn a_state_that_may_be_better_must_be_met() {
+    let (near, apart) = (visits(50.0, 1.0), visits(350.0, 1.0));
+    assert!(missed(Metric::Bandwidth, &near), "streams farther apart may get more");
+    assert!(!missed_in(Metric::Bandwidth, Sharing::Nothing, &near), "nothing is shared in either");
+    assert!(!missed(Metric::Bandwidth, &apart), "streams that share a cache get no more");
+    assert!(missed(Metric::Latency, &apart) && missed(Metric::Latency, &near));
+    assert!(!missed(Metric::Bandwidth, &[near, apart].concat()));
+}
+
+/// Visits a second apart to two threads, of eight windows with these two rates each.
+fn two_threads(rates: impl Fn(usize) -> [f64; 2]) -> Visits {
+    let window = |at: usize| {
+        let [a, b] = rates(at);
+        Window { clean: true, values: [a + b, a, b].map(Some).to_vec() }
+    };
+    let visit =
+        |at: usize| Visit { at: at as f64, windows: (8 * at..8 * at + 8).map(window).collect(), ..Visit::default() };
+    Visits { threads: 2, list: (0..100).map(visit).collect(), ..Visits::default() }
+}
+
+fn estimate_of(seen: &Visits, metric: Metric, sharing: Sharing) -> Estimate {
+    let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+    let groups = PingGroups::default();
+    let reading = Reading { metric, has_edge: true, sharing, groups: &groups, stop: &stop, seed: 1, intervals: true };
+    reading.estimate(seen)
+}
+
+#[test]
+fn threads_with_caches_of_their_own_are_each_judged_by_themselves() {
+    // Each core is free of neighbours in a tenth of the windows, both at once in a hundredth; else they lose up to a quarter.
+    let rate = |at: usize, of: usize| {
+        if (at / of).is_multiple_of(10) { 118.0 } else { 118.0 - 12.0 - (at * 7919 / of % 27) as f64 }
+    };
+    let seen = two_threads(|at| [rate(at, 1), rate(at, 10)]);
+    let shared = estimate_of(&seen, Metric::Bandwidth, Sharing::Memory);
+    assert!(shared.value.unwrap() < 236.0 && matches!(shared.bound[..], [Reason::NotSharp { .. }]), "{shared:?}");
+    let own = estimate_of(&seen, Metric::Bandwidth, Sharing::Nothing);
+    assert_eq!((own.value, own.bound.as_slice()), (Some(236.0), &[][..]));
+    let interval = own.interval.unwrap();
+    assert!(interval.low > 230.0 && interval.high == 236.0, "{interval:?}");
+    assert!(own.edge.unwrap().share > 0.09);
+    // Times of several threads are not added up.
+    assert_eq!(
+        estimate_of(&seen, Metric::Latency, Sharing::Nothing).value,
+        estimate_of(&seen, Metric::Latency, Sharing::Memory).value
+    );
+}
+
+#[test]
+fn threads_that_take_from_each_other_are_judged_together() {
+    let swing = |at: usize| (at * 7919 % 41) as f64 - 20.0;
+    let seen = two_threads(|at| [60.0 + swing(at), 60.0 - swing(at)]);
+    for sharing in [Sharing::Nothing, Sharing::Cache, Sharing::Memory] {
+        assert_eq!(estimate_of(&seen, Metric::Bandwidth, sharing).value, Some(120.0));
+    }
+}
+
+#[test]
+fn threads_that_share_a_cache_must_reach_the_sum_together_as_often_as_any_edge() {
+    // Each is free of neighbours in a tenth of the windows, both at once in some visits only.
+    let rates = |together: usize| {
+        two_threads(move |at| match at % 10 {
+            0 if at / 8 < together => [118.0; 2],
+            0 => [118.0, 90.0],
+            1 => [90.0, 118.0],
+            n => [90.0 + n as f64; 2],
+        })
+    };
+    let value = |together, sharing| estimate_of(&rates(together), Metric::Bandwidth, sharing).value;
+    assert_eq!([1, 2, 40].map(|n| value(n, Sharing::Cache) == Some(236.0)), [false, false, true]);
+    assert_eq!([0, 1, 40].map(|n| value(n, Sharing::Nothing) == Some(236.0)), [false, true, true]);
+}
+
+#[test]
+fn a_document_without_the_threads_values_is_judged_by_their_sum() {
+    let mut seen = two_threads(|_| [118.0, 118.0]);
+    seen.list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.values[1..].fill(None));
+    assert_eq!(estimate_of(&seen, Metric::Bandwidth, Sharing::Nothing).value, Some(236.0));
+}
+
+#[test]
+fn windows_that_are_all_disturbed_give_a_bound() {
+    let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+    let groups = PingGroups::default();
+    let mut list: Vec<Visit> = [3.0, 2.0, 4.0].iter().map(|value| visits(50.0, *value).remove(0)).collect();
+    list.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.clean = false);
+    let seen = Visits { list, ..Visits::default() };
+    for (metric, best) in [(Metric::Latency, 2.0), (Metric::Bandwidth, 4.0)] {
+        let (has_edge, sharing) = (true, Sharing::Memory);
+        let reading = Reading { metric, has_edge, sharing, groups: &groups, stop: &stop, seed: 1, intervals: true };
+        let estimate = reading.estimate(&seen);
+        assert_eq!((estimate.value, estimate.interval), (Some(best), None));
+        assert_eq!(estimate.bound, [Reason::TooFew { windows: 0, visits: 3 }]);
+    }
+}
+
+#[test]
+fn a_single_visit_gives_reasons_that_can_be_written_and_read() {
+    let stop = StopRule { precision: 0.1, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+    let groups = PingGroups::default();
+    let (metric, sharing) = (Metric::Latency, Sharing::Memory);
+    for (has_edge, intervals) in [(false, true), (true, true), (false, false), (true, false)] {
+        let reading = Reading { metric, has_edge, sharing, groups: &groups, stop: &stop, seed: 1, intervals };
+        for count in 1..4 {
+            let list = visits(50.0, 1.0)[..count].to_vec();
+            let estimate = reading.estimate(&Visits { list, ..Visits::default() });
+            let text = serde_json::to_string(&estimate.bound).unwrap();
+            assert_eq!(serde_json::from_str::<Vec<Reason>>(&text).unwrap(), estimate.bound, "{text}");
+        }
+    }
+}
