@@ -12,7 +12,9 @@ use tiermark_stats::{
     median, student_half_width,
 };
 
-use crate::states::{PingGroups, Sharing};
+use crate::sharing::Sharing;
+use crate::states::PingGroups;
+use threads::Found;
 
 /// The column of a window's values that is the step's own value; parts and threads follow.
 const VALUE: usize = 0;
@@ -76,25 +78,25 @@ impl Reading<'_> {
     }
 
     /// The state of a visit: in caches of their own, cpus only matter to each other when they are on one core.
-    fn state(&self, visit: &Visit) -> Option<StateKind> {
+    fn state(&self, visit: &Visit, pairs: usize) -> Option<StateKind> {
+        // Cpus that did not answer may be anywhere.
+        if visit.before.len() != pairs {
+            return None;
+        }
         if self.sharing == Sharing::Nothing { self.groups.state_of_cores(visit) } else { self.groups.state(visit) }
     }
 
     /// The states that visits with so many pings should have met.
-    fn common(&self, pairs: usize) -> Vec<StateKind> {
-        let common = self.groups.common(pairs).iter().copied();
-        if self.sharing != Sharing::Nothing {
-            return common.collect();
-        }
-        let cores = common.filter(|_| self.groups.tells_cores());
-        cores.map(|state| if state == StateKind::OneCore { state } else { StateKind::OwnCores }).collect()
+    fn common(&self, pairs: usize) -> &[StateKind] {
+        if self.sharing == Sharing::Nothing { self.groups.common_of_cores(pairs) } else { self.groups.common(pairs) }
     }
 
     /// Estimates.
     pub(crate) fn estimate(&self, visits: &Visits) -> Estimate {
+        let pairs = visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
         let mut by_state: BTreeMap<StateKind, Vec<&Visit>> = BTreeMap::new();
         for visit in &visits.list {
-            if let Some(state) = self.state(visit) {
+            if let Some(state) = self.state(visit, pairs) {
                 by_state.entry(state).or_default().push(visit);
             }
         }
@@ -106,16 +108,18 @@ impl Reading<'_> {
             Some(state) => by_state.remove(&state).unwrap_or_default(),
             None => visits.list.iter().collect(),
         };
-        let pairs = visits.list.iter().map(|visit| visit.before.len()).max().unwrap_or_default();
         let met = |state: &StateKind| in_states.iter().any(|seen| seen.state == *state);
         let may_be_better = |missed: &StateKind| state.is_none_or(|best| self.may_be_better(*missed, best));
-        let missed = self.common(pairs).into_iter().find(|state| !met(state) && may_be_better(state));
-        let by_thread = self.by_thread(visits, &chosen).filter(|_| self.has_edge);
-        // Threads that take nothing from each other get no more when they are farther apart.
-        let missed = missed.filter(|_| by_thread.is_none());
-        let mut estimate = match by_thread {
-            Some(edge) => of_edge(edge),
-            None if self.has_edge => self.of_column(VALUE, &chosen).map_or_else(|| self.of_disturbed(&chosen), of_edge),
+        let missed = self.common(pairs).iter().find(|state| !met(state) && may_be_better(state)).copied();
+        let found = self.found(visits, &chosen).filter(|_| self.has_edge);
+        // Threads that do not compete for a cache get no more when they are farther apart.
+        let is_enough = found.is_some_and(|found| found.by_thread)
+            && self.sharing == Sharing::Cache
+            && state != Some(StateKind::OneCore);
+        let missed = missed.filter(|_| !is_enough);
+        let mut estimate = match found {
+            Some(found) => of_edge(found),
+            None if self.has_edge => self.of_disturbed(&chosen),
             None => self.in_the_middle(&clean(&chosen, VALUE)),
         };
         estimate.bound.extend(missed.map(|state| Reason::StateMissed { state }));
@@ -140,7 +144,7 @@ impl Reading<'_> {
     /// What the step came to in a state, where there is enough to tell.
     fn in_state(&self, state: StateKind, visits: &Visits, chosen: &[&Visit]) -> Option<InState> {
         let bare = Reading { intervals: false, ..*self };
-        let edge = bare.by_thread(visits, chosen).or_else(|| bare.of_column(VALUE, chosen)).filter(Edge::has_enough)?;
+        let edge = bare.found(visits, chosen).map(|found| found.edge).filter(Edge::has_enough)?;
         let value = if self.has_edge { edge.value } else { median(&all(&clean(chosen, VALUE)))? };
         Some(InState { state, value, share: edge.share, windows: edge.windows as u64, visits: edge.visits as u64 })
     }
@@ -163,8 +167,9 @@ impl Reading<'_> {
         Estimate { value, bound, ..Estimate::default() }
     }
 
-    /// The edge with an interval wider on its worse side by what few allocations leave open: Student's over the middles of the windows near
-    /// it of each, since resampling visits says nothing of places that were never tried (Kalibera & Jones 2013, §6).
+    /// The edge, with the worse side of its interval widened for the uncertainty from few allocations: Student's interval over each
+    /// allocation's median of the windows near the edge. Resampling visits cannot show the effect of allocations that were not made (Kalibera
+    /// & Jones 2013, §6).
     fn with_places(&self, edge: Edge, column: usize, chosen: &[&Visit]) -> Edge {
         let mut places: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for visit in chosen {
@@ -226,8 +231,8 @@ impl Reading<'_> {
     }
 }
 
-/// The estimate that an edge is.
-fn of_edge(found: Edge) -> Estimate {
+/// Converts an edge to an estimate, with the reasons why it is a bound.
+fn of_edge(Found { edge: found, alone, .. }: Found) -> Estimate {
     let mut bound = Vec::new();
     if !found.has_enough() {
         bound.push(Reason::TooFew { windows: found.windows as u64, visits: found.visits as u64 });
@@ -238,6 +243,9 @@ fn of_edge(found: Edge) -> Estimate {
         if !found.is_reproduced() {
             bound.push(Reason::NotReproduced { reached: found.reached as u64 });
         }
+    }
+    if bound.is_empty() {
+        bound.extend(alone.map(|alone| Reason::NotTogether { alone }));
     }
     let seen = EdgeSeen {
         share: found.share,

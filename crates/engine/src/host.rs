@@ -23,7 +23,8 @@ pub trait Host {
     /// Most bytes that rigs may hold together between visits.
     fn keep_bytes(&self) -> u64;
 
-    /// Bytes of freed memory that the host has used again so far: they cost less time than new memory, and may be the same pages.
+    /// Bytes of freed memory that the host has reused so far. Reused memory is faster to prepare than new memory, and may be the pages that
+    /// the step had before.
     fn reused_bytes(&self) -> u64 {
         0
     }

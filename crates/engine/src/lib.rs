@@ -15,6 +15,7 @@ pub mod probe;
 mod rivals;
 pub mod roll;
 mod run;
+mod sharing;
 pub mod sim;
 mod states;
 

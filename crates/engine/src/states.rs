@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{IdSet, Labels, Machine, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
+use tiermark_model::{Labels, Metric, Observation, Role, State, StateKind, Step, Visit, Visits};
 use tiermark_stats::{FEWEST_VISITS, group_limits, group_of, median};
 
 /// Visits that could have seen a state, at least, for its share to be told.
@@ -23,10 +23,14 @@ const SHARED: f64 = 0.9;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PingGroups {
     limits: Vec<f64>,
-    /// Whether the fastest group is of cpus on one core.
+    /// The group of cpus that share a last-level cache; a faster one is of cpus on one core, or too few steps saw it to know.
+    near: usize,
+    /// Whether the fastest group is known to be of cpus on one core.
     one_core: bool,
     /// By the number of pairs that were asked: the states that enough of such visits saw.
     common: BTreeMap<usize, Vec<StateKind>>,
+    /// The same for threads with private caches.
+    common_of_cores: BTreeMap<usize, Vec<StateKind>>,
 }
 
 impl PingGroups {
@@ -39,26 +43,25 @@ impl PingGroups {
         if groups.limits.is_empty() {
             return groups;
         }
-        groups.one_core = groups.halves(steps);
-        let mut counts: BTreeMap<usize, BTreeMap<StateKind, usize>> = BTreeMap::new();
-        for visit in visits {
-            if let Some(state) = groups.state(visit) {
-                *counts.entry(visit.before.len()).or_default().entry(state).or_default() += 1;
-            }
-        }
-        for (pairs, states) in counts {
-            let all: usize = states.values().sum();
-            let common = |count: usize| count >= FEWEST_VISITS && count as f64 >= LEAST_SHARE * all as f64;
-            groups
-                .common
-                .insert(pairs, states.into_iter().filter(|(_, n)| common(*n)).map(|(state, _)| state).collect());
-        }
+        let halves = groups.halves(steps);
+        groups.one_core = halves == Some(true);
+        // Where nothing shows what the fastest group is, one of three is of cpus on one core, and one that hardly occurs is not the usual.
+        let fastest = pings.iter().filter(|ping| group_of(**ping, &groups.limits) == 0).count();
+        let is_rare = (fastest as f64) < LEAST_SHARE * pings.len() as f64;
+        groups.near = usize::from(halves.unwrap_or(groups.limits.len() > 1 || is_rare));
+        groups.common = common(visits.clone(), |visit| groups.state(visit));
+        groups.common_of_cores = common(visits, |visit| groups.state_of_cores(visit));
         groups
     }
 
     /// The states that a step with so many pairs should have met.
     pub(crate) fn common(&self, pairs: usize) -> &[StateKind] {
         self.common.get(&pairs).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same for threads with private caches.
+    pub(crate) fn common_of_cores(&self, pairs: usize) -> &[StateKind] {
+        self.common_of_cores.get(&pairs).map_or(&[], Vec::as_slice)
     }
 
     /// The state of a visit; `None` where there is only one state, or it changed meanwhile, or the cpus did not answer.
@@ -69,31 +72,27 @@ impl PingGroups {
         let group = |ping: &f64| group_of(*ping, &self.limits);
         let pairs = visit.before.iter().zip(&visit.after);
         let same = pairs.clone().all(|(before, after)| group(before) == group(after));
-        let on_one_core = self.one_core && visit.before.iter().any(|ping| group(ping) == 0);
-        let apart = pairs.filter(|(before, _)| group(before) > usize::from(self.one_core)).count() as u32;
-        same.then_some(match apart {
-            _ if on_one_core => StateKind::OneCore,
-            0 => StateKind::Near,
-            apart => StateKind::Apart { apart, of: visit.before.len() as u32 },
-        })
+        let is_faster = visit.before.iter().any(|ping| group(ping) < self.near);
+        let apart = pairs.filter(|(before, _)| group(before) > self.near).count() as u32;
+        match apart {
+            _ if !same => None,
+            _ if is_faster => self.one_core.then_some(StateKind::OneCore),
+            0 => Some(StateKind::Near),
+            apart => Some(StateKind::Apart { apart, of: visit.before.len() as u32 }),
+        }
     }
 
-    /// The state of a visit, as far as it matters to threads with caches of their own: only whether two of them were on one core.
+    /// The state of a visit for threads with private caches: only whether two of them shared a core.
     pub(crate) fn state_of_cores(&self, visit: &Visit) -> Option<StateKind> {
-        if !self.one_core || visit.before.is_empty() || visit.before.len() != visit.after.len() {
+        if self.near == 0 || visit.before.is_empty() || visit.before.len() != visit.after.len() {
             return None;
         }
-        let shared = |pings: &[f64]| pings.iter().any(|ping| group_of(*ping, &self.limits) == 0);
-        match (shared(&visit.before), shared(&visit.after)) {
+        let is_faster = |pings: &[f64]| pings.iter().any(|ping| group_of(*ping, &self.limits) < self.near);
+        match (is_faster(&visit.before), is_faster(&visit.after)) {
             (false, false) => Some(StateKind::OwnCores),
-            (true, true) => Some(StateKind::OneCore),
+            (true, true) => self.one_core.then_some(StateKind::OneCore),
             _ => None,
         }
-    }
-
-    /// Whether pings tell cpus on one core from others.
-    pub(crate) fn tells_cores(&self) -> bool {
-        self.one_core
     }
 
     /// Whether a visit was in a state of the cpus.
@@ -103,8 +102,8 @@ impl PingGroups {
     }
 
     /// Whether what all threads do in the first level gets slower while a pair of cpus answers fastest: then the pair shares a core, and no
-    /// two cpus with one last-level cache do. Declared hardware threads of one core are always one.
-    fn halves<'a>(&self, steps: impl Iterator<Item = (&'a Step, &'a Visits)>) -> bool {
+    /// two cpus with one last-level cache do. `None` where too few visits tell. Declared hardware threads of one core are always one.
+    fn halves<'a>(&self, steps: impl Iterator<Item = (&'a Step, &'a Visits)>) -> Option<bool> {
         let (mut fastest, mut others) = (Vec::new(), Vec::new());
         let streams = |step: &Step| step.metric == Metric::Bandwidth && !loads(step) && threads(step) > 1;
         for (step, visits) in steps.filter(|(step, _)| first_level(step) && streams(step)) {
@@ -119,13 +118,32 @@ impl PingGroups {
         }
         let enough = fastest.len().min(others.len()) >= FEWEST_VISITS;
         let lost = median(&fastest).zip(median(&others)).map(|(fastest, others)| fastest - others);
-        enough && lost.is_some_and(|lost| lost > LOST_ON_ONE_CORE)
+        lost.filter(|_| enough).map(|lost| lost > LOST_ON_ONE_CORE)
     }
 
     /// Whether there is more than one.
     pub fn any(&self) -> bool {
         !self.limits.is_empty()
     }
+}
+
+/// By the number of pairs that were asked: the states that enough of such visits saw.
+fn common<'a>(
+    visits: impl Iterator<Item = &'a Visit>,
+    state: impl Fn(&Visit) -> Option<StateKind>,
+) -> BTreeMap<usize, Vec<StateKind>> {
+    let mut counts: BTreeMap<usize, BTreeMap<StateKind, usize>> = BTreeMap::new();
+    for visit in visits {
+        if let Some(state) = state(visit) {
+            *counts.entry(visit.before.len()).or_default().entry(state).or_default() += 1;
+        }
+    }
+    let often = |states: BTreeMap<StateKind, usize>| {
+        let all: usize = states.values().sum();
+        let is_common = |count: usize| count >= FEWEST_VISITS && count as f64 >= LEAST_SHARE * all as f64;
+        states.into_iter().filter(|(_, n)| is_common(*n)).map(|(state, _)| state).collect()
+    };
+    counts.into_iter().map(|(pairs, states)| (pairs, often(states))).collect()
 }
 
 /// The states of a run, from all steps with their observations: those of cpus first.
@@ -150,34 +168,9 @@ fn first_level(step: &Step) -> bool {
     step.labels.is(Labels::TIER, "L1")
 }
 
-/// Whether a step walks a cache that each core usually has for itself.
+/// Whether a step walks a cache that is usually private to a core.
 fn is_of_core(step: &Step) -> bool {
     step.labels.get(Labels::TIER).is_some_and(|tier| matches!(tier, "L1" | "L2"))
-}
-
-/// What the threads of a step share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sharing {
-    /// Each walks a cache that no other of them uses, as declared.
-    Nothing,
-    /// A cache, or caches of which nothing is declared.
-    Cache,
-    /// Memory, or what is not known.
-    Memory,
-}
-
-impl Sharing {
-    pub(crate) fn of(step: &Step, machine: &Machine) -> Self {
-        let level = step.labels.get(Labels::TIER).and_then(|tier| tier.strip_prefix('L')?.parse::<u8>().ok());
-        let Some(level) = level else { return Self::Memory };
-        let cpus: IdSet = step.setup.threads.iter().map(|thread| thread.cpu).collect();
-        let own = |cpu: u32| {
-            let mut caches = machine.data_caches().filter(|cache| cache.level == level && cache.cpus.contains(cpu));
-            caches.next().is_some_and(|cache| cache.cpus.intersection(&cpus).len() == 1)
-        };
-        let apart = cpus.len() == step.setup.threads.len() && cpus.iter().all(own);
-        if apart { Self::Nothing } else { Self::Cache }
-    }
 }
 
 fn of_pings(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> {
@@ -191,7 +184,9 @@ fn of_pings(steps: &[(&Step, &Observation)], groups: &PingGroups) -> Vec<State> 
     let mut kinds: Vec<StateKind> = seen.iter().filter_map(|(_, kind, _)| *kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
-    let series: Vec<(f64, Option<StateKind>)> = seen.iter().map(|(at, kind, _)| (*at, *kind)).collect();
+    // A visit in which the state changed says nothing: its time is that of the visits around it.
+    let series: Vec<(f64, Option<StateKind>)> =
+        seen.iter().filter(|(_, kind, _)| kind.is_some()).map(|(at, kind, _)| (*at, *kind)).collect();
     let state = |kind: StateKind| {
         let pings: Vec<f64> = seen.iter().filter(|(_, k, _)| *k == Some(kind)).map(|(.., ping)| *ping).collect();
         Some(State { ping_ns: median(&pings), ..told(kind, &series)? })
@@ -233,10 +228,12 @@ fn loads(step: &Step) -> bool {
         .any(|thread| matches!(thread.role, Role::Load { .. } | Role::Revisit { .. } | Role::Os(_)))
 }
 
-/// Share and duration of a state in a series in time order; `None` where too little of it was seen.
+/// Share of the time and duration of a state in a series in time order; `None` where too little of it was seen.
 fn told(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<State> {
-    let here = series.iter().filter(|(_, k)| *k == Some(kind)).count();
-    let share = here as f64 / series.len() as f64;
+    // Visits are not evenly spread over the run: each speaks for the time half way to those before and after it.
+    let span = |at: usize| series[(at + 1).min(series.len() - 1)].0 - series[at.saturating_sub(1)].0;
+    let of = |here: &dyn Fn(usize) -> bool| (0..series.len()).filter(|at| here(*at)).map(span).sum::<f64>();
+    let share = of(&|at| series[at].1 == Some(kind)) / of(&|_| true).max(f64::MIN_POSITIVE);
     (series.len() >= FEWEST && share >= LEAST_SHARE).then(|| State {
         state: kind,
         share,
@@ -266,9 +263,10 @@ fn lasts(kind: StateKind, series: &[(f64, Option<StateKind>)]) -> Option<[f64; 2
 
 #[cfg(test)]
 mod tests {
-    use tiermark_model::{Setup, StopRule, ThreadSetup, Window};
+    use tiermark_model::Window;
 
     use super::*;
+    use crate::sharing::tests::streams;
 
     fn visits(ping: f64, value: f64) -> Vec<Visit> {
         let windows = vec![Window { clean: true, values: vec![Some(value)] }];
@@ -277,21 +275,44 @@ mod tests {
 
     /// The states that pings tell where a step of two threads in the first level came to these values.
     fn told(values: [f64; 3]) -> [Option<StateKind>; 3] {
-        let role = Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() };
-        let threads = (0..2).map(|i| ThreadSetup::new(i, role.clone(), i as usize)).collect();
-        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
-        let step = Step {
-            id: "a".into(),
-            labels: Labels::new().text(Labels::TIER, "L1"),
-            phase: 0,
-            metric: Metric::Bandwidth,
-            setup: Setup { regions: Vec::new(), threads, seed: 1 },
-            stop,
-        };
+        let step = streams(Some("L1"));
         let pings = [31.0, 57.0, 300.0];
         let list: Vec<Visit> = pings.iter().zip(values).flat_map(|(ping, value)| visits(*ping, value)).collect();
         let groups = PingGroups::of(std::iter::once((&step, &Visits { list, ..Visits::default() })));
         pings.map(|ping| groups.state(&visits(ping, 1.0)[0]))
+    }
+
+    #[test]
+    fn what_matters_to_threads_with_caches_of_their_own_is_whether_two_are_on_one_core() {
+        let pings = [31.0, 57.0, 300.0];
+        let groups = |values: [f64; 3], counts: [usize; 3]| {
+            let of = |((ping, value), count): ((f64, f64), usize)| {
+                visits(ping, value).into_iter().take(count).collect::<Vec<_>>()
+            };
+            let list: Vec<Visit> = pings.into_iter().zip(values).zip(counts).flat_map(of).collect();
+            PingGroups::of(std::iter::once((&streams(Some("L1")), &Visits { list, ..Visits::default() })))
+        };
+        let between = |before: f64, after: f64| Visit { after: vec![after], ..visits(before, 1.0).remove(0) };
+        let told = groups([240.0, 470.0, 465.0], [20; 3]);
+        let cores = |groups: &PingGroups, a, b| groups.state_of_cores(&between(a, b));
+        assert_eq!(cores(&told, 57.0, 300.0), Some(StateKind::OwnCores));
+        assert_eq!(cores(&told, 31.0, 31.0), Some(StateKind::OneCore));
+        assert_eq!(cores(&told, 31.0, 57.0), None);
+        assert!(
+            told.is_in(&between(57.0, 300.0), StateKind::OwnCores)
+                && told.is_in(&between(31.0, 31.0), StateKind::OneCore)
+        );
+        assert_eq!(told.common_of_cores(1), [StateKind::OneCore, StateKind::OwnCores]);
+        // Too few visits of the fastest group to know what it is.
+        let few = groups([240.0, 470.0, 465.0], [3, 20, 20]);
+        assert_eq!(
+            pings.map(|ping| few.state(&between(ping, ping))),
+            [None, Some(StateKind::Near), Some(StateKind::Apart { apart: 1, of: 1 })]
+        );
+        assert_eq!([cores(&few, 31.0, 31.0), cores(&few, 300.0, 300.0)], [None, Some(StateKind::OwnCores)]);
+        // They were never on one core.
+        let never = groups([470.0, 470.0, 465.0], [20; 3]);
+        assert_eq!([31.0, 300.0].map(|ping| cores(&never, ping, ping)), [None, None]);
     }
 
     #[test]

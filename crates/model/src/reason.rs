@@ -193,6 +193,11 @@ pub enum Reason {
         /// Share of the windows near it.
         share: f64,
     },
+    /// The threads came to more, each at its best, and too rarely together.
+    NotTogether {
+        /// The sum of what each came to, bytes per second.
+        alone: f64,
+    },
     /// The edge was not reached in visits that lie apart.
     NotReproduced {
         /// Visits that reached it, at least a second apart.
@@ -302,7 +307,7 @@ impl Reason {
             Self::TooFew { .. } | Self::StateMissed { .. } | Self::RivalsOpen { .. } | Self::FewPoints { .. } => {
                 ReasonCode::TooFew
             }
-            Self::NotSharp { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
+            Self::NotSharp { .. } | Self::NotTogether { .. } | Self::Scattered { .. } => ReasonCode::NotSharp,
             Self::NotReproduced { .. } => ReasonCode::NotReproduced,
             Self::BelowRecord { .. } => ReasonCode::BelowRecord,
             Self::Pairs { .. } => ReasonCode::Imprecise,
@@ -317,6 +322,7 @@ impl Reason {
             Self::TooFew { .. }
                 | Self::StateMissed { .. }
                 | Self::NotSharp { .. }
+                | Self::NotTogether { .. }
                 | Self::NotReproduced { .. }
                 | Self::Scattered { .. }
                 | Self::BelowRecord { .. }
@@ -354,6 +360,9 @@ impl fmt::Display for Reason {
             Self::TooFew { windows, visits } => write!(f, "{windows} clean windows in {visits} visits are too few"),
             Self::NotSharp { share } => {
                 write!(f, "never seen undisturbed: {} of the windows are near the best, 6 % wanted", percent(*share))
+            }
+            Self::NotTogether { alone } => {
+                write!(f, "the threads reach {:.1} GB/s, each at its best, but too rarely together", alone / 1e9)
             }
             Self::NotReproduced { reached: 1 } => {
                 f.write_str("the best was reached in 1 visit only, 3 visits a second or more apart wanted")

@@ -18,7 +18,8 @@ pub enum StateKind {
     },
     /// The threads' cpus are hardware threads of one core: what both do at once nearly halves.
     OneCore,
-    /// No two of the threads' cpus are on one core: all that matters to what each does in a cache of its own.
+    /// No two of the threads' cpus that asked each other share a core. Used for threads with a private cache each: nothing else about where
+    /// the cpus are affects their rates.
     OwnCores,
     /// Something else runs on the other hardware thread of a core.
     Sibling,
@@ -36,7 +37,7 @@ impl StateKind {
                 format!("{apart} of {of} pairs of cpus probably had different last-level caches")
             }
             Self::OneCore => "the cpus were probably on one core".to_owned(),
-            Self::OwnCores => "each cpu probably had a core of its own".to_owned(),
+            Self::OwnCores => "the cpus were probably on different cores".to_owned(),
             Self::Sibling => "a neighbour was probably on the other hardware thread".to_owned(),
             Self::Shared => "others used the same cache or memory".to_owned(),
         }
@@ -49,7 +50,7 @@ pub struct State {
     /// Which.
     #[serde(flatten)]
     pub state: StateKind,
-    /// Share of the visits that saw it, of those that could.
+    /// Share of the time between the first and the last visit that could see it.
     pub share: f64,
     /// Visits that could see it.
     pub visits: u64,

@@ -13,8 +13,8 @@ const STEP: f64 = 2e-5;
 const MISSING: u32 = (1 << 24) - 1;
 /// Codes begin at e^ORIGIN: the range ends at e^315, so that every positive double above 1e-9 has a code.
 const ORIGIN: f64 = -20.0;
-/// Step of the logarithms of threads' values by that of their window, where the code of 1 lies, and the code of none: the range is from
-/// 1/26 of a window's value to 26 times that.
+/// Encoding of ln(thread's value / window's value): the step, the code of ratio 1, and the code of a missing value. Ratios from 1/26 to 26
+/// have a code of their own.
 const THREAD_STEP: f64 = 1e-4;
 const THREAD_ORIGIN: f64 = 32_768.0;
 const THREAD_MISSING: u16 = u16::MAX;
@@ -84,7 +84,7 @@ pub struct Encoded {
     /// Base64 of the visits, one after the other, little endian. A visit: time in 0.1 ms (4 bytes), allocation (2), pings before (1, their
     /// number) and after (1), windows (2), the pings, one bit a window that is 1 where it is clean (whole bytes), the windows' values. A
     /// ping, value or part v is 3 bytes: round((ln v + 20) / 0.00002), 0xffffff where it is missing. A thread's t is 2 bytes:
-    /// round(ln(t / v) / 0.0001) + 32768 by the window's value v, 0xffff where it is missing; of earlier documents 1 byte, which is not read.
+    /// round(ln(t / v) / 0.0001) + 32768 by the window's value v, 0xffff where it is missing. Earlier documents have 1 byte, which is skipped.
     pub base64: String,
 }
 
@@ -113,7 +113,8 @@ fn decode(code: u32) -> Option<f64> {
 fn encode_thread(thread: Option<f64>, value: Option<f64>) -> u16 {
     let code = |(thread, value): (f64, f64)| {
         let code = ((thread / value).ln() / THREAD_STEP + THREAD_ORIGIN).round();
-        (0.0..f64::from(THREAD_MISSING)).contains(&code).then_some(code as u16)
+        // One that hardly ran stays the slowest: without it, its thread would look less disturbed.
+        code.is_finite().then(|| code.clamp(0.0, f64::from(THREAD_MISSING - 1)) as u16)
     };
     thread.zip(value).and_then(code).unwrap_or(THREAD_MISSING)
 }
@@ -227,7 +228,7 @@ impl TryFrom<Encoded> for Visits {
         let bytes = STANDARD.decode(&encoded.base64).map_err(|_| VisitsError("they are not base64"))?;
         let mut visits = Self { parts: encoded.parts, threads: encoded.threads, list: Vec::new() };
         if !matches!(encoded.thread_bytes, 1 | THREAD_BYTES) {
-            return Err(VisitsError("their threads' values have another length"));
+            return Err(VisitsError("thread_bytes must be 1 or 2"));
         }
         let is_coarse = encoded.thread_bytes != THREAD_BYTES;
         let (exact, threads) = (1 + usize::from(encoded.parts), usize::from(encoded.threads));
@@ -359,8 +360,9 @@ mod tests {
             let back = decode_thread(encode_thread(Some(thread), Some(236.4)), Some(236.4)).unwrap();
             assert!((back / thread - 1.0).abs() < 5.1e-5, "{thread} {back}");
         }
-        for (thread, value) in [(0.0, 1.0), (1.0, 1e9), (1e9, 1.0), (f64::NAN, 1.0), (-1.0, 1.0)] {
+        for (thread, value) in [(0.0, 1.0), (1.0, 0.0), (f64::NAN, 1.0), (-1.0, 1.0)] {
             assert_eq!(encode_thread(Some(thread), Some(value)), THREAD_MISSING);
         }
+        assert_eq!([1e-9, 1e9].map(|thread| encode_thread(Some(thread), Some(1.0))), [0, THREAD_MISSING - 1]);
     }
 }

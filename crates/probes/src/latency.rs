@@ -299,7 +299,7 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
         let nearest = points.min_by_key(|(point, _)| point.bytes.abs_diff(near));
         nearest.filter(|(point, _)| point.bytes.abs_diff(near) < near / 4)
     };
-    // All visits to a point may lie within a second, in which others kept it slow.
+    // All visits to a point may fall within one second, and other work may slow down that whole second.
     let is_reproduced = |seen: &Observation| seen.edge.is_some_and(|edge| edge.reached >= VISITS as u64);
     if let (Some((once, _)), Some((twice, seen))) = (at(size), at(2 * size))
         && let Some(by) = still_rises(at(size / 2).map(|(half, _)| half).as_ref(), &once, &twice)

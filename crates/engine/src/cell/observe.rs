@@ -11,7 +11,8 @@ use crate::estimate::{Estimate, Reading};
 use crate::judge;
 use crate::probe::Lab;
 use crate::roll::Roll;
-use crate::states::{PingGroups, Sharing};
+use crate::sharing::Sharing;
+use crate::states::PingGroups;
 
 impl Cell {
     /// Everything known of the step, with its verdict.

@@ -1,36 +1,66 @@
-//! Threads that take nothing from each other: the edge of each by itself.
+//! Threads that do not compete: the edge of each by itself.
+
+use std::ops::Range;
 
 use tiermark_model::{Metric, Visit, Visits};
 use tiermark_stats::{APART_SECONDS, Edge, NEAR, VISITS};
 
 use super::{Reading, VALUE, values};
-use crate::states::Sharing;
+use crate::sharing::Sharing;
+
+/// Variance of the summed rate, over the sum of the threads' variances, below which the threads compete: half way between independent ones
+/// (1) and those that share a fixed whole (0).
+const LESS: f64 = 0.5;
+
+/// What the windows of a step came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) edge: Edge,
+    /// Whether it is the sum of the threads' own edges.
+    pub(super) by_thread: bool,
+    /// That sum, where it is more than the threads were seen to reach together.
+    pub(super) alone: Option<f64>,
+}
 
 impl Reading<'_> {
-    /// The sum of the threads' own edges, over the windows in which none had a gap; `None` where threads share memory, or where the windows
-    /// do not show that the threads reach it together.
+    /// The edge of what all threads did together, or the sum of the edges of each, over the windows in which none had a gap.
     ///
-    /// While n threads run, each may have a neighbour on the other hardware thread of its core: if one has none for a share p of the time,
-    /// all have none for p^n. What a thread does in a cache does not depend on the others but for the clock, and all run in every window,
-    /// unless they take from each other: then the sum of their best moments is more than they ever reach together. So windows must come
-    /// within [`NEAR`] of the sum: one where the caches are declared to be their own (a guest may not be told that its cpus are on one
-    /// core), and as many visits as any edge must be reached in where they share one.
-    pub(super) fn by_thread(&self, visits: &Visits, chosen: &[&Visit]) -> Option<Edge> {
+    /// Each thread may have a neighbour on the other hardware thread of its core. If each is free of them in a fraction p of the windows,
+    /// independently of the others, all n are in only p^n: the edge of the summed rate is not sharp, or is that of moments in which some are
+    /// disturbed. A thread's rate in a cache depends on the others only through the clock, and all run in every window, unless the threads
+    /// compete (a guest may not be told that two cpus share a core, and a shared cache has a limit). So the sum of the edges counts where
+    /// windows show that the threads reach it together; where it is more than they were seen to reach, the number is a bound.
+    pub(super) fn found(&self, visits: &Visits, chosen: &[&Visit]) -> Option<Found> {
+        let edge = self.of_column(VALUE, chosen)?;
+        let joint = Found { edge, by_thread: false, alone: None };
         let wanted = match self.sharing {
             Sharing::Nothing => 1,
             Sharing::Cache => VISITS,
-            Sharing::Memory => return None,
+            Sharing::Memory => return Some(joint),
         };
-        if self.metric != Metric::Bandwidth || visits.threads < 2 {
+        let columns = threads(visits);
+        let Some(sum) = self.sum(columns.clone(), chosen) else { return Some(joint) };
+        let is_proven = |edge: &Edge| edge.has_enough() && edge.is_sharp() && edge.is_reproduced();
+        // Noise of the windows puts the sum a little above what all reach together: it counts only where it says something else.
+        let is_more = sum.value > edge.value * (1.0 + NEAR);
+        if (is_proven(&edge) && !is_more) || compete(columns, chosen) {
+            return Some(joint);
+        }
+        if is_proven(&sum) && reached_together(chosen, sum.value * (1.0 - NEAR)) >= wanted {
+            return Some(Found { edge: sum, by_thread: true, alone: None });
+        }
+        Some(Found { alone: is_more.then_some(sum.value), ..joint })
+    }
+
+    /// The sum of the threads' own edges; each count is the lowest among the threads. `None` where there are no rates of threads.
+    fn sum(&self, columns: Range<usize>, chosen: &[&Visit]) -> Option<Edge> {
+        if self.metric != Metric::Bandwidth || columns.len() < 2 {
             return None;
         }
-        let first = 1 + usize::from(visits.parts);
-        let columns = first..first + usize::from(visits.threads);
         let each = columns.map(|column| self.of_column(column, chosen)).collect::<Option<Vec<Edge>>>()?;
         let sum = |of: fn(&Edge) -> f64| each.iter().map(of).sum::<f64>();
-        // What is said of the sum is what is said of the thread that was disturbed most.
         let least = |of: fn(&Edge) -> usize| each.iter().map(of).min().unwrap_or_default();
-        let edge = Edge {
+        Some(Edge {
             value: sum(|edge| edge.value),
             low: sum(|edge| edge.low),
             high: sum(|edge| edge.high),
@@ -38,9 +68,26 @@ impl Reading<'_> {
             windows: least(|edge| edge.windows),
             visits: least(|edge| edge.visits),
             reached: least(|edge| edge.reached),
-        };
-        (reached_together(chosen, edge.value * (1.0 - NEAR)) >= wanted).then_some(edge)
+        })
     }
+}
+
+/// The columns of the threads' rates.
+fn threads(visits: &Visits) -> Range<usize> {
+    let first = 1 + usize::from(visits.parts);
+    first..first + usize::from(visits.threads)
+}
+
+/// Whether threads compete: what one gains another loses, so that the summed rate varies much less than they do. The variance of a sum of
+/// independent rates is the sum of their variances.
+fn compete(columns: Range<usize>, chosen: &[&Visit]) -> bool {
+    // All columns have the same windows, so that sums of squares compare as variances do.
+    let spread = |column: usize| {
+        let values: Vec<f64> = chosen.iter().flat_map(|visit| values(visit, column)).collect();
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+    };
+    spread(VALUE) < LESS * columns.map(spread).sum::<f64>()
 }
 
 /// Visits with a window of this rate, each at least [`APART_SECONDS`] after the one before it.

@@ -195,7 +195,7 @@ impl Runner<'_> {
                 if is_new {
                     self.keep.making = (self.keep.making.0 + visited - began, self.keep.making.1 + expected);
                 }
-                // It may be the pages that the step had before: not another allocation.
+                // Reused memory may be the same pages as the step's previous allocation, so it does not count as a new one.
                 let allocation = if is_again && !is_new { made - 1 } else { made };
                 self.keep.made.insert(family, allocation + 1);
                 if is_again && !self.keep.given_up.remove(&family) {

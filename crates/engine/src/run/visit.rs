@@ -11,7 +11,7 @@ use crate::event::Event;
 use crate::host::{Fault, Host};
 use crate::rivals::Rivals;
 
-/// Share of the time that a step has after which only a rival kernel that leads is still compared.
+/// Fraction of a step's time; after it, only a rival kernel that leads is still compared.
 const RIVAL_SHARE: f64 = 0.4;
 /// Comparisons of rivals on one visit at most, and the seconds after which there is no other: those of small memory take 6 ms, those of string
 /// instructions in large memory up to 100 ms.

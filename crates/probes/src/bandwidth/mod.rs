@@ -1,5 +1,6 @@
 //! `bandwidth`: useful bytes a second, by footprint, operation, kernel and number of threads.
 
+mod choice;
 mod planner;
 
 use serde::{Deserialize, Serialize};

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, CpuId, CpuModel, Effort, IdSet, Isa, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation,
-    PageKind, Pattern, Plan, Refusal, Request, Step, StopRule, StoreKind,
+    Bytes, CpuId, Effort, IdSet, Isa, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
+    Pattern, Plan, Refusal, Request, Step, StopRule, StoreKind,
 };
 
+use super::choice::Choice;
 use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
 use crate::finder::{Finder, after_curve};
 use crate::found::Found;
@@ -20,30 +21,6 @@ use crate::tiers::{Tier, dram_bytes, ladder_of, quiet_cpu};
 
 /// How the names of kernels end that load and add nothing up.
 const LOADS_ALONE: &str = "-load";
-
-/// The kernel that a comparison begins with, and that stays unless another is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choice {
-    /// The plain loop on the widest vectors.
-    Widest,
-    /// Loads that nothing adds up, on the widest vectors.
-    LoadsAlone,
-    /// The plain loop on 256-bit vectors.
-    Avx2,
-}
-
-impl Choice {
-    /// What is fastest on a cpu model, as measured in `docs/PERFORMANCE.md`.
-    fn of(model: &CpuModel, job: &str) -> Self {
-        match (model.vendor.as_deref(), model.family, job) {
-            // They read L1 1.3 times and L2 1.07 times as fast as the plain loop, and other tiers as fast (0.996 to 1.06).
-            (Some("GenuineIntel"), ..) => Self::LoadsAlone,
-            // Zen 4 (Zen 3 has no wider ones) reads L1 1.07 times as fast as with 512-bit vectors, and other tiers as fast.
-            (Some("AuthenticAMD"), Some(25), "read") => Self::Avx2,
-            _ => Self::Widest,
-        }
-    }
-}
 
 /// Who runs a step: the cpus, and what to call their number.
 #[derive(Debug, Clone, PartialEq)]

@@ -20,7 +20,7 @@ pub(crate) fn state(kind: &StateKind, machine: &Machine) -> String {
         }
         StateKind::Apart { .. } => format!("cpus on different {cache}s"),
         StateKind::OneCore => "cpus on one core".to_owned(),
-        StateKind::OwnCores => "cpus on cores of their own".to_owned(),
+        StateKind::OwnCores => "cpus on different cores".to_owned(),
         StateKind::Sibling => "neighbour on the other hardware thread".to_owned(),
         StateKind::Shared => "memory shared with others".to_owned(),
     }

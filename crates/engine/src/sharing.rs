@@ -1,0 +1,91 @@
+//! What the threads of a step share, as the machine declares it. Pure.
+
+use tiermark_model::{Cache, IdSet, Labels, Machine, Role, Step, ThreadSetup};
+
+/// What the threads of a step share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// Nothing: by declaration, each has an L1 or L2 that no other thread of the step uses.
+    Nothing,
+    /// A cache, or caches whose sharing is not declared.
+    Cache,
+    /// Memory, or unknown.
+    Memory,
+}
+
+impl Sharing {
+    pub(crate) fn of(step: &Step, machine: &Machine) -> Self {
+        let threads = &step.setup.threads;
+        if !threads.iter().all(|thread| matches!(thread.role, Role::Stream { .. })) {
+            return Self::Memory;
+        }
+        let cpus: IdSet = threads.iter().map(|thread| thread.cpu).collect();
+        let bytes =
+            |thread: &ThreadSetup| step.setup.regions.get(thread.region).map_or(u64::MAX, |region| region.bytes.0);
+        let level = |cache: &Cache| match step.labels.get(Labels::TIER) {
+            Some(tier) => tier.strip_prefix('L') == Some(cache.level.to_string().as_str()),
+            // Without a tier it is the footprint that tells: of what fits, half leaves room for everything else.
+            None => threads.iter().all(|thread| cache.bytes.is_some_and(|size| bytes(thread) <= size / 2)),
+        };
+        // What is declared of a last level is often made up; two cpus of a core, or of a cluster, are not.
+        let own = |thread: &ThreadSetup| {
+            let of_cpu = |cache: &&Cache| cache.level <= 2 && cache.cpus.contains(thread.cpu) && level(cache);
+            machine.data_caches().find(of_cpu).is_some_and(|cache| cache.cpus.intersection(&cpus).len() == 1)
+        };
+        let is_cache = step.labels.get(Labels::TIER).is_some_and(|tier| tier.starts_with('L'));
+        match cpus.len() == threads.len() && threads.iter().all(own) {
+            true => Self::Nothing,
+            false if is_cache => Self::Cache,
+            false => Self::Memory,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use tiermark_model::{Bytes, CacheKind, KIB, Layout, MemPolicy, Metric, PageKind, RegionSetup, Setup, StopRule};
+
+    use super::*;
+
+    /// Two streams of 16 KiB each in a tier, on cpus 0 and 1.
+    pub(crate) fn streams(tier: Option<&str>) -> Step {
+        let role = Role::Stream { kernel: "read/plain".into(), rivals: Vec::new() };
+        let threads = (0..2).map(|i| ThreadSetup::new(i, role.clone(), i as usize)).collect();
+        let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
+        let labels = tier.map_or_else(Labels::new, |tier| Labels::new().text(Labels::TIER, tier));
+        let region = RegionSetup {
+            bytes: Bytes(16 * KIB),
+            policy: MemPolicy::Bind,
+            nodes: IdSet::new(),
+            page: PageKind::Base,
+            layout: Layout::Data,
+        };
+        let setup = Setup { regions: vec![region; 2], threads, seed: 1 };
+        Step { id: "a".into(), labels, phase: 0, metric: Metric::Bandwidth, setup, stop }
+    }
+
+    #[test]
+    fn threads_share_nothing_where_each_is_declared_a_cache_of_its_own() {
+        let machine = |level: u8, cpus: &[&[u32]]| {
+            let cache = |cpus: &&[u32]| Cache {
+                level,
+                kind: CacheKind::Data,
+                bytes: Some(32 * KIB),
+                line_bytes: None,
+                ways: None,
+                sets: None,
+                cpus: cpus.iter().copied().collect(),
+            };
+            Machine { caches: cpus.iter().map(cache).collect(), ..Machine::default() }
+        };
+        let of = |tier, level, cpus: &[&[u32]]| Sharing::of(&streams(tier), &machine(level, cpus));
+        assert_eq!(of(Some("L1"), 1, &[&[0], &[1]]), Sharing::Nothing);
+        assert_eq!(of(Some("L1"), 1, &[&[0, 2], &[1, 3]]), Sharing::Nothing, "others are not in this step");
+        assert_eq!(of(Some("L1"), 1, &[&[0, 1]]), Sharing::Cache, "hardware threads of one core");
+        assert_eq!(of(Some("L2"), 2, &[&[0, 1]]), Sharing::Cache, "a cluster");
+        assert_eq!(of(Some("L2"), 1, &[&[0], &[1]]), Sharing::Cache, "nothing is declared of it");
+        assert_eq!(of(Some("L3"), 3, &[&[0], &[1]]), Sharing::Cache, "hosts make that up");
+        assert_eq!(of(Some("DRAM"), 1, &[&[0], &[1]]), Sharing::Memory);
+        assert_eq!([of(None, 1, &[&[0], &[1]]), of(None, 1, &[&[0, 1]])], [Sharing::Nothing, Sharing::Memory]);
+    }
+}
