@@ -113,7 +113,7 @@ impl Reading<'_> {
         let missed = self.common(pairs).iter().find(|state| !met(state) && may_be_better(state)).copied();
         let found = self.found(visits, &chosen).filter(|_| self.has_edge);
         // Threads that do not compete for a cache get no more when they are farther apart.
-        let is_enough = found.is_some_and(|found| found.by_thread)
+        let is_enough = found.is_some_and(|found| found.is_independent)
             && self.sharing == Sharing::Cache
             && state != Some(StateKind::OneCore);
         let missed = missed.filter(|_| !is_enough);

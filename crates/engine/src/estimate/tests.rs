@@ -19,14 +19,34 @@ fn missed(metric: Metric, met: &[Visit]) -> bool {
     missed_in(metric, Sharing::Memory, met)
 }
 
+/// Two threads that reach all they can, always, but never on different caches.
+#[test]
+fn threads_that_do_not_compete_for_a_cache_need_not_be_farther_apart() {
+    let rates = |ping: f64, threads: Vec<f64>| {
+        let values: Vec<Option<f64>> = [vec![threads.iter().sum()], threads].concat().into_iter().map(Some).collect();
+        let mut visits = visits(ping, 1.0);
+        visits.iter_mut().flat_map(|visit| &mut visit.windows).for_each(|window| window.values.clone_from(&values));
+        visits
+    };
+    let near = rates(50.0, vec![100.0, 100.0]);
+    for (sharing, is_missed) in [(Sharing::Cache, false), (Sharing::Memory, true)] {
+        let seen = Visits { threads: 2, list: near.clone(), ..Visits::default() };
+        assert_eq!(missed_of(Metric::Bandwidth, sharing, &seen), is_missed);
+    }
+}
+
 fn missed_in(metric: Metric, sharing: Sharing, met: &[Visit]) -> bool {
+    missed_of(metric, sharing, &Visits { list: met.to_vec(), ..Visits::default() })
+}
+
+fn missed_of(metric: Metric, sharing: Sharing, met: &Visits) -> bool {
     let all = Visits { list: [visits(50.0, 1.0), visits(350.0, 1.0)].concat(), ..Visits::default() };
     let stop = StopRule { precision: 0.05, allocations: 1, min_visits: 2, max_visits: 40, shot_seconds: 0.002 };
     let setup = Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 };
     let step = Step { id: "a".into(), labels: Labels::new(), phase: 0, metric, setup, stop };
     let groups = PingGroups::of(std::iter::once((&step, &all)));
     let reading = Reading { metric, has_edge: true, sharing, groups: &groups, stop: &stop, seed: 1, intervals: false };
-    let estimate = reading.estimate(&Visits { list: met.to_vec(), ..Visits::default() });
+    let estimate = reading.estimate(met);
     assert_eq!(estimate.state.is_some(), sharing != Sharing::Nothing);
     estimate.bound.iter().any(|reason| matches!(reason, Reason::StateMissed { .. }))
 }

@@ -16,8 +16,8 @@ const LESS: f64 = 0.5;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     pub(super) edge: Edge,
-    /// Whether it is the sum of the threads' own edges.
-    pub(super) by_thread: bool,
+    /// Whether the threads were seen not to compete: to reach together the sum of what each reaches.
+    pub(super) is_independent: bool,
     /// That sum, where it is more than the threads were seen to reach together.
     pub(super) alone: Option<f64>,
 }
@@ -32,7 +32,7 @@ impl Reading<'_> {
     /// windows show that the threads reach it together; where it is more than they were seen to reach, the number is a bound.
     pub(super) fn found(&self, visits: &Visits, chosen: &[&Visit]) -> Option<Found> {
         let edge = self.of_column(VALUE, chosen)?;
-        let joint = Found { edge, by_thread: false, alone: None };
+        let joint = Found { edge, is_independent: false, alone: None };
         let wanted = match self.sharing {
             Sharing::Nothing => 1,
             Sharing::Cache => VISITS,
@@ -40,14 +40,18 @@ impl Reading<'_> {
         };
         let columns = threads(visits);
         let Some(sum) = self.sum(columns.clone(), chosen) else { return Some(joint) };
-        let is_proven = |edge: &Edge| edge.has_enough() && edge.is_sharp() && edge.is_reproduced();
-        // Noise of the windows puts the sum a little above what all reach together: it counts only where it says something else.
-        let is_more = sum.value > edge.value * (1.0 + NEAR);
-        if (is_proven(&edge) && !is_more) || compete(columns, chosen) {
+        if compete(columns, chosen) {
             return Some(joint);
         }
-        if is_proven(&sum) && reached_together(chosen, sum.value * (1.0 - NEAR)) >= wanted {
-            return Some(Found { edge: sum, by_thread: true, alone: None });
+        let is_proven = |edge: &Edge| edge.has_enough() && edge.is_sharp() && edge.is_reproduced();
+        let is_independent = is_proven(&sum) && reached_together(chosen, sum.value * (1.0 - NEAR)) >= wanted;
+        // Noise of the windows puts the sum a little above what all reach together: it counts only where it says something else.
+        let is_more = sum.value > edge.value * (1.0 + NEAR);
+        if is_proven(&edge) && !is_more {
+            return Some(Found { is_independent, ..joint });
+        }
+        if is_independent {
+            return Some(Found { edge: sum, is_independent, alone: None });
         }
         Some(Found { alone: is_more.then_some(sum.value), ..joint })
     }
