@@ -155,7 +155,8 @@ impl Rivals {
         let Some(first) = self.first.as_ref().filter(|_| self.any()) else { return Vec::new() };
         let rival = |kernel: &KernelId, ratio| Rival { kernel: kernel.clone(), ratio, value: None };
         let to_first = |other: &Other| other.ended.or(other.ratio(self.reference).map(|ratio| ratio * other.against));
-        let others = self.others.iter().map(|other| rival(&other.kernel, to_first(other)));
+        // Without a clean window of its own there is nothing to compare.
+        let others = self.others.iter().map(|other| rival(&other.kernel, to_first(other).filter(|ratio| *ratio > 0.0)));
         std::iter::once(rival(first, Some(1.0))).chain(others).collect()
     }
 
@@ -300,6 +301,14 @@ mod tests {
         let lucky = |slow: usize| [vec![pair(70.0, 125.0)], vec![pair(70.0, 95.0); slow]].concat();
         assert_eq!(after(&lucky(RIVALRY.most - 2)), first(true, true));
         assert_eq!(after(&lucky(RIVALRY.most - 1)), first(false, false));
+    }
+
+    #[test]
+    fn a_rival_without_a_clean_window_has_no_ratio() {
+        let mut rivals = rivals(&["b"]);
+        (0..2).for_each(|_| rivals.compared(0, pair(99.0, 0.0)));
+        let told: Vec<Option<f64>> = rivals.told().iter().map(|rival| rival.ratio).collect();
+        assert_eq!(told, [Some(1.0), None]);
     }
 
     #[test]

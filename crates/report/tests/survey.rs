@@ -63,6 +63,17 @@ fn a_machine_that_is_all_right() {
 }
 
 #[test]
+fn rates_of_memory_say_that_the_cpus_shared_a_cache_where_nothing_else_was_seen() {
+    let said = |made: &Made| shown(made).replace('\n', " ").contains("DRAM, all cores: while the cpus shared an L3;");
+    assert!(!said(&all_fine()) && !said(&moving()));
+    let mut near = moving();
+    for op in ["read", "write", "copy"] {
+        near.figure("DRAM", op, "all").in_states.truncate(1);
+    }
+    assert!(said(&near), "{}", shown(&near));
+}
+
+#[test]
 fn bounds_have_a_sign_and_what_a_program_got() {
     insta::assert_snapshot!("bounds", shown(&bounds()));
     insta::assert_snapshot!("bounds_why", run_view(&bounds().run(), RunView::Why, &Style::default()));

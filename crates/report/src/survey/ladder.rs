@@ -1,6 +1,6 @@
 //! The ladder of a survey: a row a tier, what it does when left alone, and below it what programs got, where that differs.
 
-use tiermark_model::{Bytes, Grade, Labels, Machine, Unit};
+use tiermark_model::{Bytes, Grade, Labels, Machine, StateKind, Unit};
 
 use super::figures::{Figure, Row, Survey};
 use super::words;
@@ -235,6 +235,7 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
     parts.extend(in_parentheses.then(|| "sizes in\u{a0}(\u{a0}) are declared, not measured".to_owned()));
     let now = survey.figures().any(|figure| figure.now().is_some());
     parts.extend(now.then(|| "now: what a program got (median of the run), where over 10 % off".to_owned()));
+    parts.extend(placed(survey));
     parts.extend(wide(survey, style));
     let experiments: Vec<_> = survey.run.experiments.iter().collect();
     let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
@@ -242,6 +243,24 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
         only.map(|cpus| format!("all cores: not measured, one core (cpu\u{a0}{cpus}) is all that was to be used")),
     );
     if parts.is_empty() { String::new() } else { hanging("", &parts.join("; "), Ink::Dim, style) }
+}
+
+/// What rates of memory are of, where the cpus were hardly ever seen on different caches: there they may get more.
+fn placed(survey: &Survey<'_>) -> Option<String> {
+    let near_only = |figure: &Figure<'_>| {
+        let seen = figure.seen.map_or(&[][..], |seen| &seen.in_states);
+        let met = |fits: fn(&StateKind) -> bool| seen.iter().any(|state| fits(&state.state));
+        met(|state| *state == StateKind::Near) && !met(|state| matches!(state, StateKind::Apart { .. }))
+    };
+    let of_memory = |figure: &Figure<'_>| {
+        let labels = &figure.finding.labels;
+        labels.is(Labels::TIER, "DRAM") && labels.is(Labels::SPAN, "all")
+    };
+    let cache = words::last_cache(&survey.run.machine);
+    survey
+        .figures()
+        .any(|figure| of_memory(&figure) && near_only(&figure))
+        .then(|| format!("DRAM, all cores: while the cpus shared an {cache}; on different {cache}s they may get more"))
 }
 
 /// The figures whose interval is wider than wanted.
