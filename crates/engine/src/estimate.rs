@@ -77,7 +77,7 @@ impl Reading<'_> {
         self.metric == Metric::Latency || apart(one) > apart(other)
     }
 
-    /// The state of a visit: in caches of their own, cpus only matter to each other when they are on one core.
+    /// The state of a visit. To threads with private caches it only matters whether two of them share a core.
     fn state(&self, visit: &Visit, pairs: usize) -> Option<StateKind> {
         // Cpus that did not answer may be anywhere.
         if visit.before.len() != pairs {
@@ -111,7 +111,7 @@ impl Reading<'_> {
         let met = |state: &StateKind| in_states.iter().any(|seen| seen.state == *state);
         let may_be_better = |missed: &StateKind| state.is_none_or(|best| self.may_be_better(*missed, best));
         let missed = self.common(pairs).iter().find(|state| !met(state) && may_be_better(state)).copied();
-        let found = self.found(visits, &chosen).filter(|_| self.has_edge);
+        let found = if self.has_edge { self.found(visits, &chosen) } else { None };
         // Threads that do not compete for a cache get no more when they are farther apart.
         let is_enough = found.is_some_and(|found| found.is_independent)
             && self.sharing == Sharing::Cache

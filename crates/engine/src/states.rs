@@ -120,11 +120,6 @@ impl PingGroups {
         let lost = median(&fastest).zip(median(&others)).map(|(fastest, others)| fastest - others);
         lost.filter(|_| enough).map(|lost| lost > LOST_ON_ONE_CORE)
     }
-
-    /// Whether there is more than one.
-    pub fn any(&self) -> bool {
-        !self.limits.is_empty()
-    }
 }
 
 /// By the number of pairs that were asked: the states that enough of such visits saw.

@@ -23,7 +23,7 @@ pub(super) struct Found {
 }
 
 impl Reading<'_> {
-    /// The edge of what all threads did together, or the sum of the edges of each, over the windows in which none had a gap.
+    /// The edge of the summed rate, or the sum of the threads' own edges. Only windows count in which no thread has a gap.
     ///
     /// Each thread may have a neighbour on the other hardware thread of its core. If each is free of them in a fraction p of the windows,
     /// independently of the others, all n are in only p^n: the edge of the summed rate is not sharp, or is that of moments in which some are

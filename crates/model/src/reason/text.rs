@@ -1,0 +1,128 @@
+//! Reasons in words: the one place.
+
+use std::fmt;
+
+use super::{Nothing, Reason};
+use crate::setup::PageKind;
+use crate::units::{format_gbs, format_ns};
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused { refusal } => write!(f, "refused: {refusal}"),
+            Self::Broken { fault } => write!(f, "broke off: {fault}"),
+            Self::Nothing { shots: 0, .. } => f.write_str("no shot was finished"),
+            Self::Nothing { shots, cause } => write!(f, "{shots} shots, {}", cause.words()),
+            Self::Impossible { value } => {
+                let value = value.map_or_else(|| "not a number".to_owned(), |value| value.to_string());
+                write!(f, "{value} is not a possible value")
+            }
+            Self::BelowCycle { ns, hz } => write!(f, "{ns:.3} ns is less than one cycle at {:.2} GHz", hz / 1e9),
+            Self::TooFast { ns, least_ns } => {
+                write!(f, "{ns:.1} ns is less than two cores take ({least_ns:.0} ns): the cpus share one core")
+            }
+            Self::Quantised { step_ns } => {
+                write!(f, "every block is a whole multiple of {step_ns:.3} ns an access: the clock did not resolve it")
+            }
+            Self::CoarseClock { resolution_ns, window_ns } => write!(
+                f,
+                "the clock moves in steps of {resolution_ns:.0} ns, too coarse for windows of {} ms",
+                window_ns / 1e6
+            ),
+            Self::AbovePeak { rate, peak, nodes } => {
+                let of = nodes.as_ref().map_or_else(String::new, |nodes| format!(" of node {nodes}"));
+                write!(f, "{:.1} GB/s is above the theoretical peak{of}, {:.1} GB/s", rate / 1e9, peak / 1e9)
+            }
+            Self::TooFew { windows, visits } => write!(f, "{windows} clean windows in {visits} visits are too few"),
+            Self::NotSharp { share } => {
+                write!(f, "never seen undisturbed: {} of the windows are near the best, 6 % wanted", percent(*share))
+            }
+            Self::NotTogether { alone } => {
+                write!(f, "the threads reach {:.1} GB/s, each at its best, but too rarely together", alone / 1e9)
+            }
+            Self::NotReproduced { reached: 1 } => {
+                f.write_str("the best was reached in 1 visit only, 3 visits a second or more apart wanted")
+            }
+            Self::NotReproduced { reached } => {
+                write!(f, "the best was reached in {reached} visits a second or more apart, 3 wanted")
+            }
+            Self::RivalsOpen { kernel } => write!(f, "{kernel} may be faster: too few comparisons to know"),
+            Self::StateMissed { state } => write!(f, "too few visits while {}", state.words()),
+            Self::Scattered { half_width } => write!(f, "visits differ: interval ±{}", percent(*half_width)),
+            Self::BelowRecord { record, is_time, date } => {
+                let record = if *is_time {
+                    format!("{} ns", format_ns(*record))
+                } else {
+                    format!("{} GB/s", format_gbs(*record))
+                };
+                write!(f, "this machine's record is {record} on {date}: a neighbour may have been there all the time")
+            }
+            Self::Told { text, .. } => f.write_str(text),
+            _ => self.write_state(f),
+        }
+    }
+}
+
+impl Reason {
+    /// The words of what placement, system and probes report.
+    fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elsewhere { share, by_node } => {
+                let nodes: Vec<String> =
+                    by_node.iter().map(|(node, pages)| format!("node {node}: {pages} pages")).collect();
+                write!(f, "{} of the pages were elsewhere ({})", percent(*share), nodes.join(", "))
+            }
+            Self::Dealt { node, share, wanted, of } => {
+                write!(f, "node {node} holds {:.0} % of the pages, not {wanted} of every {of}", share * 100.0)
+            }
+            Self::PlaceUnseen { how } => write!(f, "where the pages were could not be seen ({how})"),
+            Self::OtherPages { asked, share } => {
+                let got = if *asked == PageKind::Base { "huge pages" } else { "base pages" };
+                write!(f, "asked for {asked} pages, got {got} for {}", percent(*share))
+            }
+            Self::PagesUnseen { how } => write!(f, "which page size it got could not be seen ({how})"),
+            Self::Migrated { shots, of } => write!(f, "a worker left its cpu in {shots} of {of} shots"),
+            Self::MajorFaults { faults } => {
+                write!(f, "{faults} major page faults inside shots: memory is being swapped")
+            }
+            Self::MinorFaults { faults, shots } => write!(f, "{faults} minor page faults inside {shots} shots"),
+            Self::Quota { allowed, busy } => write!(f, "the cgroup allows {allowed} cpus, the step ran on {busy}"),
+            Self::Overhead { share } => {
+                write!(f, "stamps were {} of the blocks before they were subtracted", percent(*share))
+            }
+            Self::FewPoints { points, of } => write!(f, "{points} of {of} sizes have a number"),
+            Self::NotResolved { low, high, why } => {
+                let range = high.map_or_else(|| format!("at least {low}"), |high| format!("between {low} and {high}"));
+                write!(f, "size not resolved, {range}: {}", why.words())
+            }
+            Self::StillRising { by } => {
+                write!(f, "twice the working set takes {} longer: caches answer in part", percent(*by))
+            }
+            Self::NoPlateau { level, bytes } => {
+                let size = bytes.map_or_else(String::new, |bytes| format!(" of {bytes}"));
+                write!(f, "L{level}{size} is declared and has no plateau of its own in the curve")
+            }
+            Self::Evicted => f.write_str("others evict the chase as well"),
+            Self::Pairs { doubted, of } => write!(f, "{doubted} of {of} pairs are not trusted"),
+            Self::CachesAnswer { bytes, caches, times } => {
+                write!(f, "{bytes} is less than {times} times the caches in reach ({caches}): they answer too")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Nothing {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Migrated => "and a worker left its cpu in every one",
+            Self::Swapped => "and pages were being swapped in during every one",
+            Self::Disturbed => "and no window of them was undisturbed",
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 10.0 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
