@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Tool, Warning};
@@ -18,7 +17,8 @@ pub fn tenants(count: u32) -> String {
 }
 
 /// Everything a capacity run found out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {
     /// [`CAPACITY_SCHEMA`].
     pub schema: String,
@@ -48,7 +48,8 @@ pub struct Capacity {
 }
 
 /// One search: how many tenants fit with one kind of memory, under one load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Case {
     /// The tier that extends the server's memory: `dram` (none), `swap:/dev/…`, `zram:lz4`, …
     pub tier: String,
@@ -67,7 +68,8 @@ pub struct Case {
 }
 
 /// How many tenants fit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Answer {
     /// So many, verified: they passed three times in succession, and one more failed at least twice.
@@ -102,7 +104,8 @@ pub enum Answer {
 }
 
 /// What probes of one number of tenants said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Votes {
     /// Probes within the service level.
     pub passed: u32,
@@ -120,7 +123,8 @@ impl Votes {
 }
 
 /// What one probe was made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// One tenant alone: whether the service level can be met at all.
@@ -148,7 +152,8 @@ impl fmt::Display for Phase {
 }
 
 /// What a probe said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Within the service level.
@@ -161,7 +166,8 @@ pub enum Outcome {
 }
 
 /// A probe as it was made: saved at once, and enough to take a search up again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProbeRecord {
     /// Its number, from 1.
     pub number: u32,
@@ -185,7 +191,8 @@ pub struct ProbeRecord {
 }
 
 /// What the system said while a probe measured. What it did not tell is `None`, never zero.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// Seconds that were measured.
     pub seconds: f64,
@@ -269,7 +276,8 @@ pub struct Evidence {
 }
 
 /// The resource that ends it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
     /// Which.
     pub resource: Resource,
@@ -278,7 +286,8 @@ pub struct Ended {
 }
 
 /// What may run out first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Resource {
     /// Memory, or the tier behind it: room, bandwidth or latency.
@@ -303,7 +312,8 @@ impl fmt::Display for Resource {
 }
 
 /// What one probe measured. Times are response times, from the intended start; all tenants' requests together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// Tenants.
     pub tenants: u32,
@@ -334,7 +344,8 @@ pub struct CurvePoint {
 }
 
 /// What tenants cost with each configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostTable {
     /// Currency of every amount.
     pub currency: String,
@@ -354,7 +365,8 @@ pub struct CostTable {
 }
 
 /// What tenants cost with one configuration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostRow {
     /// The tier.
     pub tier: String,
@@ -371,7 +383,8 @@ pub struct CostRow {
 }
 
 /// One configuration against another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostAgainst {
     /// Tenants over the other's: 3.484 is three and a half times as many.
     pub ratio: f64,
@@ -389,6 +402,7 @@ pub struct CostAgainst {
 
 impl Capacity {
     /// The JSON Schema of the documents.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(Capacity)
     }

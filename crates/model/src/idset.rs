@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The id the kernel gives a logical cpu. Sparse: not an index.
@@ -254,13 +253,14 @@ impl<'de> Deserialize<'de> for IdSet {
     }
 }
 
-impl JsonSchema for IdSet {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for IdSet {
     fn schema_name() -> Cow<'static, str> {
         "IdSet".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "description": "ids in the kernel's list format, such as 0-3,8", "pattern": "^[0-9,:/-]*$" })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "ids in the kernel's list format, such as 0-3,8", "pattern": "^[0-9,:/-]*$" })
     }
 }
 

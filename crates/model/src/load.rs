@@ -1,6 +1,5 @@
 //! What a run of load saw: the document of `tiermark load`, independent of how it is shown.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::run::Tool;
@@ -9,7 +8,8 @@ use crate::run::Tool;
 pub const LOAD_SCHEMA: &str = "tiermark/load/1";
 
 /// Everything a run of load saw.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadRun {
     /// [`LOAD_SCHEMA`].
     pub schema: String,
@@ -32,7 +32,8 @@ pub struct LoadRun {
 }
 
 /// What is asked of every tenant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadWorkload {
     /// `open`: at a rate, whatever the server does; `closed`: the next request follows an answer.
     #[serde(rename = "loop")]
@@ -74,7 +75,8 @@ pub struct LoadWorkload {
 }
 
 /// What a request waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LoadLoop {
     /// Its time.
@@ -84,7 +86,8 @@ pub enum LoadLoop {
 }
 
 /// How many of the requests write.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadMix {
     /// Percent of the requests that are GETs; the others are SETs.
     pub get_percent: f64,
@@ -93,7 +96,8 @@ pub struct LoadMix {
 }
 
 /// When a client looks again and again instead of sleeping.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Spin {
     /// After an answer of a closed loop, for as long as the next ones come soon.
@@ -106,7 +110,8 @@ pub enum Spin {
 }
 
 /// Who asks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadClient {
     /// Threads, to which tenants are dealt.
     pub threads: usize,
@@ -121,7 +126,8 @@ pub struct LoadClient {
 }
 
 /// One part of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPart {
     /// Whether it was stopped before its end.
     pub stopped: bool,
@@ -138,7 +144,8 @@ pub struct LoadPart {
 }
 
 /// What was seen of one tenant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadTenant {
     /// Its address; `all` of all together.
     pub target: String,
@@ -195,7 +202,8 @@ pub struct LoadTenant {
 }
 
 /// One second of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadWindow {
     /// Answers that came in it.
     pub done: u64,
@@ -206,7 +214,8 @@ pub struct LoadWindow {
 }
 
 /// Latencies in ns; `None` where there are none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadLatencies {
     /// `ns`.
     pub unit: String,
@@ -236,7 +245,8 @@ pub struct LoadLatencies {
 }
 
 /// A distribution, a value to three digits and its count each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadHistogram {
     /// Sum of what was recorded, in ns.
     pub sum_ns: u64,
@@ -246,6 +256,7 @@ pub struct LoadHistogram {
 
 impl LoadRun {
     /// The JSON Schema of the documents.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(LoadRun)
     }

@@ -6,7 +6,6 @@ mod topology;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet, NodeId};
@@ -14,7 +13,8 @@ use crate::refusal::Refusal;
 pub use topology::LlcGroup;
 
 /// A machine as discovered from `/sys`, `/proc`, cgroups and SMBIOS, live or from a captured tree.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// The processor model and its identity.
     pub cpu_model: CpuModel,
@@ -43,7 +43,8 @@ pub struct Machine {
 }
 
 /// Processor identity, from `/proc/cpuinfo` and CPUID where they say.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuModel {
     /// Instruction set architecture as in `uname -m` (`x86_64`, `aarch64`, …).
     pub arch: Option<String>,
@@ -64,7 +65,8 @@ pub struct CpuModel {
 }
 
 /// The kind of a core on a hybrid machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CoreKind {
     /// Large, fast cores (Intel P, Arm big).
@@ -76,7 +78,8 @@ pub enum CoreKind {
 }
 
 /// One online logical cpu.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// The kernel's id.
     pub id: CpuId,
@@ -99,7 +102,8 @@ pub struct Cpu {
 }
 
 /// What a cache holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheKind {
     /// Data only.
@@ -111,7 +115,8 @@ pub enum CacheKind {
 }
 
 /// One cache instance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
     /// 1, 2, 3, …
     pub level: u8,
@@ -130,7 +135,8 @@ pub struct Cache {
 }
 
 /// One NUMA node.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The kernel's id.
     pub id: NodeId,
@@ -151,7 +157,8 @@ pub struct Node {
 }
 
 /// HMAT figures for access to a node: class 0 is the best initiators of any kind, class 1 the best cpus.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HmatAccess {
     /// The access class.
     pub class: u32,
@@ -168,7 +175,8 @@ pub struct HmatAccess {
 }
 
 /// A pool of reserved huge pages of one size.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugePool {
     /// Bytes a page.
     pub page_bytes: u64,
@@ -179,7 +187,8 @@ pub struct HugePool {
 }
 
 /// One memory module, or an empty slot, from SMBIOS type 17.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Dimm {
     /// Slot as the board names it (`DIMM_A1`).
     pub locator: Option<String>,
@@ -210,7 +219,8 @@ pub struct Dimm {
 }
 
 /// The theoretical peak of the memory channels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TheoreticalPeak {
     /// Bytes per second, the whole machine.
     pub bytes_per_second: f64,
@@ -219,7 +229,8 @@ pub struct TheoreticalPeak {
 }
 
 /// The state of the system that decides what a measurement means.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct System {
     /// Host name; redacted on request.
     pub hostname: Option<String>,
@@ -279,7 +290,8 @@ pub struct System {
 }
 
 /// Idle states, as the kernel chooses among them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Idle {
     /// The driver (`intel_idle`, `acpi_idle`, `haltpoll`).
     pub driver: Option<String>,
@@ -290,7 +302,8 @@ pub struct Idle {
 }
 
 /// One idle state.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IdleState {
     /// Its name (`POLL`, `C1`, `C6`).
     pub name: String,
@@ -301,7 +314,8 @@ pub struct IdleState {
 }
 
 /// Control group limits that apply to this process.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cgroup {
     /// 1 or 2.
     pub version: u32,
@@ -316,7 +330,8 @@ pub struct Cgroup {
 }
 
 /// A swap area.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Swap {
     /// Device or file.
     pub path: String,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::NodeId;
@@ -16,7 +15,8 @@ use crate::verdict::Verdict;
 use crate::visits::Visits;
 
 /// An interval around a value.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -27,7 +27,8 @@ pub struct Interval {
 }
 
 /// All that was seen of one step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observation {
     /// Id of the step.
     pub step: String,
@@ -105,7 +106,8 @@ impl Observation {
 }
 
 /// What a program got while the run went on: the median over visits of all their windows, disturbed ones included.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Now {
     /// The median visit.
     pub median: f64,
@@ -116,7 +118,8 @@ pub struct Now {
 }
 
 /// How sharp an edge is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EdgeSeen {
     /// Share of the state's clean windows within 2 % of it.
     pub share: f64,
@@ -129,7 +132,8 @@ pub struct EdgeSeen {
 }
 
 /// A value that windows pile up at.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// The middle of the pile.
     pub value: f64,
@@ -138,7 +142,8 @@ pub struct Mode {
 }
 
 /// What one part of a setup came to while the whole was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// Its name in the setup (`load`, `local`, `remote`).
     pub name: String,
@@ -153,7 +158,8 @@ pub struct Part {
 }
 
 /// What disturbed the shots of a step. Windows are pieces of a shot common to all its threads.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Disturbance {
     /// Windows looked at.
     pub windows: u64,
@@ -191,7 +197,8 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// Quantiles of the time of one access, averaged over blocks, disturbed blocks included.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tail {
     /// Accesses averaged in one block.
     pub block_accesses: u64,
@@ -202,7 +209,8 @@ pub struct Tail {
 }
 
 /// Where the pages of a setup were, and of what size: the worst of all proofs of a step.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlacementProof {
     /// How it was proven (`move_pages, 1024 pages of 3 regions, before and after`).
     pub how: String,
@@ -221,7 +229,8 @@ pub struct PlacementProof {
 }
 
 /// A kernel held against the first that does the same job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rival {
     /// The kernel.
     pub kernel: KernelId,
@@ -234,7 +243,8 @@ pub struct Rival {
 }
 
 /// What a probe concludes from its observations: one number with its evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// What the number is, as a stable dotted name (`latency`, `bandwidth`, `tier.size`, `latency.tail`).
     pub metric: String,

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::CpuId;
@@ -11,7 +10,8 @@ use crate::refusal::Refusal;
 use crate::setup::PageKind;
 
 /// Name of a primitive (`getppid`, `fork+exit`, `pipe`).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct PrimitiveId(pub String);
 
@@ -28,7 +28,8 @@ impl From<&str> for PrimitiveId {
 }
 
 /// What a primitive is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OsGroup {
     /// Entering the kernel and leaving it.
@@ -73,7 +74,8 @@ impl fmt::Display for OsGroup {
 }
 
 /// One dimension that a primitive is measured over, with its points, most important first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Sweep {
     /// Bytes that an operation moves or covers.
@@ -95,7 +97,8 @@ pub enum Sweep {
 }
 
 /// A primitive as this host has it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrimitiveInfo {
     /// Its name.
     pub id: PrimitiveId,
@@ -113,7 +116,8 @@ pub struct PrimitiveInfo {
 }
 
 /// One point of a primitive: everything that its body needs. Resident memory is the region that its thread works on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OsCall {
     /// The primitive.
     pub primitive: PrimitiveId,

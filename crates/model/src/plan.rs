@@ -1,6 +1,5 @@
 //! Requests and plans: what was asked, and the steps that answer it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::{IdSet, NodeId};
@@ -10,7 +9,8 @@ use crate::setup::{PageKind, Setup};
 use crate::units::Bytes;
 
 /// What a user asked of one probe.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Request {
     /// Id of the probe (`latency`, `bandwidth`).
     pub probe: String,
@@ -30,7 +30,8 @@ pub struct Request {
 }
 
 /// An experiment of a plan, as the plan words it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanPart {
     /// The command it stands for (`latency --cpus 1`).
     pub command: String,
@@ -39,7 +40,8 @@ pub struct PlanPart {
 }
 
 /// What a plan says of itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanPage {
     /// One line.
     pub title: String,
@@ -48,7 +50,8 @@ pub struct PlanPage {
 }
 
 /// Where a probe may run and what it may use.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scope {
     /// Cpus to use; `None` means all allowed ones.
     pub cpus: Option<IdSet>,
@@ -63,7 +66,8 @@ pub struct Scope {
 }
 
 /// How far a probe goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// The points of the ladder, few visits.
@@ -75,7 +79,8 @@ pub enum Effort {
 }
 
 /// A probe's answer to a request on a machine: steps, in the order of the plan (the engine interleaves them).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
     /// The steps.
     pub steps: Vec<Step>,
@@ -91,7 +96,8 @@ pub struct Plan {
 }
 
 /// One measurement of a plan: a cell of a matrix, a point of a curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// Unique within the plan, and stable between runs of the same request.
     pub id: String,
@@ -109,7 +115,8 @@ pub struct Step {
 }
 
 /// What a step measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Time of one access of a chase, ns.
@@ -119,7 +126,8 @@ pub enum Metric {
 }
 
 /// When a step is measured well enough.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopRule {
     /// Wanted relative half-width of the 95 % interval of the value (0.01 = ±1 %).
     pub precision: f64,

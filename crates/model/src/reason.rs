@@ -4,7 +4,6 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::NodeId;
@@ -16,7 +15,8 @@ use crate::units::Bytes;
 use crate::verdict::ReasonCode;
 
 /// Why no shot gave a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Nothing {
     /// A worker left its cpu in every shot.
@@ -28,7 +28,8 @@ pub enum Nothing {
 }
 
 /// Why the size of a tier is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNot {
     /// The curve has no flat stretch for it.
@@ -56,7 +57,8 @@ impl WhyNot {
 }
 
 /// One reason for doubt, with its data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Reason {
     /// The step was not tried.

@@ -1,6 +1,5 @@
 //! The run document: everything about one run, in one versioned file.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::KernelInfo;
@@ -15,7 +14,8 @@ use crate::verdict::Grade;
 pub const RUN_SCHEMA: &str = "tiermark/run/2";
 
 /// One run of the program.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// [`RUN_SCHEMA`].
     pub schema: String,
@@ -51,7 +51,8 @@ pub struct Run {
 }
 
 /// The program that wrote a document.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// Version.
     pub version: String,
@@ -66,7 +67,8 @@ pub struct Tool {
 }
 
 /// The measuring instruments of a host: kernels, clock, own cost.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bench {
     /// Kernels that can run here.
     pub kernels: Vec<KernelInfo>,
@@ -80,7 +82,8 @@ pub struct Bench {
 }
 
 /// The clock that stamps blocks.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockInfo {
     /// `tsc`, `cntvct`, `clock_monotonic_raw` or `simulated`.
     pub source: String,
@@ -93,7 +96,8 @@ pub struct ClockInfo {
 }
 
 /// What the measuring itself costs, measured at the start of the run.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Overheads {
     /// One clock stamp with its store, ns: subtracted from every block.
     pub stamp_ns: f64,
@@ -108,7 +112,8 @@ pub struct Overheads {
 }
 
 /// One question to a probe, and what came of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Experiment {
     /// What was asked.
     pub request: Request,
@@ -129,7 +134,8 @@ pub struct Experiment {
 }
 
 /// Something a reader should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Warning {
     /// Stable name (`cpu_quota`, `numa_balancing`, …).
     pub code: String,
@@ -193,6 +199,7 @@ impl Run {
     }
 
     /// The JSON Schema of the run document.
+    #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
         schemars::schema_for!(Run)
     }

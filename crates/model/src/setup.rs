@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::{CpuId, IdSet};
@@ -13,7 +12,8 @@ use crate::share::{LineState, PingOp};
 use crate::units::{Bytes, parse_size};
 
 /// Everything the host needs to carry one measurement out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setup {
     /// The memory.
     pub regions: Vec<RegionSetup>,
@@ -24,7 +24,8 @@ pub struct Setup {
 }
 
 /// One region of memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionSetup {
     /// Footprint in bytes: the sum over all streams that a kernel walks in it.
     pub bytes: Bytes,
@@ -39,7 +40,8 @@ pub struct RegionSetup {
 }
 
 /// One thread, pinned to one cpu.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadSetup {
     /// The cpu it is pinned to.
     pub cpu: CpuId,
@@ -60,7 +62,8 @@ impl ThreadSetup {
 }
 
 /// What a thread does between two clock stamps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Role {
     /// Streams through its region with a kernel.
@@ -137,7 +140,8 @@ impl Role {
 }
 
 /// How the pages of a region are spread over its nodes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemPolicy {
     /// Only on the given nodes.

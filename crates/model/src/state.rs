@@ -1,10 +1,10 @@
 //! The states a machine was in while it was measured, and what it changed to.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A state that a shared machine moves in and out of. All are inferred: a guest is told none of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum StateKind {
     /// All pairs of the threads' cpus answer each other as fast as any pair was seen to: they share a last-level cache.
@@ -45,7 +45,8 @@ impl StateKind {
 }
 
 /// A state, how often it was seen, and for how long at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State {
     /// Which.
     #[serde(flatten)]
@@ -61,7 +62,8 @@ pub struct State {
 }
 
 /// What a step came to in one state.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InState {
     /// Which.
     #[serde(flatten)]
@@ -77,7 +79,8 @@ pub struct InState {
 }
 
 /// A change of the machine while it was measured, as a step that is revisited all the time has shown it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Drift {
     /// The step.
     pub step: String,

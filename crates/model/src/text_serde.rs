@@ -17,6 +17,7 @@ macro_rules! text_serde {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()

@@ -4,7 +4,6 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Step of the logarithms in which values are kept: 0.002 % of a value.
@@ -57,9 +56,10 @@ impl Window {
 }
 
 /// All visits to a step.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Encoded", into = "Encoded")]
-#[schemars(with = "Encoded")]
+#[cfg_attr(feature = "schema", schemars(with = "Encoded"))]
 pub struct Visits {
     /// Named parts that each window has values of.
     pub parts: u8,
@@ -70,7 +70,8 @@ pub struct Visits {
 }
 
 /// Visits as a document holds them.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Encoded {
     /// How many visits.
     pub count: u64,
