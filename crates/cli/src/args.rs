@@ -2,6 +2,7 @@
 
 mod capacity;
 mod common;
+mod groups;
 mod ladder;
 mod load;
 mod loads;
@@ -20,6 +21,7 @@ use tiermark_probes::c2c::Sample;
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
+pub(crate) use groups::command;
 use ladder::{BANDWIDTH_EXAMPLES, LATENCY_EXAMPLES};
 pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
 pub(crate) use load::LoadArgs;
@@ -37,11 +39,12 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const AFTER: &str = "\
-Sizes: 64, 32K = 32KiB (powers of 1024), 32kB (powers of 1000). Cpus: 0-3,8 or node:1, socket:0, core:5, llc:2, all, !2.
-Exit codes: 0 done, 1 failure, 2 usage, 3 problem found (doctor), 4 nothing can be measured here, 5 partial: something asked for is
-missing, 6 too noisy (--strict), 129/130/143 stopped. A primitive that the system lacks is asked for where --only names it, not where all or
-a group are.
-Text output is for people and may change; programs read --json, whose schema `tiermark schema` prints.";
+Sizes are powers of 1024: 64, 32K, 2M, 1G (32kB is 32,000). Cpus: 0-3,8, node:1,
+socket:0, core:5, llc:2, all, !2.
+Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), 4 nothing
+asked for can be measured here, 5 partial, 6 not trusted (--strict), 129, 130,
+143 stopped by a signal.
+Reports are for people and may change; programs read --json.";
 
 /// Measures every tier of a Linux server's memory, with a verdict on every number.
 #[derive(Debug, Parser)]
@@ -63,72 +66,72 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure the whole ladder: latency and bandwidth of every tier, in about a minute
+    /// Measure every tier: size, latency and bandwidth, in a minute
     Survey(SurveyArgs),
-    /// Measure the time of one dependent access, by footprint, layout and page size
+    /// Time of one dependent access, by size, layout, page size
     #[command(after_help = LATENCY_EXAMPLES)]
     Latency(LatencyArgs),
-    /// Measure bytes a second, by footprint, operation, kernel and number of threads
+    /// Bytes a second, by size, operation, kernel, threads
     #[command(after_help = BANDWIDTH_EXAMPLES)]
     Bandwidth(BandwidthArgs),
-    /// Measure latency against bandwidth: what an access takes while other cores load the memory
+    /// Latency while other cores read or write at a rising rate
     #[command(after_help = LOADED_EXAMPLES)]
     Loaded(LoadedArgs),
-    /// Measure how a node's bandwidth grows with threads, local and remote, and what limits it
+    /// Bandwidth of a node as threads are added, and its limit
     #[command(after_help = SCALE_EXAMPLES)]
     Scale(ScaleArgs),
-    /// Measure every group of cpus against every node of memory, and placement over several nodes
+    /// Every group of cpus against the memory of every node
     #[command(after_help = matrix::EXAMPLES)]
     Matrix(Box<MatrixArgs>),
-    /// Find line, size, ways and sets of each cache level and who shares it, held against what is declared
+    /// Line, size, ways and sets of each cache, and who shares it
     #[command(after_help = shapes::GEOMETRY_EXAMPLES)]
     Geometry(ShapeArgs),
-    /// Find the entries of each data TLB level, and what misses and walks cost, per page size
+    /// Entries of each data TLB, and the cost of misses and walks
     #[command(after_help = shapes::TLB_EXAMPLES)]
     Tlb(PagesArgs),
-    /// Find how many misses one core keeps in flight, per tier
+    /// Cache misses that one core keeps in flight, by tier
     Mlp(MlpArgs),
-    /// Measure what small and random accesses waste, per page size
+    /// Waste of small and random accesses, by page size
     Granularity(PagesArgs),
-    /// Measure what a busy neighbour costs a chaser
+    /// Slow-down of a chase beside a busy neighbour
     Background(ShapeArgs),
-    /// Measure how long the shared cache keeps what was touched: share of hits over time, and what limits it
+    /// How long the shared cache keeps what was touched
     #[command(after_help = shapes::RESIDENCY_EXAMPLES)]
     Residency(ResidencyArgs),
-    /// Measure round trips of a line between cores, transfers, and contention
+    /// Time of a cache line from core to core, and contention
     #[command(after_help = C2C_EXAMPLES)]
     C2c(C2cArgs),
-    /// Measure what the operating system adds: calls, processes, switches, pipes, faults and mappings
+    /// System calls, processes, switches, pipes, page faults
     #[command(after_help = shapes::OS_EXAMPLES)]
     Os(OsArgs),
-    /// Load Redis servers: rate kept or throughput, latency from when a request was due and from when it was sent
+    /// Send requests to Redis servers and measure their latency
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadArgs>),
-    /// Count the Redis tenants that fit within a service level, with DRAM alone and with swap, zram, zswap or a node behind it
+    /// How many Redis tenants fit before their latency target breaks
     #[command(after_help = capacity::EXAMPLES)]
     Capacity(Box<CapacityArgs>),
-    /// Run a plan: several experiments composed in a file, built in or your own
+    /// Run a plan: several experiments in a file
     #[command(after_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
     /// List, show or check plans
     Plan(PlanArgs),
-    /// Show cpus, caches, nodes, DIMMs and the settings that matter
+    /// Cpus, caches, nodes, DIMMs and settings that matter
     Machine(MachineArgs),
-    /// Show the system's knobs beside what a profile advises; change them when told to, and take the changes back
+    /// Settings beside a profile's advice; change and restore them
     #[command(after_help = system::TUNE_EXAMPLES)]
     Tune(TuneArgs),
-    /// Check what keeps measurements on this machine from being trusted; changes nothing
+    /// What disturbs measurements on this machine, with cures
     #[command(after_help = system::DOCTOR_EXITS)]
     Doctor(DoctorArgs),
-    /// Show a saved run again, or a document of capacity or load
+    /// Show a saved run or a document again
     Show(ShowArgs),
     /// List runs, probes, kernels, primitives or commands
     List(ListArgs),
     /// Print the JSON Schema of the documents
     Schema(SchemaArgs),
-    /// Check kernels, random generators, chases, the clock and the tool's own cost on this machine
+    /// Check kernels, the clock and the tool's own cost here
     Selftest(ViewArgs),
-    /// Show the method page of a probe or of a primitive of the operating system, or the help of a command
+    /// Explain a command, a probe, a word or another tool's command
     Help(HelpArgs),
     /// Print shell completions
     Completions(CompletionsArgs),

@@ -8,6 +8,7 @@ use clap::{Arg, CommandFactory};
 use tiermark_model::parse_size;
 
 use crate::args::Cli;
+use crate::glossary;
 
 /// Adds to an error of the command line what was probably meant.
 pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
@@ -18,15 +19,28 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     };
     let (argument, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
     let tip = match (error.kind(), argument, value) {
-        (ErrorKind::UnknownArgument, Some(argument), _) => stray(&argument, &arguments),
+        (ErrorKind::UnknownArgument, Some(argument), _) => {
+            stray(&argument, &arguments).or_else(|| elsewhere(&argument))
+        }
+        (ErrorKind::InvalidSubcommand, ..) => context(ContextKind::InvalidSubcommand).and_then(|word| elsewhere(&word)),
+        (ErrorKind::ValueValidation, Some(argument), Some(value)) if argument.starts_with("--op") => elsewhere(&value),
         (ErrorKind::InvalidValue, Some(argument), Some(value)) if argument.starts_with("--format") => {
             other_format(&value)
         }
         _ => None,
     };
     if let Some(tip) = tip {
+        // clap's own guess is a name that looks alike.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     }
+}
+
+/// A word of another tool.
+fn elsewhere(word: &str) -> Option<String> {
+    let row = glossary::here(word)?;
+    Some(format!("here it is `{}`", row.here))
 }
 
 /// A layout of the report that is an option of its own.
@@ -78,10 +92,18 @@ mod tests {
             (&["survey", "--quick", "--jsonl", "events"], "--jsonl=events"),
             (&["latency", "64M"], "--sizes 64M"),
             (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
+            (&["stream"], "`tiermark bandwidth --op copy,triad"),
+            (&["lat_mem_rd", "-t"], "`tiermark latency --layout stride:128`"),
+            (&["--idle_latency"], "`tiermark latency --sizes 256M`"),
+            (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
+            (&["latency", "-d0"], "`tiermark loaded`"),
+            (&["bandwidth", "--op", "scale"], "--op copy"),
+            (&["bandwidth", "--op=read,add"], "--op triad"),
         ] {
             let said = said(arguments);
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
         }
+        assert!(!said(&["latency", "--stride", "64"]).contains("--strict"));
         for arguments in [&["latency", "out.json"][..], &["survey", "64M"], &["latency", "--frob"], &["frob"]] {
             let said = said(arguments);
             assert!(!said.contains("--sizes") && !said.contains("equals sign"), "{arguments:?}: {said}");

@@ -8,6 +8,7 @@ mod busy;
 mod commands;
 mod dry;
 mod finish;
+mod glossary;
 mod hints;
 mod kept;
 mod limit;
@@ -28,7 +29,7 @@ mod version;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use tiermark_model::Exit;
 
 use crate::output::Failure;
@@ -47,7 +48,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Exit {
-    let cli = match args::Cli::try_parse() {
+    let parsed = args::command().try_get_matches().and_then(|matches| args::Cli::from_arg_matches(&matches));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(mut error) => {
             hints::add(&mut error, &std::env::args_os().collect::<Vec<_>>());

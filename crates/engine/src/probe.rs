@@ -20,12 +20,8 @@ pub struct About {
     pub method: u32,
     /// One line.
     pub summary: &'static str,
-    /// What is measured and how, for people; a few paragraphs.
-    pub text: &'static str,
-    /// What it is not.
-    pub not: &'static str,
-    /// Sources.
-    pub citations: &'static [&'static str],
+    /// The page of its method, in Markdown: its first line is a heading with the id.
+    pub page: &'static str,
 }
 
 /// A question: plans steps, and derives findings from what was seen. Pure.

@@ -38,14 +38,7 @@ static ABOUT: About = About {
     id: "background",
     method: 2,
     summary: "what a neighbour on another core costs a chaser, reading or writing in order or at random",
-    text: "One thread follows a chain in a tier while a thread on another core works through memory larger than all caches: reading or \
-writing in rising order, which prefetchers run ahead of, or whole lines in random order, which they cannot follow. The chaser's latency \
-beside each is held against its latency alone: medians both, of as many visits in the same moments, so that nothing but the neighbour is \
-between them. The neighbour's useful bytes a second in the same windows stand beside it. The tiers are found in the latency curve, which is \
-measured first. A sequential neighbour moves more and so costs more; cost per byte tells patterns apart.",
-    not: "No prefetcher is switched: that takes model specific registers, which this program never writes. Random order is what they \
-cannot follow, so it shows the neighbour without them.",
-    citations: &["Mars, Tang, Hundt, Skadron & Soffa 2011, Bubble-Up, MICRO (sensitivity to a neighbour's pressure)"],
+    page: include_str!("../../../docs/methods/background.md"),
 };
 
 impl Probe for Background {

@@ -35,14 +35,7 @@ static ABOUT: About = About {
     id: "granularity",
     method: 2,
     summary: "useful bytes a second of 8-byte and whole-line random access and of sequential access, by page size",
-    text: "One thread reads, or writes, memory that is larger than all caches: 8 bytes of each line in random order, whole lines in \
-random order, and all lines in rising order. Useful bytes are counted, so 8 of 64 count where 8 are used; memory moves the whole line \
-each time, for a write twice. Each is measured on every page size that can be had: random access pays for page walks on small pages.",
-    not: "The order of the lines is read from an array beside the measured memory: 4 bytes a line of sequential traffic more, which are \
-not counted. Several random accesses are under way at once; it is not latency.",
-    citations: &[
-        "McCalpin 1995, Memory bandwidth and machine balance in current high performance computers (useful bytes)",
-    ],
+    page: include_str!("../../../docs/methods/granularity.md"),
 };
 
 impl Probe for Granularity {

@@ -42,21 +42,7 @@ static ABOUT: About = About {
     id: "latency",
     method: 2,
     summary: "time of one dependent memory access, by footprint, layout and page size",
-    text: "One thread, pinned to one core, follows a chain of pointers: each load's address is the value of the load before it, so \
-only one is under way at a time. The chain is a single cycle through every line of the footprint, proven by walking it before the \
-clock starts. The clock is stamped after every block of 64 to 4096 accesses, and visits of 2 ms are cut into windows of 0.25 ms; the \
-value is the edge of the undisturbed windows (their 2nd percentile) in the best state of the machine, and the blocks' own distribution is \
-the tail. The curve of the random chase by footprint is measured first and says where the tiers are; the ladder is planned from it. The \
-headline is the random chase on transparent huge pages: no prefetcher helps, and address translation costs little. The same chase on base pages adds the page \
-walks; page-random keeps them rare on any page size; strided chains are helped by prefetchers and labelled so; long chains several \
-permutations against prefetchers that learn sequences.",
-    not: "It is not the latency under load (other cores are idle), not the cost of an independent load (cores overlap those), and \
-below DRAM size not the latency of one level alone but of the mix that the footprint meets.",
-    citations: &[
-        "Sattolo 1986, An algorithm to generate a random cyclic permutation (single cycles)",
-        "McVoy & Staelin 1996, lmbench: portable tools for performance analysis (pointer chasing by footprint)",
-        "Chen & Revels 2016, Robust benchmarking in noisy environments, arXiv 1608.04295 (delays only add: the fast end is the machine)",
-    ],
+    page: include_str!("../../../docs/methods/latency.md"),
 };
 
 impl Probe for Latency {

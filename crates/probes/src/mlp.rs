@@ -37,18 +37,7 @@ static ABOUT: About = About {
     id: "mlp",
     method: 2,
     summary: "memory-level parallelism: misses one core keeps in flight, per tier, by 1 to 32 independent chains",
-    text: "One thread follows several independent chains of pointers in turn: each chain waits for itself only, so as many loads are \
-under way as there are chains, until the core has no room for more. Time an access falls with the chains until then. By Little's law \
-the loads under way are the latency of one divided by the time an access takes: the most of any number of chains is what the core \
-keeps in flight. The tiers are found in the latency curve, which is measured first. A core's bandwidth from a tier, without prefetchers, \
-is that number of lines each latency.",
-    not: "It is not the number of line fill buffers: those of the outer levels, the out-of-order window and the chases' own instructions \
-limit it as well (32 chains are 32 registers and spills), and for L1 the loads that can be issued, not misses. Latency under that load \
-may be longer than the idle one that is divided, so the true number in flight may be higher.",
-    citations: &[
-        "Little 1961, A proof for the queuing formula L = λW, Operations Research 9(3)",
-        "Glew 1998, MLP yes! ILP no!, ASPLOS Wild and Crazy Ideas (memory-level parallelism)",
-    ],
+    page: include_str!("../../../docs/methods/mlp.md"),
 };
 
 impl Probe for Mlp {

@@ -37,9 +37,7 @@ static ABOUT: About = About {
     id: "survey",
     method: 1,
     summary: "latency and bandwidth of every tier: the ladder and both curves",
-    text: "The latency curve is measured first and says where the tiers are: each rung of the ladder lies on a plateau that was seen, and the declared size of a cache is no more than its name. Then the ladder (latency, and read, write and copy by one core and by all) and the bandwidth curve are measured together: all steps are revisited in random order for two milliseconds each until the time is up, so that each of them sees every state that the machine was in. How long the last-level cache keeps what was touched is measured beside them, at one range (not with --quick).",
-    not: "It is not the latency under load (`loaded`), not the distance between nodes (`matrix`), and not the traffic that the memory channels carried.",
-    citations: &[],
+    page: include_str!("../../../docs/methods/survey.md"),
 };
 
 impl Probe for Survey {

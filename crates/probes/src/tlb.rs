@@ -43,20 +43,7 @@ static ABOUT: About = About {
     id: "tlb",
     method: 2,
     summary: "entries of each data TLB level, and the cost of a miss and of a walk, per page size",
-    text: "A chase of one line a page, in random order of the pages, against a chase of as many lines side by side. Each page's line \
-lies one line further in its page than that of the page before (in a huge page one base page and a line), so both chains spread alike \
-over the sets of the caches, and what the first costs more is translation. By number of pages that difference rises in steps: the first where the first level of the data \
-TLB is full, by the cost of the second; then where the second is full, by the cost of a walk. The pages between which a step lies are \
-narrowed down until they are neighbours or 1 % apart; within them, the roundest number is given.\n\n\
-Every page size that can be had is tried: base pages, transparent huge pages, and reserved ones where pages are free. Large pages \
-need much memory for many entries; where it ends before a step was seen, the entries are at least those tried.",
-    not: "A walk's cost is that of walks whose page tables lie in the caches, as they do for the pages tried. In a guest a walk goes \
-through the hypervisor's tables too, and entries may stand for the smaller of the guest's and the host's page. The TLB of instructions \
-is not measured.",
-    citations: &[
-        "Saavedra & Smith 1995, Measuring cache and TLB performance and their effect on benchmark run times, IEEE ToC 44(10)",
-        "Bhargava, Serebrin, Spadini & Manne 2008, Accelerating two-dimensional page walks for virtualized systems, ASPLOS",
-    ],
+    page: include_str!("../../../docs/methods/tlb.md"),
 };
 
 impl Probe for Tlb {

@@ -23,6 +23,7 @@ mod mess;
 mod mlc;
 mod number;
 mod os;
+mod page;
 mod parts;
 mod plan;
 mod plot;
@@ -46,13 +47,15 @@ pub use doctor::doctor;
 pub use hmat::hmat;
 pub use json::json;
 pub use lists::{
-    ProbeLine, RunLine, RunSummary, about, kernels, names, plan_page, primitive, primitives, probes, runs,
+    Equivalent, ProbeLine, RunLine, RunSummary, equivalents, kernels, names, plan_page, primitive, primitives, probes,
+    runs,
 };
 pub use load::{LoadLine, LoadView, load};
 pub use loaded::curves as loaded_curves;
 pub use machine::machine;
 pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};
 pub use mlc::{mlc, mlc_doubts};
+pub use page::page;
 pub use plan::plan;
 pub use redact::redact;
 pub use run::{run, trouble};

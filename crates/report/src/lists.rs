@@ -1,10 +1,11 @@
-//! Lists of kernels and probes, and pages of text about a probe.
+//! Lists of kernels, probes, primitives, runs and commands of other tools.
 
 use tiermark_model::{
     Bytes, Grade, KernelInfo, Metric, OsGroup, Pattern, PrimitiveInfo, Refusal, Run, StoreKind, Sweep,
 };
 
 use crate::number::seconds;
+use crate::page::page;
 use crate::run::{numbers, trouble};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -46,6 +47,28 @@ pub fn kernels(kernels: &[KernelInfo], unavailable: &[Refusal], style: &Style) -
     }
     let list = if table.is_empty() { "No kernel can run here.\n".to_owned() } else { table.render(style) };
     list + &trouble("Not available here", &unavailable.iter().collect::<Vec<_>>(), style)
+}
+
+/// A command or an option of another tool, and what does the same here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Equivalent {
+    /// As it is written there.
+    pub there: String,
+    /// The command of tiermark.
+    pub here: String,
+    /// What differs; may be empty.
+    pub note: String,
+}
+
+/// Renders commands of another tool beside those that do the same here.
+pub fn equivalents(all: &[Equivalent], style: &Style) -> String {
+    all.iter()
+        .map(|row| {
+            let note =
+                if row.note.is_empty() { String::new() } else { hanging("      ", &row.note, Ink::Plain, style) };
+            format!("{}\n    {}\n{note}", style.paint(Ink::Head, &row.there), row.here)
+        })
+        .collect()
 }
 
 /// Renders a list of probes, with what keeps some from running here.
@@ -94,7 +117,12 @@ pub fn primitive(info: &PrimitiveInfo, style: &Style) -> String {
     let usage = format!("`tiermark os --only '{}'`; `tiermark help os` says how all of them are measured.", info.id);
     let over = if over.is_empty() { "Nothing: it is a single number.".to_owned() } else { over.join("\n\n") };
     let sections = [("Measured over", over.as_str()), ("Not available here", &refused), ("Use", &usage)];
-    about(&title, &format!("{}.", info.text.trim_end_matches('.')), &sections, style)
+    let sections: String = sections
+        .iter()
+        .filter(|(_, text)| !text.trim().is_empty())
+        .map(|(title, text)| format!("\n\n## {title}\n\n{text}"))
+        .collect();
+    page(&format!("# {title}\n\n{}.{sections}", info.text.trim_end_matches('.')), style)
 }
 
 /// One dimension, in words.
@@ -218,22 +246,4 @@ fn shell_lines(command: &str, style: &Style) -> String {
     }
     lines.push(line);
     lines.join("\n") + "\n"
-}
-
-/// Renders a page of text: a title, paragraphs (apart by empty lines), then titled sections.
-pub fn about(title: &str, text: &str, sections: &[(&str, &str)], style: &Style) -> String {
-    let mut out = heading(title, style).trim_start_matches('\n').to_owned();
-    out.push_str(&paragraphs(text, style));
-    for (title, text) in sections.iter().filter(|(_, text)| !text.trim().is_empty()) {
-        out.push_str(&heading(title, style));
-        out.push_str(paragraphs(text, style).trim_start_matches('\n'));
-    }
-    out
-}
-
-fn paragraphs(text: &str, style: &Style) -> String {
-    let paragraphs = text.split("\n\n").map(str::trim).filter(|p| !p.is_empty());
-    // Prose beyond some 100 columns is hard to read.
-    let prose = Style { width: style.width.min(100), ..*style };
-    paragraphs.map(|p| format!("\n{}", hanging("  ", p, Ink::Plain, &prose))).collect()
 }

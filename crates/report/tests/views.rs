@@ -234,10 +234,13 @@ fn lists_and_checks() {
         tiermark_report::kernels(&kernels, &[refused], &style(80)),
         tiermark_report::probes(&probes, &style(80)),
         tiermark_report::selftest(&checks, &style(80)),
-        tiermark_report::about(
-            "latency, method 1",
-            "One.\n\nTwo.",
-            &[("What it is not", "Loaded latency.")],
+        tiermark_report::page("# latency: one\n\nOne.\n\nTwo.\n\n## What it is not\n\nLoaded latency.", &style(80)),
+        tiermark_report::equivalents(
+            &[tiermark_report::Equivalent {
+                there: "stream".into(),
+                here: "tiermark bandwidth".into(),
+                note: "as STREAM counts".into(),
+            }],
             &style(80),
         ),
     ];

@@ -39,16 +39,16 @@ pub(crate) enum Format {
 #[command(next_help_heading = "View")]
 pub(crate) struct View {
     /// When to use colours
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    #[arg(long, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     pub(crate) color: ColorChoice,
     /// Columns to fill [default: the terminal's; in a pipe COLUMNS, else 80]
-    #[arg(long, value_name = "COLUMNS")]
+    #[arg(long, value_name = "COLUMNS", hide_short_help = true)]
     pub(crate) width: Option<u16>,
     /// Use ASCII characters only
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) ascii: bool,
     /// Unit of bandwidth on screen; documents always hold bytes per second
-    #[arg(long, value_name = "UNITS", default_value = "decimal")]
+    #[arg(long, value_name = "UNITS", default_value = "decimal", hide_short_help = true)]
     pub(crate) units: Units,
     /// Show more: steps, rules, all reasons (repeatable)
     #[arg(short, long, action = clap::ArgAction::Count)]
@@ -87,25 +87,25 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "PAGE", value_parser = parse::page)]
     pub(crate) page: Option<PageKind>,
     /// Most memory to use, if nine tenths of what is free allow it [default: half of what is free on the node and in the cgroup]
-    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse::size, hide_short_help = true)]
     pub(crate) max_mem: Option<Bytes>,
     /// Most time to take, in seconds, or as 2m: headlines first, what is left out is said
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
     /// Wanted half-width of the 95 % interval, in percent of the value
-    #[arg(long, value_name = "PERCENT", value_parser = parse::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse::percent, hide_short_help = true)]
     pub(crate) precision: Option<f64>,
     /// Seed of every random choice [default: from the clock; the document records it]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     /// Lower the priority by this much (0 to 19)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19), hide_short_help = true)]
     pub(crate) nice: Option<i32>,
     /// Exit with 6 when a number is not trusted, or its interval is wider than wanted
     #[arg(long)]
     pub(crate) strict: bool,
     /// Exit with 0 although some steps were refused
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) allow_partial: bool,
     /// Measure although other work keeps more than half of the cpus busy
     #[arg(long)]
@@ -132,21 +132,21 @@ pub(crate) struct ResultArgs {
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json: Option<String>,
     /// Write events as they happen, one JSON object a line, to standard output (-) or a file
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", hide_short_help = true)]
     pub(crate) jsonl: Option<String>,
     /// Layout of the report on standard output
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_short_help = true)]
     pub(crate) format: Format,
     /// Do not save the run, nor its best figures in the machine's record
     #[arg(long)]
     pub(crate) no_save: bool,
     /// Do not use the machine's record: neither compare results with the best of earlier runs nor update the record
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_record: bool,
     /// Show no progress and no remarks, only results and errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Show no progress
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_progress: bool,
 }

@@ -1,34 +1,46 @@
-//! `tiermark help`: method pages of probes and of primitives of the operating system, and the help of commands.
+//! `tiermark help`: method pages of probes and of primitives of the operating system, the help of commands, words and other tools.
 
-use clap::CommandFactory;
-use tiermark_engine::About;
 use tiermark_model::{Exit, PrimitiveInfo};
-use tiermark_report::Style;
 
 use super::list::primitives_of;
-use crate::args::{Cli, HelpArgs, Simulation};
-use crate::names;
+use crate::args::{self, HelpArgs, Simulation};
 use crate::output::{Failure, print, style};
+use crate::{glossary, names};
 
 /// Runs the command.
 pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let mut command = Cli::command();
+    let mut command = args::command();
     // Names of primitives have spaces, which nobody wants to quote.
     let topic = args.topic.join(" ");
     if topic.is_empty() {
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
     }
-    if let Some(probe) = tiermark_probes::find(&topic) {
-        return print(&page(probe.about(), &style(&args.view))).map(|()| Exit::Done);
-    }
     command.build();
+    let style = style(&args.view);
+    if let Some(text) = page(&topic) {
+        let usage = if command.find_subcommand(&topic).is_some() {
+            format!("\n\n`tiermark {topic} --help` lists its options.")
+        } else {
+            String::new()
+        };
+        return print(&tiermark_report::page(&(text.trim_end().to_owned() + &usage), &style)).map(|()| Exit::Done);
+    }
     if let Some(found) = command.find_subcommand_mut(&topic) {
         return print(&found.render_long_help().to_string()).map(|()| Exit::Done);
+    }
+    let tool = glossary::tool(&topic);
+    if !tool.is_empty() {
+        return print(&tiermark_report::equivalents(&tool, &style)).map(|()| Exit::Done);
+    }
+    if let Some((names, meaning)) = glossary::term(&topic) {
+        return print(&tiermark_report::page(&format!("# {names}\n\n{meaning}"), &style)).map(|()| Exit::Done);
+    }
+    if let Some(row) = glossary::here(&topic) {
+        return print(&tiermark_report::equivalents(&[row], &style)).map(|()| Exit::Done);
     }
     let names = names::of_the_system(&topic).map_err(|why| no_help(&topic, &why, &command))?;
     let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
     of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
-    let style = style(&args.view);
     match of.as_slice() {
         [one] => print(&tiermark_report::primitive(one, &style)),
         group => print(&tiermark_report::primitives(group, &style)),
@@ -45,17 +57,26 @@ fn no_help(topic: &str, why: &str, command: &clap::Command) -> Failure {
     let why = if near.is_empty() { why.trim_start_matches(names::NONE) } else { &near };
     let why = why.trim_start_matches("; ");
     Failure::usage(format!(
-        "no help on '{topic}': it is neither a probe ({}) nor a command (`tiermark list commands`) nor a primitive of the \
-         operating system: {why}",
-        probes.join(", ")
+        "no help on '{topic}': it is no probe ({}), no command (`tiermark list commands`), no tool ({}), no word of the \
+         glossary and no primitive of the operating system: {why}",
+        probes.join(", "),
+        glossary::tools().join(", ")
     ))
 }
 
-/// The method page of a probe.
-fn page(about: &About, style: &Style) -> String {
-    let title = format!("{}: {} (method {})", about.id, about.summary, about.method);
-    let sources = about.citations.join("\n\n");
-    let usage = format!("`tiermark {} --help` lists its options.", about.id);
-    let sections = [("What it is not", about.not), ("Sources", sources.as_str()), ("Use", usage.as_str())];
-    tiermark_report::about(&title, about.text, &sections, style)
+/// Pages of what is no probe.
+const PAGES: [(&str, &str); 6] = [
+    ("capacity", include_str!("../../../../docs/methods/capacity.md")),
+    ("doctor", include_str!("../../../../docs/methods/doctor.md")),
+    ("load", include_str!("../../../../docs/methods/load.md")),
+    ("numbers", include_str!("../../../../docs/methods/numbers.md")),
+    ("runs", include_str!("../../../../docs/methods/runs.md")),
+    ("tune", include_str!("../../../../docs/methods/tune.md")),
+];
+
+/// The page of a method.
+fn page(topic: &str) -> Option<String> {
+    let of_probe = tiermark_probes::find(topic)
+        .map(|probe| format!("{}\n\nMethod version {}.", probe.about().page.trim_end(), probe.about().method));
+    of_probe.or_else(|| PAGES.iter().find(|(name, _)| *name == topic).map(|(_, text)| (*text).to_owned()))
 }

@@ -8,7 +8,7 @@ pub(crate) const SECONDS: f64 = 15.0;
 
 struct All;
 
-static ABOUT: About = About { id: "all", method: 1, summary: "", text: "", not: "", citations: &[] };
+static ABOUT: About = About { id: "all", method: 1, summary: "", page: "" };
 
 impl Probe for All {
     fn about(&self) -> &'static About {

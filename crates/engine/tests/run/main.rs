@@ -15,7 +15,7 @@ struct Tiny {
     refines: bool,
 }
 
-static ABOUT: About = About { id: "tiny", method: 3, summary: "", text: "", not: "", citations: &[] };
+static ABOUT: About = About { id: "tiny", method: 3, summary: "", page: "" };
 
 fn step(id: &str, metric: Metric, bytes: u64, page: PageKind, role: Role, stop: StopRule) -> Step {
     let layout = if metric == Metric::Latency { Layout::Chain(ChainLayout::Random) } else { Layout::Data };

@@ -71,19 +71,7 @@ static ABOUT: About = About {
     id: "bandwidth",
     method: 2,
     summary: "useful bytes a second, by footprint, operation, kernel and number of threads",
-    text: "Threads, each pinned to a core and working on memory of its own, run hand-written loops and stamp the clock after every \
-small block (64 KiB or whole passes of a smaller footprint). The bandwidth of a window of 0.25 ms is the bytes that all threads moved in it, \
-over its length; the value is the edge (98th percentile) of the windows in which every thread ran without a gap, in the best state of the \
-machine. For a job (read, write, copy, triad) every kernel that this core can run is compared with the first of them in pairs, A B B A; \
-the first is measured unless another is more than 3 % faster in each of 4 comparisons. The kernel that is measured is named, and the \
-others' ratios to the first stand beside it: the fastest store differs from the plainest by a factor of two and more. Memory holds incompressible data and stores write a pattern that is not zero, because some memory systems store lines of \
-zeros at twice the rate; zeros are measured apart, and labelled so. The footprint is the sum over the arrays a kernel walks.",
-    not: "Bytes are useful bytes, what the program asked for: read counts what it read, write what it wrote, copy both, triad three \
-arrays. What the memory channels carried beside that (lines read for ownership, prefetches never used) is not in it.",
-    citations: &[
-        "McCalpin 1995, Memory bandwidth and machine balance in current high performance computers (counting copy and triad)",
-        "Hofmann, Fey, Riedmann, Eitzinger, Hager, Wellein 2017, Performance analysis of the Kahan-enhanced scalar product (kernels by cache level)",
-    ],
+    page: include_str!("../../../../docs/methods/bandwidth.md"),
 };
 
 impl Probe for Bandwidth {

@@ -38,26 +38,7 @@ static ABOUT: About = About {
     id: "c2c",
     method: 2,
     summary: "round trip of a line between two cores, fetching lines from another core, contention",
-    text: "Two threads, each pinned to a cpu, pass a turn to and fro through shared lines; a block is 128 round trips, stamped by the one \
-who began; the value is the edge (2nd percentile) of windows of 0.25 ms in the best state of the machine. `cas`: both compare and swap one word. `flag`: each stores to a line of its own and watches \
-the other's. `one-way`: the sender stores its clock and the receiver subtracts it from its own, where the processor's counter is one clock \
-for all cpus. Every allocation is fresh memory, every shot goes round 16 lines drawn by the seed, 128 bytes apart: where a line's home in the \
-caches lies changes its latency. Memory is on the node of the cpu that begins; for one pair of each relation it is also measured on the \
-other's node and on a third, proven by move_pages.
-
-Pairs are named by the nearest thing that both cpus have in common: SMT (one core), cluster, LLC, die, socket, remote; on hybrid machines \
-also by the kinds of their cores (P performance, E efficiency, LP low-power). Where there is not \
-time for all pairs, some of each such class are drawn by the seed, and the plan says how many are left out.
-
-Transfers: one thread reads (clean) or writes (dirty) 128 lines, the other then chases through them; only the chase is timed. Contention: \
-1, 2, 4 up to all cpus add to one word; each cpu's time over its additions, and of these the median over the cpus, each counting once; the \
-additions of all together; and the fewest additions of any cpu over the most, window by window.",
-    not: "A round trip is two messages: tools that print one-way figures divide it by two. It is not the latency of the cache that holds the \
-line, and not what a lock costs that nobody else wants. In a guest, the topology that names the pairs is what the hypervisor declares.",
-    citations: &[
-        "Vitter 1985, Random sampling with a reservoir, ACM TOMS 11(1) (the sample of pairs)",
-        "David, Guerraoui & Trigonakis 2013, Everything you always wanted to know about synchronization but were afraid to ask, SOSP (line transfers by state and distance)",
-    ],
+    page: include_str!("../../../../docs/methods/c2c.md"),
 };
 
 impl Probe for C2c {

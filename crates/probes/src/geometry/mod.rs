@@ -57,28 +57,7 @@ static ABOUT: About = About {
     id: "geometry",
     method: 2,
     summary: "line, size, ways and sets of each cache level, and who shares it, held against what the system declares",
-    text: "All by chases of one thread on one core, each chain a proven cycle. The line: blocks of 512 bytes in random order, in each \
-the first word and then one a few bytes on; the second is free while both lie in one line. The same in memory shows whether neighbours \
-of a line come with it. The size of a level: where the latency of a random chain leaves the level's plateau, with the two footprints \
-between which that happens as bounds.\n\n\
-The ways: nodes a large power of two apart meet in one set, and as many stay as the set has ways, at every such distance alike. The \
-size of a way is the smallest distance at which one node more than that still misses; ways times that size is the size of the level, \
-exactly, and the number of sets is the way divided by the line. A set index takes address bits above the page, so on base pages only \
-levels whose way is no larger than a page are resolved; transparent or reserved huge pages resolve ways up to their size, if the \
-hypervisor backs them by huge pages as well.\n\n\
-Sharing: a chase that fits a level runs beside a thread on another cpu that streams through as much as the level holds, and beside \
-one that streams through 4 KiB. If the first costs more, the second cpu's memory evicts the chaser's: they share the level. One cpu \
-is tried of each relation (sibling, same cache, same socket, other socket).\n\n\
-Every number stands beside what the system declares. A difference is a finding: hypervisors hide caches or show those of the whole \
-socket, cache allocation (CAT, MPAM) limits ways, and other guests use part of what is shared.",
-    not: "It does not resolve the ways of last levels, whose slices are chosen by a hash of the address, and of levels that have no more \
-ways than the level above, which hides them. Sets are taken to be a power of two. The size of a shared level is what this thread can \
-have of it now, not what is soldered on.",
-    citations: &[
-        "Saavedra & Smith 1995, Measuring cache and TLB performance and their effect on benchmark run times, IEEE ToC 44(10)",
-        "Abel & Reineke 2013, Measurement-based modeling of the cache replacement policy, RTAS (ways by conflicting lines)",
-        "Yotov, Pingali & Stodghill 2005, Automatic measurement of memory hierarchy parameters, SIGMETRICS",
-    ],
+    page: include_str!("../../../../docs/methods/geometry.md"),
 };
 
 impl Probe for Geometry {

@@ -40,22 +40,7 @@ static ABOUT: About = About {
     id: "loaded",
     method: 2,
     summary: "latency against bandwidth: what an access takes while other cores load the memory",
-    text: "One thread follows a random chain in a DRAM footprint, alone on its core, as in the latency probe. Every other core of the \
-crew injects traffic: plain vector kernels walk a buffer of their own in pieces of 2 KiB and pause after each piece. The pause is \
-the dial: from none to so long that the memory is nearly idle. Each pause is a point: the chaser's latency, and beside it the useful \
-bytes a second that the injectors moved inside the same undisturbed windows. Both are medians of these windows, since an edge would \
-describe the moments of least load; so is the latency without load, or noise would count as load. The first points are spread over the pauses; further ones \
-are placed where the curve bends and where it has gaps. A curve is measured for every mix of reads and writes asked for, by the node's \
-own cores on their own memory, on memory of another node, and on nodes without cpus; where there are more nodes with cpus, also of \
-all cores of the system, each on its own memory. The knee is the bend of the rising branch; \
-what lies beyond the most bandwidth is overload, and stays on the curve. A last number is what all cores move with nobody timed.",
-    not: "Bytes are useful bytes that the injectors counted, without the chaser's: ordinary stores read each line before they write it, so \
-the channels carry more. Injectors also push the chaser's lines out of the shared cache, so that part of the first rise is lost cache, \
-not waiting. Where the cores cannot saturate the memory, the curve ends before the knee, and says so.",
-    citations: &[
-        "Satopää, Albrecht, Irwin & Raghavan 2011, Finding a 'Kneedle' in a Haystack (the knee)",
-        "Esmaili-Dokht et al. 2024, A Mess of Memory System Benchmarking, Simulation and Application Profiling (families of curves by read share)",
-    ],
+    page: include_str!("../../../../docs/methods/loaded.md"),
 };
 
 impl Probe for Loaded {

@@ -66,21 +66,7 @@ static ABOUT: About = About {
     id: "matrix",
     method: 2,
     summary: "idle latency and bandwidth from every group of cpus to every memory node, and what policies make of them",
-    text: "A cell is one group of cpus (those of a NUMA node, a socket or a last-level cache) and one node of memory, with or without \
-cpus of its own. Its idle latency is that of one cpu of the group following a random chain bound to the node; its bandwidth that of \
-one thread on every core of the group, each on memory of its own bound to the node. Where the pages of every allocation really \
-are is proven before its first visit and after its last. All cells are visited again and again, each time in a new random order, so that \
-every cell sees the whole run. Mixes (2:1) read so many lines for each that they write, by copies and reads in turn. Policies spread the memory of each \
-thread: interleaved page by page, or dealt out by weights, which are swept with more points beside the best; the kernel's own \
-weights are measured beside them. Mixed leaves each thread's memory whole but puts that of some threads on the remote node, with \
-the rates of both groups apart. Pairs that differ by more than 5 % and beyond their intervals, although direction or distance says \
-they should not, are named.",
-    not: "It is not the latency under load, and not the traffic on links and channels: bytes are useful bytes. SLIT distances order \
-nodes, they are no times. What firmware claims (HMAT) is shown beside what was measured and never used in its place.",
-    citations: &[
-        "Bergstrom 2011, Measuring NUMA effects with the STREAM benchmark (local, remote and interleaved placement)",
-        "ACPI Specification 6.5, section 5.2.28 (Heterogeneous Memory Attribute Table)",
-    ],
+    page: include_str!("../../../../docs/methods/matrix.md"),
 };
 
 impl Probe for Matrix {

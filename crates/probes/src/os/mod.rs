@@ -58,14 +58,7 @@ static ABOUT: About = About {
     id: "os",
     method: 2,
     summary: "operating-system primitives: system calls, processes, switches, pipes and sockets, faults and mappings",
-    text: "One thread asks the kernel for the same thing again and again, in blocks between two clock stamps, judged like every other \
-number; partners are threads or processes of its own on the cpu named. What has to be made ready between two operations is taken out of \
-the time. A latency is the edge (2nd percentile) of windows of whole blocks, each window the middle of its blocks; the rate of a channel \
-is the median window; bandwidths count useful bytes once, when they have arrived. Each primitive says \
-how it is done: `tiermark list primitives`.",
-    not: "An edge leaves out rare slow operations; the tail shows them. In a guest the hypervisor has its part in faults, \
-timers and wake-ups. The mitigations that the system has on are part of every entry to the kernel, and are in the document.",
-    citations: &["McVoy & Staelin 1996, lmbench: Portable Tools for Performance Analysis, USENIX ATC (the questions)"],
+    page: include_str!("../../../../docs/methods/os.md"),
 };
 
 impl Probe for Os {

@@ -68,20 +68,7 @@ static ABOUT: About = About {
     id: "residency",
     method: 1,
     summary: "how long a shared cache keeps what was touched: share of hits over time since touch, and what limits it",
-    text: "One thread reads a range that fits the last-level cache, waits without touching memory, and then follows a chain through some \
-thousand random lines of the range; only the chase is timed. One such round is a visit; visits to all pairs of range and wait are made in random \
-order over the whole run. The median over visits says what a program finds; the 2nd percentile (the fast edge) what it finds in the best moments. \
-An access that hits takes the fast edge of the smallest range at the shortest wait; one that misses takes what it takes after the same \
-range was flushed from every cache. The share of hits is where a median lies between the two. The half-life is the time since touch at which half of \
-what was held right after the touch is gone. A limit in size that is the same at every wait is a partition: less of the cache can be had than is \
-declared. A limit that shrinks with time since touch is contention: others replace the lines.",
-    not: "It is not the latency of the cache for a program that never pauses (`latency`), and not what a neighbour costs whom this program starts \
-itself (`background`): it sees only the neighbours that are there. The end of each range is also in the caches closer to the core, which nobody \
-else uses; that share is reckoned with. A cache of which less can be had than the smallest range is not resolved: ask for smaller ranges.",
-    citations: &[
-        "Herdrich, Verplanke, Autee, Illikkal, Gianos, Singhal & Iyer 2016, Cache QoS: from concept to reality in the Intel Xeon \
-processor E5-2600 v3 product family, HPCA (monitoring and partitions of a shared cache)",
-    ],
+    page: include_str!("../../../../docs/methods/residency.md"),
 };
 
 impl Probe for Residency {

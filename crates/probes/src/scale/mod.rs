@@ -36,21 +36,7 @@ static ABOUT: About = About {
     id: "scale",
     method: 2,
     summary: "bandwidth of one node's memory by threads, local and remote, and what limits it",
-    text: "Threads are added one by one, each on a core and a buffer of its own: first the cores beside the memory (then their SMT \
-siblings), then, in a ramp of its own, those of another socket reading the same node's memory, and those of the home node on \
-memory without cpus. A random chase from the same cores gives the latency. From these follow: the lines that one core keeps in \
-flight (Little's law: rate times latency over 64 bytes), the knee of each ramp, and what ended it. A ramp that rises in proportion, and \
-still does at its last cores, was limited by the cores' own misses in flight, unless their siblings add nothing to it: that, or a \
-ceiling just there, cannot be told apart; one that is cut off before its last core claims only the level it \
-has shown, or the most it had; one that levels off locally met the memory (its share of the \
-theoretical peak is given where that is known); a remote ramp that levels off clearly below the local one met the link, and that \
-level is the link's one-way ceiling.",
-    not: "Useful bytes of one kernel, the plain one for the widest vectors: `bandwidth` compares kernels. What limits is concluded from \
-the shapes of the ramps, not read from counters; a fabric inside the socket cannot be told from its memory this way.",
-    citations: &[
-        "Little 1961, A proof for the queuing formula L = λW (lines in flight)",
-        "Satopää, Albrecht, Irwin & Raghavan 2011, Finding a 'Kneedle' in a Haystack (the knee)",
-    ],
+    page: include_str!("../../../../docs/methods/scale.md"),
 };
 
 impl Probe for Scale {

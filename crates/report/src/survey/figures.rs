@@ -3,6 +3,7 @@
 use tiermark_model::{Finding, Grade, Labels, Observation, Run};
 
 use super::words::is_scatter;
+use crate::findings::words;
 use crate::ladder::{OPS, SPANS, row_name, subject};
 use crate::reasons::is_refused;
 
@@ -68,6 +69,10 @@ impl<'a> Figure<'a> {
             (Some(tier), "latency", ..) if is_random(self.finding) => format!("{tier} latency"),
             (Some(tier), "bandwidth", Some(op), Some("one")) => format!("{tier} {op}, one core"),
             (Some(tier), "bandwidth", Some(op), Some("all")) => format!("{tier} {op}, all cores"),
+            (None, metric, ..) if metric.contains('.') => {
+                let words = words(labels, &[Labels::KERNEL, Labels::PURPOSE, Labels::CPUS, Labels::GROUP]);
+                if words.is_empty() { subject(self.finding) } else { words }
+            }
             _ => subject(self.finding),
         }
     }

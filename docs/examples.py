@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Real output for docs/EXAMPLES.md, and the sample in README.md. Every command runs on this machine, one after the other.
+
+    docs/examples.py [--binary FILE] [--only WORD]
+
+Run it on a machine that is otherwise idle, as root (two commands need it); it takes about six minutes. --only runs the
+commands that contain a word and leaves the other outputs as they are.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Heading, command, what a reader should know.
+EXAMPLES = [
+    ("The whole ladder", "tiermark survey", "The main job: every tier's size, latency and bandwidth."),
+    ("Why a figure is not trusted", "tiermark show last --why", "The reasons of that run."),
+    ("Latency under load", "tiermark loaded --quick", "Latency while other cpus read from the same memory at a rising rate."),
+    ("Between cores", "tiermark c2c --quick", "The time that a cache line takes from one core to another and back."),
+    ("Translation", "tiermark tlb --quick", "Entries of the TLBs and the cost of missing them."),
+    ("Geometry", "tiermark geometry --quick", "Sizes, ways and lines of the caches, measured and declared."),
+    ("The operating system", "tiermark os --quick --only getppid,fork+exit",
+     "What a system call and a fork cost. A fork copies the page tables of its parent's memory."),
+    ("Tenants", "tiermark capacity --plan mini",
+     "How many Redis servers 512 MiB of DRAM hold, and how many with compressed memory behind it. Needs root."),
+    ("Tenants, before a run", "tiermark capacity --plan mini --tiers dram,zram:lz5,node:1 --dry-run",
+     "All that is missing is reported before the first probe. Exit code 4 here."),
+    ("Before measuring", "tiermark doctor", "What keeps numbers on this machine from being trusted."),
+    ("Settings", "tiermark tune --only vm.page-cluster,transparent_hugepage/enabled,ksm/run,rcu_nocbs=,nohz=",
+     "Settings beside the advice of a profile. Nothing is changed without --apply."),
+    ("One setting, changed and restored", "tiermark tune --profile latency --only vm.stat_interval --apply", "Needs root."),
+    ("", "tiermark tune --restore", ""),
+    ("This machine", "tiermark machine", "Sockets, nodes, caches and memory, as the system declares them."),
+]
+HEAD = """# Examples
+
+Real output of {version}, made by `docs/examples.py` on {day}. Do not edit this page: run the script again.
+"""
+
+
+def output(binary, command, home):
+    words = command.split()
+    words[0] = str(binary)
+    # The examples show what a user sees in a pipe of 80 columns; work beside them is reported, not refused.
+    if words[1] in ("survey", "loaded", "c2c", "tlb", "geometry", "os"):
+        words += ["--force", "--quiet"]
+    environment = {**os.environ, "TIERMARK_HOME": str(home), "COLUMNS": "80"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=900, check=False)
+    if done.returncode not in (0, 3, 4):
+        sys.exit(f"{command}: exit code {done.returncode}\n{done.stderr}")
+    text = (done.stdout if done.stdout.strip() else done.stderr).rstrip()
+    return text.replace(str(home), "~/.local/share/tiermark")
+
+
+def kept(page):
+    """The sections of a page by command."""
+    return dict(re.findall(r"    \$ (tiermark .*)\n\n(```text\n.*?\n```)", page, re.S))
+
+
+def sample(text):
+    """The ladder and the states of a survey, without curves, marks and notes."""
+    ladder = text.split("\n\nLatency by size")[0]
+    ladder = ladder.split("\n≥ at least")[0]
+    states = re.search(r"\nStates .*?(?=\n\n)", text, re.S)
+    return ladder + ("\n" + states.group(0) if states else "")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/release/tiermark")
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    page = ROOT / "docs/EXAMPLES.md"
+    known = kept(page.read_text()) if page.exists() else {}
+    version = subprocess.run([args.binary, "--version"], capture_output=True, text=True, check=True).stdout.split(",")[0] + ")"
+    parts = [HEAD.format(day=time.strftime("%Y-%m-%d"), version=version)]
+    with tempfile.TemporaryDirectory() as home:
+        for heading, command, about in EXAMPLES:
+            if args.only in command or command not in known:
+                print(command, file=sys.stderr)
+                text = output(args.binary, command, home)
+                known[command] = f"```text\n{text}\n```"
+                if command == "tiermark survey":
+                    readme = ROOT / "README.md"
+                    block = f"<!-- docs/examples.py writes this -->\n```text\n{sample(text)}\n```\n<!-- until here -->"
+                    marked = r"<!-- docs/examples.py writes this -->.*?<!-- until here -->"
+                    readme.write_text(re.sub(marked, lambda _: block, readme.read_text(), count=1, flags=re.S))
+            parts.append((f"## {heading}\n\n{about}\n\n" if heading else "") + f"    $ {command}\n\n{known[command]}\n")
+    page.write_text("\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()
