@@ -154,11 +154,12 @@ impl<'a> Planner<'a> {
         Finder::new(self.request, self.lab, &self.chaser(), self.page)
     }
 
-    /// The chaser in each tier of its own node, alone and beside each neighbour.
+    /// The chaser in each cache and in the memory of its own or of the chosen node, alone and beside each neighbour.
     fn rungs(&self, ladder: Ladder, plan: &mut Plan) -> Vec<Step> {
+        let scope = &self.request.scope;
         plan.refused.extend(ladder.refused);
         let mut steps = Vec::new();
-        for tier in ladder.tiers.iter().filter(|tier| tier.node.is_none()) {
+        for tier in ladder.tiers.iter().filter(|tier| tier.node == scope.mem_node || tier.node.is_none()) {
             steps.push(self.step(tier, ALONE, None));
             for (beside, op) in NEIGHBOURS {
                 steps.extend(plain_kernel(self.lab, op).map(|kernel| self.step(tier, beside, Some(kernel))));

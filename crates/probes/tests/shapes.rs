@@ -258,6 +258,18 @@ fn a_neighbour_is_measured_beside() {
 }
 
 #[test]
+fn a_neighbour_is_measured_beside_memory_of_a_chosen_node() {
+    let synth = Synth { sockets: 2, cores_per_node: 2, cores_per_llc: 2, smt: 1, ..Synth::default() };
+    for (node, name) in [(0, "DRAM"), (1, "DRAM node 1")] {
+        let mut host = SimHost::new(synth.machine().unwrap(), kernels(), SimOptions::default());
+        let mut asked = request("background", serde_json::Value::Null);
+        asked.scope.mem_node = Some(node);
+        let found = run_experiment(&background::Background, &asked, &mut host, &mut Quiet).unwrap().findings;
+        assert!(find(&found, "background.latency", name).value.is_some());
+    }
+}
+
+#[test]
 fn what_cannot_be_asked_is_refused() {
     let alone = Synth { cores_per_node: 1, cores_per_llc: 1, smt: 1, ..Synth::default() }.machine().unwrap();
     let host = SimHost::new(alone, kernels(), SimOptions::default());
