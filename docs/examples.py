@@ -40,7 +40,8 @@ EXAMPLES = [
 ]
 HEAD = """# Examples
 
-Real output of {version}, made by `docs/examples.py` on {day}. Do not edit this page: run the script again.
+Real output, made by `docs/examples.py`; commands that measure ran with `--force --quiet`. Do not edit this page: run the
+script again.
 """
 
 
@@ -60,7 +61,7 @@ def output(binary, command, home):
 
 def kept(page):
     """The sections of a page by command."""
-    return dict(re.findall(r"    \$ (tiermark .*)\n\n(```text\n.*?\n```)", page, re.S))
+    return dict(re.findall(r"    \$ (tiermark [^\n]*)\n\n(```text\n.*?\n```\n\nMade [^\n]*)", page, re.S))
 
 
 def sample(text):
@@ -79,13 +80,16 @@ def main():
     page = ROOT / "docs/EXAMPLES.md"
     known = kept(page.read_text()) if page.exists() else {}
     version = subprocess.run([args.binary, "--version"], capture_output=True, text=True, check=True).stdout.split(",")[0] + ")"
-    parts = [HEAD.format(day=time.strftime("%Y-%m-%d"), version=version)]
+    parts, ran = [HEAD], set()
     with tempfile.TemporaryDirectory() as home:
         for heading, command, about in EXAMPLES:
-            if args.only in command or command not in known:
+            # The last run is the one of the example before.
+            wanted = args.only in command if "show last" not in command else "tiermark survey" in ran
+            if wanted or command not in known:
+                ran.add(command)
                 print(command, file=sys.stderr)
                 text = output(args.binary, command, home)
-                known[command] = f"```text\n{text}\n```"
+                known[command] = f"```text\n{text}\n```\n\nMade on {time.strftime('%Y-%m-%d')} by {version}."
                 if command == "tiermark survey":
                     readme = ROOT / "README.md"
                     block = f"<!-- docs/examples.py writes this -->\n```text\n{sample(text)}\n```\n<!-- until here -->"

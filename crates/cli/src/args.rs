@@ -39,8 +39,8 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 const AFTER: &str = "\
-Sizes are powers of 1024: 64, 32K, 2M, 1G (32kB is 32,000). Cpus: 0-3,8, node:1,
-socket:0, core:5, llc:2, all, !2.
+Sizes: 64, 32K, 2M, 1G (K is 1024, kB is 1000). Cpus: 0-3,8, node:1, socket:0,
+core:5, llc:2, all, !2.
 Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), 4 nothing
 asked for can be measured here, 5 partial, 6 not trusted (--strict), 129, 130,
 143 stopped by a signal.
@@ -80,7 +80,7 @@ pub(crate) enum Command {
     /// Bandwidth of a node as threads are added, and its limit
     #[command(after_help = SCALE_EXAMPLES)]
     Scale(ScaleArgs),
-    /// Every group of cpus against the memory of every node
+    /// Latency and bandwidth from each node's cpus to each memory
     #[command(after_help = matrix::EXAMPLES)]
     Matrix(Box<MatrixArgs>),
     /// Line, size, ways and sets of each cache, and who shares it
@@ -91,9 +91,9 @@ pub(crate) enum Command {
     Tlb(PagesArgs),
     /// Cache misses that one core keeps in flight, by tier
     Mlp(MlpArgs),
-    /// Waste of small and random accesses, by page size
+    /// Bandwidth that small and random accesses waste
     Granularity(PagesArgs),
-    /// Slow-down of a chase beside a busy neighbour
+    /// How much a busy neighbour slows memory accesses
     Background(ShapeArgs),
     /// How long the shared cache keeps what was touched
     #[command(after_help = shapes::RESIDENCY_EXAMPLES)]
@@ -117,7 +117,7 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Cpus, caches, nodes, DIMMs and settings that matter
     Machine(MachineArgs),
-    /// Settings beside a profile's advice; change and restore them
+    /// Compare settings with a profile, change and restore them
     #[command(after_help = system::TUNE_EXAMPLES)]
     Tune(TuneArgs),
     /// What disturbs measurements on this machine, with cures
@@ -131,7 +131,7 @@ pub(crate) enum Command {
     Schema(SchemaArgs),
     /// Check kernels, the clock and the tool's own cost here
     Selftest(ViewArgs),
-    /// Explain a command, a probe, a word or another tool's command
+    /// Explain a command, a word, or a command of another tool
     Help(HelpArgs),
     /// Print shell completions
     Completions(CompletionsArgs),
@@ -269,7 +269,7 @@ pub(crate) struct PlanArgs {
 pub(crate) enum PlanCommand {
     /// List the built-in plans
     List(ViewArgs),
-    /// Show what a plan asks and the commands it stands for
+    /// Show the steps of a plan, as commands
     Show {
         /// A built-in plan or a TOML file
         plan: String,
@@ -330,7 +330,7 @@ pub(crate) enum Listing {
     Runs,
     /// Saved runs of capacity: those in $TIERMARK_HOME/capacity, where that is set
     Capacity,
-    /// Questions that can be asked
+    /// What can be measured
     Probes,
     /// Timed loops, and why some cannot run here
     Kernels,
@@ -352,7 +352,7 @@ pub(crate) struct ListArgs {
 /// Arguments of `help`.
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// A probe (its method page), a command, or a primitive of the operating system or a group of them (how it is done)
+    /// A command, a page (numbers, runs), a word of the glossary, a tool (mlc) or a primitive of the operating system
     pub(crate) topic: Vec<String>,
     #[command(flatten)]
     pub(crate) view: View,

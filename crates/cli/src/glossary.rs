@@ -7,6 +7,9 @@ const PAGE: &str = include_str!("../../../docs/GLOSSARY.md");
 /// Heading of the part whose sections are other tools.
 const TOOLS: &str = "Other tools";
 
+/// Heading of words that are no tool's.
+const LOOSE: &str = "other words";
+
 /// A row of a table, with the headings above it.
 struct Row {
     part: &'static str,
@@ -28,36 +31,59 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// A term and what it means; `None` for a word that the glossary lacks.
-pub(crate) fn term(word: &str) -> Option<(&'static str, &'static str)> {
-    let names = |row: &Row| row.cells[0].split(',').any(|name| name.trim().eq_ignore_ascii_case(word));
-    rows().find(|row| row.part != TOOLS && names(row)).map(|row| (row.cells[0], row.cells[1]))
+/// Terms and what they mean, by any of their names; none for a word that the glossary lacks.
+pub(crate) fn terms(word: &str) -> Vec<(&'static str, &'static str)> {
+    let names = |row: &Row, word: &str| row.cells[0].split(',').any(|name| name.trim().eq_ignore_ascii_case(word));
+    let of = |word: &str| {
+        let found = rows().filter(|row| row.part != TOOLS && names(row, word));
+        found.map(|row| (row.cells[0], row.cells[1])).collect::<Vec<_>>()
+    };
+    let found = of(word);
+    if found.is_empty() { word.strip_suffix('s').map(of).unwrap_or_default() } else { found }
+}
+
+/// All names of terms.
+pub(crate) fn names() -> Vec<&'static str> {
+    rows().filter(|row| row.part != TOOLS).flat_map(|row| row.cells[0].split(',').map(str::trim)).collect()
 }
 
 /// The commands that do what those of another tool do; none for a tool that the glossary lacks.
 pub(crate) fn tool(name: &str) -> Vec<Equivalent> {
-    rows()
-        .filter(|row| row.part == TOOLS && row.section.eq_ignore_ascii_case(name))
-        .map(|row| equivalent(&row))
-        .collect()
+    let named = |row: &Row| row.part == TOOLS && row.section.eq_ignore_ascii_case(name);
+    rows().filter(named).map(|row| equivalent(&row)).collect()
 }
 
 /// The tools that the glossary knows, in its order.
 pub(crate) fn tools() -> Vec<&'static str> {
     let mut tools: Vec<_> = rows().filter(|row| row.part == TOOLS).map(|row| row.section).collect();
     tools.dedup();
+    tools.retain(|tool| *tool != LOOSE);
     tools
 }
 
-/// The command that does what a command or an option of another tool does.
-pub(crate) fn here(word: &str) -> Option<Equivalent> {
-    let is_that = |part: &str| {
-        // `-d0` is an option with its value.
-        let option = part.starts_with('-').then(|| part.trim_end_matches(|c: char| c.is_ascii_digit()));
-        !part.is_empty() && (part.eq_ignore_ascii_case(word) || option == Some(word))
-    };
-    let names = |row: &Row| row.cells[0].replace('`', "").split([',', ' ', '=']).any(is_that);
-    rows().find(|row| row.part == TOOLS && names(row)).map(|row| equivalent(&row))
+/// The command that does what a command line of another tool does: its first word is a command or an option there, and a later
+/// one may be an option of the same tool.
+pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
+    let first = words.first()?;
+    let row = rows().find(|row| row.part == TOOLS && is_named(row, first))?;
+    let option = |word: &&str| rows().find(|other| other.section == row.section && is_named(other, word));
+    let later = words[1..].iter().filter(|word| word.starts_with('-')).find_map(option);
+    Some(equivalent(&later.unwrap_or(row)))
+}
+
+/// Whether a word is what a row is about: one of its commands, the first word of one, or an option (with another number, as `-d0`).
+fn is_named(row: &Row, word: &str) -> bool {
+    let is_long = |part: &str| part.starts_with("--");
+    let long = |text: &str| text.trim_start_matches('-').split('=').next().unwrap_or_default().to_ascii_lowercase();
+    let letters = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
+    row.cells[0].split(',').map(|part| part.trim().trim_matches('`')).any(|part| {
+        let first = part.split(' ').next().unwrap_or_default();
+        let has_option = part.split(' ').any(|token| is_long(token) && long(token) == long(word));
+        let is_short =
+            part.starts_with('-') && !is_long(part) && letters(word) != word && letters(part) == letters(word);
+        !word.is_empty()
+            && (part.eq_ignore_ascii_case(word) || first.eq_ignore_ascii_case(word) || has_option || is_short)
+    })
 }
 
 fn equivalent(row: &Row) -> Equivalent {
@@ -90,32 +116,40 @@ mod tests {
         for word in
             ["verdict", "trusted", "bound", "suspect", "state", "knee", "drift", "idle", "peak", "loaded", "now"]
         {
-            assert!(term(word).is_some(), "{word}");
+            assert!(!terms(word).is_empty(), "{word}");
         }
-        assert_eq!(term("withheld").map(|(names, _)| names), Some("invalid, withheld"));
-        assert_eq!(term("frob"), None);
+        assert_eq!(terms("withheld")[0].0, "invalid, withheld");
+        assert_eq!(terms("Bounds"), terms("bound"));
+        assert!(terms("tier").len() > 1);
+        assert!(terms("frob").is_empty() && terms("").is_empty());
         assert!(tool("MLC").len() > 5 && tool("frob").is_empty());
+        assert!(tools().contains(&"lmbench") && !tools().contains(&LOOSE));
     }
 
     #[test]
     fn words_of_other_tools_lead_on() {
-        for (word, command) in [
-            ("stream", "bandwidth --op copy,triad"),
-            ("triad", "--op triad"),
-            ("scale", "--op copy"),
-            ("idle", "latency"),
-            ("lat_mem_rd", "--layout stride:128"),
-            ("--stride", "--layout stride:128"),
-            ("--idle_latency", "latency"),
-            ("--latency_matrix", "matrix"),
-            ("-d", "loaded"),
-            ("--rw", "--mix"),
-            ("bw_mem", "bandwidth"),
-            ("mlc", "run full"),
+        for (words, command) in [
+            (&["stream"][..], "bandwidth --op copy,triad"),
+            (&["triad"], "--op triad"),
+            (&["scale"], "--op copy"),
+            (&["idle"], "latency"),
+            (&["lat_mem_rd", "-t", "64"], "--layout stride:128"),
+            (&["--stride"], "--layout stride:128"),
+            (&["--idle_latency"], "latency"),
+            (&["idle_latency"], "latency"),
+            (&["--latency_matrix"], "matrix"),
+            (&["-d0"], "loaded"),
+            (&["-d100"], "loaded"),
+            (&["--rw"], "--mix"),
+            (&["bw_mem"], "bandwidth"),
+            (&["mlc"], "run full"),
+            (&["mlc", "--idle_latency"], "latency"),
         ] {
-            let found = here(word).map(|row| row.here).unwrap_or_default();
-            assert!(found.contains(command), "{word}: {found}");
+            let found = here(words).map(|row| row.here).unwrap_or_default();
+            assert!(found.contains(command), "{words:?}: {found}");
         }
-        assert!(here("frob").is_none() && here("").is_none());
+        for word in ["frob", "", "0", "mem", "bench", "-t", "-d", "pipe", "--"] {
+            assert!(here(&[word]).is_none(), "{word}");
+        }
     }
 }

@@ -20,10 +20,14 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let (argument, value) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue));
     let tip = match (error.kind(), argument, value) {
         (ErrorKind::UnknownArgument, Some(argument), _) => {
-            stray(&argument, &arguments).or_else(|| elsewhere(&argument))
+            stray(&argument, &arguments).or_else(|| elsewhere(&whole(&argument, &arguments)))
         }
-        (ErrorKind::InvalidSubcommand, ..) => context(ContextKind::InvalidSubcommand).and_then(|word| elsewhere(&word)),
-        (ErrorKind::ValueValidation, Some(argument), Some(value)) if argument.starts_with("--op") => elsewhere(&value),
+        (ErrorKind::InvalidSubcommand, ..) => {
+            context(ContextKind::InvalidSubcommand).and_then(|word| elsewhere(&whole(&word, &arguments)))
+        }
+        (ErrorKind::ValueValidation, Some(argument), Some(value)) if argument.starts_with("--op") => {
+            elsewhere(&[&value])
+        }
         (ErrorKind::InvalidValue, Some(argument), Some(value)) if argument.starts_with("--format") => {
             other_format(&value)
         }
@@ -32,15 +36,23 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     if let Some(tip) = tip {
         // clap's own guess is a name that looks alike.
         error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::SuggestedSubcommand);
         error.remove(ContextKind::Usage);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(tip)]));
     }
 }
 
-/// A word of another tool.
-fn elsewhere(word: &str) -> Option<String> {
-    let row = glossary::here(word)?;
-    Some(format!("here it is `{}`", row.here))
+/// The command line from a word on; of an option with its value attached clap names the letter only.
+fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
+    let at = arguments.iter().position(|argument| argument.starts_with(word));
+    at.map_or_else(|| vec![word], |at| arguments[at..].to_vec())
+}
+
+/// A command or an option of another tool.
+fn elsewhere(words: &[&str]) -> Option<String> {
+    let row = glossary::here(words)?;
+    let note = if row.note.is_empty() { String::new() } else { format!(" ({})", row.note) };
+    Some(format!("`{}` does that here{note}", row.here))
 }
 
 /// A layout of the report that is an option of its own.
@@ -94,7 +106,8 @@ mod tests {
             (&["bandwidth", "--quick", "1M,2M"], "--sizes 1M,2M"),
             (&["stream"], "`tiermark bandwidth --op copy,triad"),
             (&["lat_mem_rd", "-t"], "`tiermark latency --layout stride:128`"),
-            (&["--idle_latency"], "`tiermark latency --sizes 256M`"),
+            (&["--idle_latency"], "`tiermark latency --quick`"),
+            (&["mlc", "--idle_latency"], "`tiermark latency --quick`"),
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
             (&["latency", "-d0"], "`tiermark loaded`"),
             (&["bandwidth", "--op", "scale"], "--op copy"),
@@ -104,6 +117,10 @@ mod tests {
             assert!(said.contains("tip: ") && said.contains(tip), "{arguments:?}: {said}");
         }
         assert!(!said(&["latency", "--stride", "64"]).contains("--strict"));
+        assert!(!said(&["mlc", "--idle_latency"]).contains("'mlp'"));
+        for arguments in [&["latency", "-t", "2"][..], &["survey", "-d"]] {
+            assert!(!said(arguments).contains("tip: `tiermark"), "{arguments:?}");
+        }
         for arguments in [&["latency", "out.json"][..], &["survey", "64M"], &["latency", "--frob"], &["frob"]] {
             let said = said(arguments);
             assert!(!said.contains("--sizes") && !said.contains("equals sign"), "{arguments:?}: {said}");

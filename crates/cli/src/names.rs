@@ -26,6 +26,13 @@ pub(crate) fn of_the_system(text: &str) -> Result<Vec<&'static str>, String> {
     begun(text, &known)
 }
 
+/// Whether a text is the whole name of a group or of a primitive.
+pub(crate) fn is_of_the_system(text: &str) -> bool {
+    let plain = |name: &str| name.trim().to_lowercase().replace('-', " ");
+    let groups = OsGroup::ALL.iter().map(|group| group.name());
+    groups.chain(tiermark_host::primitive_names()).any(|name| plain(name) == plain(text))
+}
+
 fn begun<'a>(text: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
     let plain = |name: &str| name.trim().to_lowercase().replace('-', " ");
     let asked = plain(text);

@@ -9,7 +9,7 @@ use crate::page::page;
 use crate::run::{numbers, trouble};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
-use crate::text::{hanging, heading, left, width};
+use crate::text::{hanging, heading, left, spoken, width};
 
 /// A probe in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn equivalents(all: &[Equivalent], style: &Style) -> String {
         .map(|row| {
             let note =
                 if row.note.is_empty() { String::new() } else { hanging("      ", &row.note, Ink::Plain, style) };
-            format!("{}\n    {}\n{note}", style.paint(Ink::Head, &row.there), row.here)
+            format!("{}\n    {}\n{note}", style.paint(Ink::Head, &spoken(&row.there, style)), row.here)
         })
         .collect()
 }

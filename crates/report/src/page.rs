@@ -1,29 +1,33 @@
 //! Pages of documentation in a terminal: the Markdown of `docs/methods`, with headings, paragraphs, bullets and code.
 
 use crate::style::{Ink, Style};
-use crate::text::{hanging, heading};
+use crate::text::{hanging, heading, spoken};
 
-/// Renders a page. Headings, bullets, code (indented by four spaces, or fenced) and paragraphs are known; links keep their text.
+/// Renders a page. Headings, bullets (nested too), code (indented by four spaces, or fenced) and paragraphs are known; links
+/// keep their text.
 pub fn page(markdown: &str, style: &Style) -> String {
     // Prose beyond some 100 columns is hard to read.
     let prose = Style { width: style.width.min(100), ..*style };
     let (mut out, mut block, mut fenced) = (String::new(), String::new(), false);
     for line in markdown.lines().chain([""]) {
         let is_fence = line.starts_with("```");
-        let is_code = fenced || line.starts_with("    ") && block.is_empty();
-        let is_heading = !is_code && line.starts_with('#');
-        let ends = is_fence || is_code || is_heading || line.is_empty() || line.starts_with("* ");
-        if ends && !block.is_empty() {
+        let code = if fenced { Some(line) } else { line.strip_prefix("    ").filter(|_| block.is_empty()) };
+        let is_heading = code.is_none() && line.starts_with('#');
+        let is_item = line.trim_start().starts_with("* ");
+        if (is_fence || code.is_some() || is_heading || is_item || line.is_empty()) && !block.is_empty() {
             out.push_str(&paragraph(&std::mem::take(&mut block), &prose));
         }
         if is_fence {
             fenced = !fenced;
-        } else if is_code {
-            out.push_str(&format!("    {}\n", line.trim_start_matches("    ")));
+        } else if let Some(code) = code {
+            out.push_str(format!("    {}", spoken(code, style)).trim_end());
+            out.push('\n');
         } else if is_heading {
             out.push_str(&heading(&plain(line.trim_start_matches(['#', ' '])), style));
         } else if line.is_empty() {
             out.push('\n');
+        } else if is_item {
+            block.push_str(line);
         } else {
             block.push_str(if block.is_empty() { "" } else { " " });
             block.push_str(line.trim());
@@ -41,14 +45,23 @@ pub fn page(markdown: &str, style: &Style) -> String {
 }
 
 fn paragraph(text: &str, style: &Style) -> String {
-    match text.strip_prefix("* ") {
-        Some(item) => hanging("  • ", &plain(item), Ink::Plain, style),
+    let depth = text.len() - text.trim_start().len();
+    match text.trim_start().strip_prefix("* ") {
+        Some(item) => {
+            let bullet = if style.unicode { "•" } else { "*" };
+            hanging(&format!("  {}{bullet} ", " ".repeat(depth)), &plain(item), Ink::Plain, style)
+        }
         None => hanging("  ", &plain(text), Ink::Plain, style),
     }
 }
 
-/// The text without marks of links and of bold words.
+/// The text without marks of links and of emphasis; what stands between backticks stays as it is.
 fn plain(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts.map(|(at, part)| if at % 2 == 1 { format!("`{part}`") } else { unmarked(part) }).collect()
+}
+
+fn unmarked(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('[') {
@@ -65,7 +78,11 @@ fn plain(text: &str) -> String {
             }
         }
     }
-    (out + rest).replace("**", "")
+    let out = (out + rest).replace("**", "");
+    // A star that emphasises stands beside a letter and not between spaces.
+    let words =
+        out.split(' ').map(|word| if word.trim_matches('*').is_empty() { word } else { word.trim_matches('*') });
+    words.collect::<Vec<_>>().join(" ").replace("*,", ",").replace("*.", ".")
 }
 
 #[cfg(test)]
@@ -74,9 +91,12 @@ mod tests {
 
     #[test]
     fn a_page_has_headings_bullets_code_and_links() {
-        let text = "# a: b\n\nOne [page](x.md) of\ntwo lines.\n\n* first\n  goes on\n* **second**\n\n    code  here\n\n## C\n\nx[0]\n\n```toml\na = 1\n```\n";
-        let shown = page(text, &Style { width: 40, ..Style::default() });
-        let wanted = "a: b\n\n  One page of two lines.\n\n  • first goes on\n  • second\n\n    code  here\n\nC\n\n  x[0]\n\n    a = 1\n";
-        assert_eq!(shown, wanted);
+        let text = "# a: b\n\nOne [page](x.md) of\ntwo *lines*.\n\n* first\n  goes on\n  * below\n    it\n* **second** `**kw`\n\n    code\n      \
+                    deeper\n\n## C\n\nx[0] * 2\n\n```toml\na = 1\n\n    b = 2\n```\n";
+        let wanted = "a: b\n\n  One page of two lines.\n\n  • first goes on\n    • below it\n  • second `**kw`\n\n    code\n      deeper\n\nC\n\n  \
+                      x[0] * 2\n\n    a = 1\n\n        b = 2\n";
+        assert_eq!(page(text, &Style { width: 40, ..Style::default() }), wanted);
+        let ascii = page(text, &Style { width: 40, unicode: false, ..Style::default() });
+        assert!(ascii.is_ascii() && ascii.contains("\n    * below it\n"), "{ascii}");
     }
 }

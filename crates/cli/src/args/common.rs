@@ -89,7 +89,7 @@ pub(crate) struct PlaceArgs {
     /// Most memory to use, if nine tenths of what is free allow it [default: half of what is free on the node and in the cgroup]
     #[arg(long, value_name = "SIZE", value_parser = parse::size, hide_short_help = true)]
     pub(crate) max_mem: Option<Bytes>,
-    /// Most time to take, in seconds, or as 2m: headlines first, what is left out is said
+    /// Most time to take, in seconds, or as 2m: headline figures come first, the report lists skipped steps
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
     /// Wanted half-width of the 95 % interval, in percent of the value

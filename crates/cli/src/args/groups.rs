@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use super::{Cli, STYLES};
 
 /// Headings and the commands under each; every command that is not hidden is in one.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Measure memory",
         &[
@@ -26,7 +26,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "background",
         ],
     ),
-    ("Measure the system", &["os", "run", "plan"]),
+    ("Measure the system", &["os"]),
+    ("Plans", &["run", "plan"]),
     ("Tenants", &["capacity", "load"]),
     ("This machine", &["doctor", "machine", "tune", "selftest"]),
     ("Results", &["show", "list", "schema"]),

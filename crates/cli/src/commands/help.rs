@@ -1,6 +1,7 @@
 //! `tiermark help`: method pages of probes and of primitives of the operating system, the help of commands, words and other tools.
 
 use tiermark_model::{Exit, PrimitiveInfo};
+use tiermark_report::Style;
 
 use super::list::primitives_of;
 use crate::args::{self, HelpArgs, Simulation};
@@ -11,7 +12,7 @@ use crate::{glossary, names};
 pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let mut command = args::command();
     // Names of primitives have spaces, which nobody wants to quote.
-    let topic = args.topic.join(" ");
+    let topic = args.topic.join(" ").trim().to_lowercase();
     if topic.is_empty() {
         return print(&command.render_long_help().to_string()).map(|()| Exit::Done);
     }
@@ -28,15 +29,10 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
     if let Some(found) = command.find_subcommand_mut(&topic) {
         return print(&found.render_long_help().to_string()).map(|()| Exit::Done);
     }
-    let tool = glossary::tool(&topic);
-    if !tool.is_empty() {
-        return print(&tiermark_report::equivalents(&tool, &style)).map(|()| Exit::Done);
-    }
-    if let Some((names, meaning)) = glossary::term(&topic) {
-        return print(&tiermark_report::page(&format!("# {names}\n\n{meaning}"), &style)).map(|()| Exit::Done);
-    }
-    if let Some(row) = glossary::here(&topic) {
-        return print(&tiermark_report::equivalents(&[row], &style)).map(|()| Exit::Done);
+    if !names::is_of_the_system(&topic)
+        && let Some(text) = of_the_glossary(&topic, &style)
+    {
+        return print(&text).map(|()| Exit::Done);
     }
     let names = names::of_the_system(&topic).map_err(|why| no_help(&topic, &why, &command))?;
     let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
@@ -48,18 +44,33 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
     .map(|()| Exit::Done)
 }
 
+/// What the glossary says of a tool, of a word, or of a command of another tool.
+fn of_the_glossary(topic: &str, style: &Style) -> Option<String> {
+    let tool = glossary::tool(topic);
+    if !tool.is_empty() {
+        return Some(tiermark_report::equivalents(&tool, style));
+    }
+    let terms = glossary::terms(topic);
+    if !terms.is_empty() {
+        let text: Vec<String> = terms.iter().map(|(names, meaning)| format!("# {names}\n\n{meaning}")).collect();
+        return Some(tiermark_report::page(&text.join("\n\n"), style));
+    }
+    let words: Vec<&str> = topic.split(' ').collect();
+    glossary::here(&words).map(|row| tiermark_report::equivalents(&[row], style))
+}
+
 /// Why there is no help on a topic.
 fn no_help(topic: &str, why: &str, command: &clap::Command) -> Failure {
-    let probes: Vec<&str> = tiermark_probes::all().iter().map(|p| p.about().id).collect();
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
-    let near = names::nearest(topic, &commands.chain(probes.iter().copied()).collect::<Vec<_>>());
-    // What is near to a command is no primitive.
+    let pages = PAGES.iter().map(|(name, _)| *name);
+    let all: Vec<&str> = commands.chain(pages).chain(glossary::tools()).chain(glossary::names()).collect();
+    let near = names::nearest(topic, &all);
+    // What is near to a command or a word is no primitive.
     let why = if near.is_empty() { why.trim_start_matches(names::NONE) } else { &near };
     let why = why.trim_start_matches("; ");
     Failure::usage(format!(
-        "no help on '{topic}': it is no probe ({}), no command (`tiermark list commands`), no tool ({}), no word of the \
-         glossary and no primitive of the operating system: {why}",
-        probes.join(", "),
+        "no help on '{topic}': {why} Topics are commands (`tiermark -h`), pages (numbers, runs), tools ({}), primitives of the \
+         operating system (`tiermark list primitives`) and words of the glossary",
         glossary::tools().join(", ")
     ))
 }
