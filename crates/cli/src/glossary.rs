@@ -31,7 +31,7 @@ fn rows() -> impl Iterator<Item = Row> {
     })
 }
 
-/// Terms and what they mean, by any of their names; none for a word that the glossary lacks.
+/// Terms of this name, each with all its names and its meaning; empty if the glossary lacks the word.
 pub(crate) fn terms(word: &str) -> Vec<(&'static str, &'static str)> {
     let names = |row: &Row, word: &str| row.cells[0].split(',').any(|name| name.trim().eq_ignore_ascii_case(word));
     let of = |word: &str| {
@@ -47,7 +47,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     rows().filter(|row| row.part != TOOLS).flat_map(|row| row.cells[0].split(',').map(str::trim)).collect()
 }
 
-/// The commands that do what those of another tool do; none for a tool that the glossary lacks.
+/// Commands of another tool beside those of tiermark that do the same; empty if the glossary lacks the tool.
 pub(crate) fn tool(name: &str) -> Vec<Equivalent> {
     let named = |row: &Row| row.part == TOOLS && row.section.eq_ignore_ascii_case(name);
     rows().filter(named).map(|row| equivalent(&row)).collect()

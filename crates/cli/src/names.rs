@@ -28,13 +28,16 @@ pub(crate) fn of_the_system(text: &str) -> Result<Vec<&'static str>, String> {
 
 /// Whether a text is the whole name of a group or of a primitive.
 pub(crate) fn is_of_the_system(text: &str) -> bool {
-    let plain = |name: &str| name.trim().to_lowercase().replace('-', " ");
     let groups = OsGroup::ALL.iter().map(|group| group.name());
     groups.chain(tiermark_host::primitive_names()).any(|name| plain(name) == plain(text))
 }
 
+/// A name as it is compared: in lower case, with spaces for hyphens.
+fn plain(name: &str) -> String {
+    name.trim().to_lowercase().replace('-', " ")
+}
+
 fn begun<'a>(text: &str, known: &[&'a str]) -> Result<Vec<&'a str>, String> {
-    let plain = |name: &str| name.trim().to_lowercase().replace('-', " ");
     let asked = plain(text);
     if asked.is_empty() {
         return Err("it names no group and no primitive; `tiermark list primitives` shows all".to_owned());

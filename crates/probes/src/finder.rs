@@ -190,7 +190,7 @@ pub(crate) fn declared(machine: &Machine, cpu: Option<CpuId>) -> Vec<Declared> {
     let own = || machine.data_caches().filter(|c| cpu.is_some_and(|cpu| c.cpus.contains(cpu)));
     let last = own().map(|c| c.level).max();
     let core = |cpu: CpuId| machine.cpu(cpu).map(|cpu| cpu.core);
-    // A cache that only one core's threads use is private, but for the last level: a guest with one core is not told who shares it.
+    // A cache that only one core's threads use is private. The last level is not: a guest with one core cannot see who shares it.
     let is_shared = |cache: &tiermark_model::Cache| {
         let first = cache.cpus.first().and_then(core);
         let is_of_one_core = first.is_some() && cache.cpus.iter().all(|cpu| core(cpu) == first);

@@ -48,7 +48,7 @@ pub(crate) fn command() -> clap::Command {
     }
     let header = STYLES.get_header();
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\nStart with `tiermark survey`: it takes a minute and changes nothing.\n\
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\nStart with `tiermark survey`: it takes a minute and changes no setting.\n\
          {text}\n{header}Options{header:#}\n{{options}}{{after-help}}"
     ))
 }

@@ -40,7 +40,7 @@ fn searches(scenario: &Scenario, setup: &Setup, admission: &Admission) -> (Vec<S
         let looked = admission.tiers.iter().find(|(tier, _)| tier == part.tier);
         let room = looked.and_then(|(_, looked)| looked.room);
         if looked.is_some_and(|(_, looked)| !looked.refused.is_empty()) {
-            lines.push(format!("{}, {}: cannot be made here, as is told below", part.tier, part.load()));
+            lines.push(format!("{}, {}: cannot run here; the reason is below", part.tier, part.load()));
             continue;
         }
         let estimate = scenario.estimate(part.tier, room, setup.threads);
