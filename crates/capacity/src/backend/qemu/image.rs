@@ -1,17 +1,22 @@
 //! What a guest boots: a kernel, and a first file system with this program, the server, what it is linked to, and modules. It lies in memory
 //! without a name, so that nothing of it is left whatever ends this program.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
+use elf::ElfBytes;
+use elf::abi::{EM_X86_64, PT_INTERP};
+use elf::endian::LittleEndian;
+use elf::file::Class;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 
-use super::cpio::Archive;
+use super::archive::Archive;
 use super::kernel;
 use crate::backend::{NO_SERVER, program};
 use crate::guest::{MODULES, ORDER, SERVER};
@@ -74,7 +79,7 @@ impl Image {
         let modules =
             kernel::version(&kernel, &image).map_or_else(|| Ok(Vec::new()), |version| kernel::modules(&version))?;
         let archive = archive(&agent, &server, &modules)?;
-        let wrong = |why: std::io::Error| Refusal::new("the guests' first file system", why.to_string(), "free memory");
+        let wrong = |why: io::Error| Refusal::new("the guests' first file system", why.to_string(), "free memory");
         let mut files =
             File::from(memfd_create("tiermark-guest", MemfdFlags::CLOEXEC).map_err(|why| wrong(why.into()))?);
         files.write_all(&archive).map_err(wrong)?;
@@ -87,7 +92,7 @@ impl Image {
     }
 }
 
-fn unread(path: &Path, why: &std::io::Error, cure: &str) -> Refusal {
+fn unread(path: &Path, why: &io::Error, cure: &str) -> Refusal {
     Refusal::new(format!("reading {}", path.display()), why.to_string(), cure)
 }
 
@@ -108,25 +113,13 @@ fn agent(given: Option<&Path>) -> Result<Vec<u8>, Refusal> {
     }
 }
 
-/// Whether a program asks for an interpreter to link it when it starts; `None` where it is no 64-bit x86 program (System V ABI, chapter 4 and 5).
+/// Whether a program needs an interpreter that links it when it starts; `None` where it is no 64-bit x86 program.
 fn interpreter(bytes: &[u8]) -> Option<bool> {
-    const INTERPRETER: u32 = 3;
-    let short = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?));
-    let head = bytes.get(..64)?;
-    let x86_64 = 62;
-    if !head.starts_with(b"\x7fELF\x02\x01") || short(18)? != x86_64 {
+    let program = ElfBytes::<LittleEndian>::minimal_parse(bytes).ok()?;
+    if program.ehdr.class != Class::ELF64 || program.ehdr.e_machine != EM_X86_64 {
         return None;
     }
-    let table = usize::try_from(u64::from_le_bytes(head[32..40].try_into().ok()?)).ok()?;
-    let (size, count) = (usize::from(short(54)?), usize::from(short(56)?));
-    for number in 0..count {
-        let at = table.checked_add(number * size)?;
-        let kind = u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?);
-        if kind == INTERPRETER {
-            return Some(true);
-        }
-    }
-    Some(false)
+    Some(program.segments().is_some_and(|segments| segments.iter().any(|segment| segment.p_type == PT_INTERP)))
 }
 
 /// The shared objects that a program is linked to, by what `ldd` says; none for a static one.
@@ -160,26 +153,33 @@ fn named(said: &str) -> Result<Vec<String>, String> {
 }
 
 fn archive(agent: &[u8], server: &Path, modules: &[(String, Vec<u8>)]) -> Result<Vec<u8>, Refusal> {
-    let wrong = |why: String| Refusal::new("the guests' first file system", why, "choose smaller files");
-    let mut archive = Archive::default();
-    ["/proc", "/sys", "/dev", "/run", "/tmp"].iter().for_each(|path| archive.directory(path));
-    // The first program is started with the console as its input and output, before anything is mounted.
-    archive.character_device("/dev/console", 5, 1);
-    archive.character_device("/dev/null", 1, 3);
-    archive.file("/init", 0o755, agent).map_err(wrong)?;
     let cure = "name another server: --server PATH";
     let read = |path: &Path| fs::read(path).map_err(|why| unread(path, &why, cure));
-    archive.file(SERVER, 0o755, &read(server)?).map_err(wrong)?;
+    let mut files =
+        vec![("/init".to_owned(), 0o755, Cow::from(agent)), (SERVER.to_owned(), 0o755, read(server)?.into())];
     for path in libraries(server)? {
-        archive.file(&path, 0o755, &read(Path::new(&path))?).map_err(wrong)?;
+        let bytes = read(Path::new(&path))?;
+        files.push((path, 0o755, bytes.into()));
     }
-    let mut order = String::new();
-    for (name, bytes) in modules {
-        archive.file(&format!("{MODULES}/{name}"), 0o644, bytes).map_err(wrong)?;
-        order.push_str(&format!("{name}\n"));
+    files.extend(modules.iter().map(|(name, bytes)| (format!("{MODULES}/{name}"), 0o644, Cow::from(bytes))));
+    let order: String = modules.iter().map(|(name, _)| format!("{name}\n")).collect();
+    files.push((format!("{MODULES}/{ORDER}"), 0o644, order.into_bytes().into()));
+    packed(&files).map_err(|why| Refusal::new("the guests' first file system", why.to_string(), "choose smaller files"))
+}
+
+/// An archive of these files, by path, permissions and content, and of the directories and devices of every guest.
+fn packed(files: &[(String, u32, Cow<'_, [u8]>)]) -> io::Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    for path in ["/proc", "/sys", "/dev", "/run", "/tmp"] {
+        archive.directory(path)?;
     }
-    archive.file(&format!("{MODULES}/{ORDER}"), 0o644, order.as_bytes()).map_err(wrong)?;
-    Ok(archive.finish())
+    // The first program starts with the console as its input and output, before anything is mounted.
+    archive.character_device("/dev/console", 5, 1)?;
+    archive.character_device("/dev/null", 1, 3)?;
+    for (path, permissions, content) in files {
+        archive.file(path, *permissions, content)?;
+    }
+    archive.finish()
 }
 
 #[cfg(test)]
@@ -191,9 +191,9 @@ mod tests {
     /// A program's head with one table entry of that kind.
     fn elf(machine: u16, kind: u32) -> Vec<u8> {
         let mut bytes = vec![0; 64 + 56];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         bytes[18..20].copy_from_slice(&machine.to_le_bytes());
-        bytes[32] = 64;
+        (bytes[20], bytes[32], bytes[52]) = (1, 64, 64);
         bytes[54] = 56;
         bytes[56] = 1;
         bytes[64..68].copy_from_slice(&kind.to_le_bytes());
@@ -253,17 +253,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn any_bytes_may_be_a_program(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            for (place, byte) in bytes.iter_mut().zip(b"\x7fELF\x02\x01") {
-                *place = *byte;
-            }
-            if bytes.len() > 20 {
-                bytes[18..20].copy_from_slice(&[62, 0]);
-            }
-            prop_assert!(interpreter(&bytes).is_none() || bytes.len() >= 64);
-        }
-
         #[test]
         fn any_text_may_be_said(text in "[a-z=> /.()\\n\\t]{0,300}") {
             if let Ok(paths) = named(&text) {

@@ -1,8 +1,8 @@
 //! A virtual machine for each tenant, with server and client inside, in a control group of its own as a server process would be.
 
 mod acceleration;
+mod archive;
 mod call;
-mod cpio;
 mod image;
 mod kernel;
 mod machine;
