@@ -3,6 +3,7 @@
 use tiermark_model::capacity::{
     Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, ProbeRecord, Resource, tenants,
 };
+use tiermark_model::messages::capacity as says;
 use tiermark_model::{Machine, Tool, Warning};
 
 use crate::cost::{BASE, Fitting, Prices};
@@ -86,9 +87,7 @@ pub fn document(saved: &Saved, about: (Tool, Machine), mut warnings: Vec<Warning
 fn left_open(parts: &[Part<'_>], cases: &[Known]) -> Option<Warning> {
     let open = parts.iter().zip(cases).filter(|(_, known)| known.answer.is_none() && known.refused.is_none());
     let open: Vec<String> = open.map(|(part, _)| format!("{} ({})", part.tier, part.load())).collect();
-    let cure = Some("go on with it: tiermark capacity --resume".to_owned());
-    let text = format!("the run was ended before its end: no answer yet for {}", open.join("; "));
-    (!open.is_empty()).then_some(Warning { code: "unfinished".to_owned(), text, cure })
+    (!open.is_empty()).then(|| says::unfinished(&open))
 }
 
 /// Share of the cpus' time that others may take, and of the requests that the client may be late with, before a reader has to know.
@@ -101,22 +100,8 @@ fn disturbed(cases: &[Case]) -> Vec<Warning> {
     let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
         evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
     };
-    let others = worst(&|e| Some(e.cpu? - e.tenants_cpu? - e.client_share?), OTHERS).map(|share| Warning {
-        code: "busy".to_owned(),
-        text: format!(
-            "other programs, and the kernel for them, took up to {:.0} % of the cpus' time during a probe",
-            share * 100.0
-        ),
-        cure: Some("measure on a quiet machine: tiermark doctor".to_owned()),
-    });
-    let late = worst(&|e| e.late_sends, LATE).map(|share| Warning {
-        code: "late".to_owned(),
-        text: format!(
-            "the client sent up to {:.1} % of a probe's requests late: it is part of those response times",
-            share * 100.0
-        ),
-        cure: Some("give it cpus of its own: --client-cpus".to_owned()),
-    });
+    let others = worst(&|e| Some(e.cpu? - e.tenants_cpu? - e.client_share?), OTHERS).map(says::others_busy);
+    let late = worst(&|e| e.late_sends, LATE).map(says::late);
     others.into_iter().chain(late).collect()
 }
 
@@ -154,6 +139,7 @@ fn ended_by(probes: &[ProbeRecord], fit: u32) -> Option<Ended> {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::Code;
     use tiermark_model::capacity::{Phase, Resource, Votes};
 
     use super::*;
@@ -237,9 +223,9 @@ mod tests {
             }];
             disturbed(&[one]).into_iter().map(|warning| warning.code).collect::<Vec<_>>()
         };
-        assert_eq!(told(with(1.0, 0.05, 0.06, 0.021)), ["busy", "late"]);
-        assert_eq!(told(with(0.2, 0.1, 0.05, 0.009)), Vec::<String>::new());
-        assert_eq!(told(Evidence { cpu: Some(1.0), ..Evidence::default() }), Vec::<String>::new());
+        assert_eq!(told(with(1.0, 0.05, 0.06, 0.021)), ["others_busy", "late"]);
+        assert_eq!(told(with(0.2, 0.1, 0.05, 0.009)), Vec::<Code>::new());
+        assert_eq!(told(Evidence { cpu: Some(1.0), ..Evidence::default() }), Vec::<Code>::new());
         let text = crate::scenario::built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;
         let scenario = crate::scenario::Scenario::read(text).unwrap();
         let answered = Known { answer: Some(Answer::AtLeast { tenants: 1 }), ..Known::default() };

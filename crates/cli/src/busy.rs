@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use tiermark_machine::Root;
+use tiermark_model::messages::run as says;
 use tiermark_model::{IdSet, Refusal, Warning};
 use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, Look, STEAL_NOTE, STEAL_PROBLEM};
 
@@ -48,45 +49,16 @@ fn admit(busy: &Busy, cpus: &IdSet, force: bool) -> Result<(), Refusal> {
     if busy.share() <= BUSY_PROBLEM || force {
         return Ok(());
     }
-    let work = format!("other work keeps {:.1} of {} ({cpus}) busy{}", busy.busy, count(busy.cpus), busy.names());
-    let steal = if busy.steal >= STEAL_NOTE { format!("; {}", stolen("gives", busy)) } else { String::new() };
-    Err(Refusal::new(
-        "measuring now",
-        format!("{work}{steal}; a run would measure that work and slow it down"),
-        "stop that work or wait until it ends (`tiermark doctor` shows what is running), choose idle cpus with --cpus, or insist with --force",
-    ))
+    let steal = Some(busy.steal).filter(|share| *share >= STEAL_NOTE);
+    Err(says::cpus_busy(busy.busy, busy.cpus as u64, &cpus.to_string(), &busy.names(), steal))
 }
 
 fn warnings(busy: &Busy) -> Vec<Warning> {
-    let mut warnings = Vec::new();
     if busy.busy > BUSY_NOTE * busy.cpus as f64 {
-        let steal = if busy.steal >= STEAL_NOTE { format!("; {}", stolen("gave", busy)) } else { String::new() };
-        warnings.push(Warning {
-            code: "busy".into(),
-            text: format!(
-                "other work kept {:.1} of {} busy during the run{}{steal}",
-                busy.busy,
-                count(busy.cpus),
-                busy.names()
-            ),
-            cure: Some("measure on a quiet machine: `tiermark doctor` shows what is running".into()),
-        });
-    } else if busy.steal > STEAL_PROBLEM {
-        warnings.push(Warning {
-            code: "steal".into(),
-            text: format!("{} during the run", stolen("gave", busy)),
-            cure: Some("measure at another time, or on a guest with cpus of its own".into()),
-        });
+        let steal = Some(busy.steal).filter(|share| *share >= STEAL_NOTE);
+        return vec![says::busy(busy.busy, busy.cpus as u64, &busy.names(), steal)];
     }
-    warnings
-}
-
-fn count(cpus: usize) -> String {
-    if cpus == 1 { "1 cpu".to_owned() } else { format!("{cpus} cpus") }
-}
-
-fn stolen(gives: &str, busy: &Busy) -> String {
-    format!("the hypervisor {gives} {:.0} % of the cpus' time to other guests", busy.steal * 100.0)
+    Some(busy.steal).filter(|share| *share > STEAL_PROBLEM).map(says::steal).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -118,10 +90,10 @@ mod tests {
         assert_eq!(warnings(&busy(0.4, 0.1)), []);
         let texts = |all: Vec<Warning>| all.into_iter().map(|w| (w.code, w.text)).collect::<Vec<_>>();
         let text = "other work kept 0.9 of 4 cpus busy during the run: rustc 1.6, stress-ng 0.9";
-        assert_eq!(texts(warnings(&busy(0.9, 0.0))), [("busy".to_owned(), text.to_owned())]);
+        assert_eq!(texts(warnings(&busy(0.9, 0.0))), [(says::codes::busy, text.to_owned())]);
         let text = format!("{text}; the hypervisor gave 3 % of the cpus' time to other guests");
-        assert_eq!(texts(warnings(&busy(0.9, 0.03))), [("busy".to_owned(), text)]);
+        assert_eq!(texts(warnings(&busy(0.9, 0.03))), [(says::codes::busy, text)]);
         let text = "the hypervisor gave 20 % of the cpus' time to other guests during the run";
-        assert_eq!(texts(warnings(&busy(0.1, 0.2))), [("steal".to_owned(), text.to_owned())]);
+        assert_eq!(texts(warnings(&busy(0.1, 0.2))), [(says::codes::steal, text.to_owned())]);
     }
 }

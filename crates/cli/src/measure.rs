@@ -6,7 +6,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope, Warning,
+    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
     resolve_cpus,
 };
 use tiermark_probes::survey;
@@ -131,7 +131,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
     run.seconds = host.now();
     run.complete = !host.stopped();
     run.warnings.extend(watch.iter().flat_map(Watch::warnings));
-    run.warnings.extend(Warning::memory_not_kept(&run.experiments));
+    run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
     listeners.progress = None;
     record.keep(job.args, &store, &run);
     let stopped_by = match stop.exit() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tiermark_engine::{Lab, conclude};
 use tiermark_history::{Store, recover};
-use tiermark_model::{Experiment, Refusal, Run, Warning};
+use tiermark_model::{Experiment, Refusal, Run};
 
 use crate::output::tell;
 use crate::record::OwnRecord;
@@ -31,8 +31,8 @@ pub(crate) fn concluded(mut run: Run, store: &Store) -> (Run, Option<Refusal>) {
         Experiment { method: e.method, ..conclude(probe, &e.request, e.plan, observations, lab) }
     });
     run.experiments = experiments.collect();
-    if run.warnings.iter().all(|warning| warning.code != Warning::MEMORY_NOT_KEPT) {
-        run.warnings.extend(Warning::memory_not_kept(&run.experiments));
+    if run.warnings.iter().all(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept) {
+        run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
     }
     (run, notice)
 }
@@ -143,7 +143,11 @@ mod tests {
     #[test]
     fn a_killed_run_says_what_it_could_not_keep() {
         let run = killed(|run| run.experiments[0].observations[0].disturbance.allocations_remade = 9);
-        let said = run.warnings.iter().filter(|warning| warning.code == Warning::MEMORY_NOT_KEPT).count();
+        let said = run
+            .warnings
+            .iter()
+            .filter(|warning| warning.code == tiermark_model::messages::run::codes::memory_not_kept)
+            .count();
         assert_eq!(said, 1);
     }
 }

@@ -7,6 +7,7 @@ mod visit;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use tiermark_model::messages::run as says;
 use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, Role, State, Step};
 use tiermark_stats::Rng;
 
@@ -308,15 +309,13 @@ impl Runner<'_> {
         for cell in
             self.cells[first..].iter_mut().filter(|c| c.visited() == 0 && c.refusal.is_none() && c.fault.is_none())
         {
-            let (why, cure) = match stopped {
-                true => ("the run was stopped", "let it run to its end"),
+            let step = cell.step.id.as_str();
+            cell.refusal = Some(match stopped {
+                true => says::run_stopped(step),
                 // Figures get the time before points of curves: a skipped point only makes a curve less dense.
-                false if cell.step.labels.is_point() => {
-                    ("time budget used up: the curve has one point less", "raise --max-time")
-                }
-                false => ("time budget used up", "raise --max-time"),
-            };
-            cell.refusal = Some(Refusal::new(cell.step.id.clone(), why, cure));
+                false if cell.step.labels.is_point() => says::curve_point_skipped(step),
+                false => says::no_time_left(step),
+            });
         }
     }
 }

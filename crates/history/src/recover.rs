@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use tiermark_model::{Experiment, Run, Warning};
+use tiermark_model::{Experiment, Run, messages};
 
 use crate::document::{DocumentError, Source, parse_from, read_bounded};
 use crate::journal::Record;
@@ -29,7 +29,7 @@ pub fn recover(path: &Path) -> Result<Run, DocumentError> {
         let record = serde_json::from_slice::<Record>(line).map_err(|error| error.to_string());
         if let Err(why) = record.and_then(|record| take(&mut run, &mut index, record)) {
             // What follows could belong to an experiment that was not understood: it is better left out, and said.
-            run.warnings.push(damaged(path, number + 2, &why));
+            run.warnings.push(messages::run::journal_damaged(number + 2, &path.display().to_string(), &why));
             break;
         }
     }
@@ -39,14 +39,6 @@ pub fn recover(path: &Path) -> Result<Run, DocumentError> {
     let ends = run.observations().map(|o| o.started_seconds + o.seconds);
     run.seconds = ends.filter(|end| end.is_finite()).fold(run.seconds, f64::max);
     Ok(run)
-}
-
-fn damaged(path: &Path, line: usize, why: &str) -> Warning {
-    Warning {
-        code: "journal_damaged".to_owned(),
-        text: format!("line {line} of the journal {} is damaged ({why}); what follows it is lost", path.display()),
-        cure: None,
-    }
 }
 
 fn take(run: &mut Run, index: &mut HashMap<String, usize>, record: Record) -> Result<(), String> {

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Tool, Warning};
+use crate::refusal::Warning;
+use crate::run::Tool;
 use crate::{Machine, Refusal};
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.

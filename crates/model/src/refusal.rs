@@ -1,13 +1,67 @@
-//! "Cannot be measured here" as a value.
+//! What a reader should know besides numbers, as values: refusals ("cannot be measured here") and warnings.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The stable name of a message, as `cpu_not_allowed`: what programs and tests read, while its sentences may change. Empty in documents of
+/// versions before there were codes. Each message of [`crate::messages`] has one, in the `codes` of its module.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Code(Cow<'static, str>);
+
+impl Code {
+    /// The code of this name.
+    pub const fn new(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+
+    /// The name; empty when the document is older than codes.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the document is older than codes.
+    fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl PartialEq<str> for Code {
+    fn eq(&self, name: &str) -> bool {
+        self.0 == name
+    }
+}
+
+impl PartialEq<&str> for Code {
+    fn eq(&self, name: &&str) -> bool {
+        self.0 == *name
+    }
+}
+
+/// The data of a message, by the names that its row in [`crate::messages`] gives them.
+pub type Data = BTreeMap<String, Value>;
 
 /// Something that cannot be done here: what, why, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refusal {
+    /// Which refusal it is.
+    #[serde(default, skip_serializing_if = "Code::is_none")]
+    pub code: Code,
+    /// What its sentences are about, as data.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub data: Data,
     /// What was asked for.
     pub what: String,
     /// Why it cannot be had.
@@ -17,9 +71,20 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// Makes a refusal.
+    /// The refusal of a row of [`crate::messages`].
+    pub(crate) fn made(code: Code, data: Data, [what, why, cure]: [String; 3]) -> Self {
+        Self { code, data, what, why, cure }
+    }
+
+    /// A refusal without a code.
     pub fn new(what: impl Into<String>, why: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), cure: cure.into() }
+        let (code, data) = (Code::default(), Data::new());
+        Self { code, data, what: what.into(), why: why.into(), cure: cure.into() }
+    }
+
+    /// Text among the data of the message.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.data.get(name)?.as_str()
     }
 }
 
@@ -34,3 +99,25 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// Something a reader should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Warning {
+    /// Stable name (`cpu_quota`, `numa_balancing`, …).
+    pub code: Code,
+    /// What its sentences are about, as data.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub data: Data,
+    /// What is so, and what it does to the numbers.
+    pub text: String,
+    /// What to do about it; `None` when nothing can be done.
+    pub cure: Option<String>,
+}
+
+impl Warning {
+    /// The warning of a row of [`crate::messages`].
+    pub(crate) fn made(code: Code, data: Data, [text, cure]: [String; 2]) -> Self {
+        Self { code, data, text, cure: (!cure.is_empty()).then_some(cure) }
+    }
+}

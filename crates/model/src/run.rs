@@ -4,9 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::kernel::KernelInfo;
 use crate::machine::Machine;
+use crate::messages;
 use crate::observation::{Finding, Observation};
 use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
+use crate::refusal::Warning;
 use crate::state::{Drift, State};
 use crate::verdict::Grade;
 
@@ -133,53 +135,20 @@ pub struct Experiment {
     pub findings: Vec<Finding>,
 }
 
-/// Something a reader should know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Warning {
-    /// Stable name (`cpu_quota`, `numa_balancing`, …).
-    pub code: String,
-    /// What is so, and what it does to the numbers.
-    pub text: String,
-    /// What to do about it.
-    pub cure: Option<String>,
-}
-
-impl Warning {
-    /// The code of the warning that steps had their memory allocated again, since it could not be kept between visits.
-    pub const MEMORY_NOT_KEPT: &str = "memory_not_kept";
-
-    /// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do not count: they
-    /// get fresh memory at each visit by design.
-    pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Self> {
-        let remade = |experiment: &Experiment| {
-            let counts = experiment.observations.iter().map(|seen| seen.disturbance.allocations_remade);
-            counts.filter(|times| *times > 0).collect::<Vec<u64>>()
-        };
-        let (mut steps, mut times, mut limit) = (0, 0, None);
-        for (experiment, counts) in experiments.iter().map(|experiment| (experiment, remade(experiment))) {
-            (steps, times) = (steps + counts.len(), times + counts.iter().sum::<u64>());
-            limit = limit.or(experiment.request.scope.max_mem.filter(|_| !counts.is_empty()));
-        }
-        if steps == 0 {
-            return None;
-        }
-        let all = experiments.iter().flat_map(|e| &e.observations).filter(|seen| seen.allocations > 0).count();
-        let cure = match limit {
-            Some(limit) => {
-                format!("raise --max-mem, which is {limit} (at most half of the free memory is used), or --max-time")
-            }
-            None => "stop programs that hold memory, or raise --max-time".to_owned(),
-        };
-        Some(Self {
-            code: Self::MEMORY_NOT_KEPT.to_owned(),
-            text: format!(
-                "not all memory could be kept between visits: that of {steps} of {all} steps was allocated and filled again, {times} times in \
-                 all, so that these steps got fewer visits in the same time"
-            ),
-            cure: Some(cure),
-        })
+/// The warning that memory could not be kept between visits; `None` if all of it was kept. Operations of the kernel do not count: they get
+/// fresh memory at each visit by design.
+pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Warning> {
+    let remade = |experiment: &Experiment| {
+        let counts = experiment.observations.iter().map(|seen| seen.disturbance.allocations_remade);
+        counts.filter(|times| *times > 0).collect::<Vec<u64>>()
+    };
+    let (mut steps, mut times, mut limit) = (0, 0, None);
+    for (experiment, counts) in experiments.iter().map(|experiment| (experiment, remade(experiment))) {
+        (steps, times) = (steps + counts.len(), times + counts.iter().sum::<u64>());
+        limit = limit.or(experiment.request.scope.max_mem.filter(|_| !counts.is_empty()));
     }
+    let all = experiments.iter().flat_map(|e| &e.observations).filter(|seen| seen.allocations > 0).count();
+    (steps > 0).then(|| messages::run::memory_not_kept(steps, all, times, limit))
 }
 
 impl Run {

@@ -44,6 +44,11 @@ pub fn parse_seconds_or_none(text: &str) -> Result<f64, String> {
     if text.trim_end_matches('s') == "0" { Ok(0.0) } else { parse_seconds(text) }
 }
 
+/// `1 cpu`, `3 cpus`.
+pub fn count_of(number: u64, of: &str) -> String {
+    if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

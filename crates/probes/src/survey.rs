@@ -1,6 +1,7 @@
 //! `survey`: the whole picture, and what the machine's state does to it.
 
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::system as says;
 use tiermark_model::{Effort, Finding, Machine, Observation, Plan, Refusal, Request, Scope, Step, Warning};
 
 use crate::bandwidth::Bandwidth;
@@ -96,63 +97,28 @@ pub fn request(effort: Effort, scope: Scope, precision: Option<f64>, seed: u64) 
 pub fn warnings(machine: &Machine) -> Vec<Warning> {
     let system = &machine.system;
     let mut warnings = Vec::new();
-    let mut warn = |code: &str, text: String, cure: &str| {
-        warnings.push(Warning { code: code.into(), text, cure: (!cure.is_empty()).then(|| cure.to_owned()) });
-    };
     if let Some(quota) = system.cgroup.as_ref().and_then(|c| c.cpu_quota) {
-        warn(
-            "cpu_quota",
-            format!("this cgroup may use {quota} cpus: threads are stopped when the quota is spent"),
-            "lift cpu.max for the run",
-        );
+        warnings.push(says::cpu_quota(quota));
     }
     if system.numa_balancing.is_some_and(|m| m != 0) && machine.nodes.len() > 1 {
-        warn(
-            "numa_balancing",
-            "automatic NUMA balancing may move pages during the run".into(),
-            "as root: sysctl kernel.numa_balancing=0",
-        );
+        warnings.push(says::numa_balancing());
     }
     if system.ksm == Some(1) {
-        warn("ksm", "KSM is merging pages".into(), "as root: echo 0 > /sys/kernel/mm/ksm/run");
+        warnings.push(says::ksm());
     }
     if system.damon_running == Some(true) {
-        warn(
-            "damon",
-            "DAMON is sampling page accesses: it clears accessed bits, which costs page walks".into(),
-            "stop it for the run, if it is yours",
-        );
+        warnings.push(says::damon());
     }
     if system.thp.as_deref() == Some("never") {
-        warn(
-            "thp_never",
-            "transparent huge pages are off: DRAM figures hold page walks".into(),
-            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
-        );
+        warnings.push(says::thp_never());
     }
-    if let Some(governor) = system.governor.as_deref().filter(|g| *g != "performance") {
-        warn(
-            "governor",
-            format!("the cpu frequency governor is {governor}: cores may speed up during the run"),
-            "as root: cpupower frequency-set -g performance",
-        );
-    }
-    if let Some(source) = system
-        .clocksource
-        .as_deref()
-        .filter(|s| !["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"].contains(s))
-    {
-        warn("clocksource", format!("the system clock is {source}: reading it is slow"), "");
-    }
-    let cpus = machine.allowed_cpus.len() as f64;
+    warnings.extend(system.governor.as_deref().filter(|g| *g != "performance").map(says::governor));
+    let is_fast = |s: &&str| ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"].contains(s);
+    warnings.extend(system.clocksource.as_deref().filter(|s| !is_fast(s)).map(says::clocksource));
     // The share of cpus that may be busy before a quiet machine is no longer assumed.
     const BUSY: f64 = 0.1;
-    if let Some(load) = system.load1.filter(|l| *l > BUSY * cpus) {
-        warn(
-            "busy",
-            format!("load average {load:.2} on {cpus} cpus: other work is running"),
-            "measure on a quiet machine, or trust the verdicts",
-        );
-    }
+    let cpus = machine.allowed_cpus.len();
+    let is_busy = |load: &f64| *load > BUSY * cpus as f64;
+    warnings.extend(system.load1.filter(is_busy).map(|load| says::load_average(load, cpus)));
     warnings
 }

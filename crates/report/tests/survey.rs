@@ -138,8 +138,12 @@ fn the_result_names_what_weighs_most() {
     assert_eq!(result(&made), "stopped before its end; all 28 figures trusted");
     made.refuse("DRAM", "copy", "all");
     assert_eq!(result(&made), "1 figure not measured; 27 of 28 figures trusted, 1 not measured");
-    made.warnings =
-        vec![Warning { code: "damon".into(), text: "DAMON is sampling: it costs walks".into(), cure: None }];
+    made.warnings = vec![Warning {
+        code: tiermark_model::Code::new("damon"),
+        data: tiermark_model::Data::new(),
+        text: "DAMON is sampling: it costs walks".into(),
+        cure: None,
+    }];
     assert!(result(&made).starts_with("`tiermark doctor` finds: DAMON is sampling; 27 of 28"), "{}", result(&made));
     made.peak_share = Some(0.41);
     assert!(result(&made).starts_with("DRAM reaches only 41 % of its theoretical peak; "), "{}", result(&made));
@@ -160,14 +164,19 @@ fn memory_that_was_not_kept_is_a_note_and_no_finding_of_the_doctor() {
         let mut run = made.run();
         run.experiments[0].observations[0].disturbance.allocations_remade = 9;
         run.experiments[0].request.scope.max_mem = Some(Bytes(64 * MIB));
-        run.warnings.extend(Warning::memory_not_kept(&run.experiments));
+        run.warnings.extend(tiermark_model::memory_not_kept(&run.experiments));
         run
     };
     let text = run(&run_of(&made), &Style { width: 120, ..Style::default() });
     assert!(text.contains("RESULT  as expected"), "{text}");
     assert_eq!(text.matches("Not all memory could be kept between visits: that of 1 of ").count(), 1, "{text}");
     assert!(text.contains("raise --max-mem, which is 64 MiB"), "{text}");
-    made.warnings = vec![Warning { code: "ksm".into(), text: "KSM is merging pages".into(), cure: None }];
+    made.warnings = vec![Warning {
+        code: tiermark_model::Code::new("ksm"),
+        data: tiermark_model::Data::new(),
+        text: "KSM is merging pages".into(),
+        cure: None,
+    }];
     let text = run(&run_of(&made), &Style { width: 120, ..Style::default() });
     assert!(text.contains("`tiermark doctor` finds: KSM is merging pages"), "{text}");
 }

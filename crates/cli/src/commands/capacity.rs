@@ -10,6 +10,7 @@ use tiermark_capacity::conduct::{Event, conduct};
 use tiermark_capacity::result;
 use tiermark_capacity::saved::Saved;
 use tiermark_model::capacity::{Answer, Capacity};
+use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
 
 use crate::args::{CapacityArgs, Simulation};
@@ -62,7 +63,7 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
         if let Event::Remark(about, text) = event {
-            warnings.push(Warning { code: (*about).to_owned(), text: (*text).to_owned(), cure: None });
+            warnings.push(says::remark(about, text));
         }
         bar.tell(event);
     };
@@ -71,7 +72,7 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
     match ended {
         // What was found is told before what went wrong in the end.
         Err(refusal) if saved.cases.iter().any(|case| !case.probes.is_empty() || case.refused.is_some()) => {
-            warnings.push(Warning { code: "ended".to_owned(), text: refusal.to_string(), cure: None });
+            warnings.push(says::ended(&refusal.to_string()));
         }
         other => other?,
     }

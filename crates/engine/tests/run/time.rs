@@ -108,9 +108,9 @@ fn memory_that_cannot_all_be_kept_is_measured_all_the_same() {
         let remade = scarce.disturbance.allocations_remade;
         assert!((1..u64::from(scarce.allocations)).contains(&remade), "{}: {remade}", scarce.step);
     }
-    assert_eq!(Warning::memory_not_kept(&[plenty]), None);
-    let warning = Warning::memory_not_kept(&[scarce]).expect("a warning");
-    assert_eq!(warning.code, Warning::MEMORY_NOT_KEPT);
+    assert_eq!(tiermark_model::memory_not_kept(&[plenty]), None);
+    let warning = tiermark_model::memory_not_kept(&[scarce]).expect("a warning");
+    assert_eq!(warning.code, tiermark_model::messages::run::codes::memory_not_kept);
     assert!(warning.text.contains(" steps was allocated and filled again, "), "{}", warning.text);
 }
 

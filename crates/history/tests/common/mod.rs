@@ -331,7 +331,8 @@ pub(crate) fn example_run() -> Run {
             findings,
         }],
         warnings: vec![Warning {
-            code: "cpu_quota".into(),
+            code: tiermark_model::Code::new("cpu_quota"),
+            data: tiermark_model::Data::new(),
             text: "this process may use 1.5 cpus of time".into(),
             cure: Some("run it without a cpu quota".into()),
         }],

@@ -132,7 +132,8 @@ fn run() -> Capacity {
             "load the module: modprobe zram; or choose swap:PATH",
         )],
         warnings: vec![Warning {
-            code: "busy".into(),
+            code: tiermark_model::Code::new("busy"),
+            data: tiermark_model::Data::new(),
             text: "other work kept 1.2 of 2 cpus busy".into(),
             cure: Some("measure on a quiet machine".into()),
         }],

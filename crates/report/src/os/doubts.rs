@@ -1,5 +1,6 @@
 //! What makes numbers of this view doubtful, said once for all groups, and what its time did not suffice for.
 
+use tiermark_model::messages::run;
 use tiermark_model::{Experiment, Finding, Observation};
 
 use super::points::name;
@@ -8,7 +9,7 @@ use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::text::{bullet, hanging, heading};
 
-/// What the refusal of a step begins with that there was no time for, as the engine words it, and did.
+/// How the refusal of a step that there was no time for begins in documents older than codes.
 const NO_TIME: [&str; 3] =
     ["time budget used up", "the time left did not suffice", "the time allowed went to the numbers"];
 
@@ -17,7 +18,10 @@ const NEARLY: f64 = 0.95;
 
 /// Whether a step was not tried because there was no time left for it.
 pub(crate) fn ran_out_of_time(seen: &Observation) -> bool {
-    seen.refusal.as_ref().is_some_and(|refusal| NO_TIME.iter().any(|known| refusal.why.starts_with(known)))
+    seen.refusal.as_ref().is_some_and(|refusal| {
+        [run::codes::no_time_left, run::codes::curve_point_skipped].contains(&refusal.code)
+            || (refusal.code == "" && NO_TIME.iter().any(|known| refusal.why.starts_with(known)))
+    })
 }
 
 /// Reasons of all numbers, the worst first.

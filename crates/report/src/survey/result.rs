@@ -1,6 +1,6 @@
 //! The line that answers whether the machine is all right.
 
-use tiermark_model::{Finding, Grade, Labels, Reason, Unit, Warning};
+use tiermark_model::{Finding, Grade, Labels, Reason, Unit};
 
 use super::figures::{Figure, Survey};
 use super::ladder::with_unit;
@@ -87,7 +87,9 @@ pub(crate) fn outcome(survey: &Survey<'_>, style: &Style) -> Outcome {
         return Outcome::Wrong(format!("{tier} reaches only {share} of its theoretical peak"));
     }
     // What the run could not keep in memory is no finding of the doctor's: a note says it.
-    if let Some(warning) = survey.run.warnings.iter().find(|warning| warning.code != Warning::MEMORY_NOT_KEPT) {
+    if let Some(warning) =
+        survey.run.warnings.iter().find(|warning| warning.code != tiermark_model::messages::run::codes::memory_not_kept)
+    {
         let text = warning.text.split([':', ';']).next().unwrap_or_default();
         return Outcome::Wrong(format!("`tiermark doctor` finds: {text}"));
     }

@@ -301,11 +301,17 @@ pub(crate) fn troubled_run() -> Run {
     experiment.plan.rules.push("written by build-7 from /home/ada/plans".into());
     run.warnings = vec![
         Warning {
-            code: "cpu_quota".into(),
+            code: tiermark_model::Code::new("cpu_quota"),
+            data: tiermark_model::Data::new(),
             text: "this process may use 1.5 cpus of time: it will be stopped while it measures".into(),
             cure: Some("run it in a control group without cpu.max".into()),
         },
-        Warning { code: "busy".into(), text: "the load is 3.1 on build-7.example.org".into(), cure: None },
+        Warning {
+            code: tiermark_model::Code::new("busy"),
+            data: tiermark_model::Data::new(),
+            text: "the load is 3.1 on build-7.example.org".into(),
+            cure: None,
+        },
     ];
     run
 }

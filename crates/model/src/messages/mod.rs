@@ -1,0 +1,46 @@
+//! Every refusal and warning, with its data and its sentences.
+//!
+//! A row has a name (the code that documents keep), the data, and its sentences: `"…"` is a format string over the data, `{ … }` an
+//! expression. It makes a function with one argument for each datum; in documents the data stand beside code and sentences. The rows of one
+//! room are in one module, so that all that it says can be read together.
+
+mod rows;
+
+pub mod capacity;
+pub mod run;
+pub mod system;
+
+/// All codes there are. Each names one message.
+pub const CODES: &[&[crate::Code]] = &[capacity::codes::ALL, run::codes::ALL, system::codes::ALL];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_code_names_one_message() {
+        let all: Vec<&str> = CODES.iter().flat_map(|room| room.iter()).map(crate::Code::as_str).collect();
+        let known: BTreeSet<&str> = all.iter().copied().collect();
+        assert_eq!(known.len(), all.len(), "{all:?}");
+    }
+
+    #[test]
+    fn documents_keep_code_data_and_sentences() {
+        let refusal = run::curve_point_skipped("read/64K");
+        let document = serde_json::to_value(&refusal).unwrap();
+        assert_eq!(document["code"], "curve_point_skipped");
+        assert_eq!(document["data"]["step"], "read/64K");
+        assert_eq!(document["what"], "read/64K");
+        assert_eq!(serde_json::from_value::<crate::Refusal>(document).unwrap(), refusal);
+    }
+
+    #[test]
+    fn refusals_of_older_documents_have_no_code() {
+        let older = serde_json::json!({ "what": "cpu 7", "why": "it is offline", "cure": "" });
+        let refusal: crate::Refusal = serde_json::from_value(older.clone()).unwrap();
+        assert_eq!(refusal.code, "");
+        assert_eq!(serde_json::to_value(refusal).unwrap(), older);
+    }
+}

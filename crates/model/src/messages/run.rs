@@ -1,0 +1,65 @@
+//! While a run goes on: steps that it did not come to, and what was not as it should be meanwhile.
+
+use super::rows::messages;
+use crate::Bytes;
+use crate::written::count_of;
+
+messages! {
+    /// A number for which no time was left.
+    Refusal no_time_left(step: &str):
+        "{step}", "time budget used up", "raise --max-time";
+
+    /// A point of a curve for which no time was left.
+    Refusal curve_point_skipped(step: &str):
+        "{step}", "time budget used up: the curve has one point less", "raise --max-time";
+
+    /// A step that was not begun when the run was stopped.
+    Refusal run_stopped(step: &str):
+        "{step}", "the run was stopped", "let it run to its end";
+
+    /// Other work that leaves too little of the cpus for a run to begin.
+    Refusal cpus_busy(busy: f64, cpus: u64, named: &str, programs: &str, stolen: Option<f64>):
+        "measuring now",
+        {
+            let steal = stolen.map(|share| format!("; {}", steals("gives", share))).unwrap_or_default();
+            format!(
+                "other work keeps {busy:.1} of {} ({named}) busy{programs}{steal}; a run would measure that work and slow it down",
+                count_of(cpus, "cpu")
+            )
+        },
+        "stop that work or wait until it ends (`tiermark doctor` shows what is running), choose idle cpus with --cpus, or insist with --force";
+
+    /// Other work beside a run.
+    Warning busy(busy: f64, cpus: u64, programs: &str, stolen: Option<f64>):
+        {
+            let steal = stolen.map(|share| format!("; {}", steals("gave", share))).unwrap_or_default();
+            format!("other work kept {busy:.1} of {} busy during the run{programs}{steal}", count_of(cpus, "cpu"))
+        },
+        "measure on a quiet machine: `tiermark doctor` shows what is running";
+
+    /// Time of the cpus that the hypervisor gave to other guests during a run.
+    Warning steal(share: f64):
+        { format!("{} during the run", steals("gave", share)) },
+        "measure at another time, or on a guest with cpus of its own";
+
+    /// Steps whose memory was allocated again, since it could not be kept between visits.
+    Warning memory_not_kept(steps: usize, of: usize, times: u64, limit: Option<Bytes>):
+        "not all memory could be kept between visits: that of {steps} of {of} steps was allocated and filled again, {times} times in all, so that \
+         these steps got fewer visits in the same time",
+        {
+            match limit {
+                Some(limit) => format!(
+                    "raise --max-mem, which is {limit} (at most half of the free memory is used), or --max-time"
+                ),
+                None => "stop programs that hold memory, or raise --max-time".to_owned(),
+            }
+        };
+
+    /// A line of a run's journal that cannot be read.
+    Warning journal_damaged(line: usize, path: &str, error: &str):
+        "line {line} of the journal {path} is damaged ({error}); what follows it is lost", "";
+}
+
+fn steals(gives: &str, share: f64) -> String {
+    format!("the hypervisor {gives} {:.0} % of the cpus' time to other guests", share * 100.0)
+}

@@ -1,0 +1,38 @@
+//! The state of the system as a run finds it.
+
+use super::rows::messages;
+
+messages! {
+    /// A control group with a quota of cpu time.
+    Warning cpu_quota(cpus: f64):
+        "this cgroup may use {cpus} cpus: threads are stopped when the quota is spent", "lift cpu.max for the run";
+
+    /// Automatic NUMA balancing on a machine with several nodes.
+    Warning numa_balancing():
+        "automatic NUMA balancing may move pages during the run", "as root: sysctl kernel.numa_balancing=0";
+
+    /// Kernel samepage merging.
+    Warning ksm():
+        "KSM is merging pages", "as root: echo 0 > /sys/kernel/mm/ksm/run";
+
+    /// A running kdamond.
+    Warning damon():
+        "DAMON is sampling page accesses: it clears accessed bits, which costs page walks", "stop it for the run, if it is yours";
+
+    /// Transparent huge pages that are off.
+    Warning thp_never():
+        "transparent huge pages are off: DRAM figures hold page walks",
+        "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
+
+    /// A frequency governor other than `performance`.
+    Warning governor(governor: &str):
+        "the cpu frequency governor is {governor}: cores may speed up during the run", "as root: cpupower frequency-set -g performance";
+
+    /// A system clock that takes a system call or a slow device to read.
+    Warning clocksource(clocksource: &str):
+        "the system clock is {clocksource}: reading it is slow", "";
+
+    /// A load average that says that others are at work.
+    Warning load_average(load: f64, cpus: usize):
+        "load average {load:.2} on {cpus} cpus: other work is running", "measure on a quiet machine, or trust the verdicts";
+}
