@@ -14,7 +14,7 @@ pub struct Budgets {
     pub reserve: u64,
     /// What one tenant takes after its fill, in bytes: the peak of its control group.
     pub footprint: u64,
-    /// Room in the tier behind it, in bytes; 0 without one.
+    /// TenantMemory in the tier behind it, in bytes; 0 without one.
     pub tier: u64,
     /// Bytes of tenants that a byte of the tier holds: 1 for a device, the compression ratio for zram and zswap.
     pub ratio: f64,

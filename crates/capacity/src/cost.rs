@@ -51,7 +51,7 @@ pub struct Prices {
     #[serde(default)]
     pub space: f64,
     /// What can be bought: server, memory modules, devices, licences.
-    pub part: BTreeMap<String, Part>,
+    pub part: BTreeMap<String, PartPrice>,
     /// What a server of each tier is made of: how many of which part. The key is the tier (`swap:/dev/nvme0n1`), or its kind
     /// (`swap`) for all of that kind.
     pub tier: BTreeMap<String, BTreeMap<String, f64>>,
@@ -76,7 +76,7 @@ impl Default for Power {
 /// Something that can be bought.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Part {
+pub struct PartPrice {
     /// What one costs.
     pub price: f64,
     /// What it takes on average, in W.
@@ -207,7 +207,7 @@ impl Prices {
     #[must_use]
     pub fn of_server(&self, tier: &str) -> Option<f64> {
         let parts = self.tier.get(tier).or_else(|| self.tier.get(&kinds(tier)))?;
-        let sum = |of: fn(&Part) -> f64| -> f64 {
+        let sum = |of: fn(&PartPrice) -> f64| -> f64 {
             parts.iter().filter_map(|(name, count)| Some(count * of(self.part.get(name)?))).sum()
         };
         let kilowatts = sum(|part| part.watts) / 1000.0;
@@ -234,7 +234,9 @@ impl Prices {
             }
             let base = rows.iter().find(|row: &&CostRow| row.tier == BASE && row.load == *load && tier != BASE);
             let base = base.filter(|_| !ordered.iter().any(|base| base.is_vague_base(load)));
-            let against = base.and_then(|base| against((base.total, base.tenants), (total, *tenants)));
+            let own = Configuration { total, tenants: *tenants };
+            let against =
+                base.and_then(|base| against(Configuration { total: base.total, tenants: base.tenants }, own));
             let affordable = |a: &CostAgainst| self.saving_wanted.map(|saving| affordable(a.ratio, saving));
             let against = against.map(|a| CostAgainst { affordable: affordable(&a), ..a });
             let (tier, load) = (tier.clone(), load.clone());
@@ -258,12 +260,21 @@ impl Prices {
     }
 }
 
-/// One configuration (cost, tenants) against another: r = N₂/N₁, u = ΔC/C₁, saving 1 − (1 + u)/r, break-even u = r − 1.
+/// A server of one tier: what it costs, and the tenants that it holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Configuration {
+    /// Cost of the server, with what it takes over the months.
+    pub total: f64,
+    /// Tenants.
+    pub tenants: u32,
+}
+
+/// One configuration against another: r = N₂/N₁, u = ΔC/C₁, saving 1 − (1 + u)/r, break-even u = r − 1.
 /// `None` where the first costs nothing or holds nothing.
 #[must_use]
-pub fn against(base: (f64, u32), other: (f64, u32)) -> Option<CostAgainst> {
-    let ratio = f64::from(other.1) / f64::from(base.1);
-    let upgrade = other.0 / base.0 - 1.0;
+pub fn against(base: Configuration, other: Configuration) -> Option<CostAgainst> {
+    let ratio = f64::from(other.tenants) / f64::from(base.tenants);
+    let upgrade = other.total / base.total - 1.0;
     let saving = 1.0 - (1.0 + upgrade) / ratio;
     let found = CostAgainst { ratio, upgrade, saving, break_even: ratio - 1.0, affordable: None };
     [ratio, upgrade, saving].iter().all(|x| x.is_finite()).then_some(found)

@@ -4,12 +4,12 @@ use tiermark_model::capacity::{CurvePoint, Outcome};
 
 use crate::level::{Served, pooled};
 
-/// What one probe measured, from its tenants' histograms; `None` where no request was answered.
+/// What one trial measured, from its tenants' histograms; `None` where no request was answered.
 ///
 /// `faults_per_request` stays as it is given.
 #[must_use]
 pub fn point(
-    probe: u32,
+    trial: u32,
     served: &[Served<'_>],
     faults_per_request: Option<f64>,
     outcome: Outcome,
@@ -20,7 +20,7 @@ pub fn point(
     let tenants = answered.len() as f64;
     Some(CurvePoint {
         tenants: served.len() as u32,
-        probe,
+        trial,
         requests: all.len(),
         average_ns: all.mean(),
         p50_ns: at(0.5),

@@ -55,13 +55,13 @@ impl Dram {
     pub fn balance(
         &self,
         rounds: u32,
-        look: &mut dyn FnMut() -> Option<Account>,
+        read: &mut dyn FnMut() -> Option<Account>,
         set: &mut dyn FnMut(u64) -> bool,
     ) -> Option<Account> {
-        let mut account = look()?;
+        let mut account = read()?;
         for _ in 0..rounds {
             // What is swapped out then makes the pool larger still.
-            if self.pool_is_all(&account).is_some() {
+            if self.pool_exhausted(&account).is_some() {
                 break;
             }
             let left = self.left(account.pool);
@@ -70,7 +70,7 @@ impl Dram {
             }
             let from = account.limit.unwrap_or(u64::MAX).min(self.budget);
             let was_set = set(left.max(from.saturating_sub((self.budget / STEP).min(STEP_BYTES))));
-            account = look()?;
+            account = read()?;
             if !was_set {
                 break;
             }
@@ -80,7 +80,7 @@ impl Dram {
 
     /// Whether the pool alone leaves tenants nothing, in words.
     #[must_use]
-    pub fn pool_is_all(&self, account: &Account) -> Option<String> {
+    pub fn pool_exhausted(&self, account: &Account) -> Option<String> {
         let is_all = account.pool.saturating_add(self.budget / LEAST) > self.budget;
         is_all.then(|| {
             format!("compressed memory takes {} of {} of DRAM itself", Bytes(account.pool), Bytes(self.budget))
@@ -128,13 +128,13 @@ mod tests {
 
     fn balanced(bytes: u64, share: f64) -> (Account, u32) {
         let kernel = std::cell::RefCell::new(Kernel { bytes, share, limit: 512 * MIB, set: 0 });
-        let mut look = || Some(kernel.borrow().account());
+        let mut read = || Some(kernel.borrow().account());
         let mut set = |limit| {
             let mut kernel = kernel.borrow_mut();
             (kernel.limit, kernel.set) = (limit, kernel.set + 1);
             true
         };
-        let account = Dram::new(512 * MIB).balance(MANY, &mut look, &mut set).unwrap();
+        let account = Dram::new(512 * MIB).balance(MANY, &mut read, &mut set).unwrap();
         (account, kernel.into_inner().set)
     }
 
@@ -146,22 +146,22 @@ mod tests {
         let wanted = (512.0 - 0.42 * 808.0) / 0.58 * MIB as f64;
         assert!((account.held as f64 - wanted).abs() < 4.0 * MIB as f64, "{account:?}");
         assert!((account.held + account.pool).abs_diff(512 * MIB) < 4 * MIB);
-        assert_eq!((dram.overdrawn(&account), dram.pool_is_all(&account)), (None, None));
+        assert_eq!((dram.overdrawn(&account), dram.pool_exhausted(&account)), (None, None));
         // What fits without is left alone.
         assert_eq!(balanced(500 * MIB, 0.42), (Account { held: 500 * MIB, pool: 0, limit: Some(512 * MIB) }, 0));
         // What does not compress is never held by a pool of DRAM.
         let (account, set) = balanced(600 * MIB, 1.0);
         assert!(set <= MANY && dram.overdrawn(&account).unwrap().contains("of 512 MiB of DRAM"), "{account:?}");
         let (account, _) = balanced(1600 * MIB, 0.42);
-        assert!(dram.pool_is_all(&account).unwrap().starts_with("compressed memory takes 48"), "{account:?}");
+        assert!(dram.pool_exhausted(&account).unwrap().starts_with("compressed memory takes 48"), "{account:?}");
         assert!(account.limit > Some(256 * MIB), "nothing more is pushed into it then: {account:?}");
     }
 
     #[test]
     fn a_limit_goes_up_again_and_what_cannot_be_seen_is_not_touched() {
         let limits = std::cell::RefCell::new(vec![100 * MIB]);
-        let mut look = || Some(Account { held: 90 * MIB, pool: 0, limit: limits.borrow().last().copied() });
-        Dram::new(512 * MIB).balance(MANY, &mut look, &mut |limit| {
+        let mut read = || Some(Account { held: 90 * MIB, pool: 0, limit: limits.borrow().last().copied() });
+        Dram::new(512 * MIB).balance(MANY, &mut read, &mut |limit| {
             limits.borrow_mut().push(limit);
             true
         });

@@ -1,14 +1,14 @@
-//! About how long searches take, before any of them is begun: the search itself is asked which probes it would make.
+//! TimeRange how long searches take, before any of them is begun: the search itself is asked which trials it would make.
 
 use std::fmt;
 
 use tiermark_model::capacity::Outcome;
 
 use crate::budget::{Arithmetic, Budgets};
-use crate::probe::SIZING;
 use crate::scenario::{Backend, Scenario, Tier};
-use crate::search::{Ask, Limits, Search, Step};
+use crate::search::{Limits, Search, Step, TrialRequest};
 use crate::steady::WINDOWS;
+use crate::trial::SIZING;
 
 /// What a server takes for a value of 1 KiB, over its bytes: measured with Redis 7.
 const OVERHEAD: f64 = 1.3;
@@ -27,14 +27,14 @@ const HOUR: f64 = 60.0 * MINUTE;
 
 /// A time that something takes, from the least that is likely to the most, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct About {
+pub struct TimeRange {
     /// Where systems are at rest as soon as that can be seen.
     pub least: f64,
-    /// Where each probe waits for it for as long as it may.
+    /// Where each trial waits for it for as long as it may.
     pub most: f64,
 }
 
-impl About {
+impl TimeRange {
     fn both(seconds: f64) -> Self {
         Self { least: seconds, most: seconds }
     }
@@ -50,7 +50,7 @@ impl About {
     }
 }
 
-impl fmt::Display for About {
+impl fmt::Display for TimeRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (least, most) = (spoken(self.least), spoken(self.most));
         if least == most { write!(f, "about {most}") } else { write!(f, "about {least} to {most}") }
@@ -77,10 +77,10 @@ pub fn spoken(seconds: f64) -> String {
 pub struct Estimate {
     /// Tenants that are reckoned with.
     pub tenants: u32,
-    /// Probes.
-    pub probes: u32,
+    /// Trials.
+    pub trials: u32,
     /// What they take.
-    pub about: About,
+    pub about: TimeRange,
 }
 
 impl Scenario {
@@ -92,34 +92,34 @@ impl Scenario {
             Backend::External => self.limits.most_tenants.min(self.targets.len() as u32),
             _ => self.limits.most_tenants,
         };
-        let limits = Limits { arithmetic: self.arithmetic(room), most_tenants, most_probes: self.limits.most_probes };
+        let limits = Limits { arithmetic: self.arithmetic(room), most_tenants, most_trials: self.limits.most_trials };
         let edge = self.edge(tier, &limits.arithmetic).min(most_tenants);
         let mut search = Search::new(limits);
-        let (mut about, mut before) = (About::both(AROUND), 0);
-        while let Step::Probe(ask) = search.next_step() {
-            about = about.and(self.probe_takes(&ask, before, threads));
+        let (mut about, mut before) = (TimeRange::both(AROUND), 0);
+        while let Step::Trial(ask) = search.next_step() {
+            about = about.and(self.trial_takes(&ask, before, threads));
             before = ask.tenants;
             search.told(&ask, if ask.tenants <= edge { Outcome::Pass } else { Outcome::Fail });
         }
-        Estimate { tenants: edge, probes: search.made(), about }
+        Estimate { tenants: edge, trials: search.made(), about }
     }
 
     /// What comes before all searches: one tenant is started to see what it takes.
     #[must_use]
-    pub fn sizing_takes(&self, threads: usize) -> About {
+    pub fn sizing_takes(&self, threads: usize) -> TimeRange {
         match self.backend {
-            Backend::External => About::default(),
-            _ => About::both(SIZING.as_secs_f64() + AROUND + self.fill_takes(1, threads)),
+            Backend::External => TimeRange::default(),
+            _ => TimeRange::both(SIZING.as_secs_f64() + AROUND + self.fill_takes(1, threads)),
         }
     }
 
-    fn probe_takes(&self, ask: &Ask, before: u32, threads: usize) -> About {
+    fn trial_takes(&self, ask: &TrialRequest, before: u32, threads: usize) -> TimeRange {
         let time = &self.time;
         let new = if ask.fresh { ask.tenants } else { ask.tenants.saturating_sub(before) };
         let measured = time.measure * if ask.full { f64::from(time.iterations) } else { 1.0 };
         let same = AROUND + self.fill_takes(new, threads) + time.warm_up + measured;
-        let rest = About { least: time.settle.min(WINDOWS as f64), most: time.settle };
-        About::both(same).and(rest).at_most(self.limits.probe_seconds)
+        let rest = TimeRange { least: time.settle.min(WINDOWS as f64), most: time.settle };
+        TimeRange::both(same).and(rest).at_most(self.limits.trial_seconds)
     }
 
     /// Seconds in which so many tenants are started and filled.
@@ -181,9 +181,9 @@ mod tests {
     fn the_small_scenario_takes_the_minutes_that_it_took() {
         let mini = read("mini");
         let dram = mini.estimate(&Tier::Dram, None, 1);
-        assert!(dram.tenants == 5 && (6..=10).contains(&dram.probes), "{dram:?}");
+        assert!(dram.tenants == 5 && (6..=10).contains(&dram.trials), "{dram:?}");
         let zram = mini.estimate(&Tier::Zram(None), Some(mini.tier_bytes()), 1);
-        assert!(zram.tenants == 10 && (7..=12).contains(&zram.probes), "{zram:?}");
+        assert!(zram.tenants == 10 && (7..=12).contains(&zram.trials), "{zram:?}");
         let all = mini.sizing_takes(1).and(dram.about).and(zram.about);
         // Measured: two minutes.
         assert!((60.0..240.0).contains(&all.most) && all.least == all.most, "{all:?}");
@@ -198,11 +198,11 @@ mod tests {
         let before = mini.estimate(&Tier::Dram, None, 1);
         mini.time.settle = 20.0;
         let after = mini.estimate(&Tier::Dram, None, 1);
-        let probes = f64::from(before.probes);
-        assert!((after.about.most - before.about.most - 20.0 * probes).abs() < 1e-6);
-        assert!((after.about.least - before.about.least - 10.0 * probes).abs() < 1e-6);
-        mini.limits.probe_seconds = 1.0;
-        assert!(mini.estimate(&Tier::Dram, None, 1).about.most <= probes + AROUND);
+        let trials = f64::from(before.trials);
+        assert!((after.about.most - before.about.most - 20.0 * trials).abs() < 1e-6);
+        assert!((after.about.least - before.about.least - 10.0 * trials).abs() < 1e-6);
+        mini.limits.trial_seconds = 1.0;
+        assert!(mini.estimate(&Tier::Dram, None, 1).about.most <= trials + AROUND);
     }
 
     #[test]
@@ -210,12 +210,12 @@ mod tests {
         let mut mini = read("mini");
         (mini.backend, mini.targets) = (Backend::External, vec!["a:1".to_owned(), "a:2".to_owned()]);
         assert_eq!(mini.estimate(&Tier::Dram, None, 1).tenants, 2);
-        assert_eq!(mini.sizing_takes(1), About::default());
+        assert_eq!(mini.sizing_takes(1), TimeRange::default());
     }
 
     #[test]
     fn times_are_spoken_as_people_plan() {
-        let said = |least: f64, most: f64| About { least, most }.to_string();
+        let said = |least: f64, most: f64| TimeRange { least, most }.to_string();
         assert_eq!(said(50.0, 50.4), "about 50 s");
         assert_eq!(said(100.0, 3600.0), "about 2 min to 60 min");
         assert_eq!(said(7100.0, 25_300.0), "about 2 h to 7 h");

@@ -1,4 +1,4 @@
-//! When a probe is ended: the machine, or what is measured on it, is beyond what can be borne.
+//! When a trial is ended: the machine, or what is measured on it, is beyond what can be borne.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use tiermark_model::capacity::{Ended, Outcome, Resource};
 
 /// Share of the swap space that may be used; beyond it the next fault may kill a tenant.
 const SWAP_USED: f64 = 0.95;
-/// Share of what was swapped since a probe began that areas of others may have: beyond it the tier is not what is measured.
+/// Share of what was swapped since a trial began that areas of others may have: beyond it the tier is not what is measured.
 const ELSEWHERE: f64 = 0.01;
 /// Bytes there that are no matter: other programs, too, are swapped.
 const ELSEWHERE_LEAST: u64 = 4 << 20;
@@ -24,12 +24,12 @@ const PRESSURE: f64 = 20.0;
 /// Seconds by which the coordinator's own heartbeat may be late: beyond it the whole machine stands still.
 const HEARTBEAT_SECONDS: f64 = 1.0;
 
-/// What is known at one moment of a probe.
+/// What is known at one moment of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Seconds since the probe began, its fill included.
+    /// Seconds since the trial began, its fill included.
     pub at: f64,
-    /// Processes that the kernel killed for want of memory in the tenants' groups since the probe began.
+    /// Processes that the kernel killed for want of memory in the tenants' groups since the trial began.
     pub oom_kills: u64,
     /// Tenants that ended by themselves or were killed.
     pub ended: u32,
@@ -37,7 +37,7 @@ pub struct Sample {
     pub swap_used: u64,
     /// Bytes of swap there are; 0 without any.
     pub swap_total: u64,
-    /// Bytes by which areas that are not of the tier were filled since the probe began.
+    /// Bytes by which areas that are not of the tier were filled since the trial began.
     pub elsewhere: u64,
     /// What was asked and answered since the sample before; `None` before the load starts.
     pub window: Option<Answered>,
@@ -67,13 +67,13 @@ pub struct Answered {
 pub struct Guards {
     /// Bytes of the machine's memory that stay available.
     pub floor: u64,
-    /// Seconds of a probe.
+    /// Seconds of a trial.
     pub wall: f64,
     /// Share of its schedule's requests that the service level promises to answer; 1 where it says nothing of that.
     pub rate: f64,
 }
 
-/// Which guard ended a probe.
+/// Which guard ended a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// The kernel killed a process for want of memory.
@@ -118,7 +118,7 @@ impl fmt::Display for Guard {
     }
 }
 
-/// Why a probe is ended.
+/// Why a trial is ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Abort {
     /// The guard.
@@ -131,7 +131,7 @@ pub struct Abort {
 
 impl Abort {
     /// What that says of the server, where `ran_out` is what its evidence names. Requests that the client is late with are missing as those
-    /// are that the server is late with, a machine that stands still without waiting for memory is held up by others, a tier that others share is not it, and how long a probe may
+    /// are that the server is late with, a machine that stands still without waiting for memory is held up by others, a tier that others share is not it, and how long a trial may
     /// take is this program's own matter.
     #[must_use]
     pub fn outcome(&self, ran_out: Option<&Ended>) -> Outcome {
@@ -161,7 +161,7 @@ impl Abort {
     }
 }
 
-/// The first guard that ends a probe, given all its samples in order; `None` while it may go on.
+/// The first guard that ends a trial, given all its samples in order; `None` while it may go on.
 ///
 /// To be asked after every sample: only the last one, and for the rate those of the last seconds, are looked at.
 #[must_use]
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn each_guard_ends_a_probe_just_beyond_its_limit() {
+    fn each_guard_ends_a_trial_just_beyond_its_limit() {
         assert_eq!(abort(&[calm()], &GUARDS), None);
         assert_eq!(abort(&[], &GUARDS), None);
         for (sample, guard, said, resource) in [
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ran_out_of_a_slow_probe_is_left_to_its_evidence() {
+    fn what_ran_out_of_a_slow_trial_is_left_to_its_evidence() {
         let found = abort(&[Sample { backlog: 2.0, ..calm() }], &GUARDS).unwrap();
         assert_eq!((found.guard, found.ended_by), (Guard::Backlog, None));
     }

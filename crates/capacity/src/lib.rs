@@ -3,7 +3,7 @@
 //! What is asked ([`scenario`]), when it is met ([`level`]), which number of tenants to try next ([`search`]), what tenants and compressed memory take together ([`dram`]), when a system is steady
 //! ([`steady`]) or has to be stopped ([`guard`]), what the system says meanwhile ([`evidence`]), and what it comes to in money
 //! ([`cost`]) wait for nothing and change nothing. Around them: the memory behind DRAM ([`tier`]), what keeps tenants
-//! ([`backend`]), one [`probe`], and the whole run ([`conduct`]), [`saved`] line by line. Whatever is changed goes through [`system`],
+//! ([`backend`]), one [`trial`], and the whole run ([`run`]), [`saved`] line by line. Whatever is changed goes through [`system`],
 //! which notes it first.
 
 #![forbid(unsafe_code)]
@@ -11,7 +11,6 @@
 pub mod backend;
 pub mod budget;
 pub mod cgroup;
-pub mod conduct;
 pub mod cost;
 pub mod curve;
 pub mod dram;
@@ -20,15 +19,16 @@ pub mod evidence;
 pub mod guard;
 pub mod guest;
 pub mod level;
-pub mod probe;
 mod reading;
 pub mod resource;
 pub mod result;
+pub mod run;
 pub mod saved;
 pub mod scenario;
 pub mod search;
 pub mod steady;
 pub mod system;
 pub mod tier;
+pub mod trial;
 
 pub use reading::{Mistake, Problem};

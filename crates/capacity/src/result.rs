@@ -1,25 +1,25 @@
 //! What follows from several searches together.
 
 use tiermark_model::capacity::{
-    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, ProbeRecord, Resource, tenants,
+    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, Resource, TrialRecord, tenants,
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Machine, Tool, Warning};
 
 use crate::cost::{BASE, Fitting, Prices};
-use crate::saved::{Known, Saved};
-use crate::scenario::Part;
+use crate::saved::{Saved, SearchState};
+use crate::scenario::SearchCase;
 use crate::search::Search;
 
 /// The number of tenants of an answer that is one.
 #[must_use]
-pub fn exactly(answer: &Answer) -> Option<u32> {
+pub fn exact(answer: &Answer) -> Option<u32> {
     if let Answer::Exactly { tenants, .. } = answer { Some(*tenants) } else { None }
 }
 
 /// The tenants that fit for sure: the lower end of an interval, none where not even one fits.
 #[must_use]
-pub fn surely(answer: &Answer) -> u32 {
+pub fn lower_bound(answer: &Answer) -> u32 {
     match answer {
         Answer::Exactly { tenants, .. } | Answer::AtLeast { tenants } => *tenants,
         Answer::Between { low, .. } => *low,
@@ -30,10 +30,10 @@ pub fn surely(answer: &Answer) -> u32 {
 /// Sets for each case its tenants over those of [`BASE`] under the same load, where both are single numbers.
 pub fn over_dram(cases: &mut [Case]) {
     let bases: Vec<(String, Option<u32>)> =
-        cases.iter().filter(|case| case.tier == BASE).map(|case| (case.load.clone(), exactly(&case.answer))).collect();
+        cases.iter().filter(|case| case.tier == BASE).map(|case| (case.load.clone(), exact(&case.answer))).collect();
     for case in cases.iter_mut() {
         let base = bases.iter().find(|(load, _)| *load == case.load).and_then(|(_, tenants)| *tenants);
-        let ratio = exactly(&case.answer).zip(base).map(|(tenants, base)| f64::from(tenants) / f64::from(base));
+        let ratio = exact(&case.answer).zip(base).map(|(tenants, base)| f64::from(tenants) / f64::from(base));
         case.over_dram = ratio.filter(|_| case.tier != BASE);
     }
 }
@@ -45,13 +45,18 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
     let fitting = |case: &Case| Fitting {
         tier: case.tier.clone(),
         load: case.load.clone(),
-        tenants: surely(&case.answer),
-        is_exact: exactly(&case.answer).is_some(),
+        tenants: lower_bound(&case.answer),
+        is_exact: exact(&case.answer).is_some(),
     };
     let mut table = prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today);
-    let vague = cases.iter().filter(|case| exactly(&case.answer).is_none() && surely(&case.answer) > 0);
+    let vague = cases.iter().filter(|case| exact(&case.answer).is_none() && lower_bound(&case.answer) > 0);
     table.remarks.extend(vague.map(|case| {
-        format!("{}, {}: reckoned with {}, which fit for sure", case.tier, case.load, tenants(surely(&case.answer)))
+        format!(
+            "{}, {}: reckoned with {}, which fit for sure",
+            case.tier,
+            case.load,
+            tenants(lower_bound(&case.answer))
+        )
     }));
     table
 }
@@ -60,9 +65,9 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
 #[must_use]
 pub fn document(saved: &Saved, about: (Tool, Machine), mut warnings: Vec<Warning>) -> Capacity {
     let scenario = &saved.begun.scenario;
-    let parts = scenario.parts();
-    let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.probes.is_empty());
-    let mut cases: Vec<Case> = begun.map(|(part, known)| case(part, known)).collect();
+    let parts = scenario.searches();
+    let begun = parts.iter().zip(&saved.cases).filter(|(_, known)| !known.trials.is_empty());
+    let mut cases: Vec<Case> = begun.map(|(searched, known)| case(searched, known)).collect();
     over_dram(&mut cases);
     warnings.extend(left_open(&parts, &saved.cases));
     warnings.extend(disturbed(&cases));
@@ -84,9 +89,9 @@ pub fn document(saved: &Saved, about: (Tool, Machine), mut warnings: Vec<Warning
 }
 
 /// Searches that have no answer yet.
-fn left_open(parts: &[Part<'_>], cases: &[Known]) -> Option<Warning> {
+fn left_open(parts: &[SearchCase<'_>], cases: &[SearchState]) -> Option<Warning> {
     let open = parts.iter().zip(cases).filter(|(_, known)| known.answer.is_none() && known.refused.is_none());
-    let open: Vec<String> = open.map(|(part, _)| format!("{} ({})", part.tier, part.load())).collect();
+    let open: Vec<String> = open.map(|(searched, _)| searched.to_string()).collect();
     (!open.is_empty()).then(|| says::unfinished(&open))
 }
 
@@ -96,7 +101,7 @@ const LATE: f64 = 0.01;
 
 /// What makes answers worth less: other programs on the cpus, and a client that was late. Each with its worst case.
 fn disturbed(cases: &[Case]) -> Vec<Warning> {
-    let evidence = || cases.iter().flat_map(|case| case.probes.iter().filter_map(|probe| probe.evidence.as_ref()));
+    let evidence = || cases.iter().flat_map(|case| case.trials.iter().filter_map(|trial| trial.evidence.as_ref()));
     let worst = |of: &dyn Fn(&Evidence) -> Option<f64>, most: f64| {
         evidence().filter_map(of).max_by(f64::total_cmp).filter(|share| *share > most)
     };
@@ -105,36 +110,36 @@ fn disturbed(cases: &[Case]) -> Vec<Warning> {
     others.into_iter().chain(late).collect()
 }
 
-fn case(part: &Part<'_>, known: &Known) -> Case {
+fn case(searched: &SearchCase<'_>, known: &SearchState) -> Case {
     let answer = known.answer.clone().unwrap_or_else(|| stopped(known));
-    let ended_by = ended_by(&known.probes, surely(&answer));
+    let ended_by = ended_by(&known.trials, lower_bound(&answer));
     Case {
-        tier: part.tier.to_string(),
-        load: part.load(),
+        tier: searched.tier.to_string(),
+        load: searched.requests.to_string(),
         answer,
         over_dram: None,
         ended_by,
         curve: known.curve.clone(),
-        probes: known.probes.clone(),
+        trials: known.trials.clone(),
     }
 }
 
-/// What the probes of a search that did not come to its end leave: what the search itself makes of them.
-fn stopped(known: &Known) -> Answer {
+/// What the trials of a search that did not come to its end leave: what the search itself makes of them.
+fn stopped(known: &SearchState) -> Answer {
     let why = "the search was stopped before its end";
-    let search = known.limits.and_then(|limits| Search::resume(limits, &known.probes).ok());
+    let search = known.limits.and_then(|limits| Search::resume(limits, &known.trials).ok());
     let nothing = || Answer::Between { low: 0, high: None, why: why.to_owned() };
     search.map_or_else(nothing, |search| search.given_up(why))
 }
 
 /// What ran out beyond the tenants that fit, or where the client could not tell any more: of the fewest tenants of which that is so, the last
-/// probe that says it. What failed below was outvoted.
-fn ended_by(probes: &[ProbeRecord], fit: u32) -> Option<Ended> {
-    let by_client = |probe: &ProbeRecord| probe.ended_by.as_ref().is_some_and(|by| by.resource == Resource::Client);
-    let ends = |probe: &&ProbeRecord| probe.tenants > fit && (probe.outcome == Outcome::Fail || by_client(probe));
-    let failed = || probes.iter().filter(ends);
-    let fewest = failed().map(|probe| probe.tenants).min()?;
-    failed().rev().filter(|probe| probe.tenants == fewest).find_map(|probe| probe.ended_by.clone())
+/// trial that says it. What failed below was outvoted.
+fn ended_by(trials: &[TrialRecord], fit: u32) -> Option<Ended> {
+    let by_client = |trial: &TrialRecord| trial.ended_by.as_ref().is_some_and(|by| by.resource == Resource::Client);
+    let ends = |trial: &&TrialRecord| trial.tenants > fit && (trial.outcome == Outcome::Fail || by_client(trial));
+    let failed = || trials.iter().filter(ends);
+    let fewest = failed().map(|trial| trial.tenants).min()?;
+    failed().rev().filter(|trial| trial.tenants == fewest).find_map(|trial| trial.ended_by.clone())
 }
 
 #[cfg(test)]
@@ -147,8 +152,8 @@ mod tests {
     use crate::search::Limits;
 
     fn case(tier: &str, load: &str, answer: Answer) -> Case {
-        let (curve, probes) = (Vec::new(), Vec::new());
-        Case { tier: tier.into(), load: load.into(), answer, over_dram: None, ended_by: None, curve, probes }
+        let (curve, trials) = (Vec::new(), Vec::new());
+        Case { tier: tier.into(), load: load.into(), answer, over_dram: None, ended_by: None, curve, trials }
     }
 
     fn exact(tenants: u32) -> Answer {
@@ -168,7 +173,7 @@ mod tests {
 
     #[test]
     fn what_ended_it_is_told_of_the_first_edge() {
-        let probe = |tenants, outcome, resource| ProbeRecord {
+        let trial = |tenants, outcome, resource| TrialRecord {
             number: 1,
             tenants,
             phase: tiermark_model::capacity::Phase::Bisection,
@@ -179,14 +184,14 @@ mod tests {
             ended_by: Some(Ended { resource, words: String::new() }),
             evidence: None,
         };
-        let mut probes = vec![
-            probe(9, Outcome::Fail, Resource::MemoryTier),
-            probe(7, Outcome::Fail, Resource::Cpu),
-            probe(6, Outcome::Unclear, Resource::Cpu),
+        let mut trials = vec![
+            trial(9, Outcome::Fail, Resource::MemoryTier),
+            trial(7, Outcome::Fail, Resource::Cpu),
+            trial(6, Outcome::Unclear, Resource::Cpu),
         ];
-        assert_eq!(ended_by(&probes, 0).map(|ended| ended.resource), Some(Resource::Cpu));
-        probes.push(probe(6, Outcome::Unclear, Resource::Client));
-        assert_eq!(ended_by(&probes, 0).map(|ended| ended.resource), Some(Resource::Client));
+        assert_eq!(ended_by(&trials, 0).map(|ended| ended.resource), Some(Resource::Cpu));
+        trials.push(trial(6, Outcome::Unclear, Resource::Client));
+        assert_eq!(ended_by(&trials, 0).map(|ended| ended.resource), Some(Resource::Client));
         assert_eq!(ended_by(&[], 0), None);
     }
 
@@ -210,7 +215,7 @@ mod tests {
         };
         let told = |evidence: Evidence| {
             let mut one = case("dram", "x", Answer::AtLeast { tenants: 1 });
-            one.probes = vec![ProbeRecord {
+            one.trials = vec![TrialRecord {
                 number: 1,
                 tenants: 1,
                 phase: Phase::Baseline,
@@ -228,18 +233,18 @@ mod tests {
         assert_eq!(told(Evidence { cpu: Some(1.0), ..Evidence::default() }), Vec::<Code>::new());
         let text = crate::scenario::built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;
         let scenario = crate::scenario::Scenario::read(text).unwrap();
-        let answered = Known { answer: Some(Answer::AtLeast { tenants: 1 }), ..Known::default() };
-        let open = left_open(&scenario.parts(), &[answered.clone(), Known::default()]).unwrap();
+        let answered = SearchState { answer: Some(Answer::AtLeast { tenants: 1 }), ..SearchState::default() };
+        let open = left_open(&scenario.searches(), &[answered.clone(), SearchState::default()]).unwrap();
         assert!(open.text.ends_with("no answer yet for zram (100 % GET, uniform)"), "{}", open.text);
-        assert_eq!(left_open(&scenario.parts(), &[answered.clone(), answered]), None);
+        assert_eq!(left_open(&scenario.searches(), &[answered.clone(), answered]), None);
     }
 
-    /// What is known of a search that made probes of so many tenants, and was stopped.
-    fn known(probes: &[(u32, Phase, Outcome)]) -> Known {
+    /// What is known of a search that made trials of so many tenants, and was stopped.
+    fn known(trials: &[(u32, Phase, Outcome)]) -> SearchState {
         let budgets =
             Budgets { dram: 8, reserve: 0, footprint: 1, tier: 0, ratio: 1.0, cpus: 1.0, cpu_per_tenant: None };
-        let limits = Limits { arithmetic: budgets.arithmetic(), most_tenants: 100, most_probes: 100 };
-        let record = |(number, (tenants, phase, outcome)): (u32, &(u32, Phase, Outcome))| ProbeRecord {
+        let limits = Limits { arithmetic: budgets.arithmetic(), most_tenants: 100, most_trials: 100 };
+        let record = |(number, (tenants, phase, outcome)): (u32, &(u32, Phase, Outcome))| TrialRecord {
             number,
             tenants: *tenants,
             phase: *phase,
@@ -250,18 +255,18 @@ mod tests {
             ended_by: None,
             evidence: None,
         };
-        let probes = (1..).zip(probes).map(record).collect();
-        Known { limits: Some(limits), probes, ..Known::default() }
+        let trials = (1..).zip(trials).map(record).collect();
+        SearchState { limits: Some(limits), trials, ..SearchState::default() }
     }
 
     #[test]
-    fn a_search_that_was_stopped_says_what_its_probes_say_and_no_more() {
+    fn a_search_that_was_stopped_says_what_its_trials_say_and_no_more() {
         use Outcome::{Fail, Pass};
         use Phase::{Baseline, Ramp, Start, Verification};
         // The eight that passed at first failed in full.
         let way = [(1, Baseline, Pass), (8, Start, Pass), (9, Ramp, Fail), (9, Verification, Fail)];
         let back = [(9, Verification, Fail), (8, Verification, Fail)];
-        let said = |known: &Known| match stopped(known) {
+        let said = |known: &SearchState| match stopped(known) {
             Answer::Between { low, high, why } => {
                 assert_eq!(why, "the search was stopped before its end");
                 (low, high)
@@ -272,14 +277,14 @@ mod tests {
         assert_eq!(said(&doubtful), (1, Some(8)));
         assert_eq!(said(&known(&way)), (8, Some(8)));
         assert_eq!(said(&known(&way[..2])), (8, None), "nothing has failed yet");
-        // Probes of which nobody knows how they came about.
-        assert_eq!(said(&Known { limits: None, ..doubtful.clone() }), (0, None));
+        // Trials of which nobody knows how they came about.
+        assert_eq!(said(&SearchState { limits: None, ..doubtful.clone() }), (0, None));
         assert_eq!(said(&known(&[(5, Start, Pass)])), (0, None));
     }
 
     #[test]
     fn what_was_outvoted_did_not_end_it() {
-        let probe = |tenants, outcome, resource| ProbeRecord {
+        let trial = |tenants, outcome, resource| TrialRecord {
             number: 1,
             tenants,
             phase: Phase::Ramp,
@@ -290,12 +295,12 @@ mod tests {
             ended_by: Some(Ended { resource, words: format!("{resource:?}") }),
             evidence: None,
         };
-        let probes = [
-            probe(4, Outcome::Fail, Resource::Client),
-            probe(8, Outcome::Fail, Resource::Cpu),
-            probe(6, Outcome::Fail, Resource::MemoryTier),
+        let trials = [
+            trial(4, Outcome::Fail, Resource::Client),
+            trial(8, Outcome::Fail, Resource::Cpu),
+            trial(6, Outcome::Fail, Resource::MemoryTier),
         ];
-        let resource = |fit| ended_by(&probes, fit).map(|ended| ended.resource);
+        let resource = |fit| ended_by(&trials, fit).map(|ended| ended.resource);
         assert_eq!(resource(5), Some(Resource::MemoryTier));
         assert_eq!((resource(0), resource(9)), (Some(Resource::Client), None));
     }

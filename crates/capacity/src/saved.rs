@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
-use tiermark_model::capacity::{Answer, CurvePoint, ProbeRecord};
+use tiermark_model::capacity::{Answer, CurvePoint, TrialRecord};
 use tiermark_tune::lock_soon;
 
 use crate::backend::{Commands, GuestFiles};
-use crate::probe::Footprint;
 use crate::scenario::{Scenario, Tier};
 use crate::search::Limits;
+use crate::trial::Footprint;
 
 /// The form of the file; readers take every released one.
 const SCHEMA: &str = "tiermark/capacity-run/1";
-/// A probe takes about a kilobyte, a run of days some thousands of them.
+/// A trial takes about a kilobyte, a run of days some thousands of them.
 const MOST_LINE: u64 = 16 << 20;
 
 /// What a run was begun with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct RunHeader {
     /// `tiermark/capacity-run/1`.
     pub schema: String,
     /// When, RFC 3339.
@@ -31,13 +31,13 @@ pub struct Begun {
     /// What is asked.
     pub scenario: Scenario,
     /// How it is made here.
-    pub setup: Setup,
+    pub setup: RunSetup,
 }
 
-/// How a run is made on a machine: no part of the question, and the same for all of its probes, also of those after a kill. A password
+/// How a run is made on a machine: no part of the question, and the same for all of its trials, also of those after a kill. A password
 /// is never written down.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Setup {
+pub struct RunSetup {
     /// Words before a server's program.
     pub wrapper: Vec<String>,
     /// What removes what those leave.
@@ -58,10 +58,31 @@ pub struct Setup {
     pub timeout_seconds: f64,
 }
 
-impl Begun {
+/// What of a run is still to be measured.
+#[derive(Debug, Clone)]
+pub struct Pending<'a> {
+    /// What is asked.
+    pub scenario: &'a Scenario,
+    /// How it is made here.
+    pub setup: &'a RunSetup,
+    /// Tiers of the searches without an answer.
+    pub tiers: Vec<&'a Tier>,
+    /// Of servers elsewhere, how many may hold what this run wrote.
+    pub reached: usize,
+}
+
+impl<'a> Pending<'a> {
+    /// All of a run that has not begun.
+    #[must_use]
+    pub fn all(scenario: &'a Scenario, setup: &'a RunSetup) -> Self {
+        Self { scenario, setup, tiers: scenario.tiers.iter().collect(), reached: 0 }
+    }
+}
+
+impl RunHeader {
     /// What a new run is begun with.
     #[must_use]
-    pub fn new(started: impl Into<String>, seed: u64, scenario: Scenario, setup: Setup) -> Self {
+    pub fn new(started: impl Into<String>, seed: u64, scenario: Scenario, setup: RunSetup) -> Self {
         Self { schema: SCHEMA.to_owned(), started: started.into(), seed, scenario, setup }
     }
 }
@@ -69,22 +90,36 @@ impl Begun {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    Begun(Box<Begun>),
+    RunHeader(Box<RunHeader>),
     Footprint(Option<Footprint>),
-    Limits { case: usize, limits: Limits },
+    Limits {
+        case: usize,
+        limits: Limits,
+    },
     Reaches(usize),
-    Probe { case: usize, record: Box<ProbeRecord>, point: Option<CurvePoint> },
-    Answer { case: usize, answer: Answer },
-    Refused { case: usize, refusal: Refusal },
+    #[serde(rename = "probe")]
+    Trial {
+        case: usize,
+        record: Box<TrialRecord>,
+        point: Option<CurvePoint>,
+    },
+    Answer {
+        case: usize,
+        answer: Answer,
+    },
+    Refused {
+        case: usize,
+        refusal: Refusal,
+    },
 }
 
 /// What is known of one search.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Known {
+pub struct SearchState {
     /// Where it started and what it may cost; `None` before it began.
     pub limits: Option<Limits>,
-    /// Its probes.
-    pub probes: Vec<ProbeRecord>,
+    /// Its trials.
+    pub trials: Vec<TrialRecord>,
     /// What they measured.
     pub curve: Vec<CurvePoint>,
     /// How it ended; `None` while it goes on.
@@ -97,11 +132,11 @@ pub struct Known {
 #[derive(Debug)]
 pub struct Saved {
     /// What it was begun with.
-    pub begun: Begun,
+    pub begun: RunHeader,
     /// What a tenant takes; `None` before that was found out.
     pub footprint: Option<Option<Footprint>>,
-    /// Its searches, in the order of [`Scenario::parts`].
-    pub cases: Vec<Known>,
+    /// Its searches, in the order of [`Scenario::searches`].
+    pub cases: Vec<SearchState>,
     /// Of servers elsewhere, how many may hold what this run wrote.
     pub reached: usize,
     path: PathBuf,
@@ -113,7 +148,7 @@ impl Saved {
     ///
     /// # Errors
     /// A [`Refusal`] where it cannot be written.
-    pub fn create(directory: &Path, id: &str, begun: Begun) -> Result<Self, Refusal> {
+    pub fn create(directory: &Path, id: &str, begun: RunHeader) -> Result<Self, Refusal> {
         let path = directory.join(format!("{id}.jsonl"));
         let open = || {
             fs::create_dir_all(directory)?;
@@ -121,8 +156,8 @@ impl Saved {
         };
         let file = open().map_err(|why| unwritten(&path, &why))?;
         hold(&path, &file)?;
-        let cases = vec![Known::default(); begun.scenario.parts().len()];
-        let line = Line::Begun(Box::new(begun.clone()));
+        let cases = vec![SearchState::default(); begun.scenario.searches().len()];
+        let line = Line::RunHeader(Box::new(begun.clone()));
         let mut saved = Self { begun, footprint: None, cases, reached: 0, path, file };
         saved.write(&line)?;
         Ok(saved)
@@ -141,13 +176,13 @@ impl Saved {
         let (lines, whole) = read(path).map_err(|why| wrong(why.to_string()))?;
         let mut lines = lines.into_iter();
         let begun = match lines.next() {
-            Some(Line::Begun(begun)) if begun.schema == SCHEMA => *begun,
-            Some(Line::Begun(begun)) => return Err(wrong(format!("it is of the form '{}'", begun.schema))),
+            Some(Line::RunHeader(begun)) if begun.schema == SCHEMA => *begun,
+            Some(Line::RunHeader(begun)) => return Err(wrong(format!("it is of the form '{}'", begun.schema))),
             _ => return Err(wrong("it does not say what was asked".to_owned())),
         };
         // What a dying writer left of a line must not become part of the next one.
         file.set_len(whole).map_err(|why| unwritten(path, &why))?;
-        let cases = vec![Known::default(); begun.scenario.parts().len()];
+        let cases = vec![SearchState::default(); begun.scenario.searches().len()];
         let mut saved = Self { begun, footprint: None, cases, reached: 0, path: path.to_owned(), file };
         for line in lines {
             saved.take(line).map_err(wrong)?;
@@ -157,13 +192,13 @@ impl Saved {
 
     fn take(&mut self, line: Line) -> Result<(), String> {
         match line {
-            Line::Begun(_) => return Err("it begins twice".to_owned()),
+            Line::RunHeader(_) => return Err("it begins twice".to_owned()),
             Line::Footprint(footprint) => self.footprint = Some(footprint),
             Line::Reaches(count) => self.reached = self.reached.max(count),
             Line::Limits { case, limits } => self.known(case)?.limits = Some(limits),
-            Line::Probe { case, record, point } => {
+            Line::Trial { case, record, point } => {
                 let known = self.known(case)?;
-                known.probes.push(*record);
+                known.trials.push(*record);
                 known.curve.extend(point);
             }
             Line::Answer { case, answer } => self.known(case)?.answer = Some(answer),
@@ -172,23 +207,23 @@ impl Saved {
         Ok(())
     }
 
-    fn known(&mut self, case: usize) -> Result<&mut Known, String> {
+    fn known(&mut self, case: usize) -> Result<&mut SearchState, String> {
         let count = self.cases.len();
         self.cases.get_mut(case).ok_or_else(|| format!("it has search {case}, counted from 0, of {count}"))
     }
 
-    /// Tiers of searches that are still to be made.
+    /// What is still to be measured.
     #[must_use]
-    pub fn open_tiers(&self) -> Vec<&Tier> {
-        let parts = self.begun.scenario.parts();
-        let open = parts.iter().zip(&self.cases).filter(|(_, case)| case.answer.is_none() && case.refused.is_none());
+    pub fn pending(&self) -> Pending<'_> {
+        let searches = self.begun.scenario.searches();
+        let open = searches.iter().zip(&self.cases).filter(|(_, case)| case.answer.is_none() && case.refused.is_none());
         let mut tiers: Vec<&Tier> = Vec::new();
-        for (part, _) in open {
-            if !tiers.contains(&part.tier) {
-                tiers.push(part.tier);
+        for (case, _) in open {
+            if !tiers.contains(&case.tier) {
+                tiers.push(case.tier);
             }
         }
-        tiers
+        Pending { scenario: &self.begun.scenario, setup: &self.begun.setup, tiers, reached: self.reached }
     }
 
     /// Where it is.
@@ -222,13 +257,13 @@ impl Saved {
         self.keep(Line::Limits { case, limits })
     }
 
-    pub(crate) fn probed(
+    pub(crate) fn trial_ended(
         &mut self,
         case: usize,
-        record: ProbeRecord,
+        record: TrialRecord,
         point: Option<CurvePoint>,
     ) -> Result<(), Refusal> {
-        self.keep(Line::Probe { case, record: Box::new(record), point })
+        self.keep(Line::Trial { case, record: Box::new(record), point })
     }
 
     pub(crate) fn answered(&mut self, case: usize, answer: Answer) -> Result<(), Refusal> {
@@ -310,13 +345,13 @@ mod tests {
     use crate::budget::Budgets;
     use crate::scenario::built_in;
 
-    fn begun() -> Begun {
+    fn begun() -> RunHeader {
         let text = built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;
-        Begun::new("2026-11-21T00:00:00Z", 7, Scenario::read(text).unwrap(), Setup::default())
+        RunHeader::new("2026-11-21T00:00:00Z", 7, Scenario::read(text).unwrap(), RunSetup::default())
     }
 
-    fn record(number: u32) -> ProbeRecord {
-        ProbeRecord {
+    fn record(number: u32) -> TrialRecord {
+        TrialRecord {
             number,
             tenants: 1,
             phase: Phase::Baseline,
@@ -339,7 +374,7 @@ mod tests {
             cpus: 2.0,
             cpu_per_tenant: None,
         };
-        Limits { arithmetic: budgets.arithmetic(), most_tenants: 12, most_probes: 24 }
+        Limits { arithmetic: budgets.arithmetic(), most_tenants: 12, most_trials: 24 }
     }
 
     fn write_all(directory: &Path) -> PathBuf {
@@ -348,10 +383,10 @@ mod tests {
         saved.limits_are(0, limits()).unwrap();
         saved.reaches(2).unwrap();
         saved.reaches(1).unwrap();
-        saved.probed(0, record(1), None).unwrap();
-        assert_eq!(saved.open_tiers(), [&Tier::Dram, &Tier::Zram(None)]);
+        saved.trial_ended(0, record(1), None).unwrap();
+        assert_eq!(saved.pending().tiers, [&Tier::Dram, &Tier::Zram(None)]);
         saved.answered(0, Answer::AtLeast { tenants: 3 }).unwrap();
-        assert_eq!(saved.open_tiers(), [&Tier::Zram(None)]);
+        assert_eq!(saved.pending().tiers, [&Tier::Zram(None)]);
         saved.refused(1, Refusal::new("zram", "none", "")).unwrap();
         assert!(saved.is_whole());
         let twice = Saved::open(saved.path()).unwrap_err();
@@ -364,7 +399,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = write_all(dir.path());
         let whole = Saved::open(&path).unwrap();
-        assert_eq!((whole.begun.clone(), whole.cases[0].probes.len(), whole.is_whole()), (begun(), 1, true));
+        assert_eq!((whole.begun.clone(), whole.cases[0].trials.len(), whole.is_whole()), (begun(), 1, true));
         assert_eq!((whole.cases[0].limits, whole.reached), (Some(limits()), 2));
         drop(whole);
         let bytes = fs::read(&path).unwrap();
@@ -379,6 +414,19 @@ mod tests {
             let again = Saved::open(&path).unwrap();
             assert_eq!(again.cases[1].answer, Some(Answer::AtLeast { tenants: 9 }), "{length}");
         }
+    }
+
+    #[test]
+    fn runs_of_versions_that_called_a_trial_a_probe_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = write_all(dir.path());
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("{\"probe\":{\"case\":0") && text.contains("\"most_probes\":24"), "{text}");
+        let older = text.replace("most-trials", "most-probes").replace("trial-seconds", "probe-seconds");
+        assert_ne!(older, text);
+        fs::write(&path, older).unwrap();
+        let saved = Saved::open(&path).unwrap();
+        assert_eq!((saved.begun.clone(), saved.cases[0].trials.len()), (begun(), 1));
     }
 
     #[test]

@@ -62,10 +62,11 @@ pub struct Case {
     pub over_dram: Option<f64>,
     /// What ended it: the resource that ran out first, in words; `None` where nothing did.
     pub ended_by: Option<Ended>,
-    /// What was measured at each number of tenants, rising; several probes of one number stand one after another.
+    /// What was measured at each number of tenants, rising; several trials of one number stand one after another.
     pub curve: Vec<CurvePoint>,
-    /// Every probe, in the order in which they were made.
-    pub probes: Vec<ProbeRecord>,
+    /// Every trial, in the order in which they were made.
+    #[serde(rename = "probes")]
+    pub trials: Vec<TrialRecord>,
 }
 
 /// How many tenants fit.
@@ -79,10 +80,10 @@ pub enum Answer {
         tenants: u32,
         /// Votes for so many, all of them.
         votes: Votes,
-        /// Votes for one tenant more: of full probes from a fresh fill, since only those prove a failure.
+        /// Votes for one tenant more: of full trials from a fresh fill, since only those prove a failure.
         beyond: Votes,
     },
-    /// Somewhere between, where probes of the same number disagree, cannot tell, or ran out.
+    /// Somewhere between, where trials of the same number disagree, cannot tell, or ran out.
     Between {
         /// The most tenants below which nothing failed.
         low: u32,
@@ -104,15 +105,15 @@ pub enum Answer {
     },
 }
 
-/// What probes of one number of tenants said.
+/// What trials of one number of tenants said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Votes {
-    /// Probes within the service level.
+    /// Trials within the service level.
     pub passed: u32,
-    /// Probes outside of it.
+    /// Trials outside of it.
     pub failed: u32,
-    /// Probes whose interval straddles the limit after measuring for as long as was allowed, and those that the client or a disturbance spoilt.
+    /// Trials whose interval straddles the limit after measuring for as long as was allowed, and those that the client or a disturbance spoilt.
     pub unclear: u32,
 }
 
@@ -123,7 +124,7 @@ impl Votes {
     }
 }
 
-/// What one probe was made for.
+/// What one trial was made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -152,7 +153,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// What a probe said.
+/// What a trial said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -162,14 +163,14 @@ pub enum Outcome {
     /// Outside of it, or ended by a guard.
     Fail,
     /// No vote about the server: the interval of a percentile straddles its limit, the client was at its own, the machine stood still for
-    /// another reason than memory, or the time of a probe was over.
+    /// another reason than memory, or the time of a trial was over.
     Unclear,
 }
 
-/// A probe as it was made: saved at once, and enough to take a search up again.
+/// A trial as it was made: saved at once, and enough to take a search up again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProbeRecord {
+pub struct TrialRecord {
     /// Its number, from 1.
     pub number: u32,
     /// Tenants.
@@ -186,12 +187,12 @@ pub struct ProbeRecord {
     pub said: String,
     /// What ran out; `None` where it passed, or where that is not known.
     pub ended_by: Option<Ended>,
-    /// What the system said meanwhile; `None` where the probe ended before it measured.
+    /// What the system said meanwhile; `None` where the trial ended before it measured.
     #[serde(default)]
     pub evidence: Option<Evidence>,
 }
 
-/// What the system said while a probe measured. What it did not tell is `None`, never zero.
+/// What the system said while a trial measured. What it did not tell is `None`, never zero.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
@@ -272,7 +273,7 @@ pub struct Evidence {
     pub link: Option<f64>,
     /// Times that a task had to free memory itself before it got some, of the whole machine.
     pub direct_reclaims: Option<u64>,
-    /// Processes of tenants that the kernel killed for want of memory, since the probe began.
+    /// Processes of tenants that the kernel killed for want of memory, since the trial began.
     pub oom_kills: Option<u64>,
 }
 
@@ -312,14 +313,15 @@ impl fmt::Display for Resource {
     }
 }
 
-/// What one probe measured. Times are response times, from the intended start; all tenants' requests together.
+/// What one trial measured. Times are response times, from the intended start; all tenants' requests together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CurvePoint {
     /// Tenants.
     pub tenants: u32,
-    /// Number of the probe.
-    pub probe: u32,
+    /// Number of the trial.
+    #[serde(rename = "probe")]
+    pub trial: u32,
     /// Requests answered.
     pub requests: u64,
     /// Average in ns.
@@ -340,7 +342,7 @@ pub struct CurvePoint {
     pub achieved: f64,
     /// Major page faults a request; `None` where they are not counted.
     pub faults_per_request: Option<f64>,
-    /// What the probe said.
+    /// What the trial said.
     pub outcome: Outcome,
 }
 

@@ -1,10 +1,10 @@
-//! The view of a capacity run: tenants per tier, the curve over their number, probes, and cost.
+//! The view of a capacity run: tenants per tier, the curve over their number, trials, and cost.
 
 mod evidence;
 
 use tiermark_model::Grade;
 use tiermark_model::capacity::{
-    Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, ProbeRecord, Votes, tenants as words,
+    Answer, Capacity, Case, CostTable, CurvePoint, Outcome, Phase, TrialRecord, Votes, tenants as words,
 };
 
 use crate::header::machine_line;
@@ -13,7 +13,7 @@ use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{bullet, hanging, heading, items};
 
-/// Renders a capacity run. With `verbose` every probe says why it was made.
+/// Renders a capacity run. With `verbose` every trial says why it was made.
 pub fn capacity(run: &Capacity, style: &Style) -> String {
     let first = [format!("tiermark capacity: {}", run.scenario), run.started.clone()];
     let mut out = hanging("", &items(&first, style), Ink::Head, style);
@@ -28,7 +28,7 @@ pub fn capacity(run: &Capacity, style: &Style) -> String {
         out.push_str(&explained(case, style));
         out.push_str(&curve(case, &run.level, style));
         if style.verbose {
-            out.push_str(&probes(&case.probes, style));
+            out.push_str(&trials(&case.trials, style));
         }
     }
     if let Some(cost) = &run.cost {
@@ -99,7 +99,7 @@ fn answers(cases: &[Case], style: &Style) -> String {
 
 fn of_votes(votes: &Votes) -> String {
     let unclear = if votes.unclear > 0 { format!(", {} unclear", votes.unclear) } else { String::new() };
-    format!("{} of {} probes{unclear}", votes.passed, votes.all())
+    format!("{} of {} trials{unclear}", votes.passed, votes.all())
 }
 
 /// How sure the answer is, and what ended it.
@@ -119,17 +119,17 @@ fn explained(case: &Case, style: &Style) -> String {
     if let Some(ended) = &case.ended_by {
         out.push_str(&hanging("  ", &format!("ended by {}: {}", ended.resource, ended.words), Ink::Plain, style));
     }
-    // Of the most tenants that were within the level, the last probe: what it costs to be there.
-    let most = case.probes.iter().filter(|probe| probe.outcome == Outcome::Pass).max_by_key(|probe| probe.tenants);
-    if let Some((probe, said)) = most.and_then(|probe| Some((probe, said(probe)?))) {
-        out.push_str(&hanging("  ", &format!("at {}: {said}", words(probe.tenants)), Ink::Plain, style));
+    // Of the most tenants that were within the level, the last trial: what it costs to be there.
+    let most = case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
+    if let Some((trial, said)) = most.and_then(|trial| Some((trial, said(trial)?))) {
+        out.push_str(&hanging("  ", &format!("at {}: {said}", words(trial.tenants)), Ink::Plain, style));
     }
     out
 }
 
-/// What the system said during a probe.
-fn said(probe: &ProbeRecord) -> Option<String> {
-    probe.evidence.as_ref().map(evidence::words).filter(|words| !words.is_empty())
+/// What the system said during a trial.
+fn said(trial: &TrialRecord) -> Option<String> {
+    trial.evidence.as_ref().map(evidence::words).filter(|words| !words.is_empty())
 }
 
 fn outcome(outcome: Outcome, style: &Style) -> Cell {
@@ -146,7 +146,7 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
         return String::new();
     }
     let mut points: Vec<&CurvePoint> = case.curve.iter().collect();
-    points.sort_by_key(|point| (point.tenants, point.probe));
+    points.sort_by_key(|point| (point.tenants, point.trial));
     let mut table = Table::new().gap(1).column("", Align::Right);
     for head in
         ["average|µs", "P50|µs", "P90|µs", "P99|µs", "P99.9|µs", "max|µs", "brief's|P99 µs", "rate", "faults|/req"]
@@ -175,24 +175,24 @@ fn curve(case: &Case, level: &str, style: &Style) -> String {
     format!("\n{}{}", table.render(style), hanging("  ", &line, Ink::Dim, style))
 }
 
-/// Every probe below the phase it belongs to.
-fn probes(probes: &[ProbeRecord], style: &Style) -> String {
+/// Every trial below the phase it belongs to.
+fn trials(trials: &[TrialRecord], style: &Style) -> String {
     let mut out = String::from("\n");
     let mut phase: Option<Phase> = None;
-    for (at, probe) in probes.iter().enumerate() {
-        if phase != Some(probe.phase) {
-            out.push_str(&hanging("  ", &probe.phase.to_string(), Ink::Head, style));
-            phase = Some(probe.phase);
+    for (at, trial) in trials.iter().enumerate() {
+        if phase != Some(trial.phase) {
+            out.push_str(&hanging("  ", &trial.phase.to_string(), Ink::Head, style));
+            phase = Some(trial.phase);
         }
-        let last = probes.get(at + 1).is_none_or(|next| next.phase != probe.phase);
+        let last = trials.get(at + 1).is_none_or(|next| next.phase != trial.phase);
         let branch = if last { style.glyph("└─", "`-") } else { style.glyph("├─", "|-") };
-        let fill = if probe.fresh { "fresh" } else { "added" };
-        let cell = outcome(probe.outcome, style);
-        let text = format!("{} ({fill}) {}: {}", words(probe.tenants), cell.text, probe.said);
+        let fill = if trial.fresh { "fresh" } else { "added" };
+        let cell = outcome(trial.outcome, style);
+        let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.said);
         out.push_str(&hanging(&format!("  {branch} "), &text, Ink::Plain, style));
         let rail = if last { "      " } else { style.glyph("  │   ", "  |   ") };
-        out.push_str(&hanging(rail, &probe.why, Ink::Dim, style));
-        if let Some(said) = said(probe) {
+        out.push_str(&hanging(rail, &trial.why, Ink::Dim, style));
+        if let Some(said) = said(trial) {
             out.push_str(&hanging(rail, &said, Ink::Plain, style));
         }
     }

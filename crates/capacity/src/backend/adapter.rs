@@ -13,7 +13,7 @@ pub(crate) fn numbered(text: &str, at: usize) -> String {
 
 /// Words that run a server in a container of podman: in the tenant's control group, since podman is kept from making one, and on the host's
 /// network, so that no bridge is measured. With them the command that removes what is left of it. `word` is one that no other run has, and
-/// becomes part of the containers' names. [`Places::check`](super::Places::check) says whether there is a podman.
+/// becomes part of the containers' names. [`ServerLaunch::check`](super::ServerLaunch::check) says whether there is a podman.
 #[must_use]
 pub fn podman(image: &str, word: u64) -> (Vec<String>, String) {
     let container = format!("tiermark-{word:016x}-{NUMBER}");

@@ -10,12 +10,12 @@ use tiermark_model::Refusal;
 use tiermark_tune::{COMMAND_MOST, Change, bounded_until, shell};
 
 use super::adapter::numbered;
-use super::{Asking, Backend, Counted, Pulse, Watcher};
+use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::system::System;
 
 /// From the end of the command until its server answers.
 const READY: Duration = Duration::from_secs(180);
-const LOOK: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
 /// Servers that are looked at together before a run: those that are not there take as long to tell as an answer is waited for.
 const TOGETHER: usize = 32;
 /// One answer of a server that has just started.
@@ -112,7 +112,7 @@ impl External {
                 Ok(client) => return Ok(client),
                 Err(refusal) if self.commands.start.is_none() || begun.elapsed() >= READY => return Err(refusal),
                 Err(refusal) if stop.load(Ordering::Relaxed) => return Err(refusal),
-                Err(_) => thread::sleep(LOOK),
+                Err(_) => thread::sleep(POLL),
             }
         }
     }
@@ -146,13 +146,7 @@ impl Backend for External {
         self.used as u32
     }
 
-    fn grow(
-        &mut self,
-        count: u32,
-        asking: &Asking<'_>,
-        system: &mut System,
-        watcher: Watcher<'_>,
-    ) -> Result<Option<Outcome>, Refusal> {
+    fn grow(&mut self, count: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<Option<Outcome>, Refusal> {
         let wanted = count as usize;
         if wanted > self.targets.len() {
             return Err(Refusal::new(
@@ -161,18 +155,19 @@ impl Backend for External {
                 "give more targets, or a smaller --most-tenants",
             ));
         }
-        while self.used < wanted && watcher(&Pulse { load: None, ended: 0, counted: None }) {
+        while self.used < wanted && (spec.watcher)(&Pulse { load: None, ended: 0, counted: None }) {
             // Counted before it is started: one whose server never answers is taken away too.
             self.used += 1;
-            self.start(self.used - 1, asking.stop, system)?;
+            self.start(self.used - 1, spec.stop, system)?;
         }
         let new = self.filled..self.used;
         if new.is_empty() {
             return Ok(None);
         }
+        let watcher = &mut *spec.watcher;
         let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
-        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
-        let outcome = fill(&self.targets[new], asking.workload, asking.client, &mut watch)?;
+        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        let outcome = fill(&self.targets[new], spec.workload, spec.client, &mut watch)?;
         // What did not take everything is filled again.
         if !outcome.stopped && outcome.tenants.iter().all(|one| one.fault.is_none() && one.first_error.is_none()) {
             self.filled = self.used;
@@ -180,10 +175,11 @@ impl Backend for External {
         Ok(Some(outcome))
     }
 
-    fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
+    fn load(&mut self, spec: &mut LoadSpec<'_>, phase: Phase) -> Result<Outcome, Refusal> {
+        let watcher = &mut *spec.watcher;
         let mut told = |load: &_| watcher(&Pulse { load: Some(load), ended: 0, counted: None });
-        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
-        run(&self.targets[..self.used], asking.workload, phase, asking.client, &mut watch)
+        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        run(&self.targets[..self.used], spec.workload, phase, spec.client, &mut watch)
     }
 
     fn clear(&mut self, system: &mut System) -> Result<(), Refusal> {
@@ -229,10 +225,11 @@ mod tests {
         let mut system = System::begin(&state, &lock, "a test", "2026-11-21T00:00:00Z").unwrap();
         let stop = AtomicBool::new(true);
         let (workload, client) = (Workload::default(), ClientSetup::default());
-        let asking = Asking { workload: &workload, client: &client, stop: &stop };
+        let mut spec =
+            LoadSpec { workload: &workload, client: &client, stop: &stop, watcher: &mut |_: &Pulse<'_>| true };
         let read = || std::fs::read_to_string(&log).unwrap_or_default();
         // A stop that came before: the command is not waited for, and taken back all the same.
-        external.grow(2, &asking, &mut system, &mut |_| true).unwrap_err();
+        external.grow(2, &mut spec, &mut system).unwrap_err();
         external.clear(&mut system).unwrap();
         assert!(read().ends_with("stop 1\n") && external.renews(), "{}", read());
         std::fs::write(&log, "").unwrap();
@@ -255,8 +252,9 @@ mod tests {
             let mut external = External::new(vec![Target::new("127.0.0.1:1".parse().unwrap())], commands, 0);
             let mut system = System::begin(&state, &lock, "a test", "2026-11-21T00:00:00Z").unwrap();
             let (flag, workload, client) = (AtomicBool::new(false), Workload::default(), ClientSetup::default());
-            let asking = Asking { workload: &workload, client: &client, stop: &flag };
-            let refused = external.grow(1, &asking, &mut system, &mut |_| true).unwrap_err();
+            let mut spec =
+                LoadSpec { workload: &workload, client: &client, stop: &flag, watcher: &mut |_: &Pulse<'_>| true };
+            let refused = external.grow(1, &mut spec, &mut system).unwrap_err();
             assert!(refused.why.contains("it is running"), "{refused}");
             external.clear(&mut system).unwrap();
             system.restore().unwrap();

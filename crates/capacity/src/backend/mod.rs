@@ -17,10 +17,10 @@ use tiermark_model::Refusal;
 use crate::evidence::GroupPaths;
 use crate::system::System;
 pub use external::{Commands, External};
-pub use process::{Places, Processes};
+pub use process::{Processes, ServerLaunch};
 pub use qemu::{GuestFiles, Hypervisor, Qemu};
 pub(crate) use server::SETTINGS;
-pub use tenancy::Room;
+pub use tenancy::TenantMemory;
 
 /// A program that may be run, by its path, or the first of that name where programs are looked for.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
@@ -46,18 +46,16 @@ pub struct Pulse<'a> {
     pub counted: Option<&'a Counted>,
 }
 
-/// Who is told, once a second, how tenants are doing; `false` ends what goes on.
-pub type Watcher<'a> = &'a mut dyn FnMut(&Pulse<'_>) -> bool;
-
-/// How the load is made.
-#[derive(Debug)]
-pub struct Asking<'a> {
-    /// What is asked of every tenant.
+/// A load on tenants.
+pub struct LoadSpec<'a> {
+    /// The requests to each tenant.
     pub workload: &'a Workload,
     /// The client's threads.
     pub client: &'a ClientSetup,
-    /// Ends it at once when set.
+    /// Ends the load at once when set.
     pub stop: &'a AtomicBool,
+    /// Called once a second with the state of the tenants; `false` ends the load.
+    pub watcher: &'a mut dyn FnMut(&Pulse<'_>) -> bool,
 }
 
 /// Where the counters of tenants are.
@@ -77,20 +75,14 @@ pub trait Backend {
     /// Starts tenants until there are so many, and fills the new ones with all records. `None` where none had to be started.
     ///
     /// # Errors
-    /// A [`Refusal`] where they cannot be started or filled. That one ends while it is filled is none: the outcome says so.
-    fn grow(
-        &mut self,
-        count: u32,
-        asking: &Asking<'_>,
-        system: &mut System,
-        watcher: Watcher<'_>,
-    ) -> Result<Option<Outcome>, Refusal>;
+    /// A [`Refusal`] when they cannot be started or filled. A tenant that dies while it is filled is reported in the outcome, not as an error.
+    fn grow(&mut self, count: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<Option<Outcome>, Refusal>;
 
-    /// Asks all tenants at once.
+    /// Runs one phase of load on all tenants at once.
     ///
     /// # Errors
-    /// A [`Refusal`] where that cannot begin, or the client fails.
-    fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal>;
+    /// A [`Refusal`] when the load cannot begin, or the client fails.
+    fn load(&mut self, spec: &mut LoadSpec<'_>, phase: Phase) -> Result<Outcome, Refusal>;
 
     /// Ends all tenants, and takes away what was made for them.
     ///

@@ -8,14 +8,14 @@ use tiermark_tune::Change;
 
 use super::adapter::{PODMAN, numbered};
 use super::server::{Server, Start, free_port};
-use super::tenancy::{Room, Tenancy};
-use super::{Asking, Backend, Counted, NO_SERVER, Pulse, Watcher, program};
+use super::tenancy::{Tenancy, TenantMemory};
+use super::{Backend, Counted, LoadSpec, NO_SERVER, Pulse, program};
 use crate::cgroup::{Group, Layout};
 use crate::system::System;
 
 /// Where things are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct ServerLaunch {
     /// The server's program.
     pub server: String,
     /// Words that stand before it, `{N}` in them being the tenant's number: what runs a container and stays in the group that it is
@@ -29,7 +29,7 @@ pub struct Places {
     pub first_port: Option<u16>,
 }
 
-impl Places {
+impl ServerLaunch {
     /// What is missing of it, as far as it can be seen from here: what runs a container may have its server inside.
     #[must_use]
     pub fn check(&self) -> Vec<Refusal> {
@@ -49,7 +49,7 @@ impl Places {
 /// The tenants.
 #[derive(Debug)]
 pub struct Processes {
-    places: Places,
+    places: ServerLaunch,
     tenancy: Tenancy,
     tenants: Vec<(Server, Group)>,
 }
@@ -57,7 +57,7 @@ pub struct Processes {
 impl Processes {
     /// No tenants yet, and nothing made.
     #[must_use]
-    pub fn new(layout: Layout, places: Places, room: Room) -> Self {
+    pub fn new(layout: Layout, places: ServerLaunch, room: TenantMemory) -> Self {
         let tenancy = Tenancy::new(layout, room, places.placer.clone());
         Self { places, tenancy, tenants: Vec::new() }
     }
@@ -99,19 +99,13 @@ impl Backend for Processes {
         self.tenants.len() as u32
     }
 
-    fn grow(
-        &mut self,
-        count: u32,
-        asking: &Asking<'_>,
-        system: &mut System,
-        watcher: Watcher<'_>,
-    ) -> Result<Option<Outcome>, Refusal> {
+    fn grow(&mut self, count: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<Option<Outcome>, Refusal> {
         let from = self.tenants.len();
         for number in self.count()..count {
-            self.start(number, asking.stop, system)?;
+            self.start(number, spec.stop, system)?;
             let counted = self.counted();
             let pulse = Pulse { load: None, ended: self.ended(), counted: counted.as_ref() };
-            if !watcher(&pulse) {
+            if !(spec.watcher)(&pulse) {
                 break;
             }
         }
@@ -121,20 +115,22 @@ impl Backend for Processes {
         }
         let counted = self.counted();
         let tenants = &mut self.tenants;
+        let watcher = &mut *spec.watcher;
         let mut told =
             |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
-        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
-        fill(&new, asking.workload, asking.client, &mut watch).map(Some)
+        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        fill(&new, spec.workload, spec.client, &mut watch).map(Some)
     }
 
-    fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
+    fn load(&mut self, spec: &mut LoadSpec<'_>, phase: Phase) -> Result<Outcome, Refusal> {
         let targets = self.targets(0);
         let counted = self.counted();
         let tenants = &mut self.tenants;
+        let watcher = &mut *spec.watcher;
         let mut told =
             |load: &_| watcher(&Pulse { load: Some(load), ended: ended(tenants), counted: counted.as_ref() });
-        let mut watch = Watch { stop: asking.stop, each_second: &mut told };
-        run(&targets, asking.workload, phase, asking.client, &mut watch)
+        let mut watch = Watch { stop: spec.stop, each_second: &mut told };
+        run(&targets, spec.workload, phase, spec.client, &mut watch)
     }
 
     fn clear(&mut self, system: &mut System) -> Result<(), Refusal> {
@@ -165,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told_all_at_once_and_before_a_tenant_is_started() {
-        let places = |server: &str, wrapper: &[&str], first_port: Option<u16>| Places {
+        let places = |server: &str, wrapper: &[&str], first_port: Option<u16>| ServerLaunch {
             server: server.to_owned(),
             wrapper: wrapper.iter().map(|word| (*word).to_owned()).collect(),
             removes: None,

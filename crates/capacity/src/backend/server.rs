@@ -21,7 +21,7 @@ pub(super) const ENTER: &str = "exec 2>&1; echo 1000 > /proc/self/oom_score_adj;
                      while [ \"$1\" != -- ]; do echo $$ > \"$1/cgroup.procs\" || exit 97; shift; done; shift; exec \"$@\"";
 /// A server without data answers within milliseconds; a machine that swaps may need longer.
 const READY: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(10);
 /// One answer of a server that has just started.
 const ANSWER: Duration = Duration::from_secs(5);
 /// Settings of every tenant's server: nothing is written to disk, and nothing is dropped.
@@ -124,7 +124,7 @@ impl Server {
                 Err(_) if start.stop.load(Ordering::Relaxed) => {
                     return Err(Refusal::new(format!("tenant {}", start.number + 1), "it was stopped", ""));
                 }
-                Err(_) if begun.elapsed() < READY => thread::sleep(LOOK),
+                Err(_) if begun.elapsed() < READY => thread::sleep(POLL),
                 Err(refusal) => {
                     let what = format!("tenant {}", start.number + 1);
                     let why = format!("it does not answer within {} s: {}", READY.as_secs(), refusal.why);

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Memory that tenants have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Room {
+pub struct TenantMemory {
     /// What the parent may take, and whether it may be swapped out.
     pub budget: Budget,
     /// Tenants that are kept in DRAM; those from here on are put on the node of the tier, where it is one.
@@ -29,7 +29,7 @@ pub struct Room {
 #[derive(Debug)]
 pub(super) struct Tenancy {
     layout: Layout,
-    room: Room,
+    room: TenantMemory,
     /// What puts a program's memory on nodes: words before their numbers and the program.
     placer: Vec<String>,
     groups: Option<Groups<Disk>>,
@@ -37,7 +37,7 @@ pub(super) struct Tenancy {
 
 impl Tenancy {
     /// No groups yet.
-    pub(super) fn new(layout: Layout, room: Room, placer: Vec<String>) -> Self {
+    pub(super) fn new(layout: Layout, room: TenantMemory, placer: Vec<String>) -> Self {
         Self { layout, room, placer, groups: None }
     }
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn tenants_of_dram_are_kept_off_the_tier_s_node() {
         let words = |nodes: Option<Nodes>, number: u32| {
-            let room = Room { budget: Budget { memory: 1, swap: false }, near: 2, nodes };
+            let room = TenantMemory { budget: Budget { memory: 1, swap: false }, near: 2, nodes };
             Tenancy::new(Layout::V2("cg".to_owned()), room, vec!["place".to_owned()]).before(number)
         };
         let nodes = Nodes { near: [0, 2, 3].into_iter().collect(), far: 1, room: 0, floor: 0, demotes: false };

@@ -22,6 +22,10 @@ server = 1
 upgrade = 1
 "#;
 
+fn of(total: f64, tenants: u32) -> Configuration {
+    Configuration { total, tenants }
+}
+
 fn near(found: f64, wanted: f64, within: f64) {
     assert!((found - wanted).abs() <= within, "{found} {wanted}");
 }
@@ -43,7 +47,7 @@ fn the_arithmetic_of_the_brief_is_reproduced() {
     near(swap.break_even, 2.484, 0.0005);
     near(table.rows[0].per_tenant, 100.0 / 31.0, 1e-12);
     assert_eq!((table.saving_wanted, swap.affordable), (None, None));
-    near(against((100.0, 31), (100.0, 126)).unwrap().ratio, 4.06, 0.005);
+    near(against(of(100.0, 31), of(100.0, 126)).unwrap().ratio, 4.06, 0.005);
 }
 
 #[test]
@@ -160,8 +164,8 @@ fn wrong_files_are_refused_with_line_and_key() {
 
 #[test]
 fn nothing_is_divided_by_nothing() {
-    assert_eq!(against((0.0, 31), (10.0, 108)), None);
-    assert_eq!(against((100.0, 0), (10.0, 108)), None);
+    assert_eq!(against(of(0.0, 31), of(10.0, 108)), None);
+    assert_eq!(against(of(100.0, 0), of(10.0, 108)), None);
 }
 
 proptest! {

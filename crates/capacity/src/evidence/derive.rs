@@ -91,7 +91,7 @@ impl HostDelta {
     }
 }
 
-/// Numbers by which probes are compared.
+/// Numbers by which trials are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Derived {
     /// Major page faults a request.

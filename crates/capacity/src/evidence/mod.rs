@@ -1,4 +1,4 @@
-//! What the system says while a probe runs: counters before and after, and what follows from them.
+//! What the system says while a trial runs: counters before and after, and what follows from them.
 //!
 //! Absent is never zero: a file that is not there gives `None`, a counter that went backwards too, and one that makes no sense
 //! is an error with its path.

@@ -31,7 +31,7 @@ const APPEARS: Duration = Duration::from_secs(30);
 const ANSWERS: Duration = Duration::from_secs(60);
 /// One attempt at that.
 const ATTEMPT: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(10);
+const POLL: Duration = Duration::from_millis(10);
 
 /// Does a guest's work, and turns it off. Comes back only where that fails.
 pub(super) fn serve() {
@@ -81,7 +81,7 @@ fn wait_for<T>(most: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T>
     let begun = Instant::now();
     loop {
         match look() {
-            None if begun.elapsed() < most => thread::sleep(LOOK),
+            None if begun.elapsed() < most => thread::sleep(POLL),
             found => return found,
         }
     }

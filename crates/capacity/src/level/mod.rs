@@ -107,9 +107,9 @@ fn at_ranks<const N: usize>(times: &Histogram<u64>, ranks: [u64; N]) -> [f64; N]
     found
 }
 
-/// Times that a probe is judged, which is measured for longer where the first could not tell: both together are to be wrong as seldom as one
+/// Times that a trial is judged, which is measured for longer where the first could not tell: both together are to be wrong as seldom as one
 /// (Bonferroni).
-pub(crate) const LOOKS: f64 = 2.0;
+pub(crate) const EVALUATIONS: f64 = 2.0;
 
 /// A quantity of one histogram, of so many that are judged together; `None` where it holds no request.
 ///
@@ -128,14 +128,14 @@ fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> 
         Quantity::Average => {
             // By the central limit theorem; waits behind each other make it narrower than it should be.
             let (mean, error) = (times.mean(), times.stdev() / (times.len() as f64).sqrt());
-            let below = normal_beyond(BEYOND / LOOKS / together.max(1) as f64) * error;
-            let above = normal_beyond(BEYOND / LOOKS) * error;
+            let below = normal_beyond(BEYOND / EVALUATIONS / together.max(1) as f64) * error;
+            let above = normal_beyond(BEYOND / EVALUATIONS) * error;
             Figure { value: mean, interval: ((mean - below).max(0.0), mean + above) }
         }
         Quantity::Maximum | Quantity::Rate => Figure::exact(times.max() as f64),
         Quantity::Percentile(percent) => {
             let (n, p) = (times.len(), percent / 100.0);
-            let beyond = BEYOND / LOOKS;
+            let beyond = BEYOND / EVALUATIONS;
             let ranks = quantile_ranks(n, p, beyond)?;
             let lowest = quantile_ranks(n, p, beyond / together.max(1) as f64)?.low;
             // Nearest rank: the smallest value that at least p of the requests do not exceed.
@@ -235,7 +235,7 @@ impl Level {
         )
     }
 
-    /// Means over the tenants of averages, percentiles and rates; the largest of the maxima. As the brief: no interval.
+    /// Environment over the tenants of averages, percentiles and rates; the largest of the maxima. As the brief: no interval.
     fn of_means(&self, tenants: &[Served<'_>]) -> Judgement {
         let figures = self.limits.iter().filter_map(|limit| {
             let values: Vec<f64> = tenants.iter().filter_map(|t| figure(limit.of, t, 1)).map(|f| f.value).collect();

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use tiermark_load::{KeyDist, Length, Mix, Pace, ValueShape, Workload};
+use tiermark_load::{Length, Mix, Pace, ValueShape, Workload};
 
-use super::Scenario;
+use super::{Requests, Scenario};
 
 impl Scenario {
-    /// One iteration's load: a percentage of GETs and a distribution of keys.
+    /// The load of one iteration.
     #[must_use]
-    pub fn asked(&self, get_percent: f64, keys: KeyDist, seed: u64) -> Workload {
+    pub fn asked(&self, Requests { gets, keys }: Requests, seed: u64) -> Workload {
         let (tenant, load) = (&self.tenant, &self.load);
         Workload {
             pace: Pace::Open { arrivals: load.arrival, rate: load.rate },
@@ -21,7 +21,7 @@ impl Scenario {
             key_digits: 0,
             key_dist: keys,
             key_order: load.key_order,
-            mix: Mix { get_percent, brief: load.brief_mix },
+            mix: Mix { get_percent: gets, brief: load.brief_mix },
             value: ValueShape { bytes: tenant.value.0 as usize, compressible: tenant.compressibility },
             verify: false,
             seed,

@@ -3,10 +3,10 @@
 use tiermark_load::Address;
 use tiermark_stats::{BEYOND, quantile_ranks};
 
-use super::{Backend, Scenario, Tier};
-use crate::level::{LOOKS, Quantity};
-use crate::probe::LONGER;
+use super::{Backend, Requests, Scenario, Tier};
+use crate::level::{EVALUATIONS, Quantity};
 use crate::reading::Problem;
+use crate::trial::LONGER;
 
 /// Keys are counted in 31 bits by the brief's mapping, which every distribution is held against.
 const MOST_RECORDS: u64 = (1 << 31) - 1;
@@ -21,9 +21,9 @@ const MOST_TOTAL: f64 = 7.0 * MOST_SECONDS;
 
 /// Collects problems.
 #[derive(Default)]
-struct Found(Vec<Problem>);
+struct Problems(Vec<Problem>);
 
-impl Found {
+impl Problems {
     fn unless(&mut self, right: bool, key: &str, text: impl FnOnce() -> String) {
         if !right {
             self.0.push(Problem::new(key, text()));
@@ -49,7 +49,7 @@ impl Scenario {
     /// changed it.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
-        let mut found = Found::default();
+        let mut found = Problems::default();
         found.unless(!self.name.trim().is_empty(), "name", || "is empty".into());
         self.check_tiers(&mut found);
         self.check_tenant(&mut found);
@@ -59,7 +59,7 @@ impl Scenario {
         found.0
     }
 
-    fn check_tiers(&self, found: &mut Found) {
+    fn check_tiers(&self, found: &mut Problems) {
         found.unless(!self.tiers.is_empty(), "tiers", || "is empty: name one at least, such as \"dram\"".into());
         for (at, tier) in self.tiers.iter().enumerate() {
             found.unless(!self.tiers[..at].contains(tier), "tiers", || format!("{tier} stands there twice"));
@@ -85,7 +85,7 @@ impl Scenario {
         found.unless(self.prices.as_ref().is_none_or(|path| !path.trim().is_empty()), "prices", || "is empty".into());
     }
 
-    fn check_tenant(&self, found: &mut Found) {
+    fn check_tenant(&self, found: &mut Problems) {
         let (tenant, budget, reserve) = (&self.tenant, self.dram_budget, self.reserve);
         found.unless(!tenant.server.trim().is_empty(), "tenant.server", || "is empty".into());
         found.unless((1..=MOST_RECORDS).contains(&tenant.records), "tenant.records", || {
@@ -117,7 +117,7 @@ impl Scenario {
         });
     }
 
-    fn check_load(&self, found: &mut Found) {
+    fn check_load(&self, found: &mut Problems) {
         let load = &self.load;
         found.unless(load.rate > 0.0 && load.rate <= MOST_RATE, "load.rate", || {
             format!("{} cannot be: write requests a second, above 0 and up to {MOST_RATE}", load.rate)
@@ -129,7 +129,8 @@ impl Scenario {
         found.within("load.pipeline", f64::from(load.pipeline), 1.0..=100_000.0);
         // What the load generator itself would refuse, where nothing above says so already.
         if found.0.is_empty() {
-            let refused = load.keys.iter().filter_map(|keys| self.asked(100.0, *keys, 0).check().err());
+            let refused =
+                load.keys.iter().filter_map(|keys| self.asked(Requests { gets: 100.0, keys: *keys }, 0).check().err());
             let problem = |refusal: tiermark_model::Refusal| Problem::new("load", refusal.to_string());
             // Any part of it may be what is refused.
             let beside = ["load.rate", "load.keys", "tenant.records", "tenant.value", "time.measure"];
@@ -137,29 +138,29 @@ impl Scenario {
         }
     }
 
-    fn check_times(&self, found: &mut Found) {
+    fn check_times(&self, found: &mut Problems) {
         let (time, limits) = (&self.time, &self.limits);
         found.within("time.warm-up", time.warm_up, 0.0..=MOST_SECONDS);
         found.within("time.settle", time.settle, 0.0..=MOST_SECONDS);
         found.within("time.measure", time.measure, 0.1..=MOST_SECONDS);
         found.within("time.iterations", f64::from(time.iterations), 1.0..=100.0);
         found.within("limits.most-tenants", f64::from(limits.most_tenants), 1.0..=100_000.0);
-        found.within("limits.most-probes", f64::from(limits.most_probes), 1.0..=1000.0);
-        found.within("limits.probe-seconds", limits.probe_seconds, 1.0..=MOST_TOTAL);
+        found.within("limits.most-trials", f64::from(limits.most_trials), 1.0..=1000.0);
+        found.within("limits.trial-seconds", limits.trial_seconds, 1.0..=MOST_TOTAL);
         if let Some(total) = limits.total_seconds {
             found.within("limits.total-seconds", total, 1.0..=MOST_TOTAL);
         }
         let needed = time.warm_up + time.settle + time.measure * f64::from(time.iterations.saturating_mul(LONGER));
-        let enough = needed.is_nan() || limits.probe_seconds.is_nan() || needed <= limits.probe_seconds;
-        found.unless_beside(enough, "limits.probe-seconds", &["time"], || {
+        let enough = needed.is_nan() || limits.trial_seconds.is_nan() || needed <= limits.trial_seconds;
+        found.unless_beside(enough, "limits.trial-seconds", &["time"], || {
             format!(
                 "{} is less than warm-up, settling and iterations take by themselves, {needed} s: what is unclear is measured {LONGER} times as long",
-                limits.probe_seconds
+                limits.trial_seconds
             )
         });
     }
 
-    fn check_level(&self, found: &mut Found) {
+    fn check_level(&self, found: &mut Problems) {
         found.unless(!self.level.limits.is_empty(), "level.limits", || {
             "is empty: promise something, such as \"p99 < 300us\"".into()
         });
@@ -186,16 +187,16 @@ impl Scenario {
         let measure = (needed as f64 / (rate * iterations) * 10.0).ceil() / 10.0;
         match measure {
             measure if measure <= MOST_SECONDS => format!(
-                "{needed} are needed, as with measure = {measure} at {rate} requests/s in {iterations} iterations; or raise rate or iterations"
+                "{needed} are needed, as with measure = {measure} at {rate} requests/s in {iterations} iterations; or activate rate or iterations"
             ),
-            _ => format!("{needed} are needed: raise rate, measure or iterations"),
+            _ => format!("{needed} are needed: activate rate, measure or iterations"),
         }
     }
 }
 
 /// Whether so many requests show that a percentile is below a limit.
 fn can_show(requests: u64, percent: f64) -> bool {
-    quantile_ranks(requests, percent / 100.0, BEYOND / LOOKS).is_some_and(|ranks| ranks.high.is_some())
+    quantile_ranks(requests, percent / 100.0, BEYOND / EVALUATIONS).is_some_and(|ranks| ranks.high.is_some())
 }
 
 /// The fewest requests that do.

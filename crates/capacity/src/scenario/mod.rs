@@ -5,6 +5,8 @@ mod check;
 mod kinds;
 mod written;
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use tiermark_load::{Arrivals, KeyDist, KeyOrder};
 
@@ -50,7 +52,7 @@ pub struct Scenario {
     /// Of that, what is kept for the system and the clients.
     #[serde(default = "nothing")]
     pub reserve: Size,
-    /// Room of tiers that have no size of their own, zram and files; four times the budget where it is not said.
+    /// TenantMemory of tiers that have no size of their own, zram and files; four times the budget where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_size: Option<Size>,
     /// A file of prices, by its path; `None` computes no cost.
@@ -104,7 +106,7 @@ pub struct Tenant {
 const OVERHEAD: f64 = 1.6;
 /// What it takes for a record beside its value, at most, bytes: a key, its entry and their room. It is what counts where values are small.
 const ENTRY: u64 = 512;
-/// Room of a tier without a size of its own, in budgets of DRAM: the brief had three.
+/// TenantMemory of a tier without a size of its own, in budgets of DRAM: the brief had three.
 const TIER_BUDGETS: u64 = 4;
 /// What a guest's kernel, its files and its client take, bytes.
 const SYSTEM: u64 = 192 << 20;
@@ -171,7 +173,7 @@ pub struct Times {
     /// One iteration.
     #[serde(deserialize_with = "written::seconds")]
     pub measure: f64,
-    /// Iterations of a full probe.
+    /// Iterations of a full trial.
     pub iterations: u32,
 }
 
@@ -188,42 +190,54 @@ impl Default for Times {
 pub struct SearchLimits {
     /// Tenants that are never exceeded.
     pub most_tenants: u32,
-    /// Probes of one search.
-    pub most_probes: u32,
-    /// Seconds of one probe, its fill included; what is not clear by then stays so.
-    #[serde(deserialize_with = "written::seconds")]
-    pub probe_seconds: f64,
+    /// Trials of one search.
+    #[serde(alias = "most-probes")]
+    pub most_trials: u32,
+    /// Seconds of one trial, its fill included; what is not clear by then stays so.
+    #[serde(alias = "probe-seconds", deserialize_with = "written::seconds")]
+    pub trial_seconds: f64,
     /// Seconds of the whole run; what is known then is told. `None` takes as long as it takes.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "written::some_seconds")]
     pub total_seconds: Option<f64>,
-    /// Memory of the machine that is never used up: a probe ends that comes near.
+    /// Memory of the machine that is never used up: a trial ends that comes near.
     pub memory_floor: Size,
 }
 
 impl Default for SearchLimits {
     fn default() -> Self {
-        // 40 probes are what 2 log₂ N + 8 allows of 65,536 tenants.
+        // 40 trials are what 2 log₂ N + 8 allows of 65,536 tenants.
         let memory_floor = Size(512 << 20);
-        Self { most_tenants: 1000, most_probes: 40, probe_seconds: 3600.0, total_seconds: None, memory_floor }
+        Self { most_tenants: 1000, most_trials: 40, trial_seconds: 3600.0, total_seconds: None, memory_floor }
     }
 }
 
-/// One search of a scenario.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Part<'a> {
-    /// The tier.
-    pub tier: &'a Tier,
-    /// Percentage of GETs.
-    pub mix: f64,
+/// Which operations tenants get, on which keys; shown as `70 % GET, brief:10`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Requests {
+    /// Percentage of GETs; the others are SETs.
+    pub gets: f64,
     /// Distribution of keys.
     pub keys: KeyDist,
 }
 
-impl Part<'_> {
-    /// Mix and keys in words: `70 % GET, brief:10`.
-    #[must_use]
-    pub fn load(&self) -> String {
-        format!("{} % GET, {}", self.mix, self.keys)
+impl fmt::Display for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} % GET, {}", self.gets, self.keys)
+    }
+}
+
+/// One search of a scenario: a tier under one load; shown as `zram (70 % GET, brief:10)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchCase<'a> {
+    /// The tier.
+    pub tier: &'a Tier,
+    /// The load.
+    pub requests: Requests,
+}
+
+impl fmt::Display for SearchCase<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.tier, self.requests)
     }
 }
 
@@ -239,11 +253,12 @@ impl Scenario {
     /// The searches: each tier under each mix and distribution of keys, all tiers of one load together and `dram` first, since the
     /// others are held against it.
     #[must_use]
-    pub fn parts(&self) -> Vec<Part<'_>> {
+    pub fn searches(&self) -> Vec<SearchCase<'_>> {
         let mut tiers: Vec<&Tier> = self.tiers.iter().collect();
         tiers.sort_by_key(|tier| **tier != Tier::Dram);
-        let loads = self.load.mixes.iter().flat_map(|mix| self.load.keys.iter().map(move |keys| (*mix, *keys)));
-        loads.flat_map(|(mix, keys)| tiers.iter().map(move |tier| Part { tier, mix, keys })).collect()
+        let all_keys = || self.load.keys.iter().copied();
+        let loads = self.load.mixes.iter().flat_map(|gets| all_keys().map(|keys| Requests { gets: *gets, keys }));
+        loads.flat_map(|requests| tiers.iter().map(move |tier| SearchCase { tier, requests })).collect()
     }
 
     /// DRAM that tenants have, and what compresses their memory: the budget less what the system keeps, bytes.
@@ -252,7 +267,7 @@ impl Scenario {
         self.dram_budget.0.saturating_sub(self.reserve.0)
     }
 
-    /// Room of tiers that have no size of their own, bytes.
+    /// TenantMemory of tiers that have no size of their own, bytes.
     #[must_use]
     pub fn tier_bytes(&self) -> u64 {
         self.tier_size.map_or(self.dram_budget.0.saturating_mul(TIER_BUDGETS), |size| size.0)

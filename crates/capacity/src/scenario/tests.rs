@@ -23,8 +23,8 @@ fn the_brief_is_the_brief_s() {
     assert_eq!((brief.time.warm_up, brief.time.measure, brief.time.iterations), (660.0, 660.0, 3));
     assert_eq!(brief.level.to_string(), "average < 50 µs, P99 < 300 µs as means over the tenants (the brief's)");
     assert_eq!((brief.level.scope, brief.dram_budget), (Scope::Brief, Size(192 << 30)));
-    assert_eq!(brief.parts().len(), 6);
-    assert_eq!(brief.parts()[5].load(), "70 % GET, brief:25");
+    assert_eq!(brief.searches().len(), 6);
+    assert_eq!(brief.searches()[5].requests.to_string(), "70 % GET, brief:25");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn sizes_are_written_as_people_write_them() {
 fn dram_comes_first_whatever_the_order() {
     let text = text_of("mini").replace("[\"dram\", \"zram\"]", "[\"zram:lz4\", \"dram\"]");
     let scenario = Scenario::read(&text).unwrap();
-    let parts = scenario.parts();
+    let parts = scenario.searches();
     assert_eq!(parts.iter().map(|p| p.tier.to_string()).collect::<Vec<_>>(), ["dram", "zram:lz4"]);
 }
 
@@ -136,12 +136,12 @@ fn mistakes_are_told_with_line_and_key() {
         ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be shown by 3000 requests of a tenant"),
         ("\"every\"", "\"all\"", "level.scope: 'all' is no scope"),
         (
-            "probe-seconds = 60.0",
-            "probe-seconds = 5.0",
-            "limits.probe-seconds: 5 is less than warm-up, settling and iterations",
+            "trial-seconds = 60.0",
+            "trial-seconds = 5.0",
+            "limits.trial-seconds: 5 is less than warm-up, settling and iterations",
         ),
         // Enough for what is clear at once, 7 s, and no more.
-        ("probe-seconds = 60.0", "probe-seconds = 18.0", "limits.probe-seconds: 18 is less than warm-up"),
+        ("trial-seconds = 60.0", "trial-seconds = 18.0", "limits.trial-seconds: 18 is less than warm-up"),
         ("iterations = 3", "iterations = 0", "time.iterations: 0 cannot be"),
     ] {
         let (line, told) = told(from, to);
@@ -176,7 +176,7 @@ fn one_round_tells_all_mistakes_of_a_file() {
         .replace("iterations = 3", "iterations = 0")
         .replace("scope = \"every\"", "scope = \"all\"")
         .replace("reserve = 0", "reserve = \"1G\"")
-        .replace("most-probes = 24", "most-probes = -1");
+        .replace("most-trials = 24", "most-trials = -1");
     let told: Vec<String> = Scenario::read(&text).unwrap_err().iter().map(|mistake| mistake.text.clone()).collect();
     let told: Vec<&str> = told.iter().filter_map(|text| text.split(':').next()).collect();
     let keys = [
@@ -185,7 +185,7 @@ fn one_round_tells_all_mistakes_of_a_file() {
         "unknown key 'load.rates'; did you mean 'rate'?",
         "time.iterations",
         "level.scope",
-        "limits.most-probes",
+        "limits.most-trials",
     ];
     assert_eq!(told, keys);
     // What is missing does not hide the rest.

@@ -1,55 +1,56 @@
 //! Which number of tenants to try next, and when the answer is known.
 //!
-//! A search waits for nothing and reads no clock: it is asked for the next probe, is told what came of it, and says why
-//! it wants each. The same outcomes lead to the same probes, so that a search is taken up again by telling it what was saved.
+//! A search waits for nothing and reads no clock: it is asked for the next trial, is told what came of it, and says why
+//! it wants each. The same outcomes lead to the same trials, so that a search is taken up again by telling it what was saved.
 //!
 //! Upwards it gallops, and then halves the bracket (Bentley & Yao, "An almost optimal algorithm for unbounded searching",
-//! Information Processing Letters 5(3), 1976): at most about 2 log₂ N probes. Numbers that had to be reached from above are
+//! Information Processing Letters 5(3), 1976): at most about 2 log₂ N trials. Numbers that had to be reached from above are
 //! always provisioned anew, since what was swapped out for more tenants does not come back by itself when they leave.
 
 mod votes;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::capacity::{Answer, Outcome, Phase, ProbeRecord, Votes, tenants as words};
+use tiermark_model::capacity::{Answer, Outcome, Phase, TrialRecord, Votes, tenants as words};
 
 use crate::budget::Arithmetic;
 use votes::{Standing, Tally};
 
-/// Passes in succession that make a number of tenants hold, and probes of one more of which [`FAILS`] must fail.
+/// Passes in succession that make a number of tenants hold, and trials of one more of which [`FAILS`] must fail.
 const PASSES: u32 = 3;
-/// Failures of one tenant more that are wanted of three probes, all in full and from a fresh fill.
+/// Failures of one tenant more that are wanted of three trials, all in full and from a fresh fill.
 const FAILS: u32 = 2;
-/// Probes of one number of tenants; where they still disagree after so many, the edge is no single number.
+/// Trials of one number of tenants; where they still disagree after so many, the edge is no single number.
 const MOST_VOTES: u32 = 6;
 /// Passes in succession on the way to a number that failed once, after which that is doubted. One true edge in eight lies so
 /// close to the upper end of its bracket; over 4,000 simulated searches 2, 3 and never bring 97.4, 96.8 and 94.6 % home within
-/// the bound, with 13.0, 12.8 and 12.7 probes.
+/// the bound, with 13.0, 12.8 and 12.7 trials.
 const DOUBTED: u32 = 3;
 /// Growth of the first steps upwards, each at least one tenant; the last is repeated. Small at first, since the arithmetic is
-/// often nearly right and a probe far beyond the edge takes longest; doubling later, which is what bounds their number.
+/// often nearly right and a trial far beyond the edge takes longest; doubling later, which is what bounds their number.
 const GROWTH: [f64; 3] = [1.25, 1.5, 2.0];
 
-/// Where a search starts and what it may cost: saved beside its probes, since with others it makes other probes.
+/// Where a search starts and what it may cost: saved beside its trials, since with others it makes other trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// What memory and cpus allow.
     pub arithmetic: Arithmetic,
     /// Tenants that are never exceeded; at least 1.
     pub most_tenants: u32,
-    /// Probes that are made at most.
-    pub most_probes: u32,
+    /// Trials that are made at most.
+    #[serde(rename = "most_probes")]
+    pub most_trials: u32,
 }
 
-/// A probe that is wanted.
+/// A trial that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct TrialRequest {
     /// Its number, from 1.
     pub number: u32,
     /// Tenants.
     pub tenants: u32,
     /// What it is made for.
     pub phase: Phase,
-    /// Whether all tenants are made anew; otherwise tenants are added to those of the probe before.
+    /// Whether all tenants are made anew; otherwise tenants are added to those of the trial before.
     pub fresh: bool,
     /// Whether it is measured in full; a short measurement is enough on the way up.
     pub full: bool,
@@ -60,8 +61,8 @@ pub struct Ask {
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// A probe.
-    Probe(Ask),
+    /// A trial.
+    Trial(TrialRequest),
     /// Nothing: the answer is known.
     Done(Answer),
 }
@@ -71,43 +72,43 @@ pub enum Step {
 pub struct Search {
     limits: Limits,
     tally: Tally,
-    /// Probes made.
+    /// Trials made.
     made: u32,
     /// Steps upwards that passed.
     climbed: usize,
-    /// Probes between what passed and what failed that passed, one after another.
+    /// Trials between what passed and what failed that passed, one after another.
     approached: u32,
-    /// Tenants that still run as the last probe left them; `None` where it ended badly, or another process made it.
+    /// Tenants that still run as the last trial left them; `None` where it ended badly, or another process made it.
     running: Option<u32>,
 }
 
 impl Search {
-    /// A search that has made no probe.
+    /// A search that has made no trial.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { most_tenants: limits.most_tenants.max(1), ..limits };
         Self { limits, tally: Tally::default(), made: 0, climbed: 0, approached: 0, running: None }
     }
 
-    /// A search that made these probes before, in another process, with the same limits.
+    /// A search that made these trials before, in another process, with the same limits.
     ///
     /// # Errors
     /// In words, where it would not have made them: they belong to another scenario or another version.
-    pub fn resume(limits: Limits, saved: &[ProbeRecord]) -> Result<Self, String> {
+    pub fn resume(limits: Limits, saved: &[TrialRecord]) -> Result<Self, String> {
         let mut search = Self::new(limits);
         for record in saved {
             match search.next_step() {
-                Step::Probe(ask) if (ask.tenants, ask.phase) == (record.tenants, record.phase) => {
+                Step::Trial(ask) if (ask.tenants, ask.phase) == (record.tenants, record.phase) => {
                     search.told(&ask, record.outcome);
                 }
-                Step::Probe(ask) => {
+                Step::Trial(ask) => {
                     return Err(format!(
-                        "saved probe {} is of {} tenants ({}), where this search makes one of {} ({}): it is of another scenario",
+                        "saved trial {} is of {} tenants ({}), where this search makes one of {} ({}): it is of another scenario",
                         record.number, record.tenants, record.phase, ask.tenants, ask.phase
                     ));
                 }
                 Step::Done(_) => {
-                    return Err(format!("saved probe {} comes after the end of this search", record.number));
+                    return Err(format!("saved trial {} comes after the end of this search", record.number));
                 }
             }
         }
@@ -115,8 +116,8 @@ impl Search {
         Ok(search)
     }
 
-    /// Takes the outcome of a probe that was asked for.
-    pub fn told(&mut self, ask: &Ask, outcome: Outcome) {
+    /// Takes the outcome of a trial that was asked for.
+    pub fn told(&mut self, ask: &TrialRequest, outcome: Outcome) {
         self.made += 1;
         self.tally.add(ask.tenants, outcome, ask.full, ask.fresh);
         self.climbed += usize::from(ask.phase == Phase::Ramp && outcome == Outcome::Pass);
@@ -126,32 +127,32 @@ impl Search {
         self.running = (outcome != Outcome::Fail).then_some(ask.tenants);
     }
 
-    /// Probes made.
+    /// Trials made.
     #[must_use]
     pub fn made(&self) -> u32 {
         self.made
     }
 
-    /// What probes of a number of tenants said.
+    /// What trials of a number of tenants said.
     #[must_use]
     pub fn votes(&self, tenants: u32) -> Votes {
         self.tally.votes(tenants)
     }
 
-    /// What is known when no more probes are made, in words of why not.
+    /// What is known when no more trials are made, in words of why not.
     #[must_use]
     pub fn given_up(&self, why: &str) -> Answer {
         let (low, high) = self.tally.range();
         Answer::Between { low, high, why: why.to_owned() }
     }
 
-    /// The next probe, or the answer. Asking again gives the same.
+    /// The next trial, or the answer. LoadSpec again gives the same.
     #[must_use]
     pub fn next_step(&self) -> Step {
         let step = self.wanted();
         match step {
-            Step::Probe(_) if self.made >= self.limits.most_probes => {
-                Step::Done(self.given_up(&format!("all {} probes that were allowed have been made", self.made)))
+            Step::Trial(_) if self.made >= self.limits.most_trials => {
+                Step::Done(self.given_up(&format!("all {} trials that were allowed have been made", self.made)))
             }
             other => other,
         }
@@ -159,7 +160,7 @@ impl Search {
 
     fn wanted(&self) -> Step {
         if self.made == 0 {
-            return self.probe(
+            return self.trial(
                 1,
                 Phase::Baseline,
                 "one tenant alone: whether the service level can be met at all".into(),
@@ -168,7 +169,7 @@ impl Search {
         if self.tally.only_baseline() && self.tally.standing(1) == Standing::Holds {
             let start = self.limits.arithmetic.start().min(self.limits.most_tenants);
             if start > 1 {
-                return self.probe(start, Phase::Start, format!("{}: start at {start}", self.limits.arithmetic));
+                return self.trial(start, Phase::Start, format!("{}: start at {start}", self.limits.arithmetic));
             }
         }
         if let Some(tied) = self.tally.tied() {
@@ -185,18 +186,18 @@ impl Search {
         }
     }
 
-    fn probe(&self, tenants: u32, phase: Phase, why: String) -> Step {
+    fn trial(&self, tenants: u32, phase: Phase, why: String) -> Step {
         let upward = matches!(phase, Phase::Start | Phase::Ramp);
         let grows = upward && self.running.is_some_and(|running| running < tenants);
         let full = matches!(phase, Phase::Bisection | Phase::Verification);
-        Step::Probe(Ask { number: self.made + 1, tenants, phase, fresh: !grows, full, why })
+        Step::Trial(TrialRequest { number: self.made + 1, tenants, phase, fresh: !grows, full, why })
     }
 
-    /// One more probe of the same number, where that has not had enough.
+    /// One more trial of the same number, where that has not had enough.
     fn again(&self, tenants: u32, why: &str) -> Option<Step> {
         let votes = self.tally.votes(tenants);
         let spent = votes.all() >= MOST_VOTES || votes.unclear >= PASSES;
-        (!spent).then(|| self.probe(tenants, Phase::Verification, format!("{tenants} {why}")))
+        (!spent).then(|| self.trial(tenants, Phase::Verification, format!("{tenants} {why}")))
     }
 
     fn upward(&self, low: u32) -> Step {
@@ -218,14 +219,14 @@ impl Search {
         } else {
             (grown, format!("{low} passed, nothing failed yet: {growth} × as many"))
         };
-        self.probe(next.clamp(low + 1, self.limits.most_tenants), Phase::Ramp, why)
+        self.trial(next.clamp(low + 1, self.limits.most_tenants), Phase::Ramp, why)
     }
 
     fn halve(&self, low: u32, high: u32) -> Step {
         // A failure that was a disturbance would otherwise be noticed only after closing in on it.
         if self.approached >= DOUBTED && self.tally.votes(high).all() == 1 {
             let why = format!(
-                "failed once, and {} probes on the way to it passed: again, to see which is so",
+                "failed once, and {} trials on the way to it passed: again, to see which is so",
                 self.approached
             );
             if let Some(step) = self.again(high, &why) {
@@ -237,7 +238,7 @@ impl Search {
         let geometric = (f64::from(low) * f64::from(high)).sqrt().round() as u32;
         let middle = if wide { geometric } else { low + (high - low) / 2 };
         let why = format!("{low} passed and {high} failed: between them, from a fresh fill");
-        self.probe(middle.clamp(low + 1, high - 1), Phase::Bisection, why)
+        self.trial(middle.clamp(low + 1, high - 1), Phase::Bisection, why)
     }
 
     fn verify(&self, low: u32, high: u32) -> Step {
@@ -246,13 +247,13 @@ impl Search {
         let proven = if low == 0 { all.failed >= FAILS } else { proves_failure(&beyond) };
         if !proven {
             let why = match beyond.all() {
-                0 => "failed, in no full probe from a fresh fill so far: again, to be sure".to_owned(),
-                made => format!("failed {} of {made} full probes from a fresh fill: again, to be sure", beyond.failed),
+                0 => "failed, in no full trial from a fresh fill so far: again, to be sure".to_owned(),
+                made => format!("failed {} of {made} full trials from a fresh fill: again, to be sure", beyond.failed),
             };
             return self.again(high, &why).unwrap_or_else(|| self.disagreeing(high));
         }
         if low == 0 {
-            let why = format!("one tenant alone failed {} of {} probes", all.failed, all.all());
+            let why = format!("one tenant alone failed {} of {} trials", all.failed, all.all());
             return Step::Done(Answer::None { why });
         }
         if let Some(step) = self.confirm(low) {
@@ -267,7 +268,7 @@ impl Search {
         if passes >= PASSES {
             return None;
         }
-        let why = format!("passed {passes} of {PASSES} full probes in succession: again");
+        let why = format!("passed {passes} of {PASSES} full trials in succession: again");
         Some(self.again(tenants, &why).unwrap_or_else(|| self.disagreeing(tenants)))
     }
 
@@ -276,7 +277,7 @@ impl Search {
         let unclear = if votes.unclear > 0 { format!(", {} could not tell", votes.unclear) } else { String::new() };
         let said = if votes.passed > 0 && votes.failed > 0 { "disagree" } else { "decide nothing" };
         Step::Done(self.given_up(&format!(
-            "probes of {} {said}: {} passed, {} failed{unclear}",
+            "trials of {} {said}: {} passed, {} failed{unclear}",
             words(tenants),
             votes.passed,
             votes.failed
@@ -284,7 +285,7 @@ impl Search {
     }
 }
 
-/// Whether full probes of tenants made anew show that so many do not fit.
+/// Whether full trials of tenants made anew show that so many do not fit.
 fn proves_failure(solid: &Votes) -> bool {
     solid.failed >= FAILS && solid.failed > solid.passed + solid.unclear
 }

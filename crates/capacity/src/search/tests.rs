@@ -11,9 +11,9 @@ struct Server {
     capacity: u32,
     /// P99 over the limit, of so many tenants.
     p99: fn(u32, u32) -> f64,
-    /// Relative standard deviation of what a probe measures.
+    /// Relative standard deviation of what a trial measures.
     noise: f64,
-    /// Share of probes that something else disturbs: they are three times as slow.
+    /// Share of trials that something else disturbs: they are three times as slow.
     disturbed: f64,
     /// Most tenants since all were made anew: fewer run as badly, since nothing swaps back in by itself.
     filled: u32,
@@ -38,7 +38,7 @@ impl Server {
         Self { capacity, p99, noise: 0.0, disturbed: 0.0, filled: 0, rng: Rng::new(seed) }
     }
 
-    fn probe(&mut self, ask: &Ask) -> Outcome {
+    fn trial(&mut self, ask: &TrialRequest) -> Outcome {
         self.filled = if ask.fresh { ask.tenants } else { self.filled.max(ask.tenants) };
         let slow = if self.rng.unit() < self.disturbed { 3.0 } else { 1.0 };
         let measured = (self.p99)(self.filled, self.capacity) * (1.0 + self.noise * self.rng.normal()) * slow;
@@ -61,16 +61,16 @@ fn limits(memory: u32, total: u32) -> Limits {
         cpus: 1.0,
         cpu_per_tenant: None,
     };
-    Limits { arithmetic: budgets.arithmetic(), most_tenants: 10_000, most_probes: 1_000 }
+    Limits { arithmetic: budgets.arithmetic(), most_tenants: 10_000, most_trials: 1_000 }
 }
 
 /// Runs a search to its end; `adjust` may spoil what it asks for.
-fn run(mut search: Search, server: &mut Server, adjust: fn(Ask) -> Ask) -> (Answer, u32) {
+fn run(mut search: Search, server: &mut Server, adjust: fn(TrialRequest) -> TrialRequest) -> (Answer, u32) {
     loop {
         match search.next_step() {
-            Step::Probe(ask) => {
+            Step::Trial(ask) => {
                 let ask = adjust(ask);
-                let outcome = server.probe(&ask);
+                let outcome = server.trial(&ask);
                 search.told(&ask, outcome);
             }
             Step::Done(answer) => return (answer, search.made()),
@@ -94,13 +94,13 @@ fn case(seed: u64) -> (u32, Limits) {
     (capacity, limits)
 }
 
-/// Of 200 seeds, those for which exactly the capacity was found within 2 log₂ N + 8 probes.
+/// Of 200 seeds, those for which exactly the capacity was found within 2 log₂ N + 8 trials.
 fn found(make: impl Fn(u32, u64) -> Server) -> usize {
     let exact = |seed: &u64| {
         let (capacity, limits) = case(*seed);
-        let (answer, probes) = run(Search::new(limits), &mut make(capacity, *seed), |ask| ask);
+        let (answer, trials) = run(Search::new(limits), &mut make(capacity, *seed), |ask| ask);
         let bound = 2.0 * f64::from(capacity).log2() + 8.0;
-        matches!(answer, Answer::Exactly { tenants, .. } if tenants == capacity) && f64::from(probes) <= bound
+        matches!(answer, Answer::Exactly { tenants, .. } if tenants == capacity) && f64::from(trials) <= bound
     };
     (0..200).filter(exact).count()
 }
@@ -109,19 +109,19 @@ fn found(make: impl Fn(u32, u64) -> Server) -> usize {
 const ENOUGH: usize = 190;
 
 #[test]
-fn the_exact_capacity_is_found_in_95_percent_of_200_seeds_within_2_log2_n_plus_8_probes() {
+fn the_exact_capacity_is_found_in_95_percent_of_200_seeds_within_2_log2_n_plus_8_trials() {
     let quiet = [found(|n, seed| Server::new(n, cliff, seed)), found(|n, seed| Server::new(n, smooth, seed))];
     assert_eq!(quiet, [200, 200], "without noise");
     let noisy = found(|n, seed| Server { noise: 0.05, disturbed: 0.03, ..Server::new(n, cliff, seed) });
-    assert!(noisy >= ENOUGH, "a cliff, 5 % noise, 3 % of the probes disturbed: {noisy}");
+    assert!(noisy >= ENOUGH, "a cliff, 5 % noise, 3 % of the trials disturbed: {noisy}");
     let noisy = found(|n, seed| Server { noise: 0.01, disturbed: 0.01, ..Server::new(n, smooth, seed) });
-    assert!(noisy >= ENOUGH, "a smooth curve, 1 % noise, 1 % of the probes disturbed: {noisy}");
+    assert!(noisy >= ENOUGH, "a smooth curve, 1 % noise, 1 % of the trials disturbed: {noisy}");
 }
 
 #[test]
 fn a_search_that_went_down_without_a_fresh_fill_would_be_wrong() {
     // What the simulated servers must show for the test above to mean anything.
-    let spoilt = |ask: Ask| Ask { fresh: false, ..ask };
+    let spoilt = |ask: TrialRequest| TrialRequest { fresh: false, ..ask };
     let wrong = (0..200).filter(|seed| {
         let (capacity, limits) = case(*seed);
         let (answer, _) = run(Search::new(limits), &mut Server::new(capacity, cliff, *seed), spoilt);
@@ -132,9 +132,9 @@ fn a_search_that_went_down_without_a_fresh_fill_would_be_wrong() {
 
 #[test]
 fn one_tenant_too_many_and_one_that_fits_alone() {
-    let (answer, probes) = run(Search::new(limits(31, 134)), &mut Server::new(0, cliff, 1), |ask| ask);
-    assert!(matches!(&answer, Answer::None { why } if why.contains("2 of 2 probes")), "{answer:?}");
-    assert_eq!(probes, 2);
+    let (answer, trials) = run(Search::new(limits(31, 134)), &mut Server::new(0, cliff, 1), |ask| ask);
+    assert!(matches!(&answer, Answer::None { why } if why.contains("2 of 2 trials")), "{answer:?}");
+    assert_eq!(trials, 2);
     let bounded = Limits { most_tenants: 40, ..limits(31, 134) };
     let (answer, _) = run(Search::new(bounded), &mut Server::new(108, cliff, 1), |ask| ask);
     assert_eq!(answer, Answer::AtLeast { tenants: 40 });
@@ -146,9 +146,9 @@ fn the_brief_s_server_is_searched_as_it_should_be() {
     let mut told = Vec::new();
     let answer = loop {
         match search.next_step() {
-            Step::Probe(ask) => {
+            Step::Trial(ask) => {
                 told.push((ask.phase, ask.tenants, ask.fresh));
-                let outcome = server.probe(&ask);
+                let outcome = server.trial(&ask);
                 search.told(&ask, outcome);
             }
             Step::Done(answer) => break answer,
@@ -180,15 +180,15 @@ fn the_brief_s_server_is_searched_as_it_should_be() {
 
 #[test]
 fn an_edge_that_is_no_single_number_is_an_interval_around_it() {
-    // From 50 to 60 tenants a probe passes as often as not.
+    // From 50 to 60 tenants a trial passes as often as not.
     let mut intervals = 0;
     for seed in 0..100 {
         let (mut search, mut rng) = (Search::new(limits(31, 134)), Rng::new(seed));
         let answer = loop {
             match search.next_step() {
-                Step::Probe(ask) if ask.tenants < 50 => search.told(&ask, Outcome::Pass),
-                Step::Probe(ask) if ask.tenants > 60 => search.told(&ask, Outcome::Fail),
-                Step::Probe(ask) => {
+                Step::Trial(ask) if ask.tenants < 50 => search.told(&ask, Outcome::Pass),
+                Step::Trial(ask) if ask.tenants > 60 => search.told(&ask, Outcome::Fail),
+                Step::Trial(ask) => {
                     let outcome = if rng.below(2) == 0 { Outcome::Pass } else { Outcome::Fail };
                     search.told(&ask, outcome);
                 }
@@ -214,7 +214,7 @@ fn what_cannot_be_told_is_an_interval_and_not_a_number() {
     let mut search = Search::new(limits(5, 5));
     let answer = loop {
         match search.next_step() {
-            Step::Probe(ask) => {
+            Step::Trial(ask) => {
                 search.told(&ask, if ask.tenants <= 5 { Outcome::Pass } else { Outcome::Unclear });
             }
             Step::Done(answer) => break answer,
@@ -232,7 +232,7 @@ fn only_what_fails_more_often_than_it_passes_ends_an_interval() {
         let mut search = Search::new(limits(4, 8));
         for (tenants, outcome) in outcomes {
             let (tenants, phase) = (*tenants, Phase::Verification);
-            let ask = Ask { number: 1, tenants, phase, fresh: true, full: true, why: String::new() };
+            let ask = TrialRequest { number: 1, tenants, phase, fresh: true, full: true, why: String::new() };
             search.told(&ask, *outcome);
         }
         let Answer::Between { low, high, .. } = search.given_up("x") else { panic!() };
@@ -248,8 +248,8 @@ fn only_what_fails_more_often_than_it_passes_ends_an_interval() {
 }
 
 #[test]
-fn probes_of_another_scenario_are_not_taken_up() {
-    let record = |number, tenants, phase| ProbeRecord {
+fn trials_of_another_scenario_are_not_taken_up() {
+    let record = |number, tenants, phase| TrialRecord {
         number,
         tenants,
         phase,
@@ -262,36 +262,36 @@ fn probes_of_another_scenario_are_not_taken_up() {
     };
     let saved = [record(1, 1, Phase::Baseline), record(2, 30, Phase::Start)];
     let error = Search::resume(limits(31, 134), &saved).unwrap_err();
-    assert!(error.contains("saved probe 2 is of 30 tenants (start)") && error.contains("one of 31 (start)"), "{error}");
+    assert!(error.contains("saved trial 2 is of 30 tenants (start)") && error.contains("one of 31 (start)"), "{error}");
     assert!(Search::resume(limits(30, 134), &saved).is_ok());
-    let spent = Limits { most_probes: 1, ..limits(30, 134) };
+    let spent = Limits { most_trials: 1, ..limits(30, 134) };
     assert!(Search::resume(spent, &saved).unwrap_err().contains("after the end"));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever the probes say, it ends, stays within its limits, and is taken up where it was left.
+    /// Whatever the trials say, it ends, stays within its limits, and is taken up where it was left.
     #[test]
     fn any_outcomes_end_within_the_limits(
-        seed: u64, memory in 0u32..2_000, total in 0u32..5_000, most_tenants in 0u32..3_000, most_probes in 0u32..60,
+        seed: u64, memory in 0u32..2_000, total in 0u32..5_000, most_tenants in 0u32..3_000, most_trials in 0u32..60,
     ) {
-        let limits = Limits { most_tenants, most_probes, ..limits(memory, total) };
+        let limits = Limits { most_tenants, most_trials, ..limits(memory, total) };
         let (mut search, mut rng, mut saved) = (Search::new(limits), Rng::new(seed), Vec::new());
-        while let Step::Probe(ask) = search.next_step() {
+        while let Step::Trial(ask) = search.next_step() {
             prop_assert!((1..=most_tenants.max(1)).contains(&ask.tenants), "{ask:?}");
-            prop_assert!(search.made() < most_probes && ask.number == search.made() + 1 && !ask.why.is_empty());
+            prop_assert!(search.made() < most_trials && ask.number == search.made() + 1 && !ask.why.is_empty());
             let outcome = [Outcome::Pass, Outcome::Fail, Outcome::Unclear][rng.below(3)];
             search.told(&ask, outcome);
-            let Ask { number, tenants, phase, fresh, why, .. } = ask;
-            saved.push(ProbeRecord { number, tenants, phase, fresh, why, outcome, said: String::new(), ended_by: None, evidence: None });
+            let TrialRequest { number, tenants, phase, fresh, why, .. } = ask;
+            saved.push(TrialRecord { number, tenants, phase, fresh, why, outcome, said: String::new(), ended_by: None, evidence: None });
             let resumed = Search::resume(limits, &saved);
             let said = |step: Step| match step {
-                Step::Probe(ask) => (Some((ask.tenants, ask.phase, ask.full)), None),
+                Step::Trial(ask) => (Some((ask.tenants, ask.phase, ask.full)), None),
                 Step::Done(answer) => (None, Some(answer)),
             };
             let resumed = resumed.map(|search| search.next_step());
-            if let Ok(Step::Probe(ask)) = &resumed {
+            if let Ok(Step::Trial(ask)) = &resumed {
                 prop_assert!(ask.fresh, "nothing runs any more");
             }
             prop_assert_eq!(resumed.map(said), Ok(said(search.next_step())));
@@ -299,8 +299,8 @@ proptest! {
         if let Step::Done(Answer::Exactly { tenants, votes, beyond }) = search.next_step() {
             prop_assert!(votes.passed >= 3 && votes.passed > votes.failed + votes.unclear, "{votes:?}");
             prop_assert!(beyond.failed >= 2 && beyond.failed > beyond.passed + beyond.unclear, "{beyond:?}");
-            // A short probe on the way up, or of tenants added to others, is no proof.
-            let solid = |p: &&ProbeRecord| p.tenants == tenants + 1 && p.fresh && !matches!(p.phase, Phase::Baseline | Phase::Start | Phase::Ramp);
+            // A short trial on the way up, or of tenants added to others, is no proof.
+            let solid = |p: &&TrialRecord| p.tenants == tenants + 1 && p.fresh && !matches!(p.phase, Phase::Baseline | Phase::Start | Phase::Ramp);
             let failed = saved.iter().filter(solid).filter(|p| p.outcome == Outcome::Fail).count();
             prop_assert_eq!(failed as u32, beyond.failed);
             let last: Vec<Outcome> = saved.iter().filter(|p| p.tenants == tenants).map(|p| p.outcome).collect();
@@ -316,7 +316,7 @@ proptest! {
 fn with_a_doubtful_five(second: (Phase, bool)) -> Search {
     let mut search = Search::new(limits(4, 8));
     let mut tell = |tenants, phase, fresh, full, outcome| {
-        let ask = Ask { number: search.made() + 1, tenants, phase, fresh, full, why: "x".into() };
+        let ask = TrialRequest { number: search.made() + 1, tenants, phase, fresh, full, why: "x".into() };
         search.told(&ask, outcome);
     };
     tell(1, Phase::Baseline, true, false, Outcome::Pass);
@@ -332,12 +332,12 @@ fn failures_on_the_way_up_prove_nothing() {
     for second in [(Phase::Ramp, true), (Phase::Verification, false), (Phase::Verification, true)] {
         let search = with_a_doubtful_five(second);
         assert_eq!(search.votes(5).failed, 2);
-        let Step::Probe(ask) = search.next_step() else { panic!("{second:?}: {:?}", search.next_step()) };
+        let Step::Trial(ask) = search.next_step() else { panic!("{second:?}: {:?}", search.next_step()) };
         assert_eq!((ask.tenants, ask.fresh, ask.full), (5, true, true), "{}", ask.why);
         assert!(ask.why.contains("from a fresh fill"), "{}", ask.why);
     }
     let mut search = with_a_doubtful_five((Phase::Verification, true));
-    let Step::Probe(ask) = search.next_step() else { panic!() };
+    let Step::Trial(ask) = search.next_step() else { panic!() };
     search.told(&ask, Outcome::Fail);
     let beyond = Votes { passed: 0, failed: 2, unclear: 0 };
     let votes = Votes { passed: 3, failed: 0, unclear: 0 };

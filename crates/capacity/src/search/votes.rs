@@ -1,10 +1,10 @@
-//! What probes said about each number of tenants.
+//! What trials said about each number of tenants.
 
 use std::collections::BTreeMap;
 
 use tiermark_model::capacity::{Outcome, Votes};
 
-/// What most probes of a number say.
+/// What most trials of a number say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Most passed.
@@ -19,9 +19,9 @@ pub(super) enum Standing {
 #[derive(Debug, Clone, Default)]
 struct Row {
     votes: Votes,
-    /// Full probes that passed since the last that did not.
+    /// Full trials that passed since the last that did not.
     in_succession: u32,
-    /// Full probes of tenants made anew.
+    /// Full trials of tenants made anew.
     solid: Votes,
 }
 
@@ -68,13 +68,13 @@ impl Tally {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.votes)
     }
 
-    /// What full probes of tenants made anew said: the only ones that prove a failure. A short one may have met a stall, and tenants added to
+    /// What full trials of tenants made anew said: the only ones that prove a failure. A short one may have met a stall, and tenants added to
     /// others are what those left of the memory.
     pub(super) fn solid(&self, tenants: u32) -> Votes {
         self.rows.get(&tenants).map_or_else(Votes::default, |row| row.solid)
     }
 
-    /// What most probes of a number say; one that was never tried is tied.
+    /// What most trials of a number say; one that was never tried is tied.
     pub(super) fn standing(&self, tenants: u32) -> Standing {
         self.rows.get(&tenants).map_or(Standing::Tied, Row::standing)
     }
@@ -84,7 +84,7 @@ impl Tally {
         self.rows.keys().all(|tenants| *tenants == 1)
     }
 
-    /// Full probes of a number that passed since the last that did not.
+    /// Full trials of a number that passed since the last that did not.
     pub(super) fn in_succession(&self, tenants: u32) -> u32 {
         self.rows.get(&tenants).map_or(0, |row| row.in_succession)
     }
@@ -93,7 +93,7 @@ impl Tally {
         self.rows.iter().filter(move |(_, row)| row.standing() == standing).map(|(tenants, _)| *tenants)
     }
 
-    /// The smallest number whose probes are tied.
+    /// The smallest number whose trials are tied.
     pub(super) fn tied(&self) -> Option<u32> {
         self.with(Standing::Tied).next()
     }
@@ -110,7 +110,7 @@ impl Tally {
         self.with(Standing::Holds).filter(|other| *other >= tenants).count() as u32
     }
 
-    /// The most tenants that hold with at most one probe against them and nothing broken below; and the most that passed at
+    /// The most tenants that hold with at most one trial against them and nothing broken below; and the most that passed at
     /// all, or that nothing says against: `None` where no number failed more often than it passed. What could not be told caps nothing.
     pub(super) fn range(&self) -> (u32, Option<u32>) {
         let doubtful = |row: &Row| row.standing() != Standing::Holds || row.votes.failed + row.votes.unclear > 1;

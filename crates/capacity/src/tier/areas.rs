@@ -3,7 +3,7 @@
 use tiermark_machine::{Root, swap_areas, swap_names};
 use tiermark_model::{Refusal, Swap};
 
-use super::Raised;
+use super::ActiveTier;
 use crate::evidence::SwapArea;
 use crate::scenario::Tier;
 
@@ -40,18 +40,18 @@ fn no_higher(area: &Swap) -> Refusal {
 }
 
 /// Bytes in use of areas that are not of a tier.
-pub(crate) fn used_elsewhere(areas: &[SwapArea], raised: &Raised) -> u64 {
-    let others = areas.iter().filter(|area| !raised.areas.contains(&area.path));
+pub(crate) fn used_elsewhere(areas: &[SwapArea], active: &ActiveTier) -> u64 {
+    let others = areas.iter().filter(|area| !active.areas.contains(&area.path));
     others.fold(0, |sum, area| sum.saturating_add(area.used))
 }
 
 /// Areas that are not of this tier: when its own are full, tenants go there.
-pub(super) fn remark(root: &Root, raised: &Raised) -> Option<String> {
-    if !raised.swaps() {
+pub(super) fn remark(root: &Root, active: &ActiveTier) -> Option<String> {
+    if !active.swaps() {
         return None;
     }
     let text = root.read("proc/swaps").ok().flatten().unwrap_or_default();
-    let others: Vec<String> = swap_names(&text).filter(|name| !raised.areas.contains(name)).collect();
+    let others: Vec<String> = swap_names(&text).filter(|name| !active.areas.contains(name)).collect();
     (!others.is_empty()).then(|| {
         let others = others.join(", ");
         format!("this system swaps to {others} as well, which is not of this tier: a tenant may go there once the tier is full")
@@ -93,10 +93,10 @@ mod tests {
     #[test]
     fn what_is_of_a_tier_is_not_elsewhere() {
         let area = |path: &str, used: u64| SwapArea { path: path.to_owned(), size: 100, used, priority: 5 };
-        let raised = Raised { areas: vec!["/dev/zram1".to_owned()], ..Raised::default() };
-        assert_eq!(used_elsewhere(&[area("/dev/zram1", 50), area("/dev/zram0", 30), area("/swap", 4)], &raised), 34);
+        let active = ActiveTier { areas: vec!["/dev/zram1".to_owned()], ..ActiveTier::default() };
+        assert_eq!(used_elsewhere(&[area("/dev/zram1", 50), area("/dev/zram0", 30), area("/swap", 4)], &active), 34);
         let root = with("/dev/zram1 partition 8 0 7\n/dev/zram0 partition 8 0 5\n");
-        assert!(remark(&root, &raised).unwrap().contains("swaps to /dev/zram0 as well"));
-        assert_eq!(remark(&root, &Raised::default()), None, "of a tier that swaps nothing");
+        assert!(remark(&root, &active).unwrap().contains("swaps to /dev/zram0 as well"));
+        assert_eq!(remark(&root, &ActiveTier::default()), None, "of a tier that swaps nothing");
     }
 }

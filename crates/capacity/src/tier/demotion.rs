@@ -7,7 +7,7 @@ use tiermark_machine::Root;
 use tiermark_model::{Bytes, IdSet, Refusal};
 
 use super::node::{self, Memory};
-use super::{Nodes, Raised, Wanted, switch, switched};
+use super::{ActiveTier, Nodes, TierSizes, switch, switched};
 use crate::system::System;
 
 const ENABLED: &str = "sys/kernel/mm/numa/demotion_enabled";
@@ -16,25 +16,25 @@ const TIERS: &str = "sys/devices/virtual/memory_tiering";
 const MOST_OF_IT: f64 = 0.9;
 
 /// Turns demotion on, where it makes a tier of the node.
-pub(super) fn raise(id: u32, wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
-    let raised = look(id, wanted, system.root())?;
+pub(super) fn activate(id: u32, wanted: &TierSizes, system: &mut System) -> Result<ActiveTier, Refusal> {
+    let active = preflight(id, wanted, system.root())?;
     switch("numa/demotion_enabled", ENABLED, true, system)?;
-    Ok(raised)
+    Ok(active)
 }
 
 /// Whether the kernel can demote, and to this node.
-pub(super) fn look(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refusal> {
-    let raised = slower(id, wanted, root)?;
+pub(super) fn preflight(id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusal> {
+    let active = slower(id, wanted, root)?;
     match switched(ENABLED, root) {
-        Some(_) => Ok(raised),
+        Some(_) => Ok(active),
         None => Err(refused(id, "the kernel cannot demote", "boot Linux 5.15 or later with CONFIG_MIGRATION")),
     }
 }
 
 /// Whether the node is of a slower tier than all others, and those are the budget.
-fn slower(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refusal> {
-    let raised = node::look(id, wanted, root).map_err(|refusal| Refusal { what: named(id), ..refusal })?;
-    let Some(nodes) = raised.nodes else { return Ok(raised) };
+fn slower(id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusal> {
+    let active = node::preflight(id, wanted, root).map_err(|refusal| Refusal { what: named(id), ..refusal })?;
+    let Some(nodes) = active.nodes else { return Ok(active) };
     let found = tier_of(root, id)
         .filter(|far| nodes.near.iter().all(|node| tier_of(root, node).is_some_and(|near| near < *far)));
     if found.is_none() {
@@ -56,7 +56,7 @@ fn slower(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refusal> {
         let cure = "choose a --dram-budget of that, less the memory floor, or boot with less memory on those nodes";
         return Err(refused(id, &why, cure));
     }
-    Ok(Raised { nodes: Some(Nodes { demotes: true, ..nodes }), remarks: vec![REMARK.to_owned()], ..raised })
+    Ok(ActiveTier { nodes: Some(Nodes { demotes: true, ..nodes }), remarks: vec![REMARK.to_owned()], ..active })
 }
 
 /// How tenants come to lie where they lie.
@@ -97,23 +97,26 @@ mod tests {
 
     #[test]
     fn only_a_slower_node_behind_all_of_dram_is_a_tier() {
-        let wanted = |dram: u64| Wanted { size: 0, dram: dram << 10, floor: 30 << 10 };
+        let wanted = |dram: u64| TierSizes { size: 0, dram: dram << 10, floor: 30 << 10 };
         let slow = machine(&[(4, "0-1"), (22, "2")]);
-        let found = look(2, &wanted(150), &slow).unwrap();
+        let found = preflight(2, &wanted(150), &slow).unwrap();
         assert_eq!((found.room, found.demotes(), found.memory(5)), (90 << 10, true, (90 << 10) + 5));
         let nodes = found.nodes.unwrap();
         assert_eq!((nodes.near.to_string().as_str(), nodes.far), ("0-1", 2));
-        let small = look(2, &wanted(149), &slow).unwrap_err();
+        let small = preflight(2, &wanted(149), &slow).unwrap_err();
         assert!(small.what.contains("demotion:2") && small.why.contains("200 KiB free"), "{small}");
-        assert!(look(2, &wanted(181), &slow).unwrap_err().why.contains("20 KiB stay so"), "the floor of the others");
+        assert!(
+            preflight(2, &wanted(181), &slow).unwrap_err().why.contains("20 KiB stay so"),
+            "the floor of the others"
+        );
         // All alike, the fast one, one of two slow ones, and a kernel that tells no tiers.
         for (id, tiers) in
             [(2, &[(4, "0-2")][..]), (0, &[(4, "0-1"), (22, "2")]), (2, &[(4, "0"), (22, "1-2")]), (2, &[])]
         {
-            let refused = look(id, &wanted(180), &machine(tiers)).unwrap_err();
+            let refused = preflight(id, &wanted(180), &machine(tiers)).unwrap_err();
             assert!(refused.why.contains("demotes nothing") && refused.cure.contains("node:"), "{refused}");
         }
-        assert!(look(7, &wanted(1), &slow).unwrap_err().what.contains("demotion:7"));
+        assert!(preflight(7, &wanted(1), &slow).unwrap_err().what.contains("demotion:7"));
     }
 
     #[test]
@@ -125,7 +128,7 @@ mod tests {
         let tiers =
             [(4, "0"), (22, "1")].map(|(tier, node)| (format!("{TIERS}/memory_tier{tier}/nodelist"), node.to_owned()));
         let root = Root::from_files("test", nodes.into_iter().chain(tiers));
-        let refused = look(1, &Wanted { size: 0, dram: 95 << 10, floor: 0 }, &root).unwrap_err();
+        let refused = preflight(1, &TierSizes { size: 0, dram: 95 << 10, floor: 0 }, &root).unwrap_err();
         assert!(refused.why.contains("cannot demote"), "{refused}");
     }
 }

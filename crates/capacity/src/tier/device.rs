@@ -9,7 +9,7 @@ use tiermark_machine::{Root, swap_names};
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::{Change, ENDS, resolve_device};
 
-use super::Raised;
+use super::ActiveTier;
 use crate::system::{LABEL, System};
 
 /// Bytes of the first page that a swap area's header takes, and where its label stands (include/linux/swap.h).
@@ -33,7 +33,7 @@ pub(super) struct Empty {
 }
 
 /// Whether it is there, nobody uses it, and nothing is on it.
-pub(super) fn look(path: &str, root: &Root) -> Result<Empty, Refusal> {
+pub(super) fn preflight(path: &str, root: &Root) -> Result<Empty, Refusal> {
     // The kernel's own name: a link of by-id is what people give, and not what /proc/swaps says.
     let real = fs::canonicalize(path).map_err(|why| unusable(path, &why.to_string(), "check the name"))?;
     let real = real.display().to_string();
@@ -43,8 +43,8 @@ pub(super) fn look(path: &str, root: &Root) -> Result<Empty, Refusal> {
 }
 
 /// Swaps to a device that nobody uses and nothing is on.
-pub(super) fn raise(path: &str, priority: u16, system: &mut System) -> Result<Raised, Refusal> {
-    let Empty { real, device, room } = look(path, system.root())?;
+pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result<ActiveTier, Refusal> {
+    let Empty { real, device, room } = preflight(path, system.root())?;
     let uuid = system.root().read("proc/sys/kernel/random/uuid").ok().flatten();
     let uuid = uuid.map(|uuid| uuid.trim().to_owned());
     let uuid = uuid.ok_or_else(|| unusable(path, "the kernel draws no UUID for its header", "mount /proc"))?;
@@ -55,7 +55,7 @@ pub(super) fn raise(path: &str, priority: u16, system: &mut System) -> Result<Ra
         Change::Swap { path: below, remove_file: false },
     ])?;
     system.swap_on(&real, priority, Some(&uuid))?;
-    Ok(Raised { device: Some(device), areas: vec![real], room, ..Raised::default() })
+    Ok(ActiveTier { device: Some(device), areas: vec![real], room, ..ActiveTier::default() })
 }
 
 /// Its size, where it is nobody's.
@@ -74,11 +74,11 @@ fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
         }
         _ => unusable(path, &why.to_string(), "check the device"),
     })?;
-    let looked = (|| {
+    let read = (|| {
         let size = file.seek(SeekFrom::End(0))?;
         Ok((size, blank(&mut file, size)?))
     })();
-    let (size, blank) = looked.map_err(|why: io::Error| unusable(path, &why.to_string(), "check the device"))?;
+    let (size, blank) = read.map_err(|why: io::Error| unusable(path, &why.to_string(), "check the device"))?;
     match blank {
         _ if size < 2 * ENDS => Err(unusable(path, &format!("it has only {}", Bytes(size)), "name a larger one")),
         true => Ok(size),
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_no_device_to_swap_to() {
-        let refused = look("/dev/nonexistent", &Root::live()).unwrap_err();
+        let refused = preflight("/dev/nonexistent", &Root::live()).unwrap_err();
         assert!(refused.what.contains("swap:/dev/nonexistent") && refused.cure == "check the name", "{refused}");
     }
 

@@ -10,7 +10,7 @@ use tiermark_machine::Root;
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::{Change, disk_of};
 
-use super::Raised;
+use super::ActiveTier;
 use crate::system::System;
 
 /// File systems that have no disk: tmpfs and ramfs (linux/magic.h).
@@ -25,7 +25,7 @@ const NO_SWAP: [(u32, &str); 3] = [
 const SPARE: u64 = 1 << 30;
 
 /// Where the file goes, if it can: there is such a place, which may be written to, and it has room.
-pub(super) fn look(path: &str, size: u64, word: &str) -> Result<PathBuf, Refusal> {
+pub(super) fn preflight(path: &str, size: u64, word: &str) -> Result<PathBuf, Refusal> {
     let place = place(path, word)?;
     let dir = place.parent().unwrap_or(Path::new("/"));
     access(dir, Access::WRITE_OK).map_err(|why| {
@@ -37,13 +37,13 @@ pub(super) fn look(path: &str, size: u64, word: &str) -> Result<PathBuf, Refusal
 }
 
 /// Makes a file in a directory, or one of a name that is free, and swaps to it.
-pub(super) fn raise(path: &str, size: u64, priority: u16, system: &mut System) -> Result<Raised, Refusal> {
-    let place = look(path, size, system.word())?;
+pub(super) fn activate(path: &str, size: u64, priority: u16, system: &mut System) -> Result<ActiveTier, Refusal> {
+    let place = preflight(path, size, system.word())?;
     let text = place.display().to_string();
     system.note([Change::Swap { path: text.trim_start_matches('/').to_owned(), remove_file: true }])?;
     make(&place, size).map_err(|why| refused(path, &why.to_string(), "name a directory on a local disk"))?;
     system.swap_on(&text, priority, None)?;
-    Ok(Raised { device: disk(system.root(), &place), areas: vec![text], room: size, ..Raised::default() })
+    Ok(ActiveTier { device: disk(system.root(), &place), areas: vec![text], room: size, ..ActiveTier::default() })
 }
 
 /// Where the file goes.
@@ -142,10 +142,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().display().to_string();
         // A disk in memory, or one that is full, is refused for that.
-        if let Ok(place) = look(&path, 1, "7") {
+        if let Ok(place) = preflight(&path, 1, "7") {
             assert_eq!(place, dir.path().join("tiermark-7.swap"));
         }
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        assert!(look("/proc", 1, "7").is_err(), "nobody makes files there");
+        assert!(preflight("/proc", 1, "7").is_err(), "nobody makes files there");
     }
 }

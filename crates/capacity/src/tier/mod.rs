@@ -24,7 +24,7 @@ pub use node::Nodes;
 
 /// A tier that is set up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Raised {
+pub struct ActiveTier {
     /// Block device that holds it (`zram1`, `nvme0n1`), for evidence; the first of a mix.
     pub device: Option<String>,
     /// Paths of the swap areas that were made.
@@ -39,7 +39,7 @@ pub struct Raised {
     pub remarks: Vec<String>,
 }
 
-impl Raised {
+impl ActiveTier {
     /// Whether tenants may be swapped out.
     #[must_use]
     pub fn swaps(&self) -> bool {
@@ -71,8 +71,8 @@ impl Raised {
 
 /// What a tier is to have, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
-    /// Room of areas that have no size of their own.
+pub struct TierSizes {
+    /// TenantMemory of areas that have no size of their own.
     pub size: u64,
     /// DRAM that tenants have.
     pub dram: u64,
@@ -80,7 +80,7 @@ pub struct Wanted {
     pub floor: u64,
 }
 
-impl Wanted {
+impl TierSizes {
     /// Bytes that DRAM and compressed memory may take together for a moment, before tenants have less for it.
     fn most_compressed(&self) -> u64 {
         self.dram.saturating_add(self.size.min(self.dram))
@@ -89,17 +89,17 @@ impl Wanted {
 
 /// What a look at a machine says of a tier before anything of it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Looked {
+pub struct Preflight {
     /// Why it cannot be had.
     pub refused: Vec<Refusal>,
     /// What only shows once it is set up, in sentences.
-    pub untold: Vec<String>,
+    pub unchecked: Vec<String>,
     /// Bytes of tenants that it would take; `None` where that is not known, or there is no tier.
     pub room: Option<u64>,
 }
 
-impl Looked {
-    /// Takes what was looked for, or why it is not so.
+impl Preflight {
+    /// Takes what was found for, or why it is not so.
     fn hold<T>(&mut self, found: Result<T, Refusal>) -> Option<T> {
         found.map_err(|refusal| self.refused.push(refusal)).ok()
     }
@@ -111,7 +111,7 @@ impl Looked {
 
     fn with(mut self, other: Self) -> Self {
         self.refused.extend(other.refused);
-        self.untold.extend(other.untold);
+        self.unchecked.extend(other.unchecked);
         self.room = match (self.room, other.room) {
             (Some(one), Some(other)) => Some(one.saturating_add(other)),
             (one, other) => one.or(other),
@@ -120,35 +120,36 @@ impl Looked {
     }
 }
 
-/// Looks whether a tier can be had, by the same looks with which [`raise`] begins. Nothing is changed.
+/// Looks whether a tier can be had, by the same looks with which [`activate`] begins. Nothing is changed.
 #[must_use]
-pub fn check(tier: &Tier, wanted: &Wanted, root: &Root) -> Looked {
-    let mut looked = tier.parts().iter().map(|part| look(part, wanted, root)).fold(Looked::default(), Looked::with);
+pub fn check(tier: &Tier, wanted: &TierSizes, root: &Root) -> Preflight {
+    let mut found =
+        tier.parts().iter().map(|part| preflight(part, wanted, root)).fold(Preflight::default(), Preflight::with);
     if tier.parts().iter().any(Tier::makes_area) {
-        looked.refused.extend(swap_tools());
-        looked.refused.extend(areas::priorities(tier.parts(), root).err());
+        found.refused.extend(swap_tools());
+        found.refused.extend(areas::priorities(tier.parts(), root).err());
     } else if tier.parts().contains(&Tier::Zswap)
-        && let Some(behind) = looked.hold(zswap::behind(root))
+        && let Some(behind) = found.hold(zswap::behind(root))
     {
-        looked.room = Some(behind.room);
+        found.room = Some(behind.room);
     }
-    looked
+    found
 }
 
 /// Looks at one part of a tier.
-fn look(part: &Tier, wanted: &Wanted, root: &Root) -> Looked {
-    let mut looked = Looked::default();
+fn preflight(part: &Tier, wanted: &TierSizes, root: &Root) -> Preflight {
+    let mut found = Preflight::default();
     let room = match part {
         Tier::Dram | Tier::Mix(_) => None,
-        Tier::Zram(algorithm) => return zram::look(algorithm.as_deref(), wanted, root),
-        Tier::Zswap => return zswap::look(wanted, root),
-        Tier::Swap(path) if device::is(path) => looked.hold(device::look(path, root)).map(|found| found.room),
+        Tier::Zram(algorithm) => return zram::preflight(algorithm.as_deref(), wanted, root),
+        Tier::Zswap => return zswap::preflight(wanted, root),
+        Tier::Swap(path) if device::is(path) => found.hold(device::preflight(path, root)).map(|found| found.room),
         // The name of the file is drawn when it is made.
-        Tier::Swap(path) => looked.hold(file::look(path, wanted.size, "0")).map(|_| wanted.size),
-        Tier::Demotion(id) => looked.hold(demotion::look(*id, wanted, root)).map(|raised| raised.room),
-        Tier::Node(id) => looked.hold(node::look(*id, wanted, root)).map(|raised| raised.room),
+        Tier::Swap(path) => found.hold(file::preflight(path, wanted.size, "0")).map(|_| wanted.size),
+        Tier::Demotion(id) => found.hold(demotion::preflight(*id, wanted, root)).map(|active| active.room),
+        Tier::Node(id) => found.hold(node::preflight(*id, wanted, root)).map(|active| active.room),
     };
-    Looked { room, ..looked }
+    Preflight { room, ..found }
 }
 
 /// Sets up a tier. Where it fails, what was made is noted, and
@@ -156,31 +157,31 @@ fn look(part: &Tier, wanted: &Wanted, root: &Root) -> Looked {
 ///
 /// # Errors
 /// A [`Refusal`]: the kernel or the machine does not have it, it is somebody else's, or this process may not.
-pub fn raise(tier: &Tier, wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
+pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<ActiveTier, Refusal> {
     let parts = tier.parts();
-    let mut raised = Raised::default();
+    let mut active = ActiveTier::default();
     let priorities = areas::priorities(parts, system.root())?;
     for (part, priority) in parts.iter().zip(priorities) {
-        raised = raised.with(part_of(part, wanted, priority, system)?);
+        active = active.with(part_of(part, wanted, priority, system)?);
     }
-    if parts.contains(&Tier::Zswap) && raised.areas.is_empty() {
-        raised = raised.with(zswap::behind(system.root())?);
+    if parts.contains(&Tier::Zswap) && active.areas.is_empty() {
+        active = active.with(zswap::behind(system.root())?);
     }
-    if raised.swaps() && !parts.contains(&Tier::Zswap) {
+    if active.swaps() && !parts.contains(&Tier::Zswap) {
         // Pages would else stop in compressed memory on their way, and another tier be measured.
         if switch(zswap::NAME, zswap::ENABLED, false, system)? == Some(true) {
-            raised
+            active
                 .remarks
                 .push("zswap was on, and is off for the whole machine while this tier is searched".to_owned());
         }
     }
-    raised.remarks.extend(areas::remark(system.root(), &raised));
-    Ok(raised)
+    active.remarks.extend(areas::remark(system.root(), &active));
+    Ok(active)
 }
 
 /// Refuses compressed memory where its pool could use up the machine's. Of the budget it is all the same, but how far values compress is known only
 /// when it is there, and it may grow for a second before the next look at it.
-fn leave_floor_for_pool(kind: &str, wanted: &Wanted, root: &Root) -> Result<(), Refusal> {
+fn leave_floor_for_pool(kind: &str, wanted: &TierSizes, root: &Root) -> Result<(), Refusal> {
     let most = wanted.most_compressed();
     let what =
         format!("the tier {kind}, with {} of DRAM and as much compressed memory for a moment,", Bytes(wanted.dram));
@@ -209,15 +210,15 @@ fn switch(name: &str, path: &str, on: bool, system: &mut System) -> Result<Optio
     Ok(Some(turned))
 }
 
-fn part_of(tier: &Tier, wanted: &Wanted, priority: u16, system: &mut System) -> Result<Raised, Refusal> {
+fn part_of(tier: &Tier, wanted: &TierSizes, priority: u16, system: &mut System) -> Result<ActiveTier, Refusal> {
     match tier {
-        Tier::Dram | Tier::Mix(_) => Ok(Raised::default()),
-        Tier::Zram(algorithm) => zram::raise(algorithm.as_deref(), wanted, priority, system),
-        Tier::Swap(path) if device::is(path) => device::raise(path, priority, system),
-        Tier::Swap(path) => file::raise(path, wanted.size, priority, system),
-        Tier::Zswap => zswap::raise(wanted, system),
-        Tier::Demotion(id) => demotion::raise(*id, wanted, system),
-        Tier::Node(id) => node::look(*id, wanted, system.root()),
+        Tier::Dram | Tier::Mix(_) => Ok(ActiveTier::default()),
+        Tier::Zram(algorithm) => zram::activate(algorithm.as_deref(), wanted, priority, system),
+        Tier::Swap(path) if device::is(path) => device::activate(path, priority, system),
+        Tier::Swap(path) => file::activate(path, wanted.size, priority, system),
+        Tier::Zswap => zswap::activate(wanted, system),
+        Tier::Demotion(id) => demotion::activate(*id, wanted, system),
+        Tier::Node(id) => node::preflight(*id, wanted, system.root()),
     }
 }
 
@@ -229,7 +230,7 @@ mod tests {
     fn compressed_memory_may_grow_before_it_is_looked_at() {
         let root = Root::from_files("test", [("proc/meminfo", "MemAvailable:    1000 kB\n")]);
         let asked = |size: u64, dram: u64| {
-            leave_floor_for_pool("zram", &Wanted { size: size << 10, dram: dram << 10, floor: 200 << 10 }, &root)
+            leave_floor_for_pool("zram", &TierSizes { size: size << 10, dram: dram << 10, floor: 200 << 10 }, &root)
         };
         assert_eq!((asked(4000, 400), asked(100, 700)), (Ok(()), Ok(())));
         let refused = asked(4000, 401).unwrap_err();

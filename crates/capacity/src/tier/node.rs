@@ -3,7 +3,7 @@
 use tiermark_machine::Root;
 use tiermark_model::{Bytes, IdSet, Refusal};
 
-use super::{Raised, Wanted};
+use super::{ActiveTier, TierSizes};
 
 const NODES: &str = "sys/devices/system/node";
 
@@ -50,7 +50,7 @@ impl Memory {
 }
 
 /// Looks whether the node is there and has memory beside the floor, and whether the others have what DRAM is to be.
-pub(super) fn look(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refusal> {
+pub(super) fn preflight(id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusal> {
     let refused = |why: &str, cure: String| Refusal::new(format!("the tier node:{id}"), why, cure);
     let nodes = root.numbered(NODES, "node").unwrap_or_default();
     let memories = nodes.iter().filter_map(|node| Some((*node, Memory::of(root, *node)?)));
@@ -84,7 +84,7 @@ pub(super) fn look(id: u32, wanted: &Wanted, root: &Root) -> Result<Raised, Refu
         return Err(refused(&why, "choose a smaller --dram-budget, or end other programs".to_owned()));
     }
     let nodes = Some(Nodes { near, far: id, room, floor, demotes: false });
-    Ok(Raised { room, nodes, remarks: vec![REMARK.to_owned()], ..Raised::default() })
+    Ok(ActiveTier { room, nodes, remarks: vec![REMARK.to_owned()], ..ActiveTier::default() })
 }
 
 /// How tenants come to lie where they lie.
@@ -109,8 +109,8 @@ mod tests {
         )
     }
 
-    fn wanted(dram: u64, floor: u64) -> Wanted {
-        Wanted { size: 0, dram: dram << 10, floor: floor << 10 }
+    fn wanted(dram: u64, floor: u64) -> TierSizes {
+        TierSizes { size: 0, dram: dram << 10, floor: floor << 10 }
     }
 
     #[test]
@@ -118,23 +118,26 @@ mod tests {
         // Of a floor of 40 each of the four hundreds has ten; node 3 has no memory at all.
         let root =
             Root::from_files("test", [node(0, 100, 50, 5), node(1, 200, 60, 10), node(2, 100, 8, 0), node(3, 0, 0, 0)]);
-        let found = look(1, &wanted(43, 40), &root).unwrap();
+        let found = preflight(1, &wanted(43, 40), &root).unwrap();
         assert_eq!((found.room, found.swaps()), (50 << 10, false));
         let nodes = found.nodes.unwrap();
         assert_eq!((nodes.near.to_string().as_str(), nodes.far, nodes.floor), ("0,2", 1, 20 << 10));
-        let refused = look(1, &wanted(44, 40), &root).unwrap_err();
+        let refused = preflight(1, &wanted(44, 40), &root).unwrap_err();
         assert!(refused.why.contains("63 KiB are free, of which 20 KiB stay so"), "{refused}");
         assert!(
-            look(2, &wanted(1, 40), &root).unwrap_err().why.contains("8 KiB of its memory are free, of which 10 KiB")
+            preflight(2, &wanted(1, 40), &root)
+                .unwrap_err()
+                .why
+                .contains("8 KiB of its memory are free, of which 10 KiB")
         );
         for absent in [3, 4] {
-            assert!(look(absent, &wanted(1, 0), &root).unwrap_err().cure.contains("nodes 0, 1, 2;"));
+            assert!(preflight(absent, &wanted(1, 0), &root).unwrap_err().cure.contains("nodes 0, 1, 2;"));
         }
-        assert!(look(0, &wanted(1, 0), &Root::from_files("test", [node(0, 100, 50, 0)])).is_err());
+        assert!(preflight(0, &wanted(1, 0), &Root::from_files("test", [node(0, 100, 50, 0)])).is_err());
     }
 
     #[test]
-    fn a_node_that_is_full_ends_a_probe() {
+    fn a_node_that_is_full_ends_a_trial() {
         let nodes = Nodes { near: [0].into_iter().collect(), far: 1, room: 0, floor: 20 << 10, demotes: false };
         let at = |free: u64| nodes.full(&Root::from_files("test", [node(1, 200, free, 5)]));
         assert_eq!(at(15), None);

@@ -8,7 +8,7 @@ use tiermark_machine::Root;
 use tiermark_model::{Refusal, nearest};
 use tiermark_tune::{Change, Syntax};
 
-use super::{Looked, Raised, Wanted, leave_floor_for_pool};
+use super::{ActiveTier, Preflight, TierSizes, leave_floor_for_pool};
 use crate::evidence::Pools;
 use crate::system::System;
 
@@ -18,25 +18,25 @@ const STEP: Duration = Duration::from_millis(20);
 const STEPS: u32 = 100;
 
 /// Whether a device of one's own can be had. What the kernel compresses with, it tells of devices only.
-pub(super) fn look(algorithm: Option<&str>, wanted: &Wanted, root: &Root) -> Looked {
-    let mut looked = Looked { room: Some(wanted.size), ..Looked::default() };
-    looked.hold(leave_floor_for_pool("zram", wanted, root));
+pub(super) fn preflight(algorithm: Option<&str>, wanted: &TierSizes, root: &Root) -> Preflight {
+    let mut found = Preflight { room: Some(wanted.size), ..Preflight::default() };
+    found.hold(leave_floor_for_pool("zram", wanted, root));
     if root.list(CONTROL).unwrap_or_default().is_empty() {
-        looked.refused.push(absent(root));
-        return looked;
+        found.refused.push(absent(root));
+        return found;
     }
-    let Some(algorithm) = algorithm else { return looked };
+    let Some(algorithm) = algorithm else { return found };
     let devices = root.numbered("sys/block", "zram").unwrap_or_default();
     let told = devices.iter().find_map(|n| root.read(&format!("sys/block/zram{n}/comp_algorithm")).ok().flatten());
     match told {
         Some(text) => {
-            looked.hold(offered(&text, algorithm));
+            found.hold(offered(&text, algorithm));
         }
-        None => looked.untold.push(format!(
+        None => found.unchecked.push(format!(
             "whether this kernel compresses with {algorithm} it tells only of a zram device, and there is none before the run makes one"
         )),
     }
-    looked
+    found
 }
 
 /// The kernel has no zram, as far as can be seen: a module may have it.
@@ -51,20 +51,20 @@ fn absent(root: &Root) -> Refusal {
 }
 
 /// Adds a device, sets its algorithm before its size as the kernel wants it, and swaps to it.
-pub(super) fn raise(
+pub(super) fn activate(
     algorithm: Option<&str>,
-    wanted: &Wanted,
+    wanted: &TierSizes,
     priority: u16,
     system: &mut System,
-) -> Result<Raised, Refusal> {
-    look(algorithm, wanted, system.root()).sure()?;
+) -> Result<ActiveTier, Refusal> {
+    preflight(algorithm, wanted, system.root()).sure()?;
     let number = add(wanted.size, system)?;
     let dir = format!("sys/block/zram{number}");
     if let Some(wanted) = algorithm {
         choose(&dir, wanted, system)?;
     }
     system.write(&format!("{dir}/disksize"), &wanted.size.to_string())?;
-    // However little values compress, the machine's memory beside the floor is not used up: as much was looked for.
+    // However little values compress, the machine's memory beside the floor is not used up: as much was found for.
     system.write(&format!("{dir}/mem_limit"), &wanted.most_compressed().to_string())?;
     let path = format!("/dev/zram{number}");
     wait_for(&path)?;
@@ -72,7 +72,7 @@ pub(super) fn raise(
     system.swap_on(&path, priority, None)?;
     let name = format!("zram{number}");
     let pools = Pools { zram: vec![name.clone()], ..Pools::default() };
-    Ok(Raised { device: Some(name), areas: vec![path], room: wanted.size, pools, ..Raised::default() })
+    Ok(ActiveTier { device: Some(name), areas: vec![path], room: wanted.size, pools, ..ActiveTier::default() })
 }
 
 /// A new device's number. It is noted before it is there, and again once it is known to be ours.
@@ -130,7 +130,7 @@ fn wait_for(path: &str) -> Result<(), Refusal> {
 mod tests {
     use super::*;
 
-    const WANTED: Wanted = Wanted { size: 64 << 10, dram: 64 << 10, floor: 0 };
+    const WANTED: TierSizes = TierSizes { size: 64 << 10, dram: 64 << 10, floor: 0 };
 
     fn machine(more: &[(&str, &str)]) -> Root {
         let memory = [("proc/meminfo", "MemAvailable:    1000 kB\n"), ("proc/sys/kernel/osrelease", "6.1.0\n")];
@@ -141,22 +141,22 @@ mod tests {
     fn an_algorithm_is_held_against_a_device_that_is_there() {
         let control = ("sys/class/zram-control/hot_add", "1\n");
         let here = machine(&[control, ("sys/block/zram3/comp_algorithm", "[lzo-rle] lzo lz4\n")]);
-        assert_eq!(look(Some("lz4"), &WANTED, &here), Looked { room: Some(64 << 10), ..Looked::default() });
-        let wrong = look(Some("lz4x"), &WANTED, &here).refused;
+        assert_eq!(preflight(Some("lz4"), &WANTED, &here), Preflight { room: Some(64 << 10), ..Preflight::default() });
+        let wrong = preflight(Some("lz4x"), &WANTED, &here).refused;
         assert!(wrong[0].why.contains("lzo-rle, lzo, lz4; did you mean 'lz4'?"), "{wrong:?}");
-        assert_eq!(look(Some("lz4x"), &WANTED, &here).sure(), Err(wrong[0].clone()));
-        let untold = look(Some("lz5"), &WANTED, &machine(&[control]));
-        assert!(untold.refused.is_empty() && untold.untold[0].contains("lz5"), "{untold:?}");
+        assert_eq!(preflight(Some("lz4x"), &WANTED, &here).sure(), Err(wrong[0].clone()));
+        let unchecked = preflight(Some("lz5"), &WANTED, &machine(&[control]));
+        assert!(unchecked.refused.is_empty() && unchecked.unchecked[0].contains("lz5"), "{unchecked:?}");
     }
 
     #[test]
     fn a_module_that_is_not_loaded_is_no_kernel_without_zram() {
         let listed = ("lib/modules/6.1.0/modules.dep", "kernel/drivers/block/zram/zram.ko: kernel/mm/zsmalloc.ko\n");
-        let cure = |more: &[(&str, &str)]| look(None, &WANTED, &machine(more)).refused[0].cure.clone();
+        let cure = |more: &[(&str, &str)]| preflight(None, &WANTED, &machine(more)).refused[0].cure.clone();
         assert_eq!(cure(&[listed]), "sudo modprobe zram");
         assert!(cure(&[]).contains("CONFIG_ZRAM"));
         // Everything at once: too little memory as well.
-        let greedy = Wanted { dram: 2 << 20, ..WANTED };
-        assert_eq!(look(Some("x"), &greedy, &machine(&[])).refused.len(), 2);
+        let greedy = TierSizes { dram: 2 << 20, ..WANTED };
+        assert_eq!(preflight(Some("x"), &greedy, &machine(&[])).refused.len(), 2);
     }
 }

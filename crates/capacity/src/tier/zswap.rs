@@ -3,7 +3,7 @@
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 
-use super::{Looked, Raised, Wanted, leave_floor_for_pool, switch, switched};
+use super::{ActiveTier, Preflight, TierSizes, leave_floor_for_pool, switch, switched};
 use crate::evidence::{Host, Pools};
 use crate::system::System;
 
@@ -11,26 +11,26 @@ pub(super) const NAME: &str = "zswap/enabled";
 pub(super) const ENABLED: &str = "sys/module/zswap/parameters/enabled";
 
 /// Whether the kernel has it, and memory for its pool.
-pub(super) fn look(wanted: &Wanted, root: &Root) -> Looked {
-    let mut looked = Looked::default();
-    looked.hold(leave_floor_for_pool("zswap", wanted, root));
+pub(super) fn preflight(wanted: &TierSizes, root: &Root) -> Preflight {
+    let mut found = Preflight::default();
+    found.hold(leave_floor_for_pool("zswap", wanted, root));
     if switched(ENABLED, root).is_none() {
-        looked.refused.push(refused("the kernel has no zswap", "boot one with CONFIG_ZSWAP, or choose zram"));
+        found.refused.push(refused("the kernel has no zswap", "boot one with CONFIG_ZSWAP, or choose zram"));
     }
-    looked
+    found
 }
 
 /// Turns it on, where it is not.
-pub(super) fn raise(wanted: &Wanted, system: &mut System) -> Result<Raised, Refusal> {
-    look(wanted, system.root()).sure()?;
+pub(super) fn activate(wanted: &TierSizes, system: &mut System) -> Result<ActiveTier, Refusal> {
+    preflight(wanted, system.root()).sure()?;
     switch(NAME, ENABLED, true, system)?;
     let zswap = Host::read(system.root(), None).ok().and_then(|host| host.zswap);
     let pools = Pools { zswap: Some(zswap.map_or(0, |zswap| zswap.memory)), ..Pools::default() };
-    Ok(Raised { pools, ..Raised::default() })
+    Ok(ActiveTier { pools, ..ActiveTier::default() })
 }
 
 /// The swap of the system, where a tier has none of its own.
-pub(super) fn behind(root: &Root) -> Result<Raised, Refusal> {
+pub(super) fn behind(root: &Root) -> Result<ActiveTier, Refusal> {
     let host = Host::read(root, None).map_err(|why| refused(&why.to_string(), ""))?;
     let areas = host.swaps.unwrap_or_default();
     if areas.is_empty() {
@@ -38,7 +38,7 @@ pub(super) fn behind(root: &Root) -> Result<Raised, Refusal> {
     }
     let room = areas.iter().map(|area| area.size.saturating_sub(area.used)).sum();
     let names = areas.into_iter().map(|area| area.path).collect();
-    Ok(Raised { areas: names, room, ..Raised::default() })
+    Ok(ActiveTier { areas: names, room, ..ActiveTier::default() })
 }
 
 fn refused(why: &str, cure: &str) -> Refusal {

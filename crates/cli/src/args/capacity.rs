@@ -100,10 +100,10 @@ pub(crate) struct TenantArgs {
     /// Command that starts such a server before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
     #[arg(long, value_name = "COMMAND", requires = "stop")]
     pub(crate) start: Option<String>,
-    /// Virtual machines of libvirt, started before and destroyed after each probe: vm{N}; their servers are those of --target
+    /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target
     #[arg(long, value_name = "DOMAIN", conflicts_with_all = ["start", "stop"])]
     pub(crate) libvirt: Option<String>,
-    /// Command that stops it again, so that each probe has servers that hold nothing: 'virsh destroy vm{N}'
+    /// Command that stops it again, so that each trial has servers that hold nothing: 'virsh destroy vm{N}'
     #[arg(long, value_name = "COMMAND", requires = "start")]
     pub(crate) stop: Option<String>,
     /// Let those be written to that hold something already
@@ -139,7 +139,7 @@ pub(crate) struct TenantArgs {
     /// Of the budget, what the system and clients keep
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) reserve: Option<Bytes>,
-    /// Room of zram and of swap files [default: four times the budget]
+    /// TenantMemory of zram and of swap files [default: four times the budget]
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) tier_size: Option<Bytes>,
     /// Records of each tenant; K, M, G are powers of 1000
@@ -196,7 +196,7 @@ pub(crate) struct AskedArgs {
     /// Time of one iteration, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) measure: Option<f64>,
-    /// Iterations of a full probe
+    /// Iterations of a full trial
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) iterations: Option<u32>,
     /// Seed of every random choice [default: from the clock; the document records it]
@@ -211,12 +211,12 @@ pub(crate) struct SearchArgs {
     /// Tenants that are never exceeded
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most_tenants: Option<u32>,
-    /// Probes of one search at most
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) most_probes: Option<u32>,
-    /// Longest time of one probe, its fill included
-    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
-    pub(crate) probe_time: Option<f64>,
+    /// Trials of one search at most
+    #[arg(long, alias = "most-probes", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) most_trials: Option<u32>,
+    /// Longest time of one trial, its fill included
+    #[arg(long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]
+    pub(crate) trial_time: Option<f64>,
     /// Longest time of the whole run; what is known then is told
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
@@ -245,8 +245,8 @@ impl CapacityArgs {
         self.asked.change(scenario);
         let (search, limits) = (&self.search, &mut scenario.limits);
         put(&mut limits.most_tenants, search.most_tenants);
-        put(&mut limits.most_probes, search.most_probes);
-        put(&mut limits.probe_seconds, search.probe_time);
+        put(&mut limits.most_trials, search.most_trials);
+        put(&mut limits.trial_seconds, search.trial_time);
         put(&mut limits.total_seconds, search.max_time.map(Some));
         put(&mut limits.memory_floor, search.memory_floor.map(|size| Size(size.0)));
         put(&mut scenario.prices, self.prices.as_ref().map(|path| Some(path.display().to_string())));

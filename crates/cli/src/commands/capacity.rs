@@ -6,8 +6,8 @@ mod gate;
 mod progress;
 mod scenario;
 
-use tiermark_capacity::conduct::{Event, conduct};
 use tiermark_capacity::result;
+use tiermark_capacity::run::{self, Event};
 use tiermark_capacity::saved::Saved;
 use tiermark_model::capacity::{Answer, Capacity};
 use tiermark_model::messages::capacity as says;
@@ -58,8 +58,7 @@ const DAY: usize = "2026-11-21".len();
 /// Makes the searches; what is found is in `saved`, whatever ends it.
 fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<Warning>, Failure> {
     let (state, flag) = (gate::state()?, stop.flag());
-    let setup = saved.begun.setup.clone();
-    let means = asked::means(args, (&saved.begun.scenario, &setup), &state, &flag)?;
+    let environment = asked::environment(args, &saved.pending(), &state, &flag)?;
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
         if let Event::Remark(about, text) = event {
@@ -67,11 +66,11 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
         }
         bar.tell(event);
     };
-    let ended = conduct(saved, &means, &mut told);
+    let ended = run::execute(saved, &environment, &mut told);
     drop(bar);
     match ended {
         // What was found is told before what went wrong in the end.
-        Err(refusal) if saved.cases.iter().any(|case| !case.probes.is_empty() || case.refused.is_some()) => {
+        Err(refusal) if saved.cases.iter().any(|case| !case.trials.is_empty() || case.refused.is_some()) => {
             warnings.push(says::ended(&refusal.to_string()));
         }
         other => other?,

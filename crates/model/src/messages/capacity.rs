@@ -12,7 +12,7 @@ messages! {
     Warning others_busy(share: f64):
         {
             let percent = share * 100.0;
-            format!("other programs, and the kernel for them, took up to {percent:.0} % of the cpus' time during a probe")
+            format!("other programs, and the kernel for them, took up to {percent:.0} % of the cpus' time during a trial")
         },
         "measure on a quiet machine: tiermark doctor";
 
@@ -20,7 +20,7 @@ messages! {
     Warning late(share: f64):
         {
             let percent = share * 100.0;
-            format!("the client sent up to {percent:.1} % of a probe's requests late: it is part of those response times")
+            format!("the client sent up to {percent:.1} % of a trial's requests late: it is part of those response times")
         },
         "give it cpus of its own: --client-cpus";
 

@@ -1,4 +1,4 @@
-//! What the system said during a probe, in words.
+//! What the system said during a trial, in words.
 
 use tiermark_model::Bytes;
 use tiermark_model::capacity::Evidence;

@@ -7,10 +7,10 @@ use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Res
 use super::*;
 use crate::text::width;
 
-fn point(probe: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint {
+fn point(trial: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint {
     CurvePoint {
         tenants,
-        probe,
+        trial,
         requests: 3_000 * u64::from(tenants),
         average_ns: p99_us * 350.0,
         p50_ns: 48_200.0,
@@ -25,10 +25,10 @@ fn point(probe: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint 
     }
 }
 
-fn probe(number: u32, tenants: u32, phase: Phase, outcome: Outcome, why: &str, said: &str) -> ProbeRecord {
+fn trial(number: u32, tenants: u32, phase: Phase, outcome: Outcome, why: &str, said: &str) -> TrialRecord {
     let fresh = matches!(phase, Phase::Baseline | Phase::Bisection | Phase::Verification);
     let ended_by = None;
-    ProbeRecord { number, tenants, phase, fresh, why: why.into(), outcome, said: said.into(), ended_by, evidence: None }
+    TrialRecord { number, tenants, phase, fresh, why: why.into(), outcome, said: said.into(), ended_by, evidence: None }
 }
 
 fn votes(passed: u32, failed: u32) -> Votes {
@@ -44,9 +44,9 @@ fn dram() -> Case {
         over_dram: None,
         ended_by: Some(Ended { resource: Resource::MemoryTier, words: killed.into() }),
         curve: vec![point(2, 5, 112.0, Outcome::Pass), point(1, 1, 97.0, Outcome::Pass)],
-        probes: vec![
-            probe(1, 1, Phase::Baseline, Outcome::Pass, "one tenant alone", "P99 < 1 s: 97 µs of tenant 1 at worst"),
-            probe(
+        trials: vec![
+            trial(1, 1, Phase::Baseline, Outcome::Pass, "one tenant alone", "P99 < 1 s: 97 µs of tenant 1 at worst"),
+            trial(
                 2,
                 5,
                 Phase::Start,
@@ -54,14 +54,14 @@ fn dram() -> Case {
                 "memory holds 5: start at 5",
                 "P99 < 1 s: 112 µs of tenant 4 at worst",
             ),
-            probe(3, 6, Phase::Ramp, Outcome::Fail, "5 passed, as many as fit by arithmetic or more: 1 more", killed),
-            probe(4, 6, Phase::Verification, Outcome::Fail, "6 failed once: again, to be sure that it fails", killed),
-            probe(
+            trial(3, 6, Phase::Ramp, Outcome::Fail, "5 passed, as many as fit by arithmetic or more: 1 more", killed),
+            trial(4, 6, Phase::Verification, Outcome::Fail, "6 failed once: again, to be sure that it fails", killed),
+            trial(
                 5,
                 5,
                 Phase::Verification,
                 Outcome::Pass,
-                "5 passed 0 of 3 full probes in succession: again",
+                "5 passed 0 of 3 full trials in succession: again",
                 "P99 < 1 s: 109 µs of tenant 1 at worst",
             ),
         ],
@@ -74,7 +74,7 @@ fn run() -> Capacity {
         answer: Answer::Between {
             low: 10,
             high: Some(12),
-            why: "probes of 11 tenants disagree: 3 passed, 3 failed".into(),
+            why: "trials of 11 tenants disagree: 3 passed, 3 failed".into(),
         },
         ended_by: Some(Ended { resource: Resource::Cpu, words: "the tenants' cpus were busy 97 % of the time".into() }),
         curve: vec![
@@ -82,7 +82,7 @@ fn run() -> Capacity {
             point(4, 13, 2.4e6, Outcome::Fail),
             point(5, 11, 990.0, Outcome::Unclear),
         ],
-        probes: Vec::new(),
+        trials: Vec::new(),
         ..dram()
     };
     let swap = Case {
@@ -91,7 +91,7 @@ fn run() -> Capacity {
         over_dram: Some(3.4),
         ended_by: None,
         curve: Vec::new(),
-        probes: Vec::new(),
+        trials: Vec::new(),
         ..dram()
     };
     let row = |tier: &str, tenants: u32, total: f64, against| CostRow {
@@ -146,7 +146,7 @@ fn a_run_is_shown_in_80_columns() {
 }
 
 #[test]
-fn probes_say_why_they_were_made() {
+fn trials_say_why_they_were_made() {
     let only = Capacity { cases: vec![dram()], cost: None, warnings: Vec::new(), ..run() };
     insta::assert_snapshot!(capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }));
 }
@@ -155,14 +155,14 @@ fn probes_say_why_they_were_made() {
 fn answers_that_are_no_number_are_told() {
     let mut shown = run();
     shown.cases[0].answer = Answer::AtLeast { tenants: 12 };
-    shown.cases[1].answer = Answer::None { why: "one tenant alone failed 2 of 2 probes".into() };
-    let why = "probes of 18 tenants decide nothing: 0 passed, 0 failed, 3 could not tell";
+    shown.cases[1].answer = Answer::None { why: "one tenant alone failed 2 of 2 trials".into() };
+    let why = "trials of 18 tenants decide nothing: 0 passed, 0 failed, 3 could not tell";
     shown.cases[2].answer = Answer::Between { low: 17, high: None, why: why.into() };
     assert!(capacity_line(&shown).ends_with(" 17 or more"), "{}", capacity_line(&shown));
     let text = capacity(&shown, &Style::default());
-    assert!(text.contains("17 or more") && text.contains("17 tenants or more: probes of 18 tenants decide"), "{text}");
+    assert!(text.contains("17 or more") && text.contains("17 tenants or more: trials of 18 tenants decide"), "{text}");
     assert!(text.contains("12 or more") && text.contains("no more were allowed to be tried"), "{text}");
-    assert!(text.contains("not even one tenant: one tenant alone failed 2 of 2 probes"), "{text}");
+    assert!(text.contains("not even one tenant: one tenant alone failed 2 of 2 trials"), "{text}");
 }
 
 proptest! {
@@ -174,7 +174,7 @@ proptest! {
         odd.cases[1].curve[0].achieved = value;
         odd.cases[1].curve[0].tenants = tenants;
         odd.cases[1].load = text.clone();
-        odd.cases[0].probes[0].said = text;
+        odd.cases[0].trials[0].said = text;
         if let Some(cost) = &mut odd.cost {
             cost.rows[0].total = value;
         }

@@ -1,6 +1,6 @@
 //! One request to several guests at once, and what they say until all have answered.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,11 +8,11 @@ use tiermark_load::{ClientSetup, Outcome, Phase, Snapshot, TenantResult};
 use tiermark_model::Refusal;
 
 use super::machine::Machine;
-use crate::backend::Asking;
+use crate::backend::LoadSpec;
 use crate::guest::protocol::{Job, Reply, Request};
 
 /// How often guests are listened to: their answers are not timed here.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 /// How often somebody is told.
 const PULSE: Duration = Duration::from_secs(1);
 /// A guest speaks every second while it works; one whose memory is all elsewhere may need long, beyond what its client waits for an answer.
@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 const ENDING: Duration = Duration::from_secs(30);
 
 /// What a guest came to.
-enum Answer {
+enum GuestResult {
     Done(Box<Outcome>),
     /// It is gone, and why.
     Lost(String),
@@ -30,7 +30,7 @@ enum Answer {
 /// A request under way.
 pub(super) struct Call<'a> {
     machines: &'a mut [Machine],
-    answers: Vec<Option<Answer>>,
+    answers: Vec<Option<GuestResult>>,
     latest: Vec<Option<Snapshot>>,
     refused: Option<Refusal>,
     /// When they were told to end.
@@ -40,12 +40,13 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// Asks machines, of which the first has this number, for a phase, or to be filled.
-    pub(super) fn begin(machines: &'a mut [Machine], first: u32, asking: &Asking<'_>, phase: Option<Phase>) -> Self {
-        let client = ClientSetup { threads: 1, cpus: Vec::new(), ..asking.client.clone() };
+    pub(super) fn begin(machines: &'a mut [Machine], first: u32, spec: &LoadSpec<'_>, phase: Option<Phase>) -> Self {
+        let client = ClientSetup { threads: 1, cpus: Vec::new(), ..spec.client.clone() };
         let patience = SILENCE + client.timeout;
-        let job = Job { workload: asking.workload.clone(), client, number: u64::from(first), phase };
+        let job = Job { workload: spec.workload.clone(), client, number: u64::from(first), phase };
         let jobs = (0..).map(|at| Request::Run(Box::new(Job { number: job.number + at, ..job.clone() })));
-        let answers = machines.iter_mut().zip(jobs).map(|(machine, job)| machine.ask(&job).err().map(Answer::Lost));
+        let answers =
+            machines.iter_mut().zip(jobs).map(|(machine, job)| machine.ask(&job).err().map(GuestResult::Lost));
         let answers: Vec<_> = answers.collect();
         let latest = vec![None; answers.len()];
         Self { machines, answers, latest, refused: None, ended: None, patience }
@@ -58,7 +59,7 @@ impl<'a> Call<'a> {
     /// A [`Refusal`] of a guest.
     pub(super) fn finish(
         mut self,
-        asking: &Asking<'_>,
+        stop: &AtomicBool,
         told: &mut dyn FnMut(Option<&Snapshot>, u32) -> bool,
     ) -> Result<Outcome, Refusal> {
         let mut next = Instant::now() + PULSE;
@@ -69,10 +70,10 @@ impl<'a> Call<'a> {
                 let ended = self.machines.iter_mut().filter_map(Machine::exited).count() as u32;
                 goes_on = told(together(&self.latest).as_ref(), ended);
             }
-            if !goes_on || asking.stop.load(Ordering::Relaxed) || self.refused.is_some() {
+            if !goes_on || stop.load(Ordering::Relaxed) || self.refused.is_some() {
                 self.stop();
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
         let stopped = self.ended.is_some();
         match self.refused {
@@ -88,18 +89,18 @@ impl<'a> Call<'a> {
             while answer.is_none() {
                 match machine.hear() {
                     Ok(Some(Reply::Pulse(snapshot))) => *latest = Some(snapshot),
-                    Ok(Some(Reply::Done(outcome))) => *answer = Some(Answer::Done(outcome)),
+                    Ok(Some(Reply::Done(outcome))) => *answer = Some(GuestResult::Done(outcome)),
                     Ok(Some(Reply::Refused(refusal))) => {
-                        *answer = Some(Answer::Lost(refusal.to_string()));
+                        *answer = Some(GuestResult::Lost(refusal.to_string()));
                         self.refused.get_or_insert(refusal);
                     }
-                    Ok(Some(Reply::Ready)) => *answer = Some(Answer::Lost("the guest started anew".to_owned())),
+                    Ok(Some(Reply::Ready)) => *answer = Some(GuestResult::Lost("the guest started anew".to_owned())),
                     Ok(None) if late || machine.silent() > self.patience => {
                         let why = format!("nothing was heard of the guest for {:.0} s", machine.silent().as_secs_f64());
-                        *answer = Some(Answer::Lost(why));
+                        *answer = Some(GuestResult::Lost(why));
                     }
                     Ok(None) => break,
-                    Err(why) => *answer = Some(Answer::Lost(why)),
+                    Err(why) => *answer = Some(GuestResult::Lost(why)),
                 }
             }
         }
@@ -114,7 +115,7 @@ impl<'a> Call<'a> {
         self.ended = Some(Instant::now());
         for (machine, answer) in self.machines.iter_mut().zip(&mut self.answers).filter(|(_, answer)| answer.is_none())
         {
-            *answer = machine.ask(&Request::Stop).err().map(Answer::Lost);
+            *answer = machine.ask(&Request::Stop).err().map(GuestResult::Lost);
         }
     }
 }
@@ -132,19 +133,21 @@ fn together(latest: &[Option<Snapshot>]) -> Option<Snapshot> {
 }
 
 /// All answers as those of one client with a thread in each guest.
-fn merged(answers: impl Iterator<Item = Answer>, stopped: bool) -> Outcome {
+fn merged(answers: impl Iterator<Item = GuestResult>, stopped: bool) -> Outcome {
     let mut all = Outcome { tenants: Vec::new(), thread_cpu: Vec::new(), wall: 0.0, stopped };
     let lost = |why: String| TenantResult { fault: Some(why), ..TenantResult::default() };
     for answer in answers {
         match answer {
-            Answer::Done(mut one) if one.tenants.len() == 1 => {
+            GuestResult::Done(mut one) if one.tenants.len() == 1 => {
                 all.tenants.append(&mut one.tenants);
                 all.thread_cpu.append(&mut one.thread_cpu);
                 all.wall = all.wall.max(one.wall);
                 all.stopped |= one.stopped;
             }
-            Answer::Done(one) => all.tenants.push(lost(format!("the guest told of {} tenants", one.tenants.len()))),
-            Answer::Lost(why) => all.tenants.push(lost(why)),
+            GuestResult::Done(one) => {
+                all.tenants.push(lost(format!("the guest told of {} tenants", one.tenants.len())));
+            }
+            GuestResult::Lost(why) => all.tenants.push(lost(why)),
         }
     }
     all
@@ -170,9 +173,10 @@ mod tests {
     #[test]
     fn answers_keep_their_places_and_what_is_lost_says_why() {
         let tenant = TenantResult { done: 9, ..TenantResult::default() };
-        let one =
-            |tenants| Answer::Done(Box::new(Outcome { tenants, thread_cpu: vec![0.5], wall: 2.0, stopped: false }));
-        let all = merged([Answer::Lost("gone".into()), one(vec![tenant.clone()]), one(vec![])].into_iter(), false);
+        let one = |tenants| {
+            GuestResult::Done(Box::new(Outcome { tenants, thread_cpu: vec![0.5], wall: 2.0, stopped: false }))
+        };
+        let all = merged([GuestResult::Lost("gone".into()), one(vec![tenant.clone()]), one(vec![])].into_iter(), false);
         let faults: Vec<Option<&str>> = all.tenants.iter().map(|tenant| tenant.fault.as_deref()).collect();
         assert_eq!(faults, [Some("gone"), None, Some("the guest told of 0 tenants")]);
         assert_eq!((all.tenants[1].done, all.wall, all.thread_cpu.len(), all.stopped), (9, 2.0, 1, false));

@@ -51,7 +51,7 @@ pub(super) struct Ingredients {
 
 impl Ingredients {
     /// Looks for them, and makes nothing.
-    pub(super) fn look(files: &GuestFiles, server: &str) -> Self {
+    pub(super) fn find(files: &GuestFiles, server: &str) -> Self {
         let read = |path: PathBuf| match fs::read(&path) {
             Ok(image) => Ok((path, image)),
             Err(why) => Err(unread(&path, &why, "name another: --guest-kernel FILE")),
@@ -244,7 +244,7 @@ mod tests {
     fn all_that_is_missing_is_told_at_once() {
         let nowhere = Some(PathBuf::from("/nonexistent"));
         let missing =
-            Ingredients::look(&GuestFiles { kernel: nowhere.clone(), agent: nowhere }, "/nonexistent").missing();
+            Ingredients::find(&GuestFiles { kernel: nowhere.clone(), agent: nowhere }, "/nonexistent").missing();
         let cures: Vec<&str> = missing.iter().map(|refusal| refusal.cure.as_str()).collect();
         assert!(
             cures[0].contains("--guest-kernel") && cures[1].contains("--guest-agent") && cures[2].contains("--server"),

@@ -19,8 +19,8 @@ use tiermark_load::{Outcome, Phase};
 use tiermark_machine::Root;
 use tiermark_model::{Bytes, Refusal};
 
-use super::tenancy::{Room, Tenancy};
-use super::{Asking, Backend, Counted, Pulse, Watcher, program};
+use super::tenancy::{Tenancy, TenantMemory};
+use super::{Backend, Counted, LoadSpec, Pulse, program};
 use crate::cgroup::{Group, Layout};
 use crate::guest::protocol::Reply;
 use crate::system::System;
@@ -33,12 +33,12 @@ use machine::{Boot, Machine};
 /// The emulator's program.
 const EMULATOR: &str = "qemu-system-x86_64";
 /// A guest boots in two seconds where KVM works. Where it only seems to, it hangs, or ends with an error of the emulator.
-const PROBE: Duration = Duration::from_secs(20);
+const KVM_BOOTS: Duration = Duration::from_secs(20);
 /// An emulated guest boots in 5 s, on a busy machine in many times that; rarely one hangs, and is started once more.
 const BOOTS: Duration = Duration::from_secs(90);
 /// The signal of a process that the kernel kills: an emulator that gives up ends with another.
 const KILL: i32 = 9;
-const LOOK: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(20);
 const PULSE: Duration = Duration::from_secs(1);
 
 /// What all machines of a run have in common.
@@ -58,7 +58,7 @@ impl Hypervisor {
     /// What is missing for guests with this server in them: the emulator, a kernel, this program linked statically, the server.
     #[must_use]
     pub fn check(files: &GuestFiles, server: &str) -> Vec<Refusal> {
-        emulator().err().into_iter().chain(Ingredients::look(files, server).missing()).collect()
+        emulator().err().into_iter().chain(Ingredients::find(files, server).missing()).collect()
     }
 
     /// Finds the emulator, and puts together what guests boot: with `memory` bytes each, and this server in them.
@@ -67,7 +67,7 @@ impl Hypervisor {
     /// A [`Refusal`] that names what is missing.
     pub fn prepare(files: &GuestFiles, server: &str, memory: u64) -> Result<Self, Refusal> {
         let emulator = emulator()?;
-        let image = Image::make(Ingredients::look(files, server))?;
+        let image = Image::make(Ingredients::find(files, server))?;
         let cpuinfo = Root::live().read("proc/cpuinfo").ok().flatten().unwrap_or_default();
         let emulator = emulator.display().to_string();
         Ok(Self { emulator, image, memory, khz: khz(&cpuinfo), acceleration: Cell::new(Acceleration::Tcg) })
@@ -129,7 +129,7 @@ pub struct Qemu {
 impl Qemu {
     /// No tenants yet, and nothing made. `placer` stands before a node's number and a program.
     #[must_use]
-    pub fn new(layout: Layout, hypervisor: Rc<Hypervisor>, room: Room, placer: Vec<String>) -> Self {
+    pub fn new(layout: Layout, hypervisor: Rc<Hypervisor>, room: TenantMemory, placer: Vec<String>) -> Self {
         Self { hypervisor, tenancy: Tenancy::new(layout, room, placer), machines: Vec::new(), groups: Vec::new() }
     }
 
@@ -138,7 +138,7 @@ impl Qemu {
     /// # Errors
     /// A [`Refusal`] where not even a process can be started.
     pub fn try_kvm(&mut self, stop: &AtomicBool, system: &mut System) -> Result<Option<String>, Refusal> {
-        let limit = Instant::now() + PROBE;
+        let limit = Instant::now() + KVM_BOOTS;
         self.start(0, Acceleration::Kvm, system)?;
         let booted = self.booted(0, limit, stop, &mut |_| true);
         let said = self.machines[0].said();
@@ -202,18 +202,13 @@ impl Qemu {
                     return Booted::Stopped;
                 }
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
 
     /// Boots the machine of a tenant, at the second attempt where the first hangs. `false` where no more are to be booted.
-    fn boot(
-        &mut self,
-        number: u32,
-        asking: &Asking<'_>,
-        system: &mut System,
-        watcher: Watcher<'_>,
-    ) -> Result<bool, Refusal> {
+    fn boot(&mut self, number: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<bool, Refusal> {
+        let (watcher, stop) = (&mut *spec.watcher, spec.stop);
         let mut told = |own: &mut Self| {
             let counted = own.counted();
             watcher(&Pulse { load: None, ended: own.ended(), counted: counted.as_ref() })
@@ -222,7 +217,7 @@ impl Qemu {
         loop {
             attempts += 1;
             self.start(number, self.hypervisor.acceleration.get(), system)?;
-            match self.booted(number, Instant::now() + BOOTS, asking.stop, &mut told) {
+            match self.booted(number, Instant::now() + BOOTS, stop, &mut told) {
                 Booted::Ready => return Ok(told(self)),
                 Booted::Stopped | Booted::Killed => return Ok(false),
                 Booted::Failed(_) if attempts == 1 && self.machines[number as usize].exited().is_none() => {}
@@ -240,17 +235,12 @@ impl Qemu {
         self.tenancy.remove()
     }
 
-    fn call(
-        &mut self,
-        from: usize,
-        asking: &Asking<'_>,
-        phase: Option<Phase>,
-        watcher: Watcher<'_>,
-    ) -> Result<Outcome, Refusal> {
+    fn call(&mut self, from: usize, spec: &mut LoadSpec<'_>, phase: Option<Phase>) -> Result<Outcome, Refusal> {
         let counted = self.counted();
         let before = ended(&mut self.machines[..from]);
-        let call = Call::begin(&mut self.machines[from..], from as u32, asking, phase);
-        call.finish(asking, &mut |load, ended| {
+        let call = Call::begin(&mut self.machines[from..], from as u32, spec, phase);
+        let watcher = &mut *spec.watcher;
+        call.finish(spec.stop, &mut |load, ended| {
             watcher(&Pulse { load, ended: before + ended, counted: counted.as_ref() })
         })
     }
@@ -265,24 +255,18 @@ impl Backend for Qemu {
         self.machines.len() as u32
     }
 
-    fn grow(
-        &mut self,
-        count: u32,
-        asking: &Asking<'_>,
-        system: &mut System,
-        watcher: Watcher<'_>,
-    ) -> Result<Option<Outcome>, Refusal> {
+    fn grow(&mut self, count: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<Option<Outcome>, Refusal> {
         let from = self.machines.len();
         for number in self.count()..count {
-            if !self.boot(number, asking, system, watcher)? {
+            if !self.boot(number, spec, system)? {
                 return Ok(None);
             }
         }
-        if self.machines.len() == from { Ok(None) } else { self.call(from, asking, None, watcher).map(Some) }
+        if self.machines.len() == from { Ok(None) } else { self.call(from, spec, None).map(Some) }
     }
 
-    fn ask(&mut self, asking: &Asking<'_>, phase: Phase, watcher: Watcher<'_>) -> Result<Outcome, Refusal> {
-        self.call(0, asking, Some(phase), watcher)
+    fn load(&mut self, spec: &mut LoadSpec<'_>, phase: Phase) -> Result<Outcome, Refusal> {
+        self.call(0, spec, Some(phase))
     }
 
     fn clear(&mut self, _system: &mut System) -> Result<(), Refusal> {

@@ -3,9 +3,9 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tiermark_capacity::backend::{Commands, GuestFiles, Places, adapter};
-use tiermark_capacity::conduct::Means;
-use tiermark_capacity::saved::Setup;
+use tiermark_capacity::backend::{Commands, GuestFiles, ServerLaunch, adapter};
+use tiermark_capacity::run::Environment;
+use tiermark_capacity::saved::{Pending, RunSetup};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_load::{ClientSetup, Target};
 use tiermark_model::Refusal;
@@ -38,7 +38,7 @@ pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
 }
 
 /// How the run is made here, as options say.
-pub(super) fn setup(args: &CapacityArgs) -> Result<Setup, Refusal> {
+pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
     let cpus: Vec<usize> = args.client_cpus.iter().flat_map(|cpus| cpus.iter()).map(|cpu| cpu as usize).collect();
     let tenants = &args.tenants;
     let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(|| {
@@ -57,7 +57,7 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<Setup, Refusal> {
     };
     let guest = GuestFiles { kernel: tenants.guest_kernel.clone(), agent: tenants.guest_agent.clone() };
     let threads = args.threads.unwrap_or(cpus.len().max(1));
-    Ok(Setup {
+    Ok(RunSetup {
         wrapper,
         removes,
         first_port: tenants.first_port,
@@ -70,27 +70,27 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<Setup, Refusal> {
     })
 }
 
-fn client(setup: &Setup) -> ClientSetup {
+fn client(setup: &RunSetup) -> ClientSetup {
     let timeout = Duration::from_secs_f64(setup.timeout_seconds);
     ClientSetup { threads: setup.threads.max(1), cpus: setup.cpus.clone(), timeout, ..ClientSetup::default() }
 }
 
 /// With what a run is made on this machine.
-pub(super) fn means<'a>(
+pub(super) fn environment<'a>(
     args: &CapacityArgs,
-    (scenario, setup): (&Scenario, &Setup),
+    Pending { scenario, setup, .. }: &Pending<'_>,
     state: &'a StateDir,
     stop: &'a AtomicBool,
-) -> Result<Means<'a>, Failure> {
+) -> Result<Environment<'a>, Failure> {
     let own = std::env::current_exe().map_err(Failure::tool)?.display().to_string();
-    let places = Places {
+    let places = ServerLaunch {
         server: scenario.tenant.server.clone(),
         wrapper: setup.wrapper.clone(),
         removes: setup.removes.clone(),
         placer: vec![own, tiermark_host::PLACE.to_owned()],
         first_port: setup.first_port,
     };
-    Ok(Means {
+    Ok(Environment {
         state,
         places,
         guest: setup.guest.clone(),

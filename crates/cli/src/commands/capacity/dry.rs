@@ -1,16 +1,16 @@
 //! `--dry-run`: the scenario as a file, what would be made of it and how, about how long it takes, and what of it can be had here.
 
-use tiermark_capacity::conduct::{Admission, intended};
-use tiermark_capacity::estimate::{About, spoken};
-use tiermark_capacity::saved::Setup;
-use tiermark_capacity::scenario::{Backend, Scenario, Tier};
+use tiermark_capacity::estimate::{TimeRange, spoken};
+use tiermark_capacity::run::{Admission, intended};
+use tiermark_capacity::saved::{Pending, RunSetup};
+use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::capacity::tenants;
 use tiermark_model::{Bytes, Exit, Refusal};
 use tiermark_tune::pending;
 
 use super::asked::{asked, setup};
-use super::gate::{Found, directory, prices, state};
+use super::gate::{Checks, directory, prices, state};
 use crate::args::CapacityArgs;
 use crate::output::{Failure, print, style};
 use crate::shell;
@@ -18,45 +18,44 @@ use crate::shell;
 /// Shows what would be done, and tells what would keep it from being done; measures and changes nothing.
 pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let (scenario, setup) = (asked(args)?, setup(args)?);
-    let tiers: Vec<&Tier> = scenario.tiers.iter().collect();
-    let found = Found::look(args, (&scenario, &setup), &tiers, 0, prices(&scenario))?;
-    let (searches, all) = searches(&scenario, &setup, &found.admission);
+    let checks = Checks::run(args, &Pending::all(&scenario, &setup), prices(&scenario))?;
+    let (searches, all) = searches(&scenario, &setup, &checks.admission);
     let sections = [
-        (format!("Searches, {}, {}:", scenario.parts().len(), in_all(&scenario, all)), searches),
+        (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
         ("Made for them, noted first, and taken back at the end:".to_owned(), intended(&scenario)),
         ("How it is made:".to_owned(), how(args, &scenario, &setup)),
-        ("On this machine, as it is now:".to_owned(), here(&scenario, &found.admission)),
+        ("On this machine, as it is now:".to_owned(), here(&scenario, &checks.admission)),
     ];
     let text = toml::to_string(&scenario).map_err(Failure::tool)?;
     print(&format!("{text}\n{}", tiermark_report::comments(&sections, &style(&args.view))))?;
-    found.wrong().map_or(Ok(Exit::Done), Err)
+    checks.wrong().map_or(Ok(Exit::Done), Err)
 }
 
 /// Each search with about how it goes, and how long all of them take.
-fn searches(scenario: &Scenario, setup: &Setup, admission: &Admission) -> (Vec<String>, About) {
+fn searches(scenario: &Scenario, setup: &RunSetup, admission: &Admission) -> (Vec<String>, TimeRange) {
     let mut all = scenario.sizing_takes(setup.threads);
     let mut lines = Vec::new();
-    for part in scenario.parts() {
-        let looked = admission.tiers.iter().find(|(tier, _)| tier == part.tier);
-        let room = looked.and_then(|(_, looked)| looked.room);
-        if looked.is_some_and(|(_, looked)| !looked.refused.is_empty()) {
-            lines.push(format!("{}, {}: cannot run here; the reason is below", part.tier, part.load()));
+    for case in scenario.searches() {
+        let preflight = admission.tiers.iter().find(|(tier, _)| tier == case.tier);
+        let room = preflight.and_then(|(_, preflight)| preflight.room);
+        if preflight.is_some_and(|(_, preflight)| !preflight.refused.is_empty()) {
+            lines.push(format!("{}, {}: cannot run here; the reason is below", case.tier, case.requests));
             continue;
         }
-        let estimate = scenario.estimate(part.tier, room, setup.threads);
+        let estimate = scenario.estimate(case.tier, room, setup.threads);
         all = all.and(estimate.about);
         let holds = match scenario.backend {
             Backend::External => format!("up to {} servers", estimate.tenants),
             _ => format!("memory holds about {}", tenants(estimate.tenants)),
         };
-        let (load, about) = (part.load(), estimate.about);
-        lines.push(format!("{}, {load}: {holds}, {} probes, {about}", part.tier, estimate.probes));
+        let (load, about) = (case.requests, estimate.about);
+        lines.push(format!("{}, {load}: {holds}, {} trials, {about}", case.tier, estimate.trials));
     }
     (lines, all)
 }
 
 /// How long all searches take, and what bounds it.
-fn in_all(scenario: &Scenario, all: About) -> String {
+fn in_all(scenario: &Scenario, all: TimeRange) -> String {
     match scenario.limits.total_seconds {
         None => format!("{all} in all, less where the service level ends a search before memory does"),
         Some(most) if all.most > most => {
@@ -67,7 +66,7 @@ fn in_all(scenario: &Scenario, all: About) -> String {
 }
 
 /// How the run is made, as options say, and where nothing is said.
-fn how(args: &CapacityArgs, scenario: &Scenario, setup: &Setup) -> Vec<String> {
+fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
     let mut lines = Vec::new();
     match scenario.backend {
         Backend::Process => {
@@ -107,7 +106,7 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &Setup) -> Vec<String> {
 }
 
 /// Servers elsewhere: who starts and stops them, and what they may hold.
-fn elsewhere(args: &CapacityArgs, setup: &Setup) -> Vec<String> {
+fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
     let run = |what: &str, command: &Option<String>| {
         command.as_ref().map(|command| format!("a command that {what} a tenant: {command}"))
     };
@@ -136,10 +135,10 @@ fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
         }
         return lines;
     }
-    for (tier, looked) in &admission.tiers {
-        lines.push(match (looked.refused.as_slice(), looked.untold.as_slice()) {
+    for (tier, preflight) in &admission.tiers {
+        lines.push(match (preflight.refused.as_slice(), preflight.unchecked.as_slice()) {
             ([], []) => format!("{tier} can be had"),
-            ([], untold) => format!("{tier} can be had, as far as can be told before: {}", untold.join("; ")),
+            ([], unchecked) => format!("{tier} can be had, as far as can be told before: {}", unchecked.join("; ")),
             (refused, _) => {
                 let why: Vec<&str> = refused.iter().map(|refusal| refusal.why.as_str()).collect();
                 format!("{tier} cannot be had: {}", why.join("; "))

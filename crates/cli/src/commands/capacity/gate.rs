@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use tiermark_capacity::conduct::{self, Admission, WHAT, admit};
 use tiermark_capacity::cost::Prices;
-use tiermark_capacity::saved::{Begun, Saved, Setup, unfinished};
-use tiermark_capacity::scenario::{Backend, Scenario, Tier};
+use tiermark_capacity::run::{self, Admission, WHAT, admit};
+use tiermark_capacity::saved::{Pending, RunHeader, Saved, unfinished};
+use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_tune::{Live, StateDir, restore_those};
 
-use super::asked::{asked, means, setup};
+use super::asked::{asked, environment, setup};
 use super::scenario;
 use crate::args::CapacityArgs;
 use crate::output::{Failure, tell};
@@ -25,34 +25,28 @@ pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Fail
             None => unfinished(&directory()?)?,
         };
         let saved = Saved::open(&file)?;
-        let asked = (&saved.begun.scenario, &saved.begun.setup);
-        let prices = may_begin(args, asked, &saved.open_tiers(), saved.reached)?;
+        let prices = may_begin(args, &saved.pending())?;
         return Ok((saved, prices));
     }
     let (scenario, setup) = (asked(args)?, setup(args)?);
-    let prices = may_begin(args, (&scenario, &setup), &scenario.tiers.iter().collect::<Vec<_>>(), 0)?;
+    let prices = may_begin(args, &Pending::all(&scenario, &setup))?;
     let (started, id) = shell::started_and_id();
     let seed = scenario.seed.unwrap_or_else(shell::random);
-    Ok((Saved::create(&directory()?, &id, Begun::new(started, seed, scenario, setup))?, prices))
+    Ok((Saved::create(&directory()?, &id, RunHeader::new(started, seed, scenario, setup))?, prices))
 }
 
 /// Prices, and whether the run can be made on the machine as it is once nothing of a killed one is left.
-fn may_begin(
-    args: &CapacityArgs,
-    asked: (&Scenario, &Setup),
-    tiers: &[&Tier],
-    reached: usize,
-) -> Result<Option<Prices>, Failure> {
-    let (scenario, setup) = asked;
+fn may_begin(args: &CapacityArgs, pending: &Pending<'_>) -> Result<Option<Prices>, Failure> {
+    let Pending { scenario, setup, .. } = pending;
     let prices = prices(scenario);
     let changes = scenario.backend != Backend::External || setup.commands.stop.is_some();
     // Who may not, or has written what makes no sense, is refused below, whatever is left.
     if prices.is_ok() && changes && (scenario.backend == Backend::External || is_root()) {
         take_back(&state()?, args.quiet)?;
     }
-    let found = Found::look(args, asked, tiers, reached, prices)?;
-    match found.wrong() {
-        None => Ok(found.prices),
+    let checks = Checks::run(args, pending, prices)?;
+    match checks.wrong() {
+        None => Ok(checks.prices),
         Some(failure) => Err(failure),
     }
 }
@@ -63,7 +57,7 @@ pub(super) fn prices(scenario: &Scenario) -> Result<Option<Prices>, Vec<String>>
 }
 
 /// What was found out before a run, with nothing changed.
-pub(super) struct Found {
+pub(super) struct Checks {
     /// What the machine has of what the run wants.
     pub(super) admission: Admission,
     /// Prices, where there is a file of them that makes sense.
@@ -72,20 +66,18 @@ pub(super) struct Found {
     mistakes: Vec<String>,
 }
 
-impl Found {
+impl Checks {
     /// Looks at a run of these tiers; of servers elsewhere `reached` hold what it wrote.
-    pub(super) fn look(
+    pub(super) fn run(
         args: &CapacityArgs,
-        asked: (&Scenario, &Setup),
-        tiers: &[&Tier],
-        reached: usize,
+        pending: &Pending<'_>,
         prices: Result<Option<Prices>, Vec<String>>,
     ) -> Result<Self, Failure> {
         let (state, stop) = (state()?, AtomicBool::new(false));
-        let means = means(args, asked, &state, &stop)?;
-        let place = conduct::Place { root: &Root::live(), privileged: is_root() };
+        let environment = environment(args, pending, &state, &stop)?;
+        let host = run::RunHost { root: &Root::live(), privileged: is_root() };
         let (prices, mistakes) = prices.map_or_else(|mistakes| (None, mistakes), |prices| (prices, Vec::new()));
-        Ok(Self { admission: admit(asked.0, tiers, reached, &means, &place), prices, mistakes })
+        Ok(Self { admission: admit(pending, &environment, &host), prices, mistakes })
     }
 
     /// Everything that is wrong; `None` where the run can be made.

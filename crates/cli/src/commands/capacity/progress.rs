@@ -1,12 +1,12 @@
-//! What people see while tenants are counted: the tree of probes, and what goes on below it.
+//! What people see while tenants are counted: the tree of trials, and what goes on below it.
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
-use tiermark_capacity::conduct::Event;
 use tiermark_capacity::level::time;
+use tiermark_capacity::run::Event;
 use tiermark_model::Bytes;
-use tiermark_model::capacity::{Answer, CurvePoint, Outcome, ProbeRecord, tenants};
+use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord, tenants};
 
-/// Lines on standard error: one that stays for each probe, and on a terminal one that moves.
+/// Lines on standard error: one that stays for each trial, and on a terminal one that moves.
 pub(super) struct Bar {
     bar: Option<ProgressBar>,
     doing: String,
@@ -25,18 +25,18 @@ impl Bar {
             Event::Sizing => self.doing = "one tenant, to see what it takes".to_owned(),
             Event::Sized(Some(footprint)) => self.line(&format!("a tenant takes {}", Bytes(footprint.bytes))),
             Event::Sized(None) => {}
-            Event::Case { number, of, part, made } => {
-                let again = if *made > 0 { format!(" ({made} probes were made before)") } else { String::new() };
-                self.line(&format!("{number}/{of} {}, {}{again}", part.tier, part.load()));
+            Event::Case { number, of, case, made } => {
+                let again = if *made > 0 { format!(" ({made} trials were made before)") } else { String::new() };
+                self.line(&format!("{number}/{of} {}, {}{again}", case.tier, case.requests));
             }
-            Event::Probe(ask) => self.doing = format!("{} ({})", tenants(ask.tenants), ask.phase),
+            Event::TrialBegins(ask) => self.doing = format!("{} ({})", tenants(ask.tenants), ask.phase),
             Event::Progress(progress) => {
                 let of = progress.of.map_or_else(String::new, |of| format!(" of {of:.0}"));
                 let rate = progress.rate.map_or_else(String::new, |rate| format!(", {rate:.0} requests/s"));
                 let stage = progress.stage.words();
                 self.moving(&format!("{}: {stage}, {:.0}{of} s{rate}", self.doing, progress.seconds));
             }
-            Event::Probed(record, point) => self.line(&probed(record, *point)),
+            Event::TrialEnded(record, point) => self.line(&result(record, *point)),
             Event::Answer(answer) => self.line(&format!("  = {}", answered(answer))),
             Event::Refused(refusal) => self.line(&format!("  ! {refusal}")),
             Event::TakingBack => self.moving("ending the tenants, and taking back what was changed for them"),
@@ -69,7 +69,7 @@ impl Drop for Bar {
     }
 }
 
-fn probed(record: &ProbeRecord, point: Option<&CurvePoint>) -> String {
+fn result(record: &TrialRecord, point: Option<&CurvePoint>) -> String {
     let outcome = match record.outcome {
         Outcome::Pass => "pass",
         Outcome::Fail => "fail",
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_line_says_whose_percentiles_it_tells() {
-        let record = ProbeRecord {
+        let record = TrialRecord {
             number: 3,
             tenants: 1,
             phase: Phase::Verification,
@@ -113,11 +113,11 @@ mod tests {
             ended_by: None,
             evidence: None,
         };
-        let line = probed(&record, None);
+        let line = result(&record, None);
         assert_eq!(line, "   3  1 tenant (added)   verification fail: P99 < 1 ms: 1.2 ms of tenant 1");
         let point = CurvePoint {
             tenants: 12,
-            probe: 3,
+            trial: 3,
             requests: 1000,
             average_ns: 250e3,
             p50_ns: 200e3,
@@ -130,7 +130,7 @@ mod tests {
             faults_per_request: None,
             outcome: Outcome::Fail,
         };
-        let line = probed(&ProbeRecord { tenants: 12, fresh: true, ..record }, Some(&point));
+        let line = result(&TrialRecord { tenants: 12, fresh: true, ..record }, Some(&point));
         assert!(
             line.contains("12 tenants (fresh) ") && line.ends_with("together: average 250 µs, P99 900 µs"),
             "{line}"

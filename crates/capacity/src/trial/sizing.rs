@@ -6,8 +6,7 @@ use tiermark_load::{Length, Phase, Workload, seed};
 use tiermark_model::Refusal;
 
 use super::monitor::{Monitor, Stage};
-use super::seen::Moment;
-use super::{Prober, Told, unwell};
+use super::{ProgressSink, TrialRunner, unwell};
 use crate::backend::Backend;
 use crate::system::System;
 
@@ -23,7 +22,7 @@ pub struct Footprint {
     pub cpus: Option<f64>,
 }
 
-impl Prober<'_> {
+impl TrialRunner<'_> {
     /// Starts one tenant, fills it, asks it for a moment, and says what it took. `None` where it was stopped, or runs elsewhere.
     ///
     /// # Errors
@@ -32,12 +31,12 @@ impl Prober<'_> {
         &self,
         backend: &mut dyn Backend,
         system: &mut System,
-        told: Told<'_>,
+        told: ProgressSink<'_>,
     ) -> Result<Option<Footprint>, Refusal> {
-        let mut monitor = Monitor::new(system.root().clone(), self.raised, self.kept(), told);
+        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(), told);
         let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
-        let filled = backend.grow(1, &self.asking(&workload), system, &mut |pulse| monitor.pulse(pulse))?;
-        monitor.look(backend);
+        let filled = backend.grow(1, &mut self.load(&workload, &mut |pulse| monitor.pulse(pulse)), system)?;
+        monitor.sample(backend);
         if self.stopped() {
             return Ok(None);
         }
@@ -45,20 +44,20 @@ impl Prober<'_> {
         if let Some(why) = why {
             return Err(alone(why));
         }
-        let before = Moment::take(monitor.root(), backend, self.raised);
+        let before = monitor.state(backend);
         monitor.enter(Stage::Sizing, SIZING.as_secs_f64());
         let moment = Workload { length: Length::Time(SIZING), ..workload };
         let asked = Instant::now();
-        backend.ask(&self.asking(&moment), Phase::WarmUp(1), &mut |pulse| monitor.pulse(pulse))?;
+        backend.load(&mut self.load(&moment, &mut |pulse| monitor.pulse(pulse)), Phase::WarmUp(1))?;
         let seconds = asked.elapsed().as_secs_f64();
-        monitor.look(backend);
+        monitor.sample(backend);
         if self.stopped() {
             return Ok(None);
         }
         if let Some(abort) = monitor.abort() {
             return Err(alone(abort.said));
         }
-        let after = Moment::take(monitor.root(), backend, self.raised);
+        let after = monitor.state(backend);
         Ok(after.footprint(&before, seconds))
     }
 }

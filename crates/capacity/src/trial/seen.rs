@@ -1,4 +1,4 @@
-//! What a probe saw: tenants' requests over all iterations, and the system before and after.
+//! What a trial saw: tenants' requests over all iterations, and the system before and after.
 
 use std::time::Instant;
 
@@ -12,11 +12,11 @@ use crate::curve;
 use crate::evidence::{Derived, Group, GroupPaths, Host, HostDelta};
 use crate::level::{Judgement, Level, Quantity, Served};
 use crate::resource::Signs;
-use crate::tier::Raised;
+use crate::tier::ActiveTier;
 
 /// The system at one moment.
 #[derive(Debug)]
-pub(super) struct Moment {
+pub(super) struct SystemState {
     at: Instant,
     host: Host,
     group: Option<Group>,
@@ -25,15 +25,15 @@ pub(super) struct Moment {
     oom_kills: Option<u64>,
 }
 
-impl Moment {
-    pub(super) fn take(root: &Root, backend: &dyn Backend, raised: &Raised) -> Self {
+impl SystemState {
+    pub(super) fn take(root: &Root, backend: &dyn Backend, active: &ActiveTier) -> Self {
         let counted = backend.counted();
         let read = |paths: &GroupPaths| Group::read(root, paths).ok();
         let group = counted.as_ref().and_then(|counted| read(&counted.all));
         Self {
             at: Instant::now(),
-            host: Host::read(root, raised.device.as_deref()).unwrap_or_default(),
-            pool: group.as_ref().and_then(|group| raised.pools.bytes(root, group)),
+            host: Host::read(root, active.device.as_deref()).unwrap_or_default(),
+            pool: group.as_ref().and_then(|group| active.pools.bytes(root, group)),
             group,
             oom_kills: counted.as_ref().and_then(|counted| kills(counted, read)),
         }
@@ -79,7 +79,7 @@ struct Tenant {
 
 /// What tenants were asked, and answered.
 #[derive(Debug)]
-pub(super) struct Seen {
+pub(super) struct Measurements {
     tenants: Vec<Tenant>,
     trouble: Option<String>,
     done: u64,
@@ -93,7 +93,7 @@ pub(super) struct Seen {
     wall: f64,
 }
 
-impl Seen {
+impl Measurements {
     pub(super) fn new(tenants: usize) -> Self {
         let tenants = (0..tenants).map(|_| Tenant::default()).collect();
         Self {
@@ -150,7 +150,7 @@ impl Seen {
         self.trouble.clone()
     }
 
-    pub(super) fn evidence(&self, before: &Moment, after: &Moment, not_steady: Option<String>) -> Evidence {
+    pub(super) fn evidence(&self, before: &SystemState, after: &SystemState, not_steady: Option<String>) -> Evidence {
         let seconds = after.at.duration_since(before.at).as_secs_f64();
         let host = HostDelta::between(&before.host, &after.host, seconds);
         let page = rustix::param::page_size() as u64;
@@ -170,7 +170,7 @@ impl Seen {
             swap_bytes_per_request: derived.swap_bytes_per_request,
             resident_share: derived.resident_share,
             compression: derived.compression,
-            // Known of a moment, and not of the time between two.
+            // SearchState of a moment, and not of the time between two.
             dram_budget: None,
             dram_used: None,
             pool: None,

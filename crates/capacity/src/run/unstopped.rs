@@ -1,26 +1,26 @@
-//! Tenants that keep what they hold from probe to probe, since nothing stops them: what that leaves of an answer.
+//! Tenants that keep what they hold from trial to trial, since nothing stops them: what that leaves of an answer.
 
-use tiermark_model::capacity::{Answer, Outcome, ProbeRecord};
+use tiermark_model::capacity::{Answer, Outcome, TrialRecord};
 
-/// Told once for each search.
-pub(super) const REMARK: &str = "the servers are not stopped between probes (no --stop): after more tenants than fit, memory stays as they \
+/// ProgressSink once for each search.
+pub(super) const REMARK: &str = "the servers are not stopped between trials (no --stop): after more tenants than fit, memory stays as they \
                                  left it, and fewer are asked under worse conditions than from a fresh start; the keys written stay there";
 
 /// An answer of servers that are never empty again. That they hold so many is so all the more; that one more fails says little where
-/// probes of still more were made before it.
-pub(super) fn answer(answer: Answer, probes: &[ProbeRecord]) -> Answer {
+/// trials of still more were made before it.
+pub(super) fn answer(answer: Answer, trials: &[TrialRecord]) -> Answer {
     let Answer::Exactly { tenants, .. } = answer else { return answer };
     let mut most = 0;
-    let fair = probes.iter().filter(|probe| {
-        let first = probe.tenants >= most;
-        most = most.max(probe.tenants);
-        first && probe.outcome == Outcome::Fail
+    let fair = trials.iter().filter(|trial| {
+        let first = trial.tenants >= most;
+        most = most.max(trial.tenants);
+        first && trial.outcome == Outcome::Fail
     });
     let more = tenants + 1;
     let left = |after: String| {
         format!("{more} failed after {after}: without --stop, of what those left in memory or by itself")
     };
-    match fair.map(|probe| probe.tenants).min() {
+    match fair.map(|trial| trial.tenants).min() {
         Some(failed) if failed == more => answer,
         Some(failed) => Answer::Between { low: tenants, high: Some(failed - 1), why: left(format!("{failed} had")) },
         None => Answer::Between { low: tenants, high: None, why: left("more had been asked".to_owned()) },
@@ -33,8 +33,8 @@ mod tests {
 
     use super::*;
 
-    fn probe(tenants: u32, outcome: Outcome) -> ProbeRecord {
-        ProbeRecord {
+    fn trial(tenants: u32, outcome: Outcome) -> TrialRecord {
+        TrialRecord {
             number: 1,
             tenants,
             phase: Phase::Ramp,
@@ -51,15 +51,15 @@ mod tests {
     fn only_what_failed_on_the_way_up_is_an_edge() {
         let (pass, fail) = (Outcome::Pass, Outcome::Fail);
         let five = Answer::Exactly { tenants: 5, votes: Votes::default(), beyond: Votes::default() };
-        let reached = [probe(4, pass), probe(6, fail), probe(5, pass), probe(6, fail)];
+        let reached = [trial(4, pass), trial(6, fail), trial(5, pass), trial(6, fail)];
         assert_eq!(answer(five.clone(), &reached), five);
-        let passed_by = [probe(4, pass), probe(8, fail), probe(6, fail), probe(5, pass), probe(6, fail)];
+        let passed_by = [trial(4, pass), trial(8, fail), trial(6, fail), trial(5, pass), trial(6, fail)];
         let between = answer(five, &passed_by);
         assert!(matches!(between, Answer::Between { low: 5, high: Some(7), .. }), "{between:?}");
-        let not_told = [probe(4, pass), probe(8, Outcome::Unclear), probe(6, fail), probe(5, pass), probe(6, fail)];
+        let not_told = [trial(4, pass), trial(8, Outcome::Unclear), trial(6, fail), trial(5, pass), trial(6, fail)];
         let open = answer(Answer::Exactly { tenants: 5, votes: Votes::default(), beyond: Votes::default() }, &not_told);
         assert!(matches!(open, Answer::Between { low: 5, high: None, .. }), "{open:?}");
         let more = Answer::AtLeast { tenants: 3 };
-        assert_eq!(answer(more.clone(), &[probe(9, fail)]), more);
+        assert_eq!(answer(more.clone(), &[trial(9, fail)]), more);
     }
 }

@@ -1,4 +1,4 @@
-//! One probe: tenants are started and filled, brought to rest, asked, watched and judged.
+//! One trial: tenants are started and filled, brought to rest, asked, watched and judged.
 
 mod heartbeat;
 mod monitor;
@@ -8,37 +8,35 @@ mod sizing;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tiermark_load::{ClientSetup, KeyDist, Length, Outcome as Loaded, Phase, Workload, seed};
+use tiermark_load::{ClientSetup, Length, Outcome as Loaded, Phase, Workload, seed};
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome, Resource};
 
-use crate::backend::{Asking, Backend};
+use crate::backend::{Backend, LoadSpec, Pulse};
 use crate::dram::Dram;
 use crate::guard::{Abort, Guard, Guards};
 use crate::level::Judgement;
 use crate::resource::ended_by;
-use crate::scenario::Scenario;
-use crate::search::Ask;
+use crate::scenario::{Requests, Scenario};
+use crate::search::TrialRequest;
 use crate::system::System;
-use crate::tier::Raised;
+use crate::tier::ActiveTier;
 use monitor::Monitor;
 pub use monitor::{Progress, Stage};
-use seen::{Moment, Seen};
+use seen::Measurements;
 pub use sizing::Footprint;
 pub(crate) use sizing::SIZING;
 
 /// Where the interval of a percentile straddles its limit, it is measured for so many times as long.
 pub(crate) const LONGER: u32 = 3;
 
-/// What all probes of a search have in common.
+/// What all trials of a search have in common.
 #[derive(Debug)]
-pub struct Prober<'a> {
+pub struct TrialRunner<'a> {
     /// Tenants, load and service level.
     pub scenario: &'a Scenario,
-    /// Percentage of GETs.
-    pub mix: f64,
-    /// Distribution of keys.
-    pub keys: KeyDist,
+    /// The load.
+    pub requests: Requests,
     /// The client's threads.
     pub client: &'a ClientSetup,
     /// Ends it at once when set.
@@ -46,12 +44,12 @@ pub struct Prober<'a> {
     /// Seed of every random choice of this search.
     pub seed: u64,
     /// The tier.
-    pub raised: &'a Raised,
+    pub active: &'a ActiveTier,
 }
 
-/// What a probe came to.
+/// What a trial came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Probed {
+pub struct TrialResult {
     /// In one word.
     pub outcome: Outcome,
     /// Which limit, which tenant, which guard, with figures.
@@ -64,7 +62,7 @@ pub struct Probed {
     pub evidence: Option<Evidence>,
 }
 
-impl Probed {
+impl TrialResult {
     fn failed(said: impl Into<String>) -> Self {
         Self { outcome: Outcome::Fail, said: said.into(), ended_by: None, point: None, evidence: None }
     }
@@ -75,38 +73,37 @@ impl Probed {
     }
 }
 
-/// Who is told how a probe is going.
-pub type Told<'a> = &'a mut dyn FnMut(&Progress);
+/// Who is told how a trial is going.
+pub type ProgressSink<'a> = &'a mut dyn FnMut(&Progress);
 
-impl Prober<'_> {
-    /// Makes a probe. `None` where it was stopped, and says nothing.
+impl TrialRunner<'_> {
+    /// Makes a trial. `None` where it was stopped, and says nothing.
     ///
     /// # Errors
     /// A [`Refusal`] where tenants cannot be started or taken away, or the client fails: nothing about the server.
-    pub fn probe(
+    pub fn trial(
         &self,
-        ask: &Ask,
+        ask: &TrialRequest,
         backend: &mut dyn Backend,
         system: &mut System,
-        told: Told<'_>,
-    ) -> Result<Option<Probed>, Refusal> {
+        told: ProgressSink<'_>,
+    ) -> Result<Option<TrialResult>, Refusal> {
         if ask.fresh {
             backend.clear(system)?;
         }
-        let mut monitor = Monitor::new(system.root().clone(), self.raised, self.kept(), told);
+        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(), told);
         let filled = {
             let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
-            let asking = self.asking(&workload);
-            backend.grow(ask.tenants, &asking, system, &mut |pulse| monitor.pulse(pulse))?
+            backend.grow(ask.tenants, &mut self.load(&workload, &mut |pulse| monitor.pulse(pulse)), system)?
         };
-        monitor.look(backend);
+        monitor.sample(backend);
         if self.stopped() {
             return Ok(None);
         }
         let unwell = filled.as_ref().and_then(unwell);
         let trouble = unwell.map(|said| format!("while it was filled, {said}"));
         let abort = monitor.abort().filter(|abort| decides(abort, trouble.as_deref(), None));
-        if let Some(spoilt) = abort.map(Probed::aborted).or(trouble.map(Probed::failed)) {
+        if let Some(spoilt) = abort.map(TrialResult::aborted).or(trouble.map(TrialResult::failed)) {
             return Ok(Some(spoilt));
         }
         self.measured(ask, backend, &mut monitor)
@@ -115,37 +112,37 @@ impl Prober<'_> {
     /// Warms up and measures tenants that are filled.
     fn measured(
         &self,
-        ask: &Ask,
+        ask: &TrialRequest,
         backend: &mut dyn Backend,
         monitor: &mut Monitor<'_>,
-    ) -> Result<Option<Probed>, Refusal> {
-        // Each probe has keys of its own: what an earlier one asked for would be in memory.
+    ) -> Result<Option<TrialResult>, Refusal> {
+        // Each trial has keys of its own: what an earlier one asked for would be in memory.
         let base = seed(self.seed, u64::from(ask.number), Phase::WarmUp(0));
         monitor.holds(self.scenario.tenant.records.saturating_mul(u64::from(ask.tenants)));
         monitor.settle(backend);
-        let begun = Moment::take(monitor.root(), backend, self.raised);
+        let begun = monitor.state(backend);
         let warmed = self.warm_up(base, backend, monitor)?;
         let time = &self.scenario.time;
         let unwaited = (time.settle <= 0.0).then(|| "it was not waited for (settle = 0)".to_owned());
         let restless = unwaited.or_else(|| monitor.not_steady());
-        let mut seen = Seen::new(ask.tenants as usize);
+        let mut seen = Measurements::new(ask.tenants as usize);
         // Where the warm-up was ended, what ran out is to be seen in it.
         let early = monitor.abort().is_some();
         warmed.iter().filter(|_| early).for_each(|warmed| seen.add(warmed));
-        let before = if early { begun } else { Moment::take(monitor.root(), backend, self.raised) };
+        let before = if early { begun } else { monitor.state(backend) };
         let judged = self.iterations(ask.full, base, backend, monitor, &mut seen)?;
         if self.stopped() {
             return Ok(None);
         }
-        let after = Moment::take(monitor.root(), backend, self.raised);
+        let after = monitor.state(backend);
         let seen_by_system = seen.evidence(&before, &after, restless.or_else(|| monitor.not_steady()));
         // What tenants hold on a node of the tier is no DRAM.
-        let budget = Some(self.scenario.tenants_dram()).filter(|_| self.raised.nodes.is_none());
+        let budget = Some(self.scenario.tenants_dram()).filter(|_| self.active.nodes.is_none());
         let evidence = after.dram(budget, seen_by_system);
-        let mut probed = self.verdict(ask, monitor.abort(), judged, &seen, evidence);
+        let mut result = self.verdict(ask, monitor.abort(), judged, &seen, evidence);
         // What was asked of a warm-up is no measurement.
-        probed.point = probed.point.filter(|_| !early);
-        Ok(Some(probed))
+        result.point = result.point.filter(|_| !early);
+        Ok(Some(result))
     }
 
     /// Measures as often as was asked for, longer where that leaves the level unclear, until something ends it; and judges what was seen.
@@ -155,7 +152,7 @@ impl Prober<'_> {
         base: u64,
         backend: &mut dyn Backend,
         monitor: &mut Monitor<'_>,
-        seen: &mut Seen,
+        seen: &mut Measurements,
     ) -> Result<Option<Judgement>, Refusal> {
         let time = &self.scenario.time;
         let rounds = if full { time.iterations } else { 1 };
@@ -167,11 +164,11 @@ impl Prober<'_> {
             }
             monitor.enter(Stage::Measuring, time.measure);
             let workload = self.workload(base);
-            let asking = self.asking(&workload);
-            let outcome = backend.ask(&asking, Phase::Measure(iteration), &mut |pulse| monitor.pulse(pulse))?;
+            let mut watcher = |pulse: &Pulse<'_>| monitor.pulse(pulse);
+            let outcome = backend.load(&mut self.load(&workload, &mut watcher), Phase::Measure(iteration))?;
             seen.add(&outcome);
-            monitor.look(backend);
-            // Looked at twice at most: who looks until it is clear finds it clear more often than it is.
+            monitor.sample(backend);
+            // Judged twice at most: who looks until it is clear finds it clear more often than it is.
             if [rounds, most].contains(&(iteration + 1)) {
                 judged = Some(seen.judge(&self.scenario.level));
             }
@@ -193,20 +190,20 @@ impl Prober<'_> {
         }
         monitor.enter(Stage::WarmingUp { least: time.warm_up, settles: time.settle > 0.0 }, length);
         let workload = Workload { length: Length::Time(Duration::from_secs_f64(length)), ..self.workload(base) };
-        let asking = self.asking(&workload);
-        let warmed = backend.ask(&asking, Phase::WarmUp(0), &mut |pulse| monitor.pulse(pulse))?;
-        monitor.look(backend);
+        let mut watcher = |pulse: &Pulse<'_>| monitor.pulse(pulse);
+        let warmed = backend.load(&mut self.load(&workload, &mut watcher), Phase::WarmUp(0))?;
+        monitor.sample(backend);
         Ok(Some(warmed))
     }
 
     fn verdict(
         &self,
-        ask: &Ask,
+        ask: &TrialRequest,
         abort: Option<Abort>,
         judged: Option<Judgement>,
-        seen: &Seen,
+        seen: &Measurements,
         evidence: Evidence,
-    ) -> Probed {
+    ) -> TrialResult {
         let ran_out = ended_by(&seen::signs(&evidence, &self.scenario.level));
         let trouble = seen.trouble();
         let abort = abort.filter(|abort| decides(abort, trouble.as_deref(), judged.as_ref()));
@@ -223,23 +220,23 @@ impl Prober<'_> {
             (None, None, None) => (Outcome::Fail, "nothing was measured".to_owned(), None),
         };
         let point = seen.point(ask.number, evidence.faults_per_request, outcome);
-        Probed { outcome, said, ended_by: ended, point, evidence: Some(evidence) }
+        TrialResult { outcome, said, ended_by: ended, point, evidence: Some(evidence) }
     }
 
-    /// What a probe is kept within: guards, and the DRAM that there is.
+    /// What a trial is kept within: guards, and the DRAM that there is.
     fn kept(&self) -> (Guards, Dram) {
         let limits = &self.scenario.limits;
         let rate = self.scenario.level.promised_rate();
-        let guards = Guards { floor: limits.memory_floor.0, wall: limits.probe_seconds, rate };
-        (guards, Dram::new(self.raised.memory(self.scenario.tenants_dram())))
+        let guards = Guards { floor: limits.memory_floor.0, wall: limits.trial_seconds, rate };
+        (guards, Dram::new(self.active.memory(self.scenario.tenants_dram())))
     }
 
     fn workload(&self, seed: u64) -> Workload {
-        self.scenario.asked(self.mix, self.keys, seed)
+        self.scenario.asked(self.requests, seed)
     }
 
-    fn asking<'a>(&'a self, workload: &'a Workload) -> Asking<'a> {
-        Asking { workload, client: self.client, stop: self.stop }
+    fn load<'a>(&'a self, workload: &'a Workload, watcher: &'a mut dyn FnMut(&Pulse<'_>) -> bool) -> LoadSpec<'a> {
+        LoadSpec { workload, client: self.client, stop: self.stop, watcher }
     }
 
     fn stopped(&self) -> bool {
@@ -253,7 +250,7 @@ fn of_the_server(outcome: Outcome, ran_out: Option<&Ended>) -> Outcome {
     if is_client && outcome == Outcome::Fail { Outcome::Unclear } else { outcome }
 }
 
-/// Whether a probe is what ended it: not where time was over, and what was seen until then says more.
+/// Whether a trial is what ended it: not where time was over, and what was seen until then says more.
 fn decides(abort: &Abort, trouble: Option<&str>, judged: Option<&Judgement>) -> bool {
     let is_clear = judged.is_some_and(|judged| judged.outcome != Outcome::Unclear);
     abort.guard != Guard::Wall || (trouble.is_none() && !is_clear)
@@ -285,8 +282,8 @@ mod tests {
         }
         let trouble = Some("a tenant refused");
         assert!(!decides(&wall, trouble, None) && decides(&oom, trouble, None));
-        let probed = Probed::aborted(wall);
-        assert_eq!((probed.outcome, probed.said.as_str()), (Outcome::Unclear, "time limit: 61 s have passed"));
+        let result = TrialResult::aborted(wall);
+        assert_eq!((result.outcome, result.said.as_str()), (Outcome::Unclear, "time limit: 61 s have passed"));
     }
 
     #[test]

@@ -4,10 +4,11 @@
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 
-use super::{Hypervisor, Kind, Layout, Means, Scenario};
+use super::{Environment, Hypervisor, Kind, Layout, Scenario};
+use crate::saved::Pending;
 use crate::scenario::Tier;
 use crate::system::leave_floor;
-use crate::tier::{Looked, Wanted, check};
+use crate::tier::{Preflight, TierSizes, check};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,19 +16,19 @@ pub struct Admission {
     /// What keeps the whole run from being made.
     pub refused: Vec<Refusal>,
     /// Each tier, as it was asked for.
-    pub tiers: Vec<(Tier, Looked)>,
+    pub tiers: Vec<(Tier, Preflight)>,
 }
 
 impl Admission {
     /// Everything that is wrong.
     pub fn refusals(&self) -> impl Iterator<Item = &Refusal> {
-        self.refused.iter().chain(self.tiers.iter().flat_map(|(_, looked)| &looked.refused))
+        self.refused.iter().chain(self.tiers.iter().flat_map(|(_, found)| &found.refused))
     }
 }
 
 /// Where a run is to be made.
 #[derive(Debug)]
-pub struct Place<'a> {
+pub struct RunHost<'a> {
     /// Where everything is read.
     pub root: &'a Root,
     /// Whether this process is root's.
@@ -37,32 +38,36 @@ pub struct Place<'a> {
 impl Scenario {
     /// What a tier of it is to have.
     #[must_use]
-    pub fn wanted(&self) -> Wanted {
-        Wanted { size: self.tier_bytes(), dram: self.tenants_dram(), floor: self.limits.memory_floor.0 }
+    pub fn wanted(&self) -> TierSizes {
+        TierSizes { size: self.tier_bytes(), dram: self.tenants_dram(), floor: self.limits.memory_floor.0 }
     }
 }
 
-/// Looks whether a run can be made, of these of its tiers. Nothing is changed. Of servers elsewhere `reached` hold what this run wrote.
+/// Checks whether what is pending of a run can be measured here. Nothing is changed.
 #[must_use]
-pub fn admit(scenario: &Scenario, tiers: &[&Tier], reached: usize, means: &Means<'_>, place: &Place<'_>) -> Admission {
-    let mut refused: Vec<Refusal> = means.client.check().err().into_iter().collect();
+pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHost<'_>) -> Admission {
+    let Pending { scenario, tiers, reached, .. } = pending;
+    let mut refused: Vec<Refusal> = environment.client.check().err().into_iter().collect();
     if scenario.backend == Kind::External {
-        refused.extend(means.external(reached).check(scenario.limits.most_tenants as usize));
-        return Admission { refused, tiers: tiers.iter().map(|tier| ((*tier).clone(), Looked::default())).collect() };
+        refused.extend(environment.external(*reached).check(scenario.limits.most_tenants as usize));
+        return Admission {
+            refused,
+            tiers: tiers.iter().map(|tier| ((*tier).clone(), Preflight::default())).collect(),
+        };
     }
     refused.extend(privileged(place).err());
     refused.extend(Layout::find(place.root).err());
     refused.extend(memory(scenario, place.root).err());
     refused.extend(match scenario.backend {
-        Kind::Qemu => Hypervisor::check(&means.guest, &means.places.server),
-        Kind::Process | Kind::External => means.places.check(),
+        Kind::Qemu => Hypervisor::check(&environment.guest, &environment.places.server),
+        Kind::Process | Kind::External => environment.places.check(),
     });
-    let look = |tier: &&Tier| ((*tier).clone(), check(tier, &scenario.wanted(), place.root));
-    Admission { refused, tiers: tiers.iter().map(look).collect() }
+    let preflight = |tier: &&Tier| ((*tier).clone(), check(tier, &scenario.wanted(), place.root));
+    Admission { refused, tiers: tiers.iter().map(preflight).collect() }
 }
 
 /// Whether this user may have tenants in control groups.
-fn privileged(place: &Place<'_>) -> Result<(), Refusal> {
+fn privileged(place: &RunHost<'_>) -> Result<(), Refusal> {
     match place.privileged {
         true => Ok(()),
         false => Err(Refusal::new(
@@ -87,7 +92,8 @@ mod tests {
     use tiermark_tune::StateDir;
 
     use super::*;
-    use crate::backend::{Commands, GuestFiles, Places};
+    use crate::backend::{Commands, GuestFiles, ServerLaunch};
+    use crate::saved::RunSetup;
     use crate::scenario::built_in;
 
     fn scenario(tiers: &str) -> Scenario {
@@ -95,17 +101,25 @@ mod tests {
         Scenario::read(&text.replace("[\"dram\", \"zram\"]", tiers)).unwrap()
     }
 
-    fn told(scenario: &Scenario, server: &str, place: &Place<'_>) -> Admission {
+    fn told(scenario: &Scenario, server: &str, place: &RunHost<'_>) -> Admission {
         let dir = tempfile::tempdir().unwrap();
         let (state, stop, client) =
             (StateDir::at(dir.path().join("state")), AtomicBool::new(false), ClientSetup::default());
-        let places = Places { server: server.into(), wrapper: vec![], removes: None, placer: vec![], first_port: None };
+        let places =
+            ServerLaunch { server: server.into(), wrapper: vec![], removes: None, placer: vec![], first_port: None };
         let (guest, commands) = (GuestFiles::default(), Commands::default());
-        let means =
-            Means { state: &state, places, guest, targets: vec![], commands, overwrites: false, client, stop: &stop };
-        let tiers: Vec<&Tier> = scenario.tiers.iter().collect();
-        let found = admit(scenario, &tiers, 0, &means, place);
-        assert!(!dir.path().join("state").exists(), "it was looked at only");
+        let environment = Environment {
+            state: &state,
+            places,
+            guest,
+            targets: vec![],
+            commands,
+            overwrites: false,
+            client,
+            stop: &stop,
+        };
+        let found = admit(&Pending::all(scenario, &RunSetup::default()), &environment, place);
+        assert!(!dir.path().join("state").exists(), "it was found at only");
         found
     }
 
@@ -120,12 +134,12 @@ mod tests {
                 ("sys/block/zram0/comp_algorithm", "[lzo] lz4\n"),
             ],
         );
-        let found = told(&scenario("[\"dram\", \"zram:lz4\"]"), "sh", &Place { root: &root, privileged: true });
+        let found = told(&scenario("[\"dram\", \"zram:lz4\"]"), "sh", &RunHost { root: &root, privileged: true });
         assert_eq!(found.refusals().collect::<Vec<_>>(), Vec::<&Refusal>::new());
         assert_eq!(found.tiers[1].1.room, Some(2 << 30));
     }
 
-    /// Nothing of it is found only when its turn comes, after half an hour of probes.
+    /// Nothing of it is found only when its turn comes, after half an hour of trials.
     #[test]
     fn everything_that_is_wrong_is_told_at_once() {
         let root = Root::from_files(
@@ -137,7 +151,7 @@ mod tests {
             ],
         );
         let tiers = "[\"dram\", \"zram:lz5\", \"swap:/nonexistent/x\", \"zswap\", \"node:7\", \"demotion:7\"]";
-        let found = told(&scenario(tiers), "no-such-server", &Place { root: &root, privileged: false });
+        let found = told(&scenario(tiers), "no-such-server", &RunHost { root: &root, privileged: false });
         let all: Vec<String> = found.refusals().map(ToString::to_string).collect();
         for said in [
             "only root may make them",
@@ -153,6 +167,6 @@ mod tests {
             assert!(all.iter().any(|one| one.contains(said)), "{said}: {all:#?}");
         }
         assert!(found.refusals().all(|refusal| !refusal.cure.is_empty()), "{all:#?}");
-        assert_eq!(found.tiers[0].1, Looked::default(), "dram is memory");
+        assert_eq!(found.tiers[0].1, Preflight::default(), "dram is memory");
     }
 }

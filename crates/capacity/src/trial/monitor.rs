@@ -1,4 +1,4 @@
-//! Looks after a probe: once a second, all counters, the guards, and whether the system has come to rest.
+//! Looks after a trial: once a second, all counters, the guards, and whether the system has come to rest.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -6,22 +6,23 @@ use std::time::Instant;
 use tiermark_load::Snapshot;
 use tiermark_machine::Root;
 
-use super::Told;
+use super::ProgressSink;
 use super::heartbeat::Heartbeat;
+use super::seen::SystemState;
 use crate::backend::{Backend, Counted, Pulse};
 use crate::cgroup::set_limit;
 use crate::dram::{Account, Dram, MANY, SOME};
 use crate::evidence::{Group, GroupPaths, Host};
 use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
 use crate::steady::{Steadiness, Window, steadiness};
-use crate::tier::{Raised, used_elsewhere};
+use crate::tier::{ActiveTier, used_elsewhere};
 
 /// Seconds for which tenants and compressed memory may take more than there is: the kernel may be busy with making room.
 const OVERDRAWN: u32 = 3;
 /// Over how long stalls for memory are looked at.
 const PRESSURE_SECONDS: f64 = 10.0;
 
-/// What a probe is doing.
+/// What a trial is doing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stage {
     /// Tenants are started and filled.
@@ -52,7 +53,7 @@ impl Stage {
     }
 }
 
-/// How a probe is going.
+/// How a trial is going.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
     /// What it is doing.
@@ -83,10 +84,10 @@ struct Counts {
     swapped_out: Option<u64>,
 }
 
-/// Looks after one probe.
+/// Looks after one trial.
 pub(super) struct Monitor<'a> {
     root: Root,
-    raised: &'a Raised,
+    active: &'a ActiveTier,
     guards: Guards,
     dram: Dram,
     /// Looks in succession at which more of it was in use than there is.
@@ -110,17 +111,22 @@ pub(super) struct Monitor<'a> {
     stalls: VecDeque<(f64, u64)>,
     heartbeat: Heartbeat,
     abort: Option<Abort>,
-    told: Told<'a>,
+    told: ProgressSink<'a>,
 }
 
 impl<'a> Monitor<'a> {
-    pub(super) fn new(root: Root, raised: &'a Raised, (guards, dram): (Guards, Dram), told: Told<'a>) -> Self {
+    pub(super) fn new(
+        root: Root,
+        active: &'a ActiveTier,
+        (guards, dram): (Guards, Dram),
+        told: ProgressSink<'a>,
+    ) -> Self {
         let now = Instant::now();
         let host = Host::read(&root, None).unwrap_or_default();
         Self {
-            elsewhere: elsewhere(&host, raised),
+            elsewhere: elsewhere(&host, active),
             root,
-            raised,
+            active,
             guards,
             dram,
             overdrawn: 0,
@@ -142,11 +148,12 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    pub(super) fn root(&self) -> &Root {
-        &self.root
+    /// The counters of system and tenants at this moment.
+    pub(super) fn state(&self, backend: &dyn Backend) -> SystemState {
+        SystemState::take(&self.root, backend, self.active)
     }
 
-    /// Why the probe is to end.
+    /// Why the trial is to end.
     pub(super) fn abort(&self) -> Option<Abort> {
         self.abort.clone()
     }
@@ -167,7 +174,7 @@ impl<'a> Monitor<'a> {
     /// Where memory behind DRAM holds some of it, what lies where is only known to be settled once all records may have been asked for.
     fn unasked(&self) -> Option<String> {
         let share = self.answered as f64 / self.pass as f64;
-        (self.raised.room > 0 && share < 1.0)
+        (self.active.room > 0 && share < 1.0)
             .then(|| format!("{:.0} % of the requests that a pass over all records takes were answered", share * 100.0))
     }
 
@@ -180,7 +187,7 @@ impl<'a> Monitor<'a> {
 
     /// Looks at everything. `false` ends the stage.
     pub(super) fn pulse(&mut self, pulse: &Pulse<'_>) -> bool {
-        let host = Host::read(&self.root, self.raised.device.as_deref()).unwrap_or_default();
+        let host = Host::read(&self.root, self.active.device.as_deref()).unwrap_or_default();
         let group = pulse.counted.map(|counted| self.group(&counted.all)).unwrap_or_default();
         let asked = pulse.load.filter(|_| self.stage != Stage::Filling);
         let window = asked.and_then(|load| self.window(load, &host, &group));
@@ -196,8 +203,8 @@ impl<'a> Monitor<'a> {
             memory_full: asked.and_then(|_| self.memory_full(&group)),
             available: host.available.unwrap_or(u64::MAX),
             heartbeat_late: pulse.load.map_or(0.0, |load| load.client_silent).max(self.heartbeat.late()),
-            elsewhere: elsewhere(&host, self.raised).saturating_sub(self.elsewhere),
-            ..swap(&host, self.raised)
+            elsewhere: elsewhere(&host, self.active).saturating_sub(self.elsewhere),
+            ..swap(&host, self.active)
         };
         self.samples.push(sample);
         self.abort = self.abort.take().or_else(|| abort(&self.samples, &self.guards));
@@ -205,15 +212,15 @@ impl<'a> Monitor<'a> {
         let account =
             pulse.counted.filter(|_| self.abort.is_none()).and_then(|counted| self.balance(&counted.all, SOME));
         self.abort = self.abort.take().or_else(|| self.used_up(account?));
-        let node_full = |raised: &Raised| raised.nodes.as_ref()?.full(&self.root);
-        self.abort = self.abort.take().or_else(|| node_full(self.raised).map(Abort::of_floor));
+        let node_full = |active: &ActiveTier| active.nodes.as_ref()?.full(&self.root);
+        self.abort = self.abort.take().or_else(|| node_full(self.active).map(Abort::of_floor));
         let seconds = self.entered.elapsed().as_secs_f64();
         (self.told)(&Progress { stage: self.stage, seconds, of: self.length, rate });
         self.abort.is_none() && !self.rested(seconds)
     }
 
     /// Looks once more at the end of a stage: a tenant that was killed may have ended it between two seconds.
-    pub(super) fn look(&mut self, backend: &mut dyn Backend) {
+    pub(super) fn sample(&mut self, backend: &mut dyn Backend) {
         let counted = backend.counted();
         let ended = backend.ended();
         self.pulse(&Pulse { load: None, ended, counted: counted.as_ref() });
@@ -233,14 +240,14 @@ impl<'a> Monitor<'a> {
 
     /// Gives tenants what compressed memory leaves them of DRAM; `None` without such memory.
     fn balance(&self, paths: &GroupPaths, rounds: u32) -> Option<Account> {
-        let pools = &self.raised.pools;
-        let mut look = || {
+        let pools = &self.active.pools;
+        let mut read = || {
             let group = self.group(paths);
             Some(Account { held: group.memory?, pool: pools.bytes(&self.root, &group)?, limit: group.limit })
         };
         // The kernel may refuse a limit that it cannot make room for; what is in use all the same is looked at.
         let mut set = |limit: u64| set_limit(paths, limit);
-        self.dram.balance(rounds, &mut look, &mut set)
+        self.dram.balance(rounds, &mut read, &mut set)
     }
 
     /// Whether tenants and compressed memory have taken more than there is. While tenants are filled, only whether that memory took it all.
@@ -250,7 +257,7 @@ impl<'a> Monitor<'a> {
         let over = self.dram.overdrawn(&account).filter(|_| self.stage != Stage::Filling && !lowered);
         self.overdrawn = if over.is_some() { self.overdrawn + 1 } else { 0 };
         let over = over.filter(|_| self.overdrawn >= OVERDRAWN);
-        self.dram.pool_is_all(&account).or(over).map(Abort::of_dram)
+        self.dram.pool_exhausted(&account).or(over).map(Abort::of_dram)
     }
 
     fn group(&self, paths: &GroupPaths) -> Group {
@@ -325,13 +332,13 @@ fn behind(load: &Snapshot) -> f64 {
 }
 
 /// Bytes that swap areas of others hold.
-fn elsewhere(host: &Host, raised: &Raised) -> u64 {
-    host.swaps.as_deref().map_or(0, |areas| used_elsewhere(areas, raised))
+fn elsewhere(host: &Host, active: &ActiveTier) -> u64 {
+    host.swaps.as_deref().map_or(0, |areas| used_elsewhere(areas, active))
 }
 
 /// A sample of nothing but the swap areas of the tier.
-fn swap(host: &Host, raised: &Raised) -> Sample {
-    let areas = host.swaps.iter().flatten().filter(|area| raised.areas.contains(&area.path));
+fn swap(host: &Host, active: &ActiveTier) -> Sample {
+    let areas = host.swaps.iter().flatten().filter(|area| active.areas.contains(&area.path));
     let (used, total) = areas.fold((0u64, 0u64), |(used, total), area| (used + area.used, total + area.size));
     Sample {
         at: 0.0,

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tiermark_model::Refusal;
 
 use super::{Event, Run, ended};
-use crate::backend::{Hypervisor, Qemu, Room};
+use crate::backend::{Hypervisor, Qemu, TenantMemory};
 use crate::cgroup::{Budget, Layout};
 use crate::saved::Saved;
 use crate::scenario::{Backend as Kind, Scenario};
@@ -16,8 +16,8 @@ impl Run<'_, '_> {
         if scenario.backend != Kind::Qemu {
             return Ok(());
         }
-        let (memory, server) = (scenario.vm_memory(), &self.means.places.server);
-        let hypervisor = Rc::new(Hypervisor::prepare(&self.means.guest, server, memory)?);
+        let (memory, server) = (scenario.vm_memory(), &self.environment.places.server);
+        let hypervisor = Rc::new(Hypervisor::prepare(&self.environment.guest, server, memory)?);
         let failed = match (self.layout(scenario)?, Hypervisor::may_have_kvm()) {
             (Some(layout), true) => self.try_kvm(layout, &hypervisor, scenario, saved)?,
             _ => Some("there is no /dev/kvm".to_owned()),
@@ -45,9 +45,9 @@ impl Run<'_, '_> {
     ) -> Result<Option<String>, Refusal> {
         let mut system = self.system(saved, "trying KVM")?;
         let budget = Budget { memory: scenario.vm_memory().saturating_mul(2), swap: true };
-        let room = Room { budget, near: u32::MAX, nodes: None };
+        let room = TenantMemory { budget, near: u32::MAX, nodes: None };
         let mut backend = Qemu::new(layout, Rc::clone(hypervisor), room, Vec::new());
-        let tried = backend.try_kvm(self.means.stop, &mut system);
+        let tried = backend.try_kvm(self.environment.stop, &mut system);
         ended(Box::new(backend), system, tried)
     }
 }

@@ -1,10 +1,10 @@
 //! A run from its beginning to its end: what a tenant takes, then each search with its tier set up before and taken back after it.
 
 mod admit;
+mod coordinator;
 mod guests;
 mod intended;
-mod kept;
-mod own;
+mod unstopped;
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,20 +13,22 @@ use std::time::{Duration, Instant};
 use tiermark_load::{ClientSetup, Phase as LoadPhase, Target, seed};
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
-use tiermark_model::capacity::{Answer, CurvePoint, Outcome, ProbeRecord, tenants};
+use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord, tenants};
 use tiermark_tune::{Lock, StateDir};
 
-use crate::backend::{Backend, Commands, External, GuestFiles, Hypervisor, Places, Processes, Qemu, Room};
+use crate::backend::{
+    Backend, Commands, External, GuestFiles, Hypervisor, Processes, Qemu, ServerLaunch, TenantMemory,
+};
 use crate::budget::{Arithmetic, Budgets};
 use crate::cgroup::{Budget, Layout};
-use crate::probe::{Footprint, Probed, Prober, Progress};
 use crate::saved::Saved;
-use crate::scenario::{Backend as Kind, Part, Scenario};
-use crate::search::{Ask, Limits, Search, Step};
+use crate::scenario::{Backend as Kind, Requests, Scenario, SearchCase};
+use crate::search::{Limits, Search, Step, TrialRequest};
 use crate::system::{System, available};
-use crate::tier::{Raised, raise};
+use crate::tier::{ActiveTier, activate};
+use crate::trial::{Footprint, Progress, TrialResult, TrialRunner};
 
-pub use admit::{Admission, Place, admit};
+pub use admit::{Admission, RunHost, admit};
 pub use intended::intended;
 
 /// Something that a reader wants to see while it goes on.
@@ -43,16 +45,16 @@ pub enum Event<'a> {
         /// Of so many.
         of: usize,
         /// Tier and load.
-        part: &'a Part<'a>,
-        /// Probes that were made before, in another process.
+        case: &'a SearchCase<'a>,
+        /// Trials that were made before, in another process.
         made: usize,
     },
-    /// A probe begins.
-    Probe(&'a Ask),
+    /// A trial begins.
+    TrialBegins(&'a TrialRequest),
     /// How it is going.
     Progress(&'a Progress),
     /// What it came to.
-    Probed(&'a ProbeRecord, Option<&'a CurvePoint>),
+    TrialEnded(&'a TrialRecord, Option<&'a CurvePoint>),
     /// A search has ended.
     Answer(&'a Answer),
     /// A search cannot be made.
@@ -65,11 +67,11 @@ pub enum Event<'a> {
 
 /// What a run needs beside its scenario.
 #[derive(Debug)]
-pub struct Means<'a> {
+pub struct Environment<'a> {
     /// Where changes to the system are noted.
     pub state: &'a StateDir,
     /// Where servers and helpers are.
-    pub places: Places,
+    pub places: ServerLaunch,
     /// What virtual machines are made of, for the backend that has some.
     pub guest: GuestFiles,
     /// Servers that run already, for the external backend.
@@ -84,7 +86,7 @@ pub struct Means<'a> {
     pub stop: &'a AtomicBool,
 }
 
-impl Means<'_> {
+impl Environment<'_> {
     /// The client that a scenario's level asks for: late where that level would notice it.
     fn client_for(&self, scenario: &Scenario) -> ClientSetup {
         ClientSetup { late_after: scenario.level.late_after(), ..self.client.clone() }
@@ -101,16 +103,20 @@ impl Means<'_> {
 ///
 /// # Errors
 /// A [`Refusal`] where nothing can be measured at all, or what was changed cannot be taken back.
-pub fn conduct(saved: &mut Saved, means: &Means<'_>, tell: &mut dyn FnMut(&Event<'_>)) -> Result<(), Refusal> {
+pub fn execute(
+    saved: &mut Saved,
+    environment: &Environment<'_>,
+    tell: &mut dyn FnMut(&Event<'_>),
+) -> Result<(), Refusal> {
     let scenario = saved.begun.scenario.clone();
     let deadline = scenario.limits.total_seconds.map(|seconds| Instant::now() + Duration::from_secs_f64(seconds));
     // For the whole run: between two searches, too, nobody else is to change what they are held against.
-    let changes = scenario.backend != Kind::External || means.commands.stop.is_some();
-    let lock = changes.then(|| means.state.hold(WHAT)).transpose()?;
-    let mut run = Run { means, tell, deadline, lock, hypervisor: None };
+    let changes = scenario.backend != Kind::External || environment.commands.stop.is_some();
+    let lock = changes.then(|| environment.state.hold(WHAT)).transpose()?;
+    let mut run = Run { environment, tell, deadline, lock, hypervisor: None };
     if scenario.backend != Kind::External {
         admit::memory(&scenario, &Root::live())?;
-        own::outlive_tenants().iter().for_each(|remark| (run.tell)(&Event::Remark("coordinator", remark)));
+        coordinator::outlive_tenants().iter().for_each(|remark| (run.tell)(&Event::Remark("coordinator", remark)));
     }
     run.prepare(&scenario, saved)?;
     if saved.footprint.is_none() {
@@ -122,7 +128,7 @@ pub fn conduct(saved: &mut Saved, means: &Means<'_>, tell: &mut dyn FnMut(&Event
         saved.footprint_is(footprint)?;
     }
     (run.tell)(&Event::Sized(saved.footprint.flatten()));
-    for (number, part) in scenario.parts().iter().enumerate() {
+    for (number, case) in scenario.searches().iter().enumerate() {
         if run.stopped() {
             return Ok(());
         }
@@ -134,7 +140,7 @@ pub fn conduct(saved: &mut Saved, means: &Means<'_>, tell: &mut dyn FnMut(&Event
             return Ok(());
         }
         if saved.cases[number].answer.is_none() && saved.cases[number].refused.is_none() {
-            run.case(number, part, &scenario, saved)?;
+            run.case(number, case, &scenario, saved)?;
         }
     }
     Ok(())
@@ -143,11 +149,11 @@ pub fn conduct(saved: &mut Saved, means: &Means<'_>, tell: &mut dyn FnMut(&Event
 /// What the journals of capacity runs begin with, by which what a killed one left is known.
 pub const WHAT: &str = "tiermark capacity";
 
-/// Told where searches are left.
+/// ProgressSink where searches are left.
 const OUT_OF_TIME: &str = "the time for the whole run was over (max-time): --resume goes on with what is left of it";
 
 struct Run<'a, 'b> {
-    means: &'a Means<'a>,
+    environment: &'a Environment<'a>,
     tell: &'b mut dyn FnMut(&Event<'_>),
     deadline: Option<Instant>,
     /// Of whoever changes the system; `None` where nothing is.
@@ -158,7 +164,7 @@ struct Run<'a, 'b> {
 
 impl Run<'_, '_> {
     fn stopped(&self) -> bool {
-        self.means.stop.load(Ordering::Relaxed)
+        self.environment.stop.load(Ordering::Relaxed)
     }
 
     fn out_of_time(&self) -> bool {
@@ -168,14 +174,16 @@ impl Run<'_, '_> {
     fn system(&self, saved: &Saved, what: &str) -> Result<System, Refusal> {
         match &self.lock {
             None => Ok(System::untouched()),
-            Some(lock) => System::begin(self.means.state, lock, &format!("{WHAT} ({what})"), &saved.begun.started),
+            Some(lock) => {
+                System::begin(self.environment.state, lock, &format!("{WHAT} ({what})"), &saved.begun.started)
+            }
         }
     }
 
     /// What keeps the tenants of a search.
-    fn backend(&self, room: Room, layout: Option<Layout>, reached: usize) -> Result<Box<dyn Backend>, Refusal> {
-        let Some(layout) = layout else { return Ok(Box::new(self.means.external(reached))) };
-        let places = self.means.places.clone();
+    fn backend(&self, room: TenantMemory, layout: Option<Layout>, reached: usize) -> Result<Box<dyn Backend>, Refusal> {
+        let Some(layout) = layout else { return Ok(Box::new(self.environment.external(reached))) };
+        let places = self.environment.places.clone();
         Ok(match &self.hypervisor {
             Some(hypervisor) => Box::new(Qemu::new(layout, Rc::clone(hypervisor), room, places.placer)),
             None => Box::new(Processes::new(layout, places, room)),
@@ -192,29 +200,35 @@ impl Run<'_, '_> {
 
     fn footprint(&mut self, scenario: &Scenario, saved: &Saved) -> Result<Option<Footprint>, Refusal> {
         let Some(layout) = self.layout(scenario)? else { return Ok(None) };
-        let raised = Raised::default();
+        let active = ActiveTier::default();
         let mut system = self.system(saved, "sizing")?;
         // A tenant larger than the budget is no mistake: a tier may hold it. So it is looked at with all memory that may be had.
         let spare = available(&Root::live())?.saturating_sub(scenario.limits.memory_floor.0);
         let budget = Budget { memory: scenario.tenants_dram().max(spare), swap: false };
-        let mut backend = self.backend(Room { budget, near: u32::MAX, nodes: None }, Some(layout), 0)?;
-        let (mix, keys) = (scenario.load.mixes[0], scenario.load.keys[0]);
-        let (client, stop) = (&self.means.client_for(scenario), self.means.stop);
-        let prober = Prober { scenario, mix, keys, client, stop, seed: saved.begun.seed, raised: &raised };
+        let mut backend = self.backend(TenantMemory { budget, near: u32::MAX, nodes: None }, Some(layout), 0)?;
+        let requests = Requests { gets: scenario.load.mixes[0], keys: scenario.load.keys[0] };
+        let (client, stop) = (&self.environment.client_for(scenario), self.environment.stop);
+        let runner = TrialRunner { scenario, requests, client, stop, seed: saved.begun.seed, active: &active };
         let tell = &mut *self.tell;
-        let found = prober.footprint(backend.as_mut(), &mut system, &mut |progress| tell(&Event::Progress(progress)));
+        let found = runner.footprint(backend.as_mut(), &mut system, &mut |progress| tell(&Event::Progress(progress)));
         (self.tell)(&Event::TakingBack);
         ended(backend, system, found)
     }
 
     /// One search, with its tier.
-    fn case(&mut self, number: usize, part: &Part<'_>, scenario: &Scenario, saved: &mut Saved) -> Result<(), Refusal> {
-        let (of, made) = (saved.cases.len(), saved.cases[number].probes.len());
-        (self.tell)(&Event::Case { number: number + 1, of, part, made });
-        let mut system = self.system(saved, &part.tier.to_string())?;
+    fn case(
+        &mut self,
+        number: usize,
+        case: &SearchCase<'_>,
+        scenario: &Scenario,
+        saved: &mut Saved,
+    ) -> Result<(), Refusal> {
+        let (of, made) = (saved.cases.len(), saved.cases[number].trials.len());
+        (self.tell)(&Event::Case { number: number + 1, of, case, made });
+        let mut system = self.system(saved, &case.tier.to_string())?;
         let dram = scenario.tenants_dram();
-        let raised = match raise(part.tier, &scenario.wanted(), &mut system) {
-            Ok(raised) => raised,
+        let active = match activate(case.tier, &scenario.wanted(), &mut system) {
+            Ok(active) => active,
             Err(refusal) => {
                 (self.tell)(&Event::Refused(&refusal));
                 let kept = saved.refused(number, refusal);
@@ -222,25 +236,25 @@ impl Run<'_, '_> {
                 return system.restore().and(kept);
             }
         };
-        raised.remarks.iter().for_each(|remark| (self.tell)(&Event::Remark("tier", remark)));
+        active.remarks.iter().for_each(|remark| (self.tell)(&Event::Remark("tier", remark)));
         let footprint = saved.footprint.flatten();
-        let arithmetic = budgets(scenario, footprint, &raised).arithmetic();
+        let arithmetic = budgets(scenario, footprint, &active).arithmetic();
         let layout = self.layout(scenario);
-        let budget = Budget { memory: raised.memory(dram), swap: raised.swaps() };
-        let near = if raised.demotes() { u32::MAX } else { arithmetic.memory };
-        let room = Room { budget, near, nodes: raised.nodes.clone() };
+        let budget = Budget { memory: active.memory(dram), swap: active.swaps() };
+        let near = if active.demotes() { u32::MAX } else { arithmetic.memory };
+        let room = TenantMemory { budget, near, nodes: active.nodes.clone() };
         let mut backend = match layout.and_then(|layout| self.backend(room, layout, saved.reached)) {
             Ok(backend) => backend,
             Err(refusal) => return system.restore().and(Err(refusal)),
         };
-        let what = Searched { number, part, scenario, raised: &raised, arithmetic };
+        let what = Searched { number, case, scenario, active: &active, arithmetic };
         if !backend.renews() {
-            (self.tell)(&Event::Remark("kept", kept::REMARK));
+            (self.tell)(&Event::Remark("kept", unstopped::REMARK));
         }
         let answer = self.search(&what, saved, backend.as_mut(), &mut system);
         let answer = match backend.renews() {
             true => answer,
-            false => answer.map(|answer| answer.map(|answer| kept::answer(answer, &saved.cases[number].probes))),
+            false => answer.map(|answer| answer.map(|answer| unstopped::answer(answer, &saved.cases[number].trials))),
         };
         (self.tell)(&Event::TakingBack);
         if let Some(answer) = ended(backend, system, answer)? {
@@ -257,30 +271,30 @@ impl Run<'_, '_> {
         backend: &mut dyn Backend,
         system: &mut System,
     ) -> Result<Option<Answer>, Refusal> {
-        let Searched { number, part, scenario, raised, .. } = *what;
+        let Searched { number, case, scenario, active, .. } = *what;
         let limits = self.limits(what, saved)?;
-        let mut search = Search::resume(limits, &saved.cases[number].probes)
+        let mut search = Search::resume(limits, &saved.cases[number].trials)
             .map_err(|why| Refusal::new("going on with the saved run", why, "begin a new one, without --resume"))?;
-        let (client, stop) = (&self.means.client_for(scenario), self.means.stop);
+        let (client, stop) = (&self.environment.client_for(scenario), self.environment.stop);
         let base = seed(saved.begun.seed, number as u64, LoadPhase::WarmUp(0));
-        let prober = Prober { scenario, mix: part.mix, keys: part.keys, client, stop, seed: base, raised };
+        let runner = TrialRunner { scenario, requests: case.requests, client, stop, seed: base, active };
         loop {
             let ask = match search.next_step() {
                 Step::Done(answer) => return Ok(Some(answer)),
-                Step::Probe(ask) => ask,
+                Step::Trial(ask) => ask,
             };
             if self.out_of_time() {
                 (self.tell)(&Event::Remark("time", OUT_OF_TIME));
                 return Ok(None);
             }
-            (self.tell)(&Event::Probe(&ask));
+            (self.tell)(&Event::TrialBegins(&ask));
             if scenario.backend == Kind::External {
                 saved.reaches(ask.tenants as usize)?;
             }
             let tell = &mut *self.tell;
-            let probed = prober.probe(&ask, backend, system, &mut |progress| tell(&Event::Progress(progress)));
-            let probed = match probed {
-                Ok(Some(probed)) => probed,
+            let result = runner.trial(&ask, backend, system, &mut |progress| tell(&Event::Progress(progress)));
+            let result = match result {
+                Ok(Some(result)) => result,
                 Ok(None) => return Ok(None),
                 Err(_) if self.stopped() => return Ok(None),
                 // Nothing is known of it then, and that is no number of tenants.
@@ -288,18 +302,18 @@ impl Run<'_, '_> {
                     (self.tell)(&Event::Refused(&refusal));
                     return saved.refused(number, refusal).map(|()| None);
                 }
-                // Told, and tried again by a run that goes on: a number of tenants it is not either.
+                // ProgressSink, and tried again by a run that goes on: a number of tenants it is not either.
                 Err(refusal) => {
-                    let text = format!("{}: {} could not be run: {refusal}", part.tier, tenants(ask.tenants));
-                    (self.tell)(&Event::Remark("probe", &text));
+                    let text = format!("{}: {} could not be run: {refusal}", case.tier, tenants(ask.tenants));
+                    (self.tell)(&Event::Remark("trial", &text));
                     return Ok(None);
                 }
             };
-            let (mut record, point) = record(&ask, probed);
+            let (mut record, point) = record(&ask, result);
             record.fresh &= backend.renews();
-            (self.tell)(&Event::Probed(&record, point.as_ref()));
+            (self.tell)(&Event::TrialEnded(&record, point.as_ref()));
             search.told(&ask, record.outcome);
-            saved.probed(number, record, point)?;
+            saved.trial_ended(number, record, point)?;
         }
     }
 
@@ -309,12 +323,12 @@ impl Run<'_, '_> {
             return Ok(limits);
         }
         let there = match what.scenario.backend {
-            Kind::External => self.means.targets.len() as u32,
+            Kind::External => self.environment.targets.len() as u32,
             _ => u32::MAX,
         };
         let asked = what.scenario.limits;
         let most_tenants = asked.most_tenants.min(there);
-        let limits = Limits { arithmetic: what.arithmetic, most_tenants, most_probes: asked.most_probes };
+        let limits = Limits { arithmetic: what.arithmetic, most_tenants, most_trials: asked.most_trials };
         saved.limits_are(what.number, limits)?;
         Ok(limits)
     }
@@ -323,9 +337,9 @@ impl Run<'_, '_> {
 /// What is searched: a tier under a load.
 struct Searched<'a> {
     number: usize,
-    part: &'a Part<'a>,
+    case: &'a SearchCase<'a>,
     scenario: &'a Scenario,
-    raised: &'a Raised,
+    active: &'a ActiveTier,
     arithmetic: Arithmetic,
 }
 
@@ -344,10 +358,10 @@ fn ended<T>(mut backend: Box<dyn Backend>, mut system: System, found: Result<T, 
     }
 }
 
-fn record(ask: &Ask, probed: Probed) -> (ProbeRecord, Option<CurvePoint>) {
-    let Probed { outcome, said, ended_by, point, evidence } = probed;
+fn record(ask: &TrialRequest, result: TrialResult) -> (TrialRecord, Option<CurvePoint>) {
+    let TrialResult { outcome, said, ended_by, point, evidence } = result;
     let ended_by = ended_by.filter(|_| outcome != Outcome::Pass);
-    let record = ProbeRecord {
+    let record = TrialRecord {
         number: ask.number,
         tenants: ask.tenants,
         phase: ask.phase,
@@ -362,13 +376,13 @@ fn record(ask: &Ask, probed: Probed) -> (ProbeRecord, Option<CurvePoint>) {
 }
 
 /// What there is for tenants, and what one takes; of servers elsewhere nothing is known, and the search starts at one.
-fn budgets(scenario: &Scenario, footprint: Option<Footprint>, raised: &Raised) -> Budgets {
+fn budgets(scenario: &Scenario, footprint: Option<Footprint>, active: &ActiveTier) -> Budgets {
     let cpus = std::thread::available_parallelism().map_or(1.0, |cpus| cpus.get() as f64);
     Budgets {
         dram: scenario.dram_budget.0,
         reserve: scenario.reserve.0,
         footprint: footprint.map_or(0, |footprint| footprint.bytes),
-        tier: raised.room,
+        tier: active.room,
         // A swap area, zram's too, has room for so many bytes before compression.
         ratio: 1.0,
         cpus,
