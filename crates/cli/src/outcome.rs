@@ -1,5 +1,6 @@
 //! From a run to an exit code.
 
+use tiermark_model::messages::plan;
 use tiermark_model::{Exit, Experiment, Grade, Labels, Observation, Plan, PrimitiveInfo, Refusal, Request, Run};
 use tiermark_probes::os::OsParams;
 
@@ -55,9 +56,7 @@ fn is_found(experiment: &Experiment, tier: &str) -> bool {
 /// too small for all threads at once (`L3 with 64 threads`); one thread's figure answers for the tier, and no flag could add more.
 /// Memory is never forgiven: what all threads get of it is a question of its own.
 pub(crate) fn is_known_otherwise(refusal: &Refusal, found: impl Fn(&str) -> bool) -> bool {
-    let Some((tier, _)) = refusal.what.split_once(" with ") else { return false };
-    let is_cache = tier.strip_prefix('L').is_some_and(|level| level.parse::<u8>().is_ok());
-    is_cache && found(tier)
+    refusal.code == plan::codes::cache_too_small_for_threads && refusal.text("tier").is_some_and(found)
 }
 
 /// Whether a refused primitive is one that this system lacks (it has no swap, or one node) and that nobody named: all that there is was
@@ -100,13 +99,13 @@ pub(crate) fn imprecise(run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Disturbance, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
+    use tiermark_model::{Bytes, Disturbance, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
 
     fn document() -> Run {
         tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-1.json")).expect("a document")
     }
 
-    fn experiment(tier: &str, value: Option<f64>, refused: &str) -> Experiment {
+    fn experiment(tier: &str, value: Option<f64>, refused: Refusal) -> Experiment {
         let finding = Finding {
             metric: "bandwidth".into(),
             labels: Labels::new().text(Labels::TIER, tier),
@@ -127,12 +126,12 @@ mod tests {
             params: serde_json::Value::Null,
             part: None,
         };
-        let plan = Plan { refused: vec![Refusal::new(refused, "why", "cure")], ..Plan::default() };
+        let plan = Plan { refused: vec![refused], ..Plan::default() };
         let (states, drift) = (Vec::new(), Vec::new());
         Experiment { request, method: 1, plan, observations: Vec::new(), states, drift, findings: vec![finding] }
     }
 
-    fn forgiven(tier: &str, value: Option<f64>, refused: &str) -> bool {
+    fn forgiven(tier: &str, value: Option<f64>, refused: Refusal) -> bool {
         let experiment = experiment(tier, value, refused);
         is_known_otherwise(&experiment.plan.refused[0], |tier| is_found(&experiment, tier))
     }
@@ -153,7 +152,7 @@ mod tests {
     /// A run with one number, before this is done to its verdict, its interval and what else was asked for.
     fn judged(change: impl FnOnce(&mut Experiment), strict: bool, allow_partial: bool) -> Exit {
         let mut run = document();
-        let mut experiment = experiment("L1", Some(1e9), "");
+        let mut experiment = experiment("L1", Some(1e9), plan::no_pairs());
         experiment.plan.refused.clear();
         let step = tiermark_model::Step {
             id: "a".into(),
@@ -221,7 +220,7 @@ mod tests {
     #[test]
     fn what_several_lack_alike_is_missing_once() {
         let mut run = document();
-        let mut lacking = experiment("DRAM", Some(1e9), "moving memory between nodes");
+        let mut lacking = experiment("DRAM", Some(1e9), plan::no_pairs());
         lacking.plan.refused.push(lacking.plan.refused[0].clone());
         run.experiments = vec![lacking];
         assert_eq!(missing(&run), 1, "as the report lists it");
@@ -244,7 +243,7 @@ mod tests {
         .unwrap();
         let run = |only: &[&str], refused: Refusal, steps: usize| {
             let mut run = document();
-            let mut asked = experiment("", Some(1.0), "");
+            let mut asked = experiment("", Some(1.0), plan::no_pairs());
             asked.request.probe = "os".into();
             asked.request.params = serde_json::json!({ "only": only });
             (asked.plan.refused, asked.plan.steps) = (vec![refused], vec![step.clone(); steps]);
@@ -266,7 +265,7 @@ mod tests {
     fn shapes_are_not_missing() {
         let disturbed = || Reason::Nothing { shots: 3, cause: Nothing::Disturbed };
         let of_a_run = |observation: Observation| {
-            let mut experiment = experiment("L1", Some(1e9), "");
+            let mut experiment = experiment("L1", Some(1e9), plan::no_pairs());
             experiment.plan.refused.clear();
             let measured = Observation { value: Some(1e9), ..without_number("ladder", disturbed()) };
             experiment.observations = vec![measured, observation];
@@ -289,12 +288,13 @@ mod tests {
 
     #[test]
     fn only_a_cache_with_a_number_is_known_otherwise() {
-        assert!(forgiven("L3", Some(1e9), "L3 with 16 threads"));
-        assert!(!forgiven("L3", None, "L3 with 16 threads"), "no number");
-        assert!(!forgiven("L2", Some(1e9), "L3 with 16 threads"), "another tier");
-        assert!(!forgiven("L3", Some(1e9), "L3 of 8 MiB"), "another reason");
-        assert!(!forgiven("DRAM", Some(1e9), "DRAM with 16 threads"), "what all cores get of memory is missing");
-        assert!(!forgiven("DRAM", Some(1e9), "far node 2 with 16 threads"), "a whole tier is missing");
-        assert!(!forgiven("Last", Some(1e9), "Last with 16 threads"));
+        let cache = |tier: &str| plan::cache_too_small_for_threads(tier, 16, Bytes(8 << 20), Bytes(1 << 20));
+        let memory = |tier: &str| plan::memory_within_caches(tier, 16, Bytes(8 << 20), "--max-mem", Bytes(8 << 20));
+        assert!(forgiven("L3", Some(1e9), cache("L3")));
+        assert!(!forgiven("L3", None, cache("L3")), "no number");
+        assert!(!forgiven("L2", Some(1e9), cache("L3")), "another tier");
+        assert!(!forgiven("L3", Some(1e9), memory("L3")), "another reason");
+        assert!(!forgiven("DRAM", Some(1e9), memory("DRAM")), "what all cores get of memory is missing");
+        assert!(!forgiven("far node 2", Some(1e9), memory("far node 2")), "a whole tier is missing");
     }
 }

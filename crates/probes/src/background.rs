@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::roll::MEDIAN;
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, Observation, PageKind, Plan,
     Refusal, Request, Role, Step, StopRule, Unit, format_gbs,
@@ -11,8 +12,8 @@ use tiermark_model::{
 use crate::chasing::{join, plain_kernel, resting_on};
 use crate::finder::{Finder, after_curve, curve_first};
 use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::steps::{VISIT_SECONDS, check_node, default_page, once, scope_cpus, setup};
-use crate::tiers::{Ladder, Tier, dram_bytes, ladder, ladder_of, quiet_cpu};
+use crate::steps::{VISIT_SECONDS, asked, default_page, once, one_cpu, scope_cpus, setup};
+use crate::tiers::{Ladder, Tier, dram_bytes, ladder, ladder_of};
 
 /// What the neighbour does: the name, and the operation of its kernel.
 const NEIGHBOURS: [(&str, &str); 4] = [
@@ -126,19 +127,9 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        if !request.params.is_null() {
-            let wrong = |e: serde_json::Error| {
-                Refusal::new("the background request", e.to_string(), "see `tiermark help background`")
-            };
-            serde_json::from_value::<BackgroundParams>(request.params.clone()).map_err(wrong)?;
-        }
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &cpus)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
-        let other = neighbour(lab, cpu, request).ok_or_else(|| {
-            Refusal::new("a neighbour", format!("cpu {cpu} is the only core in scope"), "allow another with --cpus")
-        })?;
+        let (BackgroundParams {}, cpus) = asked(request, lab)?;
+        let cpu = one_cpu(lab.machine, &cpus, "background")?;
+        let other = neighbour(lab, cpu, request).ok_or_else(|| says::no_neighbour(cpu))?;
         let both = [cpu, other].into_iter().collect();
         let (memory, rule) = dram_bytes(lab.machine, &both, request.scope.mem_node, &request.scope)?;
         let rule = format!("chaser on cpu {cpu}, neighbour on cpu {other}: {rule}");

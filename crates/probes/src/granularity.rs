@@ -9,8 +9,8 @@ use tiermark_model::{
 
 use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
 use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::steps::{check_node, headline, max_seconds, once, scope_cpus, setup};
-use crate::tiers::{dram_bytes, quiet_cpu};
+use crate::steps::{asked, headline, max_seconds, once, one_cpu, setup};
+use crate::tiers::dram_bytes;
 
 /// The operations, each in its three sizes.
 const OPERATIONS: [(&str, [&str; 3]); 2] =
@@ -44,17 +44,8 @@ impl Probe for Granularity {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let params: GranularityParams = if request.params.is_null() {
-            GranularityParams::default()
-        } else {
-            let wrong = |e: serde_json::Error| {
-                Refusal::new("the granularity request", e.to_string(), "see `tiermark help granularity`")
-            };
-            serde_json::from_value(request.params.clone()).map_err(wrong)?
-        };
-        check_node(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let (params, cpus): (GranularityParams, _) = asked(request, lab)?;
+        let cpu = one_cpu(lab.machine, &cpus, "granularity")?;
         let (bytes, rule) =
             dram_bytes(lab.machine, &[cpu].into_iter().collect(), request.scope.mem_node, &request.scope)?;
         let mut plan = Plan { rules: vec![format!("memory: {rule}, cpu {cpu}")], ..Plan::default() };

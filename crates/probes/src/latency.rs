@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Observation, PageKind, Plan, Reason,
     Refusal, Request, Step, StopRule, Unit,
@@ -14,7 +15,8 @@ use crate::found::{Found, still_rises};
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::sizes::sweep;
 use crate::steps::{
-    check_node, check_size, curve_point, default_page, denser_seconds, headline, max_seconds, once, phase, scope_cpus,
+    asked, check_size, curve_point, default_page, denser_seconds, headline, max_seconds, once, one_cpu, phase,
+    with_steps,
 };
 use crate::tiers::{dram_bytes, ladder_of, quiet_cpu};
 
@@ -51,11 +53,8 @@ impl Probe for Latency {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let params = params(request)?;
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &cpus)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let (params, cpus): (LatencyParams, _) = asked(request, lab)?;
+        let cpu = one_cpu(lab.machine, &cpus, "latency")?;
         let mut plan = Plan::default();
         plan.rules.push(format!("latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)"));
         let planner = Planner { request, params: &params, lab, cpu };
@@ -68,18 +67,11 @@ impl Probe for Latency {
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         plan.later_seconds += denser_seconds(request.effort, &plan.steps);
-        if plan.steps.is_empty() {
-            return Err(plan
-                .refused
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| Refusal::new("latency", "nothing is left to measure", "ask for sizes")));
-        }
-        Ok(plan)
+        with_steps(plan, request, "ask for sizes: --sizes")
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let (Ok(params), Ok(cpus)) = (params(request), scope_cpus(&request.scope, lab.machine)) else {
+        let Ok((params, cpus)) = asked::<LatencyParams>(request, lab) else {
             return Vec::new();
         };
         let Some(cpu) = quiet_cpu(lab.machine, &cpus) else { return Vec::new() };
@@ -97,15 +89,6 @@ impl Probe for Latency {
         findings.extend(tails(observations));
         findings
     }
-}
-
-/// Reads a request's parameters.
-fn params(request: &Request) -> Result<LatencyParams, Refusal> {
-    if request.params.is_null() {
-        return Ok(LatencyParams::default());
-    }
-    serde_json::from_value(request.params.clone())
-        .map_err(|e| Refusal::new("the latency request", e.to_string(), "see `tiermark help latency`"))
 }
 
 /// Seconds an effort allows.
@@ -241,8 +224,7 @@ impl Planner<'_> {
         if nodes >= 2 * chains {
             return Ok(());
         }
-        let why = format!("it holds {nodes} places {} apart, and {chains} chain(s) need two each", Bytes(pitch));
-        Err(Refusal::new(format!("{layout} at {size}"), why, "ask for a larger size, a smaller stride or fewer chains"))
+        Err(says::chain_too_short(&layout.to_string(), size, nodes, Bytes(pitch), chains))
     }
 
     /// What to measure next: more points until the curve says where the tiers are, then the ladder, once: another look at the curve may say

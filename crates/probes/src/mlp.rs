@@ -10,8 +10,8 @@ use tiermark_model::{
 use crate::chasing::{Chase, Chaser, resting_on};
 use crate::finder::{Finder, after_curve, curve_first};
 use crate::ladder::{derived, quotient, with_purpose, with_range};
-use crate::steps::{check_node, default_page, headline, once, scope_cpus};
-use crate::tiers::{Ladder, Tier, ladder, ladder_of, quiet_cpu};
+use crate::steps::{asked, default_page, headline, once, one_cpu, with_steps};
+use crate::tiers::{Ladder, Tier, ladder, ladder_of};
 
 /// Chains followed at once; none means these.
 const CHAINS: [u8; 14] = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32];
@@ -50,8 +50,7 @@ impl Probe for Mlp {
         let mut plan = Plan::default();
         let rungs = planner.rungs(ladder(lab.machine, &planner.chaser(), &request.scope), &mut plan);
         if rungs.is_empty() {
-            let none = || Refusal::new("mlp", "no tier is left to measure", "allow more with --max-mem");
-            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
+            return with_steps(plan, request, "allow more with --max-mem");
         }
         curve_first(planner.finder().as_ref(), &rungs, effort_seconds(request.effort), &mut plan);
         Ok(plan)
@@ -103,16 +102,8 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params: MlpParams = if request.params.is_null() {
-            MlpParams::default()
-        } else {
-            let wrong =
-                |e: serde_json::Error| Refusal::new("the mlp request", e.to_string(), "see `tiermark help mlp`");
-            serde_json::from_value(request.params.clone()).map_err(wrong)?
-        };
-        check_node(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let (params, cpus): (MlpParams, _) = asked(request, lab)?;
+        let cpu = one_cpu(lab.machine, &cpus, "mlp")?;
         let mut chains = match (params.chains.as_slice(), request.effort) {
             ([], Effort::Quick) => FEW.to_vec(),
             ([], _) => CHAINS.to_vec(),

@@ -2,10 +2,67 @@
 
 use std::collections::BTreeSet;
 
+use serde::de::DeserializeOwned;
+use tiermark_engine::Lab;
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Refusal, RegionSetup,
-    Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Bench, Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan, Refusal,
+    RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
+
+use crate::tiers::quiet_cpu;
+
+/// What a request asks of its probe: the parameters (the usual ones where it names none) and the cpus it may use. Its memory node can give
+/// memory.
+///
+/// # Errors
+/// A [`Refusal`] for parameters that the probe does not understand, cpus that are not allowed, or a node that carrying it out would be
+/// refused.
+pub(crate) fn asked<T: DeserializeOwned + Default>(request: &Request, lab: Lab<'_>) -> Result<(T, IdSet), Refusal> {
+    let params = params(request)?;
+    if let Some(node) = request.scope.mem_node {
+        tiermark_engine::admit::admit_node(node, lab.machine)?;
+    }
+    Ok((params, scope_cpus(&request.scope, lab.machine)?))
+}
+
+/// The parameters of a request; the usual ones where it names none.
+///
+/// # Errors
+/// A [`Refusal`] for parameters that the probe does not understand.
+pub(crate) fn params<T: DeserializeOwned + Default>(request: &Request) -> Result<T, Refusal> {
+    if request.params.is_null() {
+        return Ok(T::default());
+    }
+    let unreadable = |error: serde_json::Error| says::request_unreadable(&request.probe, &error.to_string());
+    T::deserialize(&request.params).map_err(unreadable)
+}
+
+/// The refusal of an operation that no kernel does.
+pub(crate) fn no_kernel(op: &str, bench: &Bench) -> Refusal {
+    let known: BTreeSet<&str> = bench.kernels.iter().map(|kernel| kernel.id.op()).collect();
+    says::no_kernel(op, &Vec::from_iter(known))
+}
+
+/// The cpu for steps of one thread.
+///
+/// # Errors
+/// A [`Refusal`] of `what` where there is no cpu.
+pub(crate) fn one_cpu(machine: &Machine, cpus: &IdSet, what: &str) -> Result<CpuId, Refusal> {
+    quiet_cpu(machine, cpus).ok_or_else(|| says::no_cpu(what))
+}
+
+/// The plan, if it has a step.
+///
+/// # Errors
+/// The first [`Refusal`] of the plan, or that nothing is left to measure and what would change that.
+pub(crate) fn with_steps(plan: Plan, request: &Request, cure: &str) -> Result<Plan, Refusal> {
+    if plan.steps.is_empty() {
+        let first = plan.refused.into_iter().next();
+        return Err(first.unwrap_or_else(|| says::nothing_to_measure(&request.probe, cure)));
+    }
+    Ok(plan)
+}
 
 /// The cpus a request may use.
 ///
@@ -15,22 +72,12 @@ pub(crate) fn scope_cpus(scope: &Scope, machine: &Machine) -> Result<IdSet, Refu
     let cpus = scope.cpus.clone().unwrap_or_else(|| machine.allowed_cpus.clone());
     let forbidden = cpus.difference(&machine.allowed_cpus);
     if !forbidden.is_empty() || cpus.is_empty() {
-        let why = if cpus.is_empty() {
-            "no cpu is allowed".to_owned()
-        } else {
-            format!("cpu {forbidden} is not allowed to this process")
-        };
-        return Err(Refusal::new(format!("cpus {cpus}"), why, format!("choose among {}", machine.allowed_cpus)));
+        return Err(match cpus.is_empty() {
+            true => says::no_cpu("the cpus in scope"),
+            false => says::cpus_not_allowed(&cpus, &forbidden, &machine.allowed_cpus),
+        });
     }
     Ok(cpus)
-}
-
-/// Refuses a memory node that cannot give memory, before anything is planned on it.
-///
-/// # Errors
-/// The [`Refusal`] that carrying it out would meet.
-pub(crate) fn check_node(scope: &Scope, machine: &Machine) -> Result<(), Refusal> {
-    scope.mem_node.map_or(Ok(()), |node| tiermark_engine::admit::admit_node(node, machine))
 }
 
 /// Leaves out steps that were asked for twice.
@@ -76,7 +123,7 @@ pub(crate) fn check_size(size: Bytes) -> Result<(), Refusal> {
     // The smallest footprint that three streams of whole vectors, or a cycle worth the name, fit in.
     const LEAST: u64 = 1024;
     if size.0 < LEAST {
-        return Err(Refusal::new(format!("size {size}"), "it is too small to measure", "ask for at least 1K"));
+        return Err(says::size_too_small(size, Bytes(LEAST)));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! The tiers of a machine as a ladder: which footprint measures which level, for one thread and for many.
 
 use tiermark_engine::nearest_memory_node;
-use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope};
+use tiermark_model::messages::plan as says;
+use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope, count_of};
 
 use crate::found::{Found, FoundTier};
 
@@ -78,16 +79,8 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
             None => wanted,
         };
         if tier.is_none_or(|_| users > 1) && wanted * users > bytes * 3 / 4 + inner * users {
-            let why = format!(
-                "{users} threads share {}, less than twice the {} each has above it",
-                Bytes(bytes),
-                Bytes(inner)
-            );
-            ladder.refused.push(Refusal::new(
-                format!("{name} with {users} threads"),
-                why,
-                "measure it with fewer threads: --cpus",
-            ));
+            let (cache, above) = (Bytes(bytes), Bytes(inner));
+            ladder.refused.push(says::cache_too_small_for_threads(&name, users, cache, above));
         } else {
             let bytes = wanted / KIB * KIB;
             let own = users == 1 && cache.level < 3;
@@ -131,14 +124,12 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
     for (name, node) in targets {
         let far = node.is_some() && node != own && scope.mem_node.is_none() && !home.is_empty();
         let crew = if far { &home } else { cpus };
-        match dram_bytes(machine, crew, node, scope) {
+        match memory_bytes(&name, machine, crew, node, scope) {
             Ok((bytes, rule)) => {
                 ladder.rules.push(format!("{name}: {rule}"));
                 ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node, cpus: crew.clone() });
             }
-            Err(refusal) => {
-                ladder.refused.push(Refusal { what: format!("{name} with {}", threads_text(crew.len())), ..refusal });
-            }
+            Err(refusal) => ladder.refused.push(refusal),
         }
     }
 }
@@ -173,6 +164,17 @@ pub(crate) fn dram_bytes(
     node: Option<NodeId>,
     scope: &Scope,
 ) -> Result<(u64, String), Refusal> {
+    memory_bytes("DRAM", machine, cpus, node, scope)
+}
+
+/// As [`dram_bytes`], for the tier of this name.
+fn memory_bytes(
+    name: &str,
+    machine: &Machine,
+    cpus: &IdSet,
+    node: Option<NodeId>,
+    scope: &Scope,
+) -> Result<(u64, String), Refusal> {
     let caches = machine.reachable_cache_bytes(cpus);
     let (wanted, rule) = if caches == 0 {
         (DRAM_BLIND, format!("{} (no cache is declared)", Bytes(DRAM_BLIND)))
@@ -183,12 +185,7 @@ pub(crate) fn dram_bytes(
     let (cap, why) = memory_cap(machine, cpus, node, scope);
     let total = wanted.min(cap);
     if total < 2 * caches.max(4 * MIB) {
-        let cure = "allow more with --max-mem, or free memory";
-        return Err(Refusal::new(
-            format!("DRAM with {}", threads_text(cpus.len())),
-            format!("{} ({why}) is less than twice the caches in reach ({})", Bytes(cap), Bytes(caches)),
-            cure,
-        ));
+        return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(caches)));
     }
     let threads = cpus.len().max(1) as u64;
     // Whole huge pages, so that --page thp can be had for all of it; rounded up where that is allowed.
@@ -196,11 +193,7 @@ pub(crate) fn dram_bytes(
         if cap < wanted { (total / threads / (2 * MIB)).max(1) } else { total.div_ceil(threads).div_ceil(2 * MIB) };
     let each = pages * 2 * MIB;
     let capped = if cap < wanted { format!(", capped to {} ({why})", Bytes(cap)) } else { String::new() };
-    Ok((each, format!("{} for {} = {rule}{capped}", Bytes(each * threads), threads_text(cpus.len()))))
-}
-
-fn threads_text(threads: usize) -> String {
-    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+    Ok((each, format!("{} for {} = {rule}{capped}", Bytes(each * threads), count_of(threads, "thread"))))
 }
 
 /// The most memory a step may take, and what limits it.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Refusal, Request, Step,
     Unit,
@@ -11,8 +12,8 @@ use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_o
 use crate::geometry::solve::{Buffer, Translation, translation};
 use crate::ladder::with_purpose;
 use crate::sizes::grid;
-use crate::steps::{check_node, default_page, max_seconds, once, scope_cpus};
-use crate::tiers::{memory_cap, quiet_cpu};
+use crate::steps::{asked, default_page, max_seconds, once, one_cpu, with_steps};
+use crate::tiers::memory_cap;
 
 /// Bytes of a line: each page's line lies one further than that of the page before it, so that the lines of all pages spread
 /// over the sets of the caches as those of a packed chain do.
@@ -68,10 +69,7 @@ impl Probe for Tlb {
             }
         }
         once(&mut plan.steps);
-        if plan.steps.is_empty() {
-            let none = || Refusal::new("tlb", "no page size is left to measure", "allow more with --max-mem");
-            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
-        }
+        let mut plan = with_steps(plan, request, "allow more with --max-mem")?;
         let effort = match request.effort {
             Effort::Quick => 15.0,
             Effort::Standard => 45.0,
@@ -136,16 +134,8 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params = if request.params.is_null() {
-            TlbParams::default()
-        } else {
-            let wrong =
-                |e: serde_json::Error| Refusal::new("the tlb request", e.to_string(), "see `tiermark help tlb`");
-            serde_json::from_value(request.params.clone()).map_err(wrong)?
-        };
-        check_node(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let (params, cpus) = asked(request, lab)?;
+        let cpu = one_cpu(lab.machine, &cpus, "tlb")?;
         Ok(Self { chaser: Chaser { probe: "tlb", request, cpu }, lab, params, packed: default_page(lab.machine) })
     }
 
@@ -191,11 +181,7 @@ impl<'a> Planner<'a> {
         let (most, why) = limits.into_iter().min_by_key(|(most, _)| *most).unwrap_or_default();
         if most < 2 * FEWEST {
             let cure = if reserved < 2 * FEWEST { "reserve more: nr_hugepages" } else { "allow more with --max-mem" };
-            return Err(Refusal::new(
-                format!("tlb entries of {page} pages"),
-                format!("{most} pages at most: {why}"),
-                cure,
-            ));
+            return Err(says::too_few_pages(&page.to_string(), most, &why, cure));
         }
         Ok((most, why))
     }

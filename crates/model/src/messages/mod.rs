@@ -7,11 +7,12 @@
 mod rows;
 
 pub mod capacity;
+pub mod plan;
 pub mod run;
 pub mod system;
 
 /// All codes there are. Each names one message.
-pub const CODES: &[&[crate::Code]] = &[capacity::codes::ALL, run::codes::ALL, system::codes::ALL];
+pub const CODES: &[&[crate::Code]] = &[capacity::codes::ALL, plan::codes::ALL, run::codes::ALL, system::codes::ALL];
 
 #[cfg(test)]
 mod tests {

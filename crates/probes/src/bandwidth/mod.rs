@@ -8,7 +8,7 @@ use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Refusal, Request, Step, Unit};
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
-use crate::steps::{denser_seconds, max_seconds, once};
+use crate::steps::{denser_seconds, max_seconds, once, with_steps};
 use planner::Planner;
 
 /// Wanted half-width of the interval of a headline bandwidth.
@@ -87,14 +87,7 @@ impl Probe for Bandwidth {
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
         plan.later_seconds += denser_seconds(request.effort, &plan.steps);
-        if plan.steps.is_empty() {
-            return Err(plan
-                .refused
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| Refusal::new("bandwidth", "nothing is left to measure", "ask for sizes")));
-        }
-        Ok(plan)
+        with_steps(plan, request, "ask for sizes: --sizes")
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {

@@ -1,8 +1,7 @@
 //! The steps of a bandwidth request.
 
-use std::collections::BTreeSet;
-
 use tiermark_engine::Lab;
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, Isa, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
     Pattern, Plan, Refusal, Request, Step, StopRule, StoreKind,
@@ -14,9 +13,7 @@ use crate::finder::{Finder, after_curve};
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
 use crate::sizes::{LARGE, between, sweep};
-use crate::steps::{
-    check_node, check_size, curve_point, default_page, headline, phase, scope_cpus, setup, stream_role,
-};
+use crate::steps::{asked, check_size, curve_point, default_page, headline, no_kernel, phase, setup, stream_role};
 use crate::tiers::{Tier, dram_bytes, ladder_of, quiet_cpu};
 
 /// How the names of kernels end that load and add nothing up.
@@ -53,16 +50,7 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params: BandwidthParams = if request.params.is_null() {
-            BandwidthParams::default()
-        } else {
-            let wrong = |e: serde_json::Error| {
-                Refusal::new("the bandwidth request", e.to_string(), "see `tiermark help bandwidth`")
-            };
-            serde_json::from_value(request.params.clone()).map_err(wrong)?
-        };
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let (params, cpus): (BandwidthParams, _) = asked(request, lab)?;
         let planner = Self { request, params, lab, cpus };
         for op in &planner.params.ops {
             planner.check_op(op)?;
@@ -74,10 +62,7 @@ impl<'a> Planner<'a> {
         if !self.kernels(op, self.zeros()).is_empty() {
             return Ok(());
         }
-        let known: BTreeSet<&str> = self.lab.bench.kernels.iter().map(|k| k.id.op()).collect();
-        let known = known.into_iter().collect::<Vec<_>>().join(", ");
-        let cure = format!("`tiermark list kernels` shows them; operations: {known}");
-        Err(Refusal::new(format!("kernel '{op}'"), "this machine has no such kernel for this data", cure))
+        Err(no_kernel(op, self.lab.bench))
     }
 
     /// All steps of the request.
@@ -199,10 +184,7 @@ impl<'a> Planner<'a> {
             ThreadCount::Exactly(n) if n >= 1 && n as usize <= self.cpus.len() => {
                 Ok(Crew { cpus: self.cores_first().into_iter().take(n as usize).collect(), span: "some" })
             }
-            ThreadCount::Exactly(n) => {
-                let why = format!("{} cpus are in scope ({})", self.cpus.len(), self.cpus);
-                Err(Refusal::new(format!("{n} threads"), why, "ask for 1 up to that many"))
-            }
+            ThreadCount::Exactly(n) => Err(says::too_many_threads(n, "", &self.cpus)),
         }
     }
 

@@ -54,12 +54,3 @@ impl Probe for C2c {
         findings::derive(request, lab, observations)
     }
 }
-
-/// Reads a request's parameters.
-fn params(request: &Request) -> Result<C2cParams, Refusal> {
-    if request.params.is_null() {
-        return Ok(C2cParams::default());
-    }
-    serde_json::from_value(request.params.clone())
-        .map_err(|e| Refusal::new("the c2c request", e.to_string(), "see `tiermark help c2c`"))
-}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_engine::{Lab, nearest_memory_node};
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, LineState, MemPolicy, Metric, NodeId, PageKind, PingOp, Plan,
     Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
@@ -10,7 +11,7 @@ use tiermark_model::{
 
 use super::pairs::{Choice, Class, Pair, choose, count, divide};
 use super::{C2cParams, Sample};
-use crate::steps::{VISIT_SECONDS, check_node, max_seconds, once, scope_cpus};
+use crate::steps::{VISIT_SECONDS, asked, max_seconds, once};
 
 /// Wanted half-width of the interval of a round trip: lines differ by where their home lies, which is no noise.
 const PRECISION: f64 = 0.03;
@@ -34,19 +35,12 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params = super::params(request)?;
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let (params, cpus): (C2cParams, _) = asked(request, lab)?;
         if cpus.len() < 2 {
-            let why = format!("it takes two cpus, and {cpus} is all that is in scope");
-            return Err(Refusal::new("core to core", why, "allow more with --cpus, or give the guest another cpu"));
+            return Err(says::one_cpu_only(&cpus));
         }
         if params.sample == Some(Sample::Each(0)) {
-            return Err(Refusal::new(
-                "a sample of 0 pairs",
-                "there is nothing to measure",
-                "ask for 1 or more: --sample",
-            ));
+            return Err(says::no_pairs());
         }
         Ok(Self { request, params, lab, cpus })
     }
@@ -106,9 +100,7 @@ impl<'a> Planner<'a> {
         if source != "clock_monotonic_raw" {
             return Ok(());
         }
-        let why =
-            "the processor's counter is not one clock for all cpus here, and the system's takes longer than a message";
-        Err(Refusal::new("one-way messages", why, "use cas or flag: --op"))
+        Err(says::no_common_clock())
     }
 
     /// The most pairs of each class: as asked for, or as many as there is time for.

@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    CacheKind, ChainLayout, CpuId, Effort, Finding, KIB, MIB, Observation, PageKind, Plan, Refusal, Request, Step,
+    CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Observation, PageKind, Plan, Refusal, Request, Step,
 };
 
 use crate::chasing::{Chase, Chaser, quarters};
 use crate::sizes::{SMALLEST, grid};
-use crate::steps::{check_node, default_page, max_seconds, once, scope_cpus};
-use crate::tiers::{dram_bytes, quiet_cpu};
+use crate::steps::{asked, default_page, max_seconds, once, one_cpu};
+use crate::tiers::dram_bytes;
 
 use seen::Seen;
 
@@ -141,15 +141,8 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        if !request.params.is_null() {
-            let wrong = |e: serde_json::Error| {
-                Refusal::new("the geometry request", e.to_string(), "see `tiermark help geometry`")
-            };
-            serde_json::from_value::<GeometryParams>(request.params.clone()).map_err(wrong)?;
-        }
-        check_node(&request.scope, lab.machine)?;
-        let cpu: CpuId = quiet_cpu(lab.machine, &scope_cpus(&request.scope, lab.machine)?)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let (GeometryParams {}, cpus) = asked(request, lab)?;
+        let cpu = one_cpu(lab.machine, &cpus, "geometry")?;
         let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
         Ok(Self { chaser: Chaser { probe: "geometry", request, cpu }, lab, page })
     }

@@ -9,7 +9,7 @@ use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{Effort, Finding, Observation, Plan, Refusal, Request, Step};
 
 use crate::mix::Mix;
-use crate::steps::{default_page, max_seconds, once};
+use crate::steps::{default_page, max_seconds, once, with_steps};
 use planner::Planner;
 
 /// What can be asked of the probe.
@@ -20,17 +20,6 @@ pub struct LoadedParams {
     pub mixes: Vec<Mix>,
     /// Latency that must not be exceeded, ns: how much bandwidth there is below it.
     pub target_ns: Option<f64>,
-}
-
-impl LoadedParams {
-    /// Those of a request.
-    fn of(request: &Request) -> Result<Self, Refusal> {
-        if request.params.is_null() {
-            return Ok(Self::default());
-        }
-        serde_json::from_value(request.params.clone())
-            .map_err(|e| Refusal::new("the loaded request", e.to_string(), "see `tiermark help loaded`"))
-    }
 }
 
 /// The probe.
@@ -53,10 +42,7 @@ impl Probe for Loaded {
         let mut plan = Plan::default();
         planner.fill(&mut plan);
         once(&mut plan.steps);
-        if plan.steps.is_empty() {
-            let none = || Refusal::new("loaded", "nothing is left to measure", "ask for a mix: --mix read");
-            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
-        }
+        let mut plan = with_steps(plan, request, "ask for a mix: --mix read")?;
         // Points that are added later take their time as well.
         let least = effort_seconds(request.effort);
         let room = if request.effort == Effort::Quick { least } else { least.max(1.5 * plan.later_seconds) };
@@ -72,7 +58,8 @@ impl Probe for Loaded {
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let (Ok(planner), Ok(params)) = (Planner::new(request, lab), LoadedParams::of(request)) else {
+        let (Ok(planner), Ok(params)) = (Planner::new(request, lab), crate::steps::params::<LoadedParams>(request))
+        else {
             return Vec::new();
         };
         let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));

@@ -2,6 +2,7 @@
 
 use tiermark_engine::Lab;
 use tiermark_engine::roll::MEDIAN;
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan,
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
@@ -12,8 +13,8 @@ use super::curve::points_of;
 use super::pauses::{FIRST, next};
 use crate::mix::Mix;
 use crate::places::{Distance, Place, places, whole_system};
-use crate::steps::{check_node, default_page, headline, scope_cpus, setup, stream_role};
-use crate::tiers::{dram_bytes, memory_cap, quiet_cpu};
+use crate::steps::{asked, default_page, headline, one_cpu, setup, stream_role};
+use crate::tiers::{dram_bytes, memory_cap};
 
 /// The name of the injectors' part.
 pub(super) const LOAD: &str = "load";
@@ -49,9 +50,7 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params = LoadedParams::of(request)?;
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let (params, cpus) = asked(request, lab)?;
         Ok(Self { request, params, lab, cpus })
     }
 
@@ -121,11 +120,7 @@ impl<'a> Planner<'a> {
             for mix in self.mixes(site.place.distance) {
                 match mix.kernels(self.lab.bench) {
                     Ok(_) => families.push(Family { mix, site: site.clone(), curve: true }),
-                    Err(op) => refused.push(Refusal::new(
-                        format!("mix {mix}"),
-                        format!("no kernel here does {op}"),
-                        "choose another with --mix; `tiermark list kernels` shows what there is",
-                    )),
+                    Err(op) => refused.push(says::no_kernel_for_mix(&mix.to_string(), op)),
                 }
             }
             let peaks = self.peaks_only(site.place.distance, widest);
@@ -138,17 +133,14 @@ impl<'a> Planner<'a> {
     fn site(&self, place: Place) -> Result<Site, Refusal> {
         let machine = self.lab.machine;
         let name = format!("loaded latency, {} memory", place.distance);
-        let chaser = quiet_cpu(machine, &place.cpus)
-            .ok_or_else(|| Refusal::new(name.clone(), "no cpu is allowed", "allow some with --cpus"))?;
+        let chaser = one_cpu(machine, &place.cpus, &name)?;
         let core = machine.cpu(chaser).map(|c| c.core);
         let cores = machine.one_per_core(&place.cpus);
         let order = machine.cores_first(&place.cpus);
         let injectors: Vec<CpuId> =
             order.into_iter().filter(|cpu| cores.contains(*cpu) && machine.cpu(*cpu).map(|c| c.core) != core).collect();
         if injectors.is_empty() {
-            let why =
-                format!("cpus {} are one core, and the load needs cores beside the one that is measured", place.cpus);
-            return Err(Refusal::new(name, why, "allow more cores with --cpus"));
+            return Err(says::no_core_for_load(&name, &place.cpus));
         }
         let (only, others): (IdSet, IdSet) = ([chaser].into_iter().collect(), injectors.iter().copied().collect());
         let scope = &self.request.scope;
@@ -160,8 +152,7 @@ impl<'a> Planner<'a> {
         let least = 2 * machine.reachable_cache_bytes(&others).max(4 << 20) / injectors.len() as u64;
         let load = wanted.min(most);
         if load < least.min(wanted) {
-            let why = format!("{} ({why}) hold no chain beside buffers of twice the caches", Bytes(cap));
-            return Err(Refusal::new(name, why, "allow more with --max-mem, or free memory"));
+            return Err(says::no_room_for_load(&name, Bytes(cap), &why));
         }
         Ok(Site { place, chaser, injectors, chain: Bytes(chain), load: Bytes(load) })
     }

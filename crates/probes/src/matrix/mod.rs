@@ -13,7 +13,7 @@ use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{Bytes, Effort, Finding, IdSet, Observation, Plan, Refusal, Request, Step};
 
 use crate::bandwidth::ThreadCount;
-use crate::steps::{max_seconds, once};
+use crate::steps::{max_seconds, once, with_steps};
 pub use groups::Origin;
 pub use ops::{LATENCY, is_own};
 use planner::Planner;
@@ -81,12 +81,7 @@ impl Probe for Matrix {
         planner.policies(&mut plan);
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, allowed_seconds(request.effort, &plan.steps), &plan.steps);
-        if plan.steps.is_empty() {
-            let nothing =
-                || Refusal::new("the matrix", "nothing is left to measure", "name fewer limits, or operations: --op");
-            return Err(plan.refused.into_iter().next().unwrap_or_else(nothing));
-        }
-        Ok(plan)
+        with_steps(plan, request, "name fewer limits, or operations: --op")
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {

@@ -2,6 +2,7 @@
 
 use tiermark_engine::Lab;
 use tiermark_engine::admit::admit_node;
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, PageKind, Plan, Refusal,
     RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
@@ -11,7 +12,7 @@ use super::groups::{Group, groups, memory_nodes};
 use super::ops::{LATENCY, work};
 use super::{MatrixParams, Policy};
 use crate::bandwidth::ThreadCount;
-use crate::steps::{check_node, check_size, default_page, headline, scope_cpus};
+use crate::steps::{asked, check_size, default_page, headline, no_kernel, one_cpu};
 use crate::tiers::{dram_bytes, quiet_cpu};
 
 /// Wanted half-width of the interval of a latency, and of a bandwidth.
@@ -64,28 +65,19 @@ pub(super) struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params: MatrixParams = if request.params.is_null() {
-            MatrixParams::default()
-        } else {
-            let wrong =
-                |e: serde_json::Error| Refusal::new("the matrix request", e.to_string(), "see `tiermark help matrix`");
-            serde_json::from_value(request.params.clone()).map_err(wrong)?
-        };
-        check_node(&request.scope, lab.machine)?;
+        let (params, cpus): (MatrixParams, _) = asked(request, lab)?;
         params.size.map_or(Ok(()), check_size)?;
         let mut refused = Vec::new();
-        let cpus = rows(request, &params, lab, &mut refused)?;
+        let cpus = rows(cpus, &params, lab, &mut refused)?;
         let targets = columns(request, &params, lab, &mut refused)?;
         let groups = groups(lab.machine, &cpus, params.from);
         if groups.is_empty() {
-            let why = "nobody says which last-level cache these cpus share";
-            return Err(Refusal::new(format!("rows of cpus {cpus}"), why, "take rows of another kind: --from node"));
+            return Err(says::sharing_unknown(&cpus));
         }
         let planner = Self { request, params, lab, groups, targets, refused };
         for op in planner.params.ops.iter().filter(|op| *op != LATENCY) {
             if work(op, lab.bench).is_none() {
-                let cure = "`tiermark list kernels` shows them; a mix is written as 2:1";
-                return Err(Refusal::new(format!("operation '{op}'"), "this machine has no kernel for it", cure));
+                return Err(no_kernel(op, lab.bench));
             }
         }
         Ok(planner)
@@ -188,12 +180,7 @@ impl<'a> Planner<'a> {
             ThreadCount::Cpus => (order, "cpus".into()),
             ThreadCount::Exactly(n) if n as usize <= order.len() => (order[..n as usize].to_vec(), n.to_string()),
             ThreadCount::Exactly(n) => {
-                let why = format!("it has {} cpus in scope ({})", group.cpus.len(), group.cpus);
-                return Err(Refusal::new(
-                    format!("{n} threads on {}", group.name),
-                    why,
-                    "ask for that many at most: --threads",
-                ));
+                return Err(says::too_many_threads(n, &format!(" on {}", group.name), &group.cpus));
             }
         };
         Ok(Crew { cpus, span })
@@ -230,8 +217,7 @@ impl<'a> Planner<'a> {
     }
 
     fn latency(&self, group: &Group, node: NodeId) -> Result<Step, Refusal> {
-        let nobody = || Refusal::new(&group.name, "it has no cpu in scope", "choose others: --cpus");
-        let cpu = quiet_cpu(self.lab.machine, &group.cpus).ok_or_else(nobody)?;
+        let cpu = one_cpu(self.lab.machine, &group.cpus, &group.name)?;
         let size = self.size(&[cpu], node).map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
         let crew = Crew { cpus: vec![cpu], span: "one".into() };
         let spot = Spot { group, crew: &crew, op: LATENCY };
@@ -265,14 +251,7 @@ impl<'a> Planner<'a> {
         labels: Labels,
         place: &dyn Fn(usize) -> Place,
     ) -> Result<Step, Refusal> {
-        let none = || {
-            Refusal::new(
-                format!("operation '{}'", spot.op),
-                "this machine has no kernel for it",
-                "`tiermark list kernels`",
-            )
-        };
-        let work = work(spot.op, self.lab.bench).ok_or_else(none)?;
+        let work = work(spot.op, self.lab.bench).ok_or_else(|| no_kernel(spot.op, self.lab.bench))?;
         let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
         let labels = labels.whole(Labels::SIZE, size.0).whole(Labels::THREADS, spot.crew.cpus.len() as u64);
         Ok(self.step(spot, at, Metric::Bandwidth, labels.text(Labels::SPAN, &spot.crew.span), setup))
@@ -315,8 +294,7 @@ impl<'a> Planner<'a> {
 }
 
 /// The cpus that may be in a row.
-fn rows(request: &Request, params: &MatrixParams, lab: Lab<'_>, refused: &mut Vec<Refusal>) -> Result<IdSet, Refusal> {
-    let cpus = scope_cpus(&request.scope, lab.machine)?;
+fn rows(cpus: IdSet, params: &MatrixParams, lab: Lab<'_>, refused: &mut Vec<Refusal>) -> Result<IdSet, Refusal> {
     let Some(nodes) = &params.cpu_nodes else { return Ok(cpus) };
     let mut chosen = IdSet::new();
     for node in nodes.iter() {
@@ -328,7 +306,7 @@ fn rows(request: &Request, params: &MatrixParams, lab: Lab<'_>, refused: &mut Ve
                 Some(_) => "no cpu of the node is in scope",
             };
             let with: IdSet = cpus.iter().filter_map(|cpu| lab.machine.node_of(cpu)).collect();
-            refused.push(Refusal::new(format!("cpus of node {node}"), why, format!("choose among {with}: --cpu-node")));
+            refused.push(says::no_cpus_on_node(node, why, &with));
         }
         chosen = chosen.union(&here);
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::admit::admit_node;
 use tiermark_engine::nearest_memory_node;
+use tiermark_model::messages::plan as says;
 use tiermark_model::{Bytes, Effort, IdSet, Labels, MemPolicy, NodeId, Observation, Plan, Refusal, Step};
 
 use super::Policy;
@@ -52,14 +53,8 @@ impl Planner<'_> {
                 }
             }
             if !tried && self.named(policy) {
-                let what = format!("policy {policy:?}").to_lowercase();
-                let why =
-                    format!("it takes memory of two nodes and the cpus to use it; nodes in scope: {}", self.targets);
-                plan.refused.push(Refusal::new(
-                    what,
-                    why,
-                    "leave it out, or name more nodes: --to; mixed takes two threads",
-                ));
+                let name = format!("{policy:?}").to_lowercase();
+                plan.refused.push(says::policy_needs_nodes(&name, &self.targets));
             }
         }
         self.kernel_too_old(plan);
@@ -183,7 +178,7 @@ impl Planner<'_> {
             room = room.min(memory_cap(self.lab.machine, &cpus, Some(node), &self.request.scope).0);
         }
         if nodes.is_empty() {
-            return Err(Refusal::new(spread.name, "it names no node", "name some, as in 0,1"));
+            return Err(says::policy_without_nodes(spread.name));
         }
         let weighs = spread.weights.is_some() || spread.policy == MemPolicy::SystemWeighted;
         if weighs && self.params.size.is_none() && least * LARGER * cpus.len() as u64 <= room {
@@ -281,11 +276,8 @@ impl Planner<'_> {
             return;
         }
         let release = self.lab.machine.system.kernel.clone().unwrap_or_default();
-        plan.refused.push(Refusal::new(
-            "the kernel's own weighted interleave",
-            format!("this kernel is {release}; it came with {}.{}", WEIGHTED_SINCE.0, WEIGHTED_SINCE.1),
-            "boot a newer kernel; weights dealt out by this tool are measured on any",
-        ));
+        let since = format!("{}.{}", WEIGHTED_SINCE.0, WEIGHTED_SINCE.1);
+        plan.refused.push(says::kernel_without_weights(&release, &since));
     }
 }
 

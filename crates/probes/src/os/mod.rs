@@ -9,14 +9,15 @@ mod points;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
     PrimitiveInfo, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
 use crate::ladder::derived;
-use crate::steps::{check_node, once, scope_cpus};
-use crate::tiers::{memory_cap, quiet_cpu};
+use crate::steps::{asked, once, one_cpu};
+use crate::tiers::memory_cap;
 use omitted::Omitted;
 use points::{Ground, Point};
 
@@ -99,8 +100,8 @@ impl Probe for Os {
         plan.max_seconds = request.scope.max_seconds.unwrap_or(most);
         if plan.steps.is_empty() {
             let none = || match (request.scope.page, plan.rules.first()) {
-                (Some(page), Some(rule)) => Refusal::new(format!("--page {page}"), rule.clone(), "leave --page out"),
-                _ => Refusal::new("os", "nothing is left to measure", "ask for more with --only"),
+                (Some(page), Some(rule)) => says::page_size_unused(&page.to_string(), rule),
+                _ => says::nothing_to_measure("os", "ask for more with --only"),
             };
             return Err(alike(&plan.refused).unwrap_or_else(none));
         }
@@ -161,16 +162,8 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params: OsParams = if request.params.is_null() {
-            OsParams::default()
-        } else {
-            let wrong = |e: serde_json::Error| Refusal::new("the os request", e.to_string(), "see `tiermark help os`");
-            serde_json::from_value(request.params.clone()).map_err(wrong)?
-        };
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &cpus)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let (params, cpus) = asked(request, lab)?;
+        let cpu = one_cpu(lab.machine, &cpus, "os")?;
         Ok(Self { request, params, lab, cpus, cpu })
     }
 
@@ -180,8 +173,7 @@ impl<'a> Planner<'a> {
         let is = |info: &PrimitiveInfo, name: &str| info.id.0 == name.trim() || info.group.name() == name.trim();
         if let Some(wrong) = self.params.only.iter().find(|name| !known.iter().any(|info| is(info, name))) {
             let groups: Vec<&str> = OsGroup::ALL.iter().map(|g| g.name()).collect();
-            let cure = format!("name a group ({}) or a primitive (`tiermark list primitives`)", groups.join(", "));
-            return Err(Refusal::new(format!("--only {wrong}"), "there is no group or primitive of that name", cure));
+            return Err(says::unknown_primitive(wrong, &groups));
         }
         let only = &self.params.only;
         let mut chosen: Vec<&PrimitiveInfo> =
@@ -207,12 +199,7 @@ impl<'a> Planner<'a> {
             omitted.add(&info.id, why);
         }
         if left_out && steps.is_empty() {
-            let why = format!("it takes more memory than {} ({why})", Bytes(cap));
-            plan.refused.push(Refusal::new(
-                info.id.0.clone(),
-                why,
-                "allow more: --max-mem, memory.max of the control group",
-            ));
+            plan.refused.push(says::primitive_too_large(&info.id.0, Bytes(cap), &why));
         } else if left_out {
             omitted.add(&info.id, format!("points whose memory, twice, is above {} ({why}) are left out", Bytes(cap)));
         }

@@ -4,12 +4,13 @@ mod findings;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan, Refusal,
     Request, Role, Step, StopRule,
 };
 
-use crate::steps::{check_node, check_size, default_page, max_seconds, once, scope_cpus, setup};
+use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
 use crate::tiers::quiet_cpu;
 
 /// Ranges are these parts of what the cache holds: a guest that shares it is rarely left more than half.
@@ -77,13 +78,10 @@ impl Probe for Residency {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let params = params(request)?;
+        let (params, cpus): (ResidencyParams, _) = asked(request, lab)?;
         let request =
             &if params.brief { Request { effort: Effort::Quick, ..request.clone() } } else { request.clone() };
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
-        let cpu = quiet_cpu(lab.machine, &cpus)
-            .ok_or_else(|| Refusal::new("a cpu", "none is allowed", "allow one with --cpus"))?;
+        let cpu = one_cpu(lab.machine, &cpus, "residency")?;
         let mut plan = Plan::default();
         let ranges = ranges(&params, lab.machine, cpu, &mut plan)?;
         for bytes in &ranges {
@@ -120,14 +118,6 @@ pub(crate) fn of_a_survey(request: &Request, machine: &Machine) -> Option<serde_
     serde_json::to_value(ResidencyParams { sizes: vec![Bytes(range)], brief: true }).ok()
 }
 
-fn params(request: &Request) -> Result<ResidencyParams, Refusal> {
-    if request.params.is_null() {
-        return Ok(ResidencyParams::default());
-    }
-    serde_json::from_value(request.params.clone())
-        .map_err(|e| Refusal::new("the residency request", e.to_string(), "see `tiermark help residency`"))
-}
-
 fn waits(effort: Effort) -> &'static [u32] {
     if effort == Effort::Quick { &QUICK_WAITS_NS } else { &WAITS_NS }
 }
@@ -151,9 +141,7 @@ fn ranges(params: &ResidencyParams, machine: &Machine, cpu: CpuId, plan: &mut Pl
     let shared = shared_cache(machine, cpu).and_then(|cache| Some((cache.level, cache.bytes?)));
     let mut wanted: Vec<u64> = params.sizes.iter().map(|size| size.0).collect();
     if wanted.is_empty() {
-        let (level, bytes) = shared.ok_or_else(|| {
-            Refusal::new("a shared cache", "the system declares none", "name ranges that it holds: --sizes 4M,8M,16M")
-        })?;
+        let (level, bytes) = shared.ok_or_else(says::no_shared_cache)?;
         plan.rules.push(format!("L{level} holds {} (declared): an eighth, a quarter and a half of it", Bytes(bytes)));
         wanted = PARTS.iter().map(|part| bytes / part).collect();
     }
@@ -161,9 +149,7 @@ fn ranges(params: &ResidencyParams, machine: &Machine, cpu: CpuId, plan: &mut Pl
     for size in &wanted {
         check_size(Bytes(*size))?;
         if *size <= INNER * inner {
-            let why =
-                format!("that is no more than {INNER} x the {} closer to the core, which would answer", Bytes(inner));
-            refusals.push(Refusal::new(format!("a range of {}", Bytes(*size)), why, "ask for larger ones: --sizes"));
+            refusals.push(says::range_within_inner_cache(Bytes(*size), INNER, Bytes(inner)));
         }
     }
     wanted.retain(|size| *size > INNER * inner);

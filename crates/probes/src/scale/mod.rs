@@ -13,7 +13,9 @@ use tiermark_model::{
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::mix::plain_kernel;
 use crate::places::{Distance, Place, home};
-use crate::steps::{check_node, default_page, headline, max_seconds, once, scope_cpus, setup, stream_role};
+use crate::steps::{
+    asked, default_page, headline, max_seconds, no_kernel, once, one_cpu, setup, stream_role, with_steps,
+};
 use crate::tiers::{dram_bytes, far_nodes, quiet_cpu};
 
 /// Wanted half-width of the interval of each point, and of the latency beside it.
@@ -49,12 +51,8 @@ impl Probe for Scale {
         let mut plan = Plan::default();
         planner.fill(&mut plan);
         once(&mut plan.steps);
-        if plan.steps.is_empty() {
-            let none = || Refusal::new("scale", "nothing is left to measure", "allow cpus and memory");
-            return Err(plan.refused.into_iter().next().unwrap_or_else(none));
-        }
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);
-        Ok(plan)
+        with_steps(plan, request, "allow cpus and memory: --cpus, --max-mem")
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
@@ -92,19 +90,11 @@ struct Planner<'a> {
 
 impl<'a> Planner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
-        let params = if request.params.is_null() {
-            ScaleParams::default()
-        } else {
-            serde_json::from_value(request.params.clone())
-                .map_err(|e| Refusal::new("the scale request", e.to_string(), "see `tiermark help scale`"))?
-        };
-        check_node(&request.scope, lab.machine)?;
-        let cpus = scope_cpus(&request.scope, lab.machine)?;
+        let (params, cpus) = asked(request, lab)?;
         let planner = Self { request, params, lab, cpus };
         for op in planner.ops() {
             if planner.kernel(&op).is_none() {
-                let cure = "`tiermark list kernels` shows them; operations are read, write, write.nt, copy, triad, …";
-                return Err(Refusal::new(format!("operation '{op}'"), "no plain kernel here does it", cure));
+                return Err(no_kernel(&op, lab.bench));
             }
         }
         Ok(planner)
@@ -212,8 +202,7 @@ impl<'a> Planner<'a> {
     /// The chase from the ramp's quietest core.
     fn latency(&self, place: &Place) -> Result<Step, Refusal> {
         let machine = self.lab.machine;
-        let cpu: CpuId = quiet_cpu(machine, &place.cpus)
-            .ok_or_else(|| Refusal::new("scale", "no cpu is allowed", "allow some with --cpus"))?;
+        let cpu: CpuId = one_cpu(machine, &place.cpus, "scale")?;
         let (bytes, _) = dram_bytes(machine, &[cpu].into_iter().collect(), place.node, &self.request.scope)?;
         let labels = Self::labels(place, "unloaded", self.page()).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
         let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random));

@@ -1,0 +1,136 @@
+//! Planning: requests that a probe cannot meet, and parts of them that it leaves out.
+
+use super::rows::messages;
+use crate::idset::IdSet;
+use crate::units::Bytes;
+use crate::written::count_of;
+use crate::{CpuId, NodeId};
+
+messages! {
+    /// Parameters that the probe does not understand: a plan or a document that was changed by hand, or is of another version.
+    Refusal request_unreadable(probe: &str, error: &str):
+        "the {probe} request", "{error}", "see `tiermark help {probe}`";
+
+    /// A request of which no step is left.
+    Refusal nothing_to_measure(probe: &str, cure: &str):
+        "{probe}", "no step is left to measure", "{cure}";
+
+    /// No cpu to measure on.
+    Refusal no_cpu(what: &str):
+        "{what}", "no cpu is allowed", "allow some with --cpus";
+
+    /// Cpus that this process may not use.
+    Refusal cpus_not_allowed(cpus: &IdSet, forbidden: &IdSet, allowed: &IdSet):
+        "cpus {cpus}", "cpu {forbidden} is not allowed to this process", "choose among {allowed}";
+
+    /// A neighbour where there is one core only.
+    Refusal no_neighbour(cpu: CpuId):
+        "a neighbour", "cpu {cpu} is the only core in scope", "allow another with --cpus";
+
+    /// A footprint below what can be timed.
+    Refusal size_too_small(size: Bytes, least: Bytes):
+        "size {size}", "it is too small to measure", "ask for at least {least}";
+
+    /// An operation that no kernel of this machine does.
+    Refusal no_kernel(op: &str, known: &[&str]):
+        "operation '{op}'", "this machine has no kernel for it",
+        { format!("`tiermark list kernels` shows those it has; operations: {}", known.join(", ")) };
+
+    /// A mix that no kernel of this machine does.
+    Refusal no_kernel_for_mix(mix: &str, op: &str):
+        "mix {mix}", "no kernel here does {op}", "choose another with --mix; `tiermark list kernels` shows what there is";
+
+    /// More threads than cpus.
+    Refusal too_many_threads(threads: u32, of: &str, cpus: &IdSet):
+        "{threads} threads{of}",
+        { format!("{} in scope ({cpus})", match cpus.len() { 1 => "1 cpu is".to_owned(), n => format!("{n} cpus are") }) },
+        "ask for 1 up to that many: --threads";
+
+    /// A chain with too few places to be one.
+    Refusal chain_too_short(layout: &str, size: Bytes, places: u64, pitch: Bytes, chains: u64):
+        "{layout} at {size}",
+        { format!("it holds {places} places {pitch} apart, and {} need two each", count_of(chains, "chain")) },
+        "ask for a larger size, a smaller stride or fewer chains";
+
+    /// A cache that is too small for all threads at once: a row of the ladder.
+    Refusal cache_too_small_for_threads(tier: &str, threads: u64, cache: Bytes, above: Bytes):
+        "{tier} with {threads} threads",
+        "{threads} threads share {cache}, less than twice the {above} each has above it",
+        "measure it with fewer threads: --cpus";
+
+    /// Memory that caches would answer for, since there is room for too little of it.
+    Refusal memory_within_caches(tier: &str, threads: u64, room: Bytes, limit: &str, caches: Bytes):
+        { format!("{tier} with {}", count_of(threads, "thread")) },
+        "{room} ({limit}) is less than twice the caches in reach ({caches})",
+        "allow more with --max-mem, or free memory";
+
+    /// Fewer pages than the entries of a TLB can be counted with.
+    Refusal too_few_pages(page: &str, most: u64, limit: &str, cure: &str):
+        "tlb entries of {page} pages", "{most} pages at most: {limit}", "{cure}";
+
+    /// A policy over nodes on a machine, or in a scope, with one.
+    Refusal policy_needs_nodes(policy: &str, nodes: &IdSet):
+        "policy {policy}", "it needs memory of two nodes and cpus that may use it; nodes in scope: {nodes}",
+        "leave it out, or name more nodes: --to; mixed needs two threads";
+
+    /// A policy without a node.
+    Refusal policy_without_nodes(policy: &str):
+        "{policy}", "it names no node", "name some, as in 0,1";
+
+    /// A kernel from before it could interleave by weights.
+    Refusal kernel_without_weights(release: &str, since: &str):
+        "the kernel's own weighted interleave", "this kernel is {release}; weighted interleave came with {since}",
+        "boot a newer kernel; weights that tiermark deals out itself are measured on any";
+
+    /// Rows of cpus that share a last-level cache, where the system does not say which do.
+    Refusal sharing_unknown(cpus: &IdSet):
+        "rows of cpus {cpus}", "the system does not say which last-level cache these cpus share", "choose rows of another kind: --from node";
+
+    /// A row of the matrix without a cpu.
+    Refusal no_cpus_on_node(node: NodeId, why: &str, with_cpus: &IdSet):
+        "cpus of node {node}", "{why}", "choose among {with_cpus}: --cpu-node";
+
+    /// Load beside a chaser that is alone on its core.
+    Refusal no_core_for_load(what: &str, cpus: &IdSet):
+        "{what}", "cpus {cpus} are one core, and the load needs cores beside the measured one", "allow more cores with --cpus";
+
+    /// Memory that does not hold a chain and the buffers of the load.
+    Refusal no_room_for_load(what: &str, room: Bytes, limit: &str):
+        "{what}", "{room} ({limit}) cannot hold a chain beside buffers of twice the caches", "allow more with --max-mem, or free memory";
+
+    /// Core to core with one cpu.
+    Refusal one_cpu_only(cpus: &IdSet):
+        "core to core", "it needs two cpus, and only {cpus} is in scope", "allow more with --cpus, or give the guest another cpu";
+
+    /// A sample of no pairs.
+    Refusal no_pairs():
+        "a sample of 0 pairs", "it holds nothing to measure", "ask for 1 or more: --sample";
+
+    /// One-way messages without a clock that all cpus share.
+    Refusal no_common_clock():
+        "one-way messages",
+        "the processor's counter is not one clock for all cpus here, and reading the system's takes longer than a message",
+        "use cas or flag: --op";
+
+    /// Residency where no shared cache is declared.
+    Refusal no_shared_cache():
+        "a shared cache", "the system declares none", "name ranges that it holds: --sizes 4M,8M,16M";
+
+    /// A range that a cache closer to the core would answer for.
+    Refusal range_within_inner_cache(range: Bytes, factor: u64, inner: Bytes):
+        "a range of {range}", "that is no more than {factor} x the {inner} closer to the core, which would answer",
+        "ask for larger ones: --sizes";
+
+    /// Page sizes for primitives of which none is measured by page size.
+    Refusal page_size_unused(page: &str, rule: &str):
+        "--page {page}", "{rule}", "leave --page out";
+
+    /// A word of --only that is no group and no primitive.
+    Refusal unknown_primitive(name: &str, groups: &[&str]):
+        "--only {name}", "there is no group or primitive of that name",
+        { format!("name a group ({}) or a primitive (`tiermark list primitives`)", groups.join(", ")) };
+
+    /// A primitive that needs more memory than there is for it.
+    Refusal primitive_too_large(primitive: &str, room: Bytes, limit: &str):
+        "{primitive}", "it needs more memory than {room} ({limit})", "allow more: --max-mem, memory.max of the control group";
+}
