@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, TrialRecord};
+use tiermark_model::messages::capacity as messages;
 use tiermark_tune::lock_soon;
 
 use crate::backend::{Commands, GuestFiles};
@@ -168,17 +169,16 @@ impl Saved {
     /// # Errors
     /// A [`Refusal`] where it cannot be read, or makes no sense.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
-        let wrong = |why: String| Refusal::new(format!("the saved run {}", path.display()), why, "begin a new one");
-        let file = OpenOptions::new().append(true).open(path).map_err(|why| {
-            Refusal::new(format!("the saved run {}", path.display()), why.to_string(), "see `tiermark list capacity`")
-        })?;
+        let wrong = |why: String| damaged(path, &why);
+        let file = OpenOptions::new().append(true).open(path);
+        let file = file.map_err(|why| messages::saved_run_missing(&path.display().to_string(), &why.to_string()))?;
         hold(path, &file)?;
         let (lines, whole) = read(path).map_err(|why| wrong(why.to_string()))?;
         let mut lines = lines.into_iter();
         let begun = match lines.next() {
             Some(Line::RunHeader(begun)) if begun.schema == SCHEMA => *begun,
-            Some(Line::RunHeader(begun)) => return Err(wrong(format!("it is of the form '{}'", begun.schema))),
-            _ => return Err(wrong("it does not say what was asked".to_owned())),
+            Some(Line::RunHeader(begun)) => return Err(wrong(format!("its schema '{}' is not known", begun.schema))),
+            _ => return Err(wrong("its first line does not say what was asked".to_owned())),
         };
         // What a dying writer left of a line must not become part of the next one.
         file.set_len(whole).map_err(|why| unwritten(path, &why))?;
@@ -192,7 +192,7 @@ impl Saved {
 
     fn take(&mut self, line: Line) -> Result<(), String> {
         match line {
-            Line::RunHeader(_) => return Err("it begins twice".to_owned()),
+            Line::RunHeader(_) => return Err("it has two first lines".to_owned()),
             Line::Footprint(footprint) => self.footprint = Some(footprint),
             Line::Reaches(count) => self.reached = self.reached.max(count),
             Line::Limits { case, limits } => self.known(case)?.limits = Some(limits),
@@ -209,7 +209,9 @@ impl Saved {
 
     fn known(&mut self, case: usize) -> Result<&mut SearchState, String> {
         let count = self.cases.len();
-        self.cases.get_mut(case).ok_or_else(|| format!("it has search {case}, counted from 0, of {count}"))
+        self.cases
+            .get_mut(case)
+            .ok_or_else(|| format!("it has a search number {case}, counted from 0, of only {count}"))
     }
 
     /// What is still to be measured.
@@ -277,8 +279,7 @@ impl Saved {
     /// Writes a line, and then knows what it says.
     fn keep(&mut self, line: Line) -> Result<(), Refusal> {
         self.write(&line)?;
-        let what = format!("the saved run {}", self.path.display());
-        self.take(line).map_err(|why| Refusal::new(what, why, "begin a new one"))
+        self.take(line).map_err(|why| damaged(&self.path, &why))
     }
 
     fn write(&mut self, line: &Line) -> Result<(), Refusal> {
@@ -299,10 +300,7 @@ pub fn unfinished(directory: &Path) -> Result<PathBuf, Refusal> {
     // Names begin with the time.
     runs.sort_unstable();
     let open = runs.into_iter().rev().find(|path| Saved::open(path).is_ok_and(|saved| !saved.is_whole()));
-    open.ok_or_else(|| {
-        let why = format!("no run in {} is left to go on with", directory.display());
-        Refusal::new("going on with a run", why, "begin one, without --resume")
-    })
+    open.ok_or_else(|| messages::nothing_to_resume(&directory.display().to_string()))
 }
 
 /// The lines of a file, and how many bytes they are: a last one that has no end is left out.
@@ -324,17 +322,17 @@ fn read(path: &Path) -> io::Result<(Vec<Line>, u64)> {
 fn hold(path: &Path, file: &File) -> Result<(), Refusal> {
     match lock_soon(file) {
         Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let what = format!("the saved run {}", path.display());
-            Err(Refusal::new(what, "it is going on right now", "wait until it has ended, or stop it"))
-        }
+        Err(TryLockError::WouldBlock) => Err(messages::saved_run_busy(&path.display().to_string())),
         Err(TryLockError::Error(why)) => Err(unwritten(path, &why)),
     }
 }
 
 fn unwritten(path: &Path, why: &io::Error) -> Refusal {
-    let cure = "free space there, or set TIERMARK_HOME to a directory that can be written";
-    Refusal::new(format!("saving the run as {}", path.display()), why.to_string(), cure)
+    messages::run_not_saved(&path.display().to_string(), &why.to_string())
+}
+
+fn damaged(path: &Path, why: &str) -> Refusal {
+    messages::saved_run_damaged(&path.display().to_string(), why)
 }
 
 #[cfg(test)]
@@ -390,7 +388,7 @@ mod tests {
         saved.refused(1, Refusal::new("zram", "none", "")).unwrap();
         assert!(saved.is_whole());
         let twice = Saved::open(saved.path()).unwrap_err();
-        assert!(twice.why.contains("going on right now"), "{twice}");
+        assert_eq!(twice.code, messages::codes::saved_run_busy);
         saved.path().to_owned()
     }
 
@@ -440,6 +438,6 @@ mod tests {
         assert!(Saved::open(&dir.path().join("none")).is_err());
         write_all(&dir.path().join("sub"));
         let blocked = Saved::create(&path, "x", begun()).unwrap_err();
-        assert!(blocked.cure.contains("TIERMARK_HOME"), "{blocked}");
+        assert_eq!(blocked.code, messages::codes::run_not_saved);
     }
 }

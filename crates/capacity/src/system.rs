@@ -1,11 +1,14 @@
 //! The system as a run changes it: each change is noted on disk before it is made, and all of them are taken back together.
 
 use std::hash::{BuildHasher, RandomState};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use tiermark_machine::Root;
+use tiermark_model::messages::capacity::changes_left;
+use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, Deed, Fate, Refusal};
 use tiermark_tune::{Change, Hands, Head, Journal, Live, Lock, StateDir, bounded};
 
@@ -59,7 +62,7 @@ impl System {
     /// # Errors
     /// A [`Refusal`] where nothing is to be changed.
     pub(crate) fn hands(&mut self) -> Result<(&mut Live, &mut Journal), Refusal> {
-        let journal = self.journal.as_mut().ok_or_else(only_looked_at)?;
+        let journal = self.journal.as_mut().ok_or_else(messages::system_not_changed)?;
         Ok((&mut self.hands, journal))
     }
 
@@ -86,8 +89,11 @@ impl System {
     /// # Errors
     /// A [`Refusal`] with what the kernel says.
     pub(crate) fn write(&mut self, path: &str, text: &str) -> Result<(), Refusal> {
-        let wrong = |error: std::io::Error| {
-            Refusal::new(format!("writing {text} to /{path}"), error.to_string(), cure(error.kind()))
+        let wrong = |error: std::io::Error| match error.kind() {
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                messages::kernel_file_denied(path, text, &error.to_string())
+            }
+            _ => messages::kernel_file_refused(path, text, &error.to_string()),
         };
         self.hands.write(path, text).map_err(wrong)
     }
@@ -103,9 +109,7 @@ impl System {
         let mut on = command("swapon");
         on.args(["-p", &priority.to_string(), path]);
         for (command, what) in [(format, "formatting"), (on, "turning on")] {
-            bounded(command, COMMAND_MOST).map_err(|why| {
-                Refusal::new(format!("{what} the swap area {path}"), why, "run as root, outside of a container")
-            })?;
+            bounded(command, COMMAND_MOST).map_err(|why| messages::swap_area_failed(what, path, &why))?;
         }
         Ok(())
     }
@@ -135,8 +139,7 @@ fn all_taken_back(deeds: &[Deed]) -> Result<(), Refusal> {
     if left.is_empty() {
         return Ok(());
     }
-    let cure = "it stays noted: `tiermark tune --restore` tries again";
-    Err(Refusal::new("taking back what was changed for the tenants", left.join("; "), cure))
+    Err(changes_left(&left))
 }
 
 /// The process's number, for people, and a random one: in containers that share a file system processes share their numbers too. The
@@ -146,24 +149,11 @@ fn word() -> String {
     format!("{pid}-{:08x}", RandomState::new().hash_one(pid) as u32)
 }
 
-fn only_looked_at() -> Refusal {
-    Refusal::new("changing the system", "tenants that run elsewhere need no change of it", "choose the tier dram")
-}
-
 /// The label of swap areas that this program makes, by which it knows its own again.
 pub(crate) const LABEL: &str = "tiermark";
 
 fn said(deed: &Deed) -> String {
-    format!("{}: {}", deed.what, deed.why.as_deref().unwrap_or("it could not be"))
-}
-
-fn cure(kind: std::io::ErrorKind) -> &'static str {
-    match kind {
-        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
-            "run as root, outside of a container"
-        }
-        _ => "choose another tier",
-    }
+    format!("{}: {}", deed.what, deed.why.as_deref().unwrap_or("no reason is known"))
 }
 
 /// A program of the system's administration, which may not be on an ordinary path.
@@ -179,11 +169,7 @@ fn command(name: &str) -> Command {
 /// Refusals of the programs that swap areas are made with, where they are not there.
 pub(crate) fn swap_tools() -> Vec<Refusal> {
     let lacks = [("mkswap", "util-linux"), ("swapon", "mount")].into_iter().filter(|(name, _)| tool(name).is_none());
-    let refused = |(name, package): (&str, &str)| {
-        let cure = format!("install it (on Debian: apt-get install {package})");
-        Refusal::new("making a swap area", format!("there is no {name}"), cure)
-    };
-    lacks.map(refused).collect()
+    lacks.map(|(name, package)| messages::swap_tool_missing(name, package)).collect()
 }
 
 /// Memory that can be had without swapping.
@@ -191,27 +177,17 @@ pub(crate) fn swap_tools() -> Vec<Refusal> {
 /// # Errors
 /// A [`Refusal`] where the kernel does not tell.
 pub fn available(root: &Root) -> Result<u64, Refusal> {
-    let host = crate::evidence::Host::read(root, None)
-        .map_err(|why| Refusal::new("the memory that is available", why.to_string(), ""))?;
-    host.available.ok_or_else(|| {
-        Refusal::new("the memory that is available", "/proc/meminfo does not tell it", "Linux 3.14 or later does")
-    })
+    let host = crate::evidence::Host::read(root, None).map_err(|why| messages::memory_unreadable(&why.to_string()))?;
+    host.available.ok_or_else(messages::memory_not_reported)
 }
 
-/// Refuses to use up a machine's memory: `wanted` bytes beside a floor.
+/// Checks that `wanted` bytes leave a floor of the machine's memory free.
 ///
 /// # Errors
-/// A [`Refusal`] with the figures.
-pub fn leave_floor(root: &Root, wanted: u64, floor: u64, what: &str) -> Result<(), Refusal> {
+/// When they do not: the [`Refusal`] that `refuse` makes of the available memory.
+pub fn leave_floor(root: &Root, wanted: u64, floor: u64, refuse: impl FnOnce(Bytes) -> Refusal) -> Result<(), Refusal> {
     let available = available(root)?;
-    if wanted.saturating_add(floor) <= available {
-        return Ok(());
-    }
-    Err(Refusal::new(
-        what,
-        format!("{} are available, of which {} stay free (memory-floor)", Bytes(available), Bytes(floor)),
-        "choose a smaller --dram-budget, or end other programs",
-    ))
+    if wanted.saturating_add(floor) <= available { Ok(()) } else { Err(refuse(Bytes(available))) }
 }
 
 #[cfg(test)]
@@ -221,11 +197,14 @@ mod tests {
     #[test]
     fn the_floor_is_left_alone() {
         let root = Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:    1000 kB\n")]);
-        let asked = |wanted| leave_floor(&root, wanted, 24 << 10, "a budget");
+        let asked = |wanted| {
+            let short = |available| messages::memory_short(Bytes(wanted), available, Bytes(24 << 10));
+            leave_floor(&root, wanted, 24 << 10, short)
+        };
         assert_eq!(asked(976 << 10), Ok(()));
         let refused = asked(977 << 10).unwrap_err();
-        assert!(refused.why.contains("1000 KiB are available, of which 24 KiB stay free"), "{refused}");
-        assert!(leave_floor(&root, u64::MAX, 1, "x").is_err());
+        assert_eq!(refused.data["available"], 1000 << 10);
+        assert!(asked(u64::MAX).is_err());
         assert!(available(&Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\n")])).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Managers of containers and virtual machines, as words and commands: they do the work, and this program measures.
 
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as messages;
 
 use super::{Commands, program};
 
@@ -23,17 +24,14 @@ pub fn podman(image: &str, word: u64) -> (Vec<String>, String) {
     (words, format!("podman rm --force --ignore {container}"))
 }
 
-/// What is to be done where there is no podman.
-pub(super) const PODMAN: &str = "apt-get install podman, or --wrap with the words of another container manager";
-
 /// Commands that start and stop machines that libvirt knows; `{N}` in the name is their number. [`Commands::needs`] says what they need.
 #[must_use]
 pub fn libvirt(domain: &str) -> Commands {
     // A name is a word of the shell.
     let domain = format!("'{}'", domain.replace('\'', "'\\''"));
     let check = format!(
-        "state=$(LC_ALL=C virsh --quiet domstate {domain}) && case $state in 'shut off') ;; *) echo \"it is $state: machines of \
-         others are not taken\" >&2; exit 1 ;; esac"
+        "state=$(LC_ALL=C virsh --quiet domstate {domain}) && case $state in 'shut off') ;; *) echo \"the machine is $state; only a \
+         machine that is shut off is taken\" >&2; exit 1 ;; esac"
     );
     let command = |word: &str| Some(format!("virsh --quiet {word} {domain}"));
     Commands { check: Some(check), start: command("start"), stop: command("destroy") }
@@ -45,8 +43,7 @@ impl Commands {
     pub fn needs(&self) -> Option<Refusal> {
         const VIRSH: &str = "virsh";
         let lacks = self.start.as_deref().is_some_and(|start| start.starts_with(VIRSH)) && program(VIRSH).is_none();
-        let cure = "apt-get install libvirt-clients, or --start and --stop with commands of another manager";
-        lacks.then(|| Refusal::new(VIRSH, "there is no such command on the path", cure))
+        lacks.then(messages::virsh_missing)
     }
 }
 
@@ -60,7 +57,7 @@ mod tests {
         assert_eq!(commands("no-such-command {N}").needs(), None);
         let refused = libvirt("vm{N}").needs();
         assert_eq!(refused.is_some(), program("virsh").is_none());
-        assert!(refused.is_none_or(|refused| refused.cure.contains("libvirt-clients")));
+        assert!(refused.is_none_or(|refused| refused.code == messages::codes::virsh_missing));
         assert_eq!(numbered("vm{N} on host{N}", 4), "vm5 on host5");
     }
 }

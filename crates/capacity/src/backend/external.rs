@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tiermark_load::{Answer, Client, Outcome, Phase, Target, Watch, fill, run};
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as messages;
 use tiermark_tune::{COMMAND_MOST, Change, bounded_until, shell};
 
 use super::adapter::numbered;
@@ -121,24 +122,21 @@ impl External {
 /// Runs a command for a tenant, until it is to stop.
 fn carry_out(text: &str, stop: &AtomicBool) -> Result<(), Refusal> {
     bounded_until(shell(text), COMMAND_MOST, &|| stop.load(Ordering::Relaxed))
-        .map_err(|why| Refusal::new(format!("the command '{text}'"), why, "run it by hand to see what is wrong"))
+        .map_err(|why| messages::command_failed(text, &why))
 }
 
 /// Whether a server holds nothing, in any of its databases: what somebody keeps there would be pushed out, or mixed with what is measured.
 fn empty(server: &mut Client, target: &Target) -> Result<(), Refusal> {
-    let why = match server.ask(&[b"INFO", b"keyspace"])? {
+    let address = target.address.to_string();
+    match server.ask(&[b"INFO", b"keyspace"])? {
         Answer::Text(text) => {
             let text = String::from_utf8_lossy(&text).into_owned();
             // db0:keys=2000,expires=0,avg_ttl=0
             let held: Vec<&str> = text.lines().filter(|line| line.starts_with("db")).collect();
-            if held.is_empty() {
-                return Ok(());
-            }
-            format!("it holds keys already ({}), and tenants are filled with keys of their own", held.join("; "))
+            if held.is_empty() { Ok(()) } else { Err(messages::server_not_empty(&address, &held.join("; "))) }
         }
-        other => format!("it does not tell what it holds: {other:?}"),
-    };
-    Err(Refusal::new(target.address.to_string(), why, "name servers that hold nothing, or allow it: --overwrite"))
+        other => Err(messages::keyspace_unknown(&address, &format!("{other:?}"))),
+    }
 }
 
 impl Backend for External {
@@ -149,11 +147,7 @@ impl Backend for External {
     fn grow(&mut self, count: u32, spec: &mut LoadSpec<'_>, system: &mut System) -> Result<Option<Outcome>, Refusal> {
         let wanted = count as usize;
         if wanted > self.targets.len() {
-            return Err(Refusal::new(
-                format!("{wanted} tenants"),
-                format!("{} addresses were given", self.targets.len()),
-                "give more targets, or a smaller --most-tenants",
-            ));
+            return Err(messages::too_few_servers(wanted, self.targets.len()));
         }
         while self.used < wanted && (spec.watcher)(&Pulse { load: None, ended: 0, counted: None }) {
             // Counted before it is started: one whose server never answers is taken away too.
@@ -255,7 +249,7 @@ mod tests {
             let mut spec =
                 LoadSpec { workload: &workload, client: &client, stop: &flag, watcher: &mut |_: &Pulse<'_>| true };
             let refused = external.grow(1, &mut spec, &mut system).unwrap_err();
-            assert!(refused.why.contains("it is running"), "{refused}");
+            assert!(refused.text("error").is_some_and(|error| error.contains("it is running")), "{refused}");
             external.clear(&mut system).unwrap();
             system.restore().unwrap();
             assert!(!log.exists());
@@ -277,6 +271,8 @@ mod tests {
     #[test]
     fn a_command_that_fails_says_why() {
         let refused = carry_out(&numbered("echo no {N} >&2; exit 1", 4), &AtomicBool::new(false)).unwrap_err();
-        assert!(refused.what.contains("echo no 5") && refused.why.contains("no 5"), "{refused}");
+        assert_eq!(refused.code, messages::codes::command_failed);
+        assert!(refused.text("command").is_some_and(|command| command.starts_with("echo no 5")), "{refused}");
+        assert!(refused.text("error").is_some_and(|error| error.contains("no 5")), "{refused}");
     }
 }

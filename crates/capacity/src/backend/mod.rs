@@ -32,9 +32,6 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&places).map(|place| place.join(name)).find(runs)
 }
 
-/// What is to be done where there is no server.
-pub(crate) const NO_SERVER: &str = "install redis-server or valkey-server, or name it: --server PATH";
-
 /// Tenants at one moment of a load.
 #[derive(Debug)]
 pub struct Pulse<'a> {

@@ -4,12 +4,13 @@ use std::sync::atomic::AtomicBool;
 
 use tiermark_load::{Outcome, Phase, Target, Watch, fill, run};
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as messages;
 use tiermark_tune::Change;
 
-use super::adapter::{PODMAN, numbered};
+use super::adapter::numbered;
 use super::server::{Server, Start, free_port};
 use super::tenancy::{Tenancy, TenantMemory};
-use super::{Backend, Counted, LoadSpec, NO_SERVER, Pulse, program};
+use super::{Backend, Counted, LoadSpec, Pulse, program};
 use crate::cgroup::{Group, Layout};
 use crate::system::System;
 
@@ -33,14 +34,12 @@ impl ServerLaunch {
     /// What is missing of it, as far as it can be seen from here: what runs a container may have its server inside.
     #[must_use]
     pub fn check(&self) -> Vec<Refusal> {
-        let (name, what, cure) = match self.wrapper.first().map(String::as_str) {
-            None => (self.server.as_str(), "the server", NO_SERVER),
-            Some("podman") => ("podman", "containers by", PODMAN),
-            Some(word) => (word, "servers behind", "install it, or write other words: --wrap"),
-        };
-        let lacks = program(name).is_none();
-        let lacks =
-            lacks.then(|| Refusal::new(format!("{what} {name}"), "there is no such program that may be run", cure));
+        let first = self.wrapper.first().map_or(self.server.as_str(), String::as_str);
+        let lacks = program(first).is_none().then(|| match first {
+            server if self.wrapper.is_empty() => messages::server_missing(server),
+            "podman" => messages::podman_missing(),
+            word => messages::wrapper_missing(word),
+        });
         let port = self.first_port.and_then(|port| free_port(Some(port)).err());
         lacks.into_iter().chain(port).collect()
     }
@@ -174,9 +173,9 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let all = places("no-such-server", &[], Some(taken.local_addr().unwrap().port())).check();
         assert_eq!(all.len(), 2, "{all:?}");
-        assert!(all[0].cure.contains("--server") && all[1].cure.contains("--first-port"), "{all:?}");
+        assert_eq!([&all[0].code, &all[1].code], ["server_missing", "port_taken"]);
         // A file that is no program, and words that are none.
-        assert!(places("/etc/passwd", &[], None).check()[0].why.contains("may be run"));
-        assert!(places("sh", &["no-such-words"], None).check()[0].cure.contains("--wrap"));
+        assert!(places("/etc/passwd", &[], None).check()[0].code == messages::codes::server_missing);
+        assert!(places("sh", &["no-such-words"], None).check()[0].code == messages::codes::wrapper_missing);
     }
 }

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{OFlags, fcntl_setfl};
 use tiermark_load::{Address, Client, Target};
 use tiermark_model::Refusal;
-
-use super::NO_SERVER;
+use tiermark_model::messages::tenants as messages;
 
 /// Puts itself into the groups named before `--`, and becomes what is named after it: so that nothing that the server ever does
 /// is outside of them. The kernel kills it before anything else that runs here.
@@ -75,7 +74,7 @@ impl Server {
             attempts += 1;
             match Self::attempt(start) {
                 // Somebody took the port between the look and the start.
-                Err(refusal) if start.port.is_none() && attempts < ATTEMPTS && refusal.why.contains(TAKEN) => {}
+                Err(refusal) if start.port.is_none() && attempts < ATTEMPTS && is_taken(&refusal) => {}
                 other => return other,
             }
         }
@@ -83,13 +82,9 @@ impl Server {
 
     fn attempt(start: &Start<'_>) -> Result<Self, Refusal> {
         let (port, password) = (free_port(start.port)?, password());
-        let mut child = command(start, port).spawn().map_err(|why| {
-            Refusal::new(
-                format!("starting {}", start.program.join(" ")),
-                why.to_string(),
-                "check the path of the program",
-            )
-        })?;
+        let mut child = command(start, port)
+            .spawn()
+            .map_err(|why| messages::server_not_started(&start.program.join(" "), &why.to_string()))?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that ended already says why it did.
             let _ = writeln!(stdin, "requirepass {password}");
@@ -117,22 +112,17 @@ impl Server {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.exited() {
-                return Err(ended(start, status, &self.said()));
+                let output = self.said();
+                return Err(messages::server_ended(start.number + 1, &status.to_string(), status.code(), &output));
             }
             match Client::connect(&self.target, ANSWER) {
                 Ok(_) => return Ok(()),
                 Err(_) if start.stop.load(Ordering::Relaxed) => {
-                    return Err(Refusal::new(format!("tenant {}", start.number + 1), "it was stopped", ""));
+                    return Err(messages::server_start_stopped(start.number + 1));
                 }
                 Err(_) if begun.elapsed() < READY => thread::sleep(POLL),
                 Err(refusal) => {
-                    let what = format!("tenant {}", start.number + 1);
-                    let why = format!("it does not answer within {} s: {}", READY.as_secs(), refusal.why);
-                    return Err(Refusal::new(
-                        what,
-                        why,
-                        "is the program a Redis server, and the machine not too busy?",
-                    ));
+                    return Err(messages::server_silent(start.number + 1, READY.as_secs(), &refusal.why));
                 }
             }
         }
@@ -194,23 +184,16 @@ fn password() -> String {
 /// A port of this machine that nobody listens on.
 pub(super) fn free_port(wanted: Option<u16>) -> Result<u16, Refusal> {
     let found = TcpListener::bind(("127.0.0.1", wanted.unwrap_or(0))).and_then(|listener| listener.local_addr());
-    found.map(|address| address.port()).map_err(|why| {
-        let (why, cure) = match why.kind() {
-            io::ErrorKind::AddrInUse => ("somebody listens there".to_owned(), "choose another --first-port"),
-            _ => (why.to_string(), "choose another --first-port"),
-        };
-        Refusal::new(format!("port {}", wanted.unwrap_or(0)), why, cure)
+    let wanted = wanted.unwrap_or(0);
+    found.map(|address| address.port()).map_err(|why| match why.kind() {
+        io::ErrorKind::AddrInUse => messages::port_taken(wanted),
+        _ => messages::port_unusable(wanted, &why.to_string()),
     })
 }
 
-fn ended(start: &Start<'_>, status: ExitStatus, said: &str) -> Refusal {
-    let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-    let cure = match status.code() {
-        Some(97) => "run as root, or use servers that run elsewhere: --backend external",
-        Some(126 | 127) => NO_SERVER,
-        _ => "start it by hand to see what is wrong",
-    };
-    Refusal::new(format!("tenant {}", start.number + 1), format!("the server ended at once ({status}){said}"), cure)
+/// Whether a server ended since another program listens on its port.
+fn is_taken(refusal: &Refusal) -> bool {
+    refusal.code == messages::codes::server_ended && refusal.text("output").is_some_and(|output| output.contains(TAKEN))
 }
 
 #[cfg(test)]
@@ -231,14 +214,17 @@ mod tests {
     #[test]
     fn what_does_not_start_says_why() {
         let refused = start(&["/nonexistent/redis"], &[], None).unwrap_err();
-        assert!(refused.cure.contains("install redis-server"), "{refused}");
+        assert_eq!((refused.code.as_str(), refused.data["code"].as_i64()), ("server_ended", Some(127)), "{refused}");
         let refused = start(&["sh", "-c", "echo cannot; exit 3"], &[], None).unwrap_err();
-        assert!(refused.why.contains("exit status: 3") && refused.why.contains("cannot"), "{refused}");
+        assert_eq!((refused.data["code"].as_i64(), refused.text("output")), (Some(3), Some("cannot")), "{refused}");
         let begun = Instant::now();
         let refused = start(&["sh", "-c", "echo left one behind; sleep 20 & exit 3"], &[], None).unwrap_err();
-        assert!(refused.why.contains("left one behind") && begun.elapsed() < Duration::from_secs(15), "{refused}");
+        assert!(
+            refused.text("output") == Some("left one behind") && begun.elapsed() < Duration::from_secs(15),
+            "{refused}"
+        );
         let refused = start(&["true"], &["nonexistent-group"], None).unwrap_err();
-        assert!(refused.cure.contains("root") && refused.what == "tenant 5", "{refused}");
+        assert_eq!((refused.data["code"].as_i64(), refused.data["tenant"].as_i64()), (Some(97), Some(5)), "{refused}");
     }
 
     #[test]
@@ -258,6 +244,6 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = taken.local_addr().unwrap().port();
         let refused = start(&["/nonexistent"], &[], Some(port)).unwrap_err();
-        assert!(refused.why.contains("somebody listens") && refused.cure.contains("--first-port"), "{refused}");
+        assert_eq!(refused.code, messages::codes::port_taken);
     }
 }

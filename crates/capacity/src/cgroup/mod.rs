@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use tiermark_machine::Root;
+use tiermark_model::messages::tenants as messages;
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::bounded;
 
@@ -72,13 +73,7 @@ impl Layout {
         }
         let controllers = |dir: &String| root.read(&format!("{dir}/cgroup.controllers")).ok().flatten();
         let has_memory = |dir: &String| controllers(dir).is_some_and(|c| c.split_whitespace().any(|c| c == "memory"));
-        unified.filter(has_memory).map(Self::V2).ok_or_else(|| {
-            Refusal::new(
-                "limiting the tenants' memory",
-                "no control group hierarchy with the memory controller is mounted",
-                "boot without cgroup_disable=memory, or use servers that run elsewhere: --backend external",
-            )
-        })
+        unified.filter(has_memory).map(Self::V2).ok_or_else(messages::no_memory_controller)
     }
 
     /// Directories of a group of that name, the one of memory first.
@@ -242,8 +237,7 @@ impl<F: Files> Groups<F> {
             if let (Ok(wanted), found) = (value.parse::<u64>(), found.trim())
                 && !found.parse::<u64>().is_ok_and(|found| found.abs_diff(wanted) < PAGE)
             {
-                let why = format!("the kernel made '{found}' of {}", Bytes(wanted));
-                return Err(Refusal::new(format!("setting {path}"), why, "choose another --dram-budget"));
+                return Err(messages::limit_changed(&path, Bytes(wanted), found));
             }
         }
         Ok(())
@@ -251,19 +245,17 @@ impl<F: Files> Groups<F> {
 }
 
 /// What the kernel refused, with its usual cure.
-fn refused(what: &str, error: &io::Error) -> Refusal {
-    let cure = match error.kind() {
+fn refused(action: &str, error: &io::Error) -> Refusal {
+    let text = error.to_string();
+    match error.kind() {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "run as root, or use servers that run elsewhere: --backend external"
+            messages::control_group_denied(action, &text)
         }
-        io::ErrorKind::NotFound if what.contains("memsw") => "boot with swapaccount=1",
-        io::ErrorKind::NotFound => "enable the controller above: echo +memory > cgroup.subtree_control of the parent",
-        io::ErrorKind::AlreadyExists => {
-            "another run may be under way; remove the group if not: `tiermark tune --restore`"
-        }
-        _ => "",
-    };
-    Refusal::new(what, error.to_string(), cure)
+        io::ErrorKind::NotFound if action.contains("memsw") => messages::swap_accounting_off(action, &text),
+        io::ErrorKind::NotFound => messages::controller_off(action, &text),
+        io::ErrorKind::AlreadyExists => messages::control_group_exists(action, &text),
+        _ => messages::control_group_failed(action, &text),
+    }
 }
 
 /// Makes a group in every hierarchy; where one refuses, the others are removed again.
@@ -293,12 +285,7 @@ fn take_away(files: &impl Files, group: &Group, left: &mut Duration) -> Result<(
                     thread::sleep(BETWEEN);
                 }
                 Err(error) => {
-                    let cure = format!("end its processes, then: rmdir /{directory}");
-                    break Some(Refusal::new(
-                        format!("removing the control group {directory}"),
-                        error.to_string(),
-                        cure,
-                    ));
+                    break Some(messages::control_group_busy(directory, &error.to_string()));
                 }
             }
         };

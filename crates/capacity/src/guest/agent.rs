@@ -16,6 +16,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
 use tiermark_load::{Address, Client, Outcome, Snapshot, Target, Watch, fill, run};
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as messages;
 
 use super::protocol::{Job, Lines, Reply, Request, line};
 use super::{MODULES, ORDER, PORT, SERVER};
@@ -106,7 +107,7 @@ fn target() -> Target {
 }
 
 fn start_server() -> Result<Child, Refusal> {
-    let refuse = |why: String| Refusal::new("the server in the guest", why, "start it by hand to see what is wrong");
+    let refuse = |why: String| messages::guest_server_failed(&why);
     let mut command = Command::new(SERVER);
     command.args(["--port", "0", "--unixsocket", SOCKET]).args(SETTINGS.iter().flatten());
     // What it says goes to the console.
@@ -177,9 +178,7 @@ fn work_off(asked: &Receiver<Result<Job, String>>, stop: &AtomicBool, port: &mut
     for job in asked {
         let done = match job {
             Ok(job) => carry_out(&job, stop, port),
-            Err(why) => {
-                Err(Refusal::new("a request of the host", why, "use the same version of tiermark as --guest-agent"))
-            }
+            Err(why) => Err(messages::guest_request_unreadable(&why)),
         };
         let reply = done.map_or_else(Reply::Refused, |outcome| Reply::Done(Box::new(outcome)));
         tell(port, &reply)?;
@@ -225,7 +224,7 @@ mod tests {
         let mut lines = Lines::default();
         lines.push(&said);
         let Ok(Some(Reply::Refused(refusal))) = lines.take() else { panic!("{}", String::from_utf8_lossy(&said)) };
-        assert!(refusal.why.contains("no message") && refusal.cure.contains("--guest-agent"), "{refusal}");
+        assert_eq!(refusal.code, messages::codes::guest_request_unreadable);
         assert_eq!(lines.take::<Reply>(), Ok(None));
     }
 

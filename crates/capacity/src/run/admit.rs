@@ -2,7 +2,9 @@
 //! that is wrong told at once.
 
 use tiermark_machine::Root;
-use tiermark_model::Refusal;
+use tiermark_model::messages::tenants::not_root;
+use tiermark_model::messages::tiers::memory_short;
+use tiermark_model::{Bytes, Refusal};
 
 use super::{Environment, Hypervisor, Kind, Layout, Scenario};
 use crate::saved::Pending;
@@ -70,18 +72,14 @@ pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHo
 fn privileged(place: &RunHost<'_>) -> Result<(), Refusal> {
     match place.privileged {
         true => Ok(()),
-        false => Err(Refusal::new(
-            "tenants in control groups",
-            "only root may make them here",
-            "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...",
-        )),
+        false => Err(not_root()),
     }
 }
 
 /// Whether the machine has memory for all tenants together.
 pub(super) fn memory(scenario: &Scenario, root: &Root) -> Result<(), Refusal> {
-    let what = format!("tenants in {} of memory", scenario.dram_budget);
-    leave_floor(root, scenario.dram_budget.0, scenario.limits.memory_floor.0, &what)
+    let (wanted, floor) = (scenario.dram_budget.0, scenario.limits.memory_floor.0);
+    leave_floor(root, wanted, floor, |available| memory_short(Bytes(wanted), available, Bytes(floor)))
 }
 
 #[cfg(test)]
@@ -89,6 +87,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use tiermark_load::ClientSetup;
+    use tiermark_model::messages::tiers::codes;
     use tiermark_tune::StateDir;
 
     use super::*;
@@ -152,20 +151,21 @@ mod tests {
         );
         let tiers = "[\"dram\", \"zram:lz5\", \"swap:/nonexistent/x\", \"zswap\", \"node:7\", \"demotion:7\"]";
         let found = told(&scenario(tiers), "no-such-server", &RunHost { root: &root, privileged: false });
-        let all: Vec<String> = found.refusals().map(ToString::to_string).collect();
-        for said in [
-            "only root may make them",
-            "no control group hierarchy",
-            "tenants in 512 MiB of memory: ",
-            "the server no-such-server",
-            "the tier zram:lz5: this kernel compresses with lzo, lz4",
-            "the tier swap:/nonexistent/x: there is no such device",
-            "the tier zswap: the kernel has no zswap",
-            "the tier node:7: there is no such node",
-            "the tier demotion:7: there is no such node",
+        let all: Vec<&str> = found.refusals().map(|refusal| refusal.code.as_str()).collect();
+        for code in [
+            "not_root",
+            "no_memory_controller",
+            "memory_short",
+            "server_missing",
+            "zram_algorithm_missing",
+            "swap_path_missing",
+            "zswap_missing",
         ] {
-            assert!(all.iter().any(|one| one.contains(said)), "{said}: {all:#?}");
+            assert!(all.contains(&code), "{code}: {all:#?}");
         }
+        let nodes: Vec<_> = found.refusals().filter(|refusal| refusal.code == codes::node_missing).collect();
+        let tiers: Vec<_> = nodes.iter().map(|refusal| refusal.text("tier")).collect();
+        assert_eq!(tiers, [Some("node:7"), Some("demotion:7")]);
         assert!(found.refusals().all(|refusal| !refusal.cure.is_empty()), "{all:#?}");
         assert_eq!(found.tiers[0].1, Preflight::default(), "dram is memory");
     }

@@ -14,6 +14,7 @@ use tiermark_load::{ClientSetup, Phase as LoadPhase, Target, seed};
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord, tenants};
+use tiermark_model::messages::capacity as messages;
 use tiermark_tune::{Lock, StateDir};
 
 use crate::backend::{
@@ -273,8 +274,8 @@ impl Run<'_, '_> {
     ) -> Result<Option<Answer>, Refusal> {
         let Searched { number, case, scenario, active, .. } = *what;
         let limits = self.limits(what, saved)?;
-        let mut search = Search::resume(limits, &saved.cases[number].trials)
-            .map_err(|why| Refusal::new("going on with the saved run", why, "begin a new one, without --resume"))?;
+        let mut search =
+            Search::resume(limits, &saved.cases[number].trials).map_err(|why| messages::saved_run_differs(&why))?;
         let (client, stop) = (&self.environment.client_for(scenario), self.environment.stop);
         let base = seed(saved.begun.seed, number as u64, LoadPhase::WarmUp(0));
         let runner = TrialRunner { scenario, requests: case.requests, client, stop, seed: base, active };
@@ -352,9 +353,7 @@ fn ended<T>(mut backend: Box<dyn Backend>, mut system: System, found: Result<T, 
     match (found, restored) {
         (Ok(found), restored) => restored.map(|()| found),
         (Err(refusal), Ok(())) => Err(refusal),
-        (Err(refusal), Err(left)) => {
-            Err(Refusal::new(refusal.what, format!("{}; and {}: {}", refusal.why, left.what, left.why), left.cure))
-        }
+        (Err(refusal), Err(left)) => Err(messages::failed_and_left(&refusal, &left)),
     }
 }
 

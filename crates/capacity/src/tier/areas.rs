@@ -1,7 +1,8 @@
 //! The swap areas of a tier among those that a system has already: pages go to the highest priority, and in turn to all that have it.
 
 use tiermark_machine::{Root, swap_areas, swap_names};
-use tiermark_model::{Refusal, Swap};
+use tiermark_model::Refusal;
+use tiermark_model::messages::tiers as messages;
 
 use super::ActiveTier;
 use crate::evidence::SwapArea;
@@ -26,17 +27,9 @@ pub(super) fn priorities(parts: &[Tier], root: &Root) -> Result<Vec<u16>, Refusa
     let taken = highest.as_ref().map_or(-1, |area| area.priority).max(-1);
     let top = taken.saturating_add(many).max(USUAL);
     match highest {
-        Some(area) if many > 0 && top > HIGHEST => Err(no_higher(&area)),
+        Some(area) if many > 0 && top > HIGHEST => Err(messages::no_higher_priority(&area.path, area.priority)),
         _ => Ok((0..parts.len()).map(|at| u16::try_from(top - areas(&parts[..at])).unwrap_or_default()).collect()),
     }
-}
-
-fn no_higher(area: &Swap) -> Refusal {
-    Refusal::new(
-        format!("swap areas above {}, which has priority {}", area.path, area.priority),
-        "areas of one priority are filled in turn, and tenants would be on both",
-        format!("swapoff {0}, or swapoff it and turn it on again with a lower one: swapon -p 0 {0}", area.path),
-    )
 }
 
 /// Bytes in use of areas that are not of a tier.
@@ -54,7 +47,7 @@ pub(super) fn remark(root: &Root, active: &ActiveTier) -> Option<String> {
     let others: Vec<String> = swap_names(&text).filter(|name| !active.areas.contains(name)).collect();
     (!others.is_empty()).then(|| {
         let others = others.join(", ");
-        format!("this system swaps to {others} as well, which is not of this tier: a tenant may go there once the tier is full")
+        format!("the system also swaps to {others}, which is no part of this tier: tenants may be swapped there when the tier is full")
     })
 }
 
@@ -83,7 +76,7 @@ mod tests {
         // zswap is no area.
         assert_eq!(of(&[Tier::Zswap, file], second_highest), Ok(vec![32_767; 2]));
         let refused = of(&two, second_highest).unwrap_err();
-        assert!(refused.what.contains("/dev/zram0, which has priority 32766"), "{refused}");
+        assert_eq!((refused.text("path"), refused.data["priority"].as_i64()), (Some("/dev/zram0"), Some(32_766)));
         let highest = "/dev/zram0 partition 8 0 32767\n";
         assert!(of(&one, highest).is_err());
         assert!(of(&[Tier::Zswap], highest).is_ok() && of(&[Tier::Dram], highest).is_ok(), "no area");
@@ -96,7 +89,7 @@ mod tests {
         let active = ActiveTier { areas: vec!["/dev/zram1".to_owned()], ..ActiveTier::default() };
         assert_eq!(used_elsewhere(&[area("/dev/zram1", 50), area("/dev/zram0", 30), area("/swap", 4)], &active), 34);
         let root = with("/dev/zram1 partition 8 0 7\n/dev/zram0 partition 8 0 5\n");
-        assert!(remark(&root, &active).unwrap().contains("swaps to /dev/zram0 as well"));
+        assert!(remark(&root, &active).unwrap().contains("also swaps to /dev/zram0,"));
         assert_eq!(remark(&root, &ActiveTier::default()), None, "of a tier that swaps nothing");
     }
 }

@@ -4,10 +4,12 @@
 //! the other nodes have, and a budget that is less is no budget.
 
 use tiermark_machine::Root;
+use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, IdSet, Refusal};
 
 use super::node::{self, Memory};
 use super::{ActiveTier, Nodes, TierSizes, switch, switched};
+use crate::scenario::Tier;
 use crate::system::System;
 
 const ENABLED: &str = "sys/kernel/mm/numa/demotion_enabled";
@@ -27,40 +29,30 @@ pub(super) fn preflight(id: u32, wanted: &TierSizes, root: &Root) -> Result<Acti
     let active = slower(id, wanted, root)?;
     match switched(ENABLED, root) {
         Some(_) => Ok(active),
-        None => Err(refused(id, "the kernel cannot demote", "boot Linux 5.15 or later with CONFIG_MIGRATION")),
+        None => Err(messages::demotion_missing(id)),
     }
 }
 
 /// Whether the node is of a slower tier than all others, and those are the budget.
 fn slower(id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusal> {
-    let active = node::preflight(id, wanted, root).map_err(|refusal| Refusal { what: named(id), ..refusal })?;
+    let active = node::preflight(&Tier::Demotion(id), id, wanted, root)?;
     let Some(nodes) = active.nodes else { return Ok(active) };
     let found = tier_of(root, id)
         .filter(|far| nodes.near.iter().all(|node| tier_of(root, node).is_some_and(|near| near < *far)));
     if found.is_none() {
-        let why = format!(
-            "the kernel does not take node {id} for slower than nodes {}, and demotes nothing to it",
-            nodes.near
-        );
-        return Err(refused(id, &why, format!("choose node:{id}, which puts whole tenants there")));
+        return Err(messages::node_not_slower(id, &nodes.near.to_string()));
     }
     let free =
         nodes.near.iter().filter_map(|node| Memory::of(root, node)).fold(0u64, |sum, one| sum.saturating_add(one.free));
     if (wanted.dram.saturating_add(wanted.floor) as f64) < free as f64 * MOST_OF_IT {
-        let why = format!(
-            "pages are demoted when nodes {} are full, which have {} free: tenants would have that much DRAM, and not {}",
-            nodes.near,
-            Bytes(free),
-            Bytes(wanted.dram)
-        );
-        let cure = "choose a --dram-budget of that, less the memory floor, or boot with less memory on those nodes";
-        return Err(refused(id, &why, cure));
+        return Err(messages::budget_below_nodes(id, &nodes.near.to_string(), Bytes(free), Bytes(wanted.dram)));
     }
     Ok(ActiveTier { nodes: Some(Nodes { demotes: true, ..nodes }), remarks: vec![REMARK.to_owned()], ..active })
 }
 
-/// How tenants come to lie where they lie.
-const REMARK: &str = "tenants take memory on the other nodes only; the kernel demotes pages of theirs to the node of the tier, where it finds them cold";
+/// Where the memory of tenants is.
+const REMARK: &str =
+    "tenants allocate memory on the other nodes only; the kernel demotes their cold pages to the node of the tier";
 
 /// The number of a node's memory tier, which is larger the slower it is.
 fn tier_of(root: &Root, id: u32) -> Option<u32> {
@@ -70,14 +62,6 @@ fn tier_of(root: &Root, id: u32) -> Option<u32> {
         text.and_then(|text| text.trim().parse::<IdSet>().ok()).is_some_and(|nodes| nodes.contains(id))
     };
     tiers.into_iter().find(holds)
-}
-
-fn named(id: u32) -> String {
-    format!("the tier demotion:{id}")
-}
-
-fn refused(id: u32, why: &str, cure: impl Into<String>) -> Refusal {
-    Refusal::new(named(id), why, cure)
 }
 
 #[cfg(test)]
@@ -104,19 +88,16 @@ mod tests {
         let nodes = found.nodes.unwrap();
         assert_eq!((nodes.near.to_string().as_str(), nodes.far), ("0-1", 2));
         let small = preflight(2, &wanted(149), &slow).unwrap_err();
-        assert!(small.what.contains("demotion:2") && small.why.contains("200 KiB free"), "{small}");
-        assert!(
-            preflight(2, &wanted(181), &slow).unwrap_err().why.contains("20 KiB stay so"),
-            "the floor of the others"
-        );
+        assert_eq!((small.code.as_str(), &small.data["free"]), ("budget_below_nodes", &(200 << 10).into()));
+        assert!(preflight(2, &wanted(181), &slow).unwrap_err().data["floor"] == 20 << 10, "the floor of the others");
         // All alike, the fast one, one of two slow ones, and a kernel that tells no tiers.
         for (id, tiers) in
             [(2, &[(4, "0-2")][..]), (0, &[(4, "0-1"), (22, "2")]), (2, &[(4, "0"), (22, "1-2")]), (2, &[])]
         {
             let refused = preflight(id, &wanted(180), &machine(tiers)).unwrap_err();
-            assert!(refused.why.contains("demotes nothing") && refused.cure.contains("node:"), "{refused}");
+            assert_eq!(refused.code, messages::codes::node_not_slower, "{refused}");
         }
-        assert!(preflight(7, &wanted(1), &slow).unwrap_err().what.contains("demotion:7"));
+        assert!(preflight(7, &wanted(1), &slow).unwrap_err().text("tier") == Some("demotion:7"));
     }
 
     #[test]
@@ -129,6 +110,6 @@ mod tests {
             [(4, "0"), (22, "1")].map(|(tier, node)| (format!("{TIERS}/memory_tier{tier}/nodelist"), node.to_owned()));
         let root = Root::from_files("test", nodes.into_iter().chain(tiers));
         let refused = preflight(1, &TierSizes { size: 0, dram: 95 << 10, floor: 0 }, &root).unwrap_err();
-        assert!(refused.why.contains("cannot demote"), "{refused}");
+        assert_eq!(refused.code, messages::codes::demotion_missing);
     }
 }

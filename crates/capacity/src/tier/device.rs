@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 
 use rustix::fs::OFlags;
 use tiermark_machine::{Root, swap_names};
+use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::{Change, ENDS, resolve_device};
 
@@ -35,7 +36,7 @@ pub(super) struct Empty {
 /// Whether it is there, nobody uses it, and nothing is on it.
 pub(super) fn preflight(path: &str, root: &Root) -> Result<Empty, Refusal> {
     // The kernel's own name: a link of by-id is what people give, and not what /proc/swaps says.
-    let real = fs::canonicalize(path).map_err(|why| unusable(path, &why.to_string(), "check the name"))?;
+    let real = fs::canonicalize(path).map_err(|why| messages::device_missing(path, &why.to_string()))?;
     let real = real.display().to_string();
     let room = empty(&real, root)?;
     let device = resolve_device(root, &real)?;
@@ -47,7 +48,7 @@ pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result
     let Empty { real, device, room } = preflight(path, system.root())?;
     let uuid = system.root().read("proc/sys/kernel/random/uuid").ok().flatten();
     let uuid = uuid.map(|uuid| uuid.trim().to_owned());
-    let uuid = uuid.ok_or_else(|| unusable(path, "the kernel draws no UUID for its header", "mount /proc"))?;
+    let uuid = uuid.ok_or_else(|| messages::no_uuid(path))?;
     // What mkswap and swapping write at the ends stays on the disk, and has to go away again.
     let below = real.trim_start_matches('/').to_owned();
     system.note([
@@ -61,32 +62,26 @@ pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result
 /// Its size, where it is nobody's.
 fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
     if let Some(of) = use_of(path, root) {
-        return Err(unusable(path, &format!("it is in use: {of}"), "name one that is not"));
+        return Err(messages::device_in_use(path, &of));
     }
     // With O_EXCL the kernel refuses a block device that is mounted, swapped to, or part of another one.
     let open = OpenOptions::new().read(true).custom_flags(OFlags::EXCL.bits() as i32).open(path);
     let mut file = open.map_err(|why| match why.kind() {
         io::ErrorKind::ResourceBusy => {
-            unusable(path, "it is in use: it, or a part of it, is part of another device", "name one that is not")
+            messages::device_in_use(path, "the device, or a part of it, is part of another device")
         }
-        io::ErrorKind::PermissionDenied => {
-            unusable(path, "this process may not open it", "run as root, outside of a container")
-        }
-        _ => unusable(path, &why.to_string(), "check the device"),
+        io::ErrorKind::PermissionDenied => messages::device_denied(path),
+        _ => messages::device_failed(path, &why.to_string()),
     })?;
     let read = (|| {
         let size = file.seek(SeekFrom::End(0))?;
         Ok((size, blank(&mut file, size)?))
     })();
-    let (size, blank) = read.map_err(|why: io::Error| unusable(path, &why.to_string(), "check the device"))?;
+    let (size, blank) = read.map_err(|why: io::Error| messages::device_failed(path, &why.to_string()))?;
     match blank {
-        _ if size < 2 * ENDS => Err(unusable(path, &format!("it has only {}", Bytes(size)), "name a larger one")),
+        _ if size < 2 * ENDS => Err(messages::device_too_small(path, Bytes(size))),
         true => Ok(size),
-        false => Err(unusable(
-            path,
-            "something is on it: its first or last 1 MiB is not all zeros",
-            format!("if nothing on it is needed: wipefs --all {path} && blkdiscard --zeroout --length 1M {path}"),
-        )),
+        false => Err(messages::device_not_empty(path)),
     }
 }
 
@@ -127,10 +122,6 @@ fn blank(file: &mut (impl Read + Seek), size: u64) -> io::Result<bool> {
 fn ours(page: &[u8]) -> bool {
     let label = page.get(LABEL_AT..LABEL_AT + LABEL.len() + 1);
     page.ends_with(b"SWAPSPACE2") && label.is_some_and(|l| l.starts_with(LABEL.as_bytes()) && l.ends_with(b"\0"))
-}
-
-fn unusable(path: &str, why: &str, cure: impl Into<String>) -> Refusal {
-    Refusal::new(format!("the tier swap:{path}"), why, cure)
 }
 
 #[cfg(test)]
@@ -189,13 +180,16 @@ mod tests {
         assert_eq!(use_of("/dev/vda", &root).as_deref(), Some("/dev/vda1 is mounted on /"));
         assert_eq!(use_of("/dev/vd", &root), None);
         assert!(is_part("/dev/nvme0n1p2", "/dev/nvme0n1") && !is_part("/dev/sdab", "/dev/sda"));
-        assert!(empty("/dev/vda", &root).unwrap_err().why.contains("mounted on /"), "also where it may not be opened");
+        assert!(
+            empty("/dev/vda", &root).unwrap_err().text("user").is_some_and(|user| user.contains("mounted on /")),
+            "also where it may not be opened"
+        );
     }
 
     #[test]
     fn what_is_not_there_is_no_device_to_swap_to() {
         let refused = preflight("/dev/nonexistent", &Root::live()).unwrap_err();
-        assert!(refused.what.contains("swap:/dev/nonexistent") && refused.cure == "check the name", "{refused}");
+        assert_eq!((refused.code.as_str(), refused.text("path")), ("device_missing", Some("/dev/nonexistent")));
     }
 
     #[test]

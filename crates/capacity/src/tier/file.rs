@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, FallocateFlags, access, fallocate, statfs, statvfs};
 use tiermark_machine::Root;
+use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, Refusal};
 use tiermark_tune::{Change, disk_of};
 
@@ -15,12 +16,8 @@ use crate::system::System;
 
 /// File systems that have no disk: tmpfs and ramfs (linux/magic.h).
 const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
-/// File systems on which no file can be swapped to as it is made here, by the kernel's numbers of them, and why.
-const NO_SWAP: [(u32, &str); 3] = [
-    (0x794c_7630, "the kernel does not swap to files of an overlay, as containers have it"),
-    (0x9123_683e, "btrfs takes swap files without copy-on-write only"),
-    (0x2fc1_2fc1, "the kernel does not swap to files of ZFS"),
-];
+/// File systems that take no ordinary swap file (btrfs: only without copy-on-write), by the kernel's numbers of them.
+const NO_SWAP: [(u32, &str); 3] = [(0x794c_7630, "overlayfs"), (0x9123_683e, "btrfs"), (0x2fc1_2fc1, "ZFS")];
 /// Bytes of the file system that stay free.
 const SPARE: u64 = 1 << 30;
 
@@ -28,10 +25,8 @@ const SPARE: u64 = 1 << 30;
 pub(super) fn preflight(path: &str, size: u64, word: &str) -> Result<PathBuf, Refusal> {
     let place = place(path, word)?;
     let dir = place.parent().unwrap_or(Path::new("/"));
-    access(dir, Access::WRITE_OK).map_err(|why| {
-        let cure = "name a directory that this user may write to, or run as root";
-        refused(path, &format!("{} cannot be written to: {why}", dir.display()), cure)
-    })?;
+    access(dir, Access::WRITE_OK)
+        .map_err(|why| messages::directory_denied(path, &dir.display().to_string(), &why.to_string()))?;
     room(path, dir, size)?;
     Ok(place)
 }
@@ -41,7 +36,7 @@ pub(super) fn activate(path: &str, size: u64, priority: u16, system: &mut System
     let place = preflight(path, size, system.word())?;
     let text = place.display().to_string();
     system.note([Change::Swap { path: text.trim_start_matches('/').to_owned(), remove_file: true }])?;
-    make(&place, size).map_err(|why| refused(path, &why.to_string(), "name a directory on a local disk"))?;
+    make(&place, size).map_err(|why| messages::directory_failed(path, &why.to_string()))?;
     system.swap_on(&text, priority, None)?;
     Ok(ActiveTier { device: disk(system.root(), &place), areas: vec![text], room: size, ..ActiveTier::default() })
 }
@@ -52,40 +47,34 @@ fn place(path: &str, word: &str) -> Result<PathBuf, Refusal> {
     let name = asked.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match fs::symlink_metadata(asked) {
         Ok(_) if asked.is_dir() => Ok(real(path, asked)?.join(format!("tiermark-{word}.swap"))),
-        Ok(_) => Err(refused(path, "it is there already, and files of others are not touched", "name a directory")),
+        Ok(_) => Err(messages::file_exists(path)),
         Err(why) if why.kind() == io::ErrorKind::NotFound && name.contains("tiermark") => {
             Ok(real(path, asked.parent().unwrap_or(Path::new("/")))?.join(name))
         }
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Err(refused(
-            path,
-            "there is no such device, file or directory",
-            "name a device, or a directory for the file",
-        )),
-        Err(why) => Err(refused(path, &why.to_string(), "check the path")),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Err(messages::swap_path_missing(path)),
+        Err(why) => Err(messages::directory_failed(path, &why.to_string())),
     }
 }
 
 /// A directory by the name that the kernel gives it: by another one the area would not be found again in /proc/swaps.
 fn real(path: &str, dir: &Path) -> Result<PathBuf, Refusal> {
-    fs::canonicalize(dir).map_err(|why| refused(path, &why.to_string(), "name a directory that is there"))
+    fs::canonicalize(dir).map_err(|why| messages::directory_failed(path, &why.to_string()))
 }
 
 fn room(path: &str, dir: &Path, size: u64) -> Result<(), Refusal> {
-    let kind = statfs(dir).map_err(|why| refused(path, &why.to_string(), "check the path"))?.f_type;
+    let kind = statfs(dir).map_err(|why| messages::directory_failed(path, &why.to_string()))?.f_type;
     if IN_MEMORY.contains(&(kind as u32)) {
-        return Err(refused(path, "files there are in memory themselves", "name a directory on a disk"));
+        return Err(messages::directory_in_memory(path));
     }
-    if let Some((_, why)) = NO_SWAP.iter().find(|(number, _)| *number == kind as u32) {
-        return Err(refused(path, why, "name a directory on a disk with ext4 or XFS"));
+    if let Some((_, name)) = NO_SWAP.iter().find(|(number, _)| *number == kind as u32) {
+        return Err(messages::file_system_cannot_swap(path, name));
     }
-    let about = statvfs(dir).map_err(|why| refused(path, &why.to_string(), "check the path"))?;
+    let about = statvfs(dir).map_err(|why| messages::directory_failed(path, &why.to_string()))?;
     let free = about.f_bavail.saturating_mul(about.f_frsize);
     if size.saturating_add(SPARE) <= free {
         return Ok(());
     }
-    let why =
-        format!("{} are free there, of which {} stay so, and {} are wanted", Bytes(free), Bytes(SPARE), Bytes(size));
-    Err(refused(path, &why, "choose a smaller --tier-size, or another place"))
+    Err(messages::disk_full(path, Bytes(free), Bytes(SPARE), Bytes(size)))
 }
 
 fn make(place: &Path, size: u64) -> io::Result<()> {
@@ -102,10 +91,6 @@ fn disk(root: &Root, place: &Path) -> Option<String> {
     disk_of(root, fs::canonicalize(link).ok()?.file_name()?.to_str()?)
 }
 
-fn refused(path: &str, why: &str, cure: &str) -> Refusal {
-    Refusal::new(format!("the tier swap:{path}"), why, cure)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,10 +102,10 @@ mod tests {
         fs::write(at("there-tiermark"), "somebody's").unwrap();
         assert_eq!(place(&at(""), "7").unwrap(), dir.path().join("tiermark-7.swap"));
         assert_eq!(place(&at("tiermark.swap"), "7").unwrap(), dir.path().join("tiermark.swap"));
-        for (name, said) in
-            [("there-tiermark", "not touched"), ("new", "no such"), ("no/tiermark", "No such file or directory")]
+        for (name, code) in
+            [("there-tiermark", "file_exists"), ("new", "swap_path_missing"), ("no/tiermark", "directory_failed")]
         {
-            assert!(place(&at(name), "7").unwrap_err().why.contains(said), "{name}");
+            assert_eq!(place(&at(name), "7").unwrap_err().code, code, "{name}");
         }
         // By the name that the kernel will give it.
         std::os::unix::fs::symlink(dir.path(), at("link")).unwrap();
@@ -134,7 +119,7 @@ mod tests {
     fn disks_are_not_filled() {
         let dir = tempfile::tempdir().unwrap();
         let refused = room("/x", dir.path(), u64::MAX / 2).unwrap_err();
-        assert!(refused.why.contains("are wanted") && refused.cure.contains("--tier-size"), "{refused}");
+        assert_eq!(refused.code, messages::codes::disk_full);
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod zram;
 mod zswap;
 
 use tiermark_machine::Root;
+use tiermark_model::messages::tiers::pool_memory_short;
 use tiermark_model::{Bytes, Refusal};
 
 use tiermark_tune::{KnobChange, Syntax, apply};
@@ -147,7 +148,7 @@ fn preflight(part: &Tier, wanted: &TierSizes, root: &Root) -> Preflight {
         // The name of the file is drawn when it is made.
         Tier::Swap(path) => found.hold(file::preflight(path, wanted.size, "0")).map(|_| wanted.size),
         Tier::Demotion(id) => found.hold(demotion::preflight(*id, wanted, root)).map(|active| active.room),
-        Tier::Node(id) => found.hold(node::preflight(*id, wanted, root)).map(|active| active.room),
+        Tier::Node(id) => found.hold(node::preflight(part, *id, wanted, root)).map(|active| active.room),
     };
     Preflight { room, ..found }
 }
@@ -170,9 +171,7 @@ pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<
     if active.swaps() && !parts.contains(&Tier::Zswap) {
         // Pages would else stop in compressed memory on their way, and another tier be measured.
         if switch(zswap::NAME, zswap::ENABLED, false, system)? == Some(true) {
-            active
-                .remarks
-                .push("zswap was on, and is off for the whole machine while this tier is searched".to_owned());
+            active.remarks.push("zswap was on; it is off for the whole machine while this tier is searched".to_owned());
         }
     }
     active.remarks.extend(areas::remark(system.root(), &active));
@@ -182,10 +181,9 @@ pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<
 /// Refuses compressed memory where its pool could use up the machine's. Of the budget it is all the same, but how far values compress is known only
 /// when it is there, and it may grow for a second before the next look at it.
 fn leave_floor_for_pool(kind: &str, wanted: &TierSizes, root: &Root) -> Result<(), Refusal> {
-    let most = wanted.most_compressed();
-    let what =
-        format!("the tier {kind}, with {} of DRAM and as much compressed memory for a moment,", Bytes(wanted.dram));
-    leave_floor(root, most, wanted.floor, &what)
+    leave_floor(root, wanted.most_compressed(), wanted.floor, |available| {
+        pool_memory_short(kind, Bytes(wanted.dram), available, Bytes(wanted.floor))
+    })
 }
 
 /// How a switch of the kernel stands; `None` where there is none.
@@ -218,7 +216,7 @@ fn part_of(tier: &Tier, wanted: &TierSizes, priority: u16, system: &mut System) 
         Tier::Swap(path) => file::activate(path, wanted.size, priority, system),
         Tier::Zswap => zswap::activate(wanted, system),
         Tier::Demotion(id) => demotion::activate(*id, wanted, system),
-        Tier::Node(id) => node::preflight(*id, wanted, system.root()),
+        Tier::Node(id) => node::preflight(tier, *id, wanted, system.root()),
     }
 }
 
@@ -234,6 +232,6 @@ mod tests {
         };
         assert_eq!((asked(4000, 400), asked(100, 700)), (Ok(()), Ok(())));
         let refused = asked(4000, 401).unwrap_err();
-        assert!(refused.what.contains("401 KiB of DRAM") && refused.why.contains("200 KiB stay free"), "{refused}");
+        assert_eq!((&refused.data["dram"], &refused.data["floor"]), (&(401 << 10).into(), &(200 << 10).into()));
     }
 }

@@ -1,9 +1,11 @@
 //! Another memory node, which takes the tenants that DRAM has no room for.
 
 use tiermark_machine::Root;
+use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, IdSet, Refusal};
 
 use super::{ActiveTier, TierSizes};
+use crate::scenario::Tier;
 
 const NODES: &str = "sys/devices/system/node";
 
@@ -28,7 +30,7 @@ impl Nodes {
     pub fn full(&self, root: &Root) -> Option<String> {
         let (far, free) = (self.far, Memory::of(root, self.far)?.free);
         let (free, floor) = (free < self.floor).then_some((Bytes(free), Bytes(self.floor)))?;
-        Some(format!("{free} of node {far}'s memory are free, of which {floor} stay so"))
+        Some(format!("{free} of node {far}'s memory are free, {floor} must stay free"))
     }
 }
 
@@ -50,17 +52,15 @@ impl Memory {
 }
 
 /// Looks whether the node is there and has memory beside the floor, and whether the others have what DRAM is to be.
-pub(super) fn preflight(id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusal> {
-    let refused = |why: &str, cure: String| Refusal::new(format!("the tier node:{id}"), why, cure);
+pub(super) fn preflight(tier: &Tier, id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusal> {
+    let tier = tier.to_string();
     let nodes = root.numbered(NODES, "node").unwrap_or_default();
     let memories = nodes.iter().filter_map(|node| Some((*node, Memory::of(root, *node)?)));
     let memories: Vec<(u32, Memory)> = memories.filter(|(_, memory)| memory.total > 0).collect();
     let near: IdSet = memories.iter().map(|(node, _)| *node).filter(|node| *node != id).collect();
     let Some((_, far)) = memories.iter().find(|(node, _)| *node == id).filter(|_| !near.is_empty()) else {
-        let there: Vec<String> = memories.iter().map(|(node, _)| node.to_string()).collect();
-        let cure =
-            format!("this machine has memory on nodes {}; a tier is one beside that of the tenants", there.join(", "));
-        return Err(refused("there is no such node with memory beside another one", cure));
+        let there: Vec<u32> = memories.iter().map(|(node, _)| *node).collect();
+        return Err(messages::node_missing(&tier, &there));
     };
     let all = memories.iter().fold(0u64, |sum, (_, memory)| sum.saturating_add(memory.total));
     // Of the machine's floor each has its part.
@@ -68,27 +68,20 @@ pub(super) fn preflight(id: u32, wanted: &TierSizes, root: &Root) -> Result<Acti
     let floor = share(far.total);
     let room = far.free.saturating_sub(floor);
     if room == 0 {
-        let why =
-            format!("{} of its memory are free, of which {} stay so (memory-floor)", Bytes(far.free), Bytes(floor));
-        return Err(refused(&why, "choose another node, or a smaller --memory-floor".to_owned()));
+        return Err(messages::node_full(&tier, Bytes(far.free), Bytes(floor)));
     }
     let others = memories.iter().filter(|(node, _)| *node != id);
     let free = others.fold(0u64, |sum, (_, memory)| sum.saturating_add(memory.free));
     let kept = share(all - far.total);
     if wanted.dram.saturating_add(kept) > free {
-        let why = format!(
-            "tenants in DRAM are kept off it, and of the other nodes' memory {} are free, of which {} stay so (memory-floor)",
-            Bytes(free),
-            Bytes(kept)
-        );
-        return Err(refused(&why, "choose a smaller --dram-budget, or end other programs".to_owned()));
+        return Err(messages::other_nodes_full(&tier, Bytes(free), Bytes(kept)));
     }
     let nodes = Some(Nodes { near, far: id, room, floor, demotes: false });
     Ok(ActiveTier { room, nodes, remarks: vec![REMARK.to_owned()], ..ActiveTier::default() })
 }
 
-/// How tenants come to lie where they lie.
-const REMARK: &str = "tenants that DRAM holds by arithmetic have all of their memory on the other nodes, those beyond on the node of the tier (by policy, tenant by tenant)";
+/// Where the memory of tenants is.
+const REMARK: &str = "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the tenants beyond on the node of the tier";
 
 /// `Node 1 MemFree:  1234 kB` in bytes.
 fn bytes(text: &str, name: &str) -> Option<u64> {
@@ -113,35 +106,40 @@ mod tests {
         TierSizes { size: 0, dram: dram << 10, floor: floor << 10 }
     }
 
+    fn at(id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusal> {
+        preflight(&Tier::Node(id), id, wanted, root)
+    }
+
     #[test]
     fn a_node_with_memory_beside_another() {
         // Of a floor of 40 each of the four hundreds has ten; node 3 has no memory at all.
         let root =
             Root::from_files("test", [node(0, 100, 50, 5), node(1, 200, 60, 10), node(2, 100, 8, 0), node(3, 0, 0, 0)]);
-        let found = preflight(1, &wanted(43, 40), &root).unwrap();
+        let found = at(1, &wanted(43, 40), &root).unwrap();
         assert_eq!((found.room, found.swaps()), (50 << 10, false));
         let nodes = found.nodes.unwrap();
         assert_eq!((nodes.near.to_string().as_str(), nodes.far, nodes.floor), ("0,2", 1, 20 << 10));
-        let refused = preflight(1, &wanted(44, 40), &root).unwrap_err();
-        assert!(refused.why.contains("63 KiB are free, of which 20 KiB stay so"), "{refused}");
+        let refused = at(1, &wanted(44, 40), &root).unwrap_err();
+        assert_eq!(
+            (&refused.data["free"], &refused.data["floor"]),
+            (&(63 << 10).into(), &(20 << 10).into()),
+            "{refused}"
+        );
         assert!(
-            preflight(2, &wanted(1, 40), &root)
-                .unwrap_err()
-                .why
-                .contains("8 KiB of its memory are free, of which 10 KiB")
+            at(2, &wanted(1, 40), &root).unwrap_err().why.contains("8 KiB of its memory are free, of which 10 KiB")
         );
         for absent in [3, 4] {
-            assert!(preflight(absent, &wanted(1, 0), &root).unwrap_err().cure.contains("nodes 0, 1, 2;"));
+            assert_eq!(at(absent, &wanted(1, 0), &root).unwrap_err().data["nodes"], serde_json::json!([0, 1, 2]));
         }
-        assert!(preflight(0, &wanted(1, 0), &Root::from_files("test", [node(0, 100, 50, 0)])).is_err());
+        assert!(at(0, &wanted(1, 0), &Root::from_files("test", [node(0, 100, 50, 0)])).is_err());
     }
 
     #[test]
     fn a_node_that_is_full_ends_a_trial() {
         let nodes = Nodes { near: [0].into_iter().collect(), far: 1, room: 0, floor: 20 << 10, demotes: false };
-        let at = |free: u64| nodes.full(&Root::from_files("test", [node(1, 200, free, 5)]));
-        assert_eq!(at(15), None);
-        assert_eq!(at(14).unwrap(), "19 KiB of node 1's memory are free, of which 20 KiB stay so");
+        let full = |free: u64| nodes.full(&Root::from_files("test", [node(1, 200, free, 5)]));
+        assert_eq!(full(15), None);
+        assert_eq!(full(14).unwrap(), "19 KiB of node 1's memory are free, 20 KiB must stay free");
         assert_eq!(nodes.full(&Root::from_files("test", [("x", "")])), None);
     }
 }

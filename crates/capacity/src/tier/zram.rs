@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use tiermark_machine::Root;
+use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Refusal, nearest};
 use tiermark_tune::{Change, Syntax};
 
@@ -32,9 +33,9 @@ pub(super) fn preflight(algorithm: Option<&str>, wanted: &TierSizes, root: &Root
         Some(text) => {
             found.hold(offered(&text, algorithm));
         }
-        None => found.unchecked.push(format!(
-            "whether this kernel compresses with {algorithm} it tells only of a zram device, and there is none before the run makes one"
-        )),
+        None => found
+            .unchecked
+            .push(format!("whether the kernel offers {algorithm} is only known once the run has made a zram device")),
     }
     found
 }
@@ -43,11 +44,10 @@ pub(super) fn preflight(algorithm: Option<&str>, wanted: &TierSizes, root: &Root
 fn absent(root: &Root) -> Refusal {
     let release = root.read("proc/sys/kernel/osrelease").ok().flatten().unwrap_or_default();
     let listed = root.read(&format!("lib/modules/{}/modules.dep", release.trim())).ok().flatten();
-    let (why, cure) = match listed.is_some_and(|listed| listed.contains("/zram.ko")) {
-        true => ("its module is not loaded, and modules are not loaded by a run", "sudo modprobe zram"),
-        false => ("this kernel has none", "boot one with CONFIG_ZRAM, or choose zswap or swap:PATH"),
-    };
-    Refusal::new("the tier zram", format!("{why} (there is no /{CONTROL})"), cure)
+    match listed.is_some_and(|listed| listed.contains("/zram.ko")) {
+        true => messages::zram_not_loaded(CONTROL),
+        false => messages::zram_missing(CONTROL),
+    }
 }
 
 /// Adds a device, sets its algorithm before its size as the kernel wants it, and swaps to it.
@@ -64,7 +64,7 @@ pub(super) fn activate(
         choose(&dir, wanted, system)?;
     }
     system.write(&format!("{dir}/disksize"), &wanted.size.to_string())?;
-    // However little values compress, the machine's memory beside the floor is not used up: as much was found for.
+    // However little values compress, the machine's memory beside the floor is not used up: the preflight found as much.
     system.write(&format!("{dir}/mem_limit"), &wanted.most_compressed().to_string())?;
     let path = format!("/dev/zram{number}");
     wait_for(&path)?;
@@ -77,13 +77,12 @@ pub(super) fn activate(
 
 /// A new device's number. It is noted before it is there, and again once it is known to be ours.
 fn add(size: u64, system: &mut System) -> Result<u32, Refusal> {
-    let none =
-        |why: String| Refusal::new("the tier zram", why, "run as root, outside of a container; or choose swap:PATH");
+    let none = |why: String| messages::zram_not_added(&why);
     let number = Change::next_zram(system.root());
     system.note([Change::Zram { number, sure: false, size: None, sequence: None }])?;
     let text = system.root().read(&format!("{CONTROL}/hot_add")).map_err(|why| none(why.to_string()))?;
     let number = text.as_deref().and_then(|text| text.trim().parse().ok());
-    let number = number.ok_or_else(|| none(format!("/{CONTROL}/hot_add gives no device; it is root's")))?;
+    let number = number.ok_or_else(|| none(format!("/{CONTROL}/hot_add gives no device number")))?;
     let sequence = system.root().read(&format!("sys/block/zram{number}/diskseq")).ok().flatten();
     let sequence = sequence.and_then(|text| text.trim().parse().ok());
     system.note([Change::Zram { number, sure: true, size: Some(size), sequence }])?;
@@ -104,12 +103,7 @@ fn offered(text: &str, wanted: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let near = nearest(wanted, &offered.iter().map(String::as_str).collect::<Vec<_>>());
-    let why = format!("this kernel compresses with {}{near}", offered.join(", "));
-    Err(Refusal::new(
-        format!("the tier zram:{wanted}"),
-        why,
-        "choose one of those, or zram for the kernel's own choice",
-    ))
+    Err(messages::zram_algorithm_missing(wanted, &offered, &near))
 }
 
 fn wait_for(path: &str) -> Result<(), Refusal> {
@@ -119,11 +113,7 @@ fn wait_for(path: &str) -> Result<(), Refusal> {
         }
         thread::sleep(STEP);
     }
-    Err(Refusal::new(
-        format!("the device {path}"),
-        "the kernel has it, and no node for it appeared",
-        "run outside of a container, or with its /dev mounted",
-    ))
+    Err(messages::device_node_missing(path))
 }
 
 #[cfg(test)]
@@ -143,7 +133,8 @@ mod tests {
         let here = machine(&[control, ("sys/block/zram3/comp_algorithm", "[lzo-rle] lzo lz4\n")]);
         assert_eq!(preflight(Some("lz4"), &WANTED, &here), Preflight { room: Some(64 << 10), ..Preflight::default() });
         let wrong = preflight(Some("lz4x"), &WANTED, &here).refused;
-        assert!(wrong[0].why.contains("lzo-rle, lzo, lz4; did you mean 'lz4'?"), "{wrong:?}");
+        assert_eq!(wrong[0].data["offered"], serde_json::json!(["lzo-rle", "lzo", "lz4"]));
+        assert!(wrong[0].text("near").is_some_and(|near| near.contains("'lz4'")), "{wrong:?}");
         assert_eq!(preflight(Some("lz4x"), &WANTED, &here).sure(), Err(wrong[0].clone()));
         let unchecked = preflight(Some("lz5"), &WANTED, &machine(&[control]));
         assert!(unchecked.refused.is_empty() && unchecked.unchecked[0].contains("lz5"), "{unchecked:?}");
@@ -152,9 +143,8 @@ mod tests {
     #[test]
     fn a_module_that_is_not_loaded_is_no_kernel_without_zram() {
         let listed = ("lib/modules/6.1.0/modules.dep", "kernel/drivers/block/zram/zram.ko: kernel/mm/zsmalloc.ko\n");
-        let cure = |more: &[(&str, &str)]| preflight(None, &WANTED, &machine(more)).refused[0].cure.clone();
-        assert_eq!(cure(&[listed]), "sudo modprobe zram");
-        assert!(cure(&[]).contains("CONFIG_ZRAM"));
+        let code = |more: &[(&str, &str)]| preflight(None, &WANTED, &machine(more)).refused[0].code.clone();
+        assert_eq!([code(&[listed]), code(&[])], [messages::codes::zram_not_loaded, messages::codes::zram_missing]);
         // Everything at once: too little memory as well.
         let greedy = TierSizes { dram: 2 << 20, ..WANTED };
         assert_eq!(preflight(Some("x"), &greedy, &machine(&[])).refused.len(), 2);

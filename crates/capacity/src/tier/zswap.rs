@@ -2,6 +2,7 @@
 
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
+use tiermark_model::messages::tiers as messages;
 
 use super::{ActiveTier, Preflight, TierSizes, leave_floor_for_pool, switch, switched};
 use crate::evidence::{Host, Pools};
@@ -15,7 +16,7 @@ pub(super) fn preflight(wanted: &TierSizes, root: &Root) -> Preflight {
     let mut found = Preflight::default();
     found.hold(leave_floor_for_pool("zswap", wanted, root));
     if switched(ENABLED, root).is_none() {
-        found.refused.push(refused("the kernel has no zswap", "boot one with CONFIG_ZSWAP, or choose zram"));
+        found.refused.push(messages::zswap_missing());
     }
     found
 }
@@ -31,18 +32,14 @@ pub(super) fn activate(wanted: &TierSizes, system: &mut System) -> Result<Active
 
 /// The swap of the system, where a tier has none of its own.
 pub(super) fn behind(root: &Root) -> Result<ActiveTier, Refusal> {
-    let host = Host::read(root, None).map_err(|why| refused(&why.to_string(), ""))?;
+    let host = Host::read(root, None).map_err(|why| messages::swap_unreadable(&why.to_string()))?;
     let areas = host.swaps.unwrap_or_default();
     if areas.is_empty() {
-        return Err(refused("there is no swap that it could stand before", "name one too: zswap+swap:/var/tmp"));
+        return Err(messages::zswap_alone());
     }
     let room = areas.iter().map(|area| area.size.saturating_sub(area.used)).sum();
     let names = areas.into_iter().map(|area| area.path).collect();
     Ok(ActiveTier { areas: names, room, ..ActiveTier::default() })
-}
-
-fn refused(why: &str, cure: &str) -> Refusal {
-    Refusal::new("the tier zswap", why, cure)
 }
 
 #[cfg(test)]
@@ -55,6 +52,6 @@ mod tests {
         let found = behind(&Root::from_files("test", [("proc/swaps", swaps)])).unwrap();
         assert_eq!((found.room, found.swaps()), (800 << 10, true));
         let none = behind(&Root::from_files("test", [("proc/swaps", "Filename Type\n")])).unwrap_err();
-        assert!(none.cure.contains("zswap+swap:"), "{none}");
+        assert_eq!(none.code, messages::codes::zswap_alone);
     }
 }

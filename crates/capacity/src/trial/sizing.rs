@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tiermark_load::{Length, Phase, Workload, seed};
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants::one_tenant_fails;
 
 use super::monitor::{Monitor, Stage};
 use super::{ProgressSink, TrialRunner, unwell};
@@ -42,7 +43,7 @@ impl TrialRunner<'_> {
         }
         let why = monitor.abort().map(|abort| abort.said).or(filled.as_ref().and_then(unwell));
         if let Some(why) = why {
-            return Err(alone(why));
+            return Err(one_tenant_fails(&why));
         }
         let before = monitor.state(backend);
         monitor.enter(Stage::Sizing, SIZING.as_secs_f64());
@@ -55,15 +56,9 @@ impl TrialRunner<'_> {
             return Ok(None);
         }
         if let Some(abort) = monitor.abort() {
-            return Err(alone(abort.said));
+            return Err(one_tenant_fails(&abort.said));
         }
         let after = monitor.state(backend);
         Ok(after.footprint(&before, seconds))
     }
-}
-
-/// Not even one tenant can be run.
-fn alone(why: String) -> Refusal {
-    let cure = "choose fewer --records, or a smaller --memory-floor";
-    Refusal::new("one tenant alone, with all memory that may be had", why, cure)
 }

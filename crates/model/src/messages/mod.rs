@@ -10,9 +10,18 @@ pub mod capacity;
 pub mod plan;
 pub mod run;
 pub mod system;
+pub mod tenants;
+pub mod tiers;
 
 /// All codes there are. Each names one message.
-pub const CODES: &[&[crate::Code]] = &[capacity::codes::ALL, plan::codes::ALL, run::codes::ALL, system::codes::ALL];
+pub const CODES: &[&[crate::Code]] = &[
+    capacity::codes::ALL,
+    plan::codes::ALL,
+    run::codes::ALL,
+    system::codes::ALL,
+    tenants::codes::ALL,
+    tiers::codes::ALL,
+];
 
 #[cfg(test)]
 mod tests {

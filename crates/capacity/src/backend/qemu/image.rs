@@ -15,10 +15,11 @@ use elf::file::Class;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as messages;
 
 use super::archive::Archive;
 use super::kernel;
-use crate::backend::{NO_SERVER, program};
+use crate::backend::program;
 use crate::guest::{MODULES, ORDER, SERVER};
 
 /// Which files guests are made of.
@@ -54,11 +55,9 @@ impl Ingredients {
     pub(super) fn find(files: &GuestFiles, server: &str) -> Self {
         let read = |path: PathBuf| match fs::read(&path) {
             Ok(image) => Ok((path, image)),
-            Err(why) => Err(unread(&path, &why, "name another: --guest-kernel FILE")),
+            Err(why) => Err(messages::guest_kernel_unreadable(&path.display().to_string(), &why.to_string())),
         };
-        let server = program(server).ok_or_else(|| {
-            Refusal::new(format!("the server {server} for the guests"), "there is no such program", NO_SERVER)
-        });
+        let server = program(server).ok_or_else(|| messages::server_missing(server));
         let kernel = kernel::find(files.kernel.as_deref()).and_then(read);
         Self { kernel, agent: agent(files.agent.as_deref()), server }
     }
@@ -79,7 +78,7 @@ impl Image {
         let modules =
             kernel::version(&kernel, &image).map_or_else(|| Ok(Vec::new()), |version| kernel::modules(&version))?;
         let archive = archive(&agent, &server, &modules)?;
-        let wrong = |why: io::Error| Refusal::new("the guests' first file system", why.to_string(), "free memory");
+        let wrong = |why: io::Error| messages::guest_files_no_memory(&why.to_string());
         let mut files =
             File::from(memfd_create("tiermark-guest", MemfdFlags::CLOEXEC).map_err(|why| wrong(why.into()))?);
         files.write_all(&archive).map_err(wrong)?;
@@ -92,24 +91,18 @@ impl Image {
     }
 }
 
-fn unread(path: &Path, why: &io::Error, cure: &str) -> Refusal {
-    Refusal::new(format!("reading {}", path.display()), why.to_string(), cure)
-}
-
 /// The bytes of a static tiermark.
 fn agent(given: Option<&Path>) -> Result<Vec<u8>, Refusal> {
     let own = || std::env::current_exe();
     let path = given.map_or_else(own, |path| Ok(path.to_owned()));
-    let cure = "name one that is static: --guest-agent FILE (cargo build --release --target x86_64-unknown-linux-musl makes it)";
-    let path = path.map_err(|why| Refusal::new("this program's own file", why.to_string(), cure))?;
-    let bytes = fs::read(&path).map_err(|why| unread(&path, &why, cure))?;
+    let unreadable =
+        |path: &Path, why: &io::Error| messages::agent_unreadable(&path.display().to_string(), &why.to_string());
+    let path = path.map_err(|why| unreadable(Path::new("/proc/self/exe"), &why))?;
+    let bytes = fs::read(&path).map_err(|why| unreadable(&path, &why))?;
     match interpreter(&bytes) {
         Some(false) => Ok(bytes),
-        Some(true) => {
-            let why = "it is linked to shared objects, and a guest runs it as its first program";
-            Err(Refusal::new(format!("{} inside of guests", path.display()), why, cure))
-        }
-        None => Err(Refusal::new(format!("{} inside of guests", path.display()), "it is no x86-64 program", cure)),
+        Some(true) => Err(messages::agent_dynamic(&path.display().to_string())),
+        None => Err(messages::agent_no_program(&path.display().to_string())),
     }
 }
 
@@ -124,13 +117,10 @@ fn interpreter(bytes: &[u8]) -> Option<bool> {
 
 /// The shared objects that a program is linked to, by what `ldd` says; none for a static one.
 fn libraries(program: &Path) -> Result<Vec<String>, Refusal> {
-    let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output().map_err(|why| {
-        let what = format!("what {} is linked to", program.display());
-        Refusal::new(what, format!("ldd cannot be started: {why}"), "install it (on Debian: apt-get install libc-bin)")
-    })?;
-    named(&String::from_utf8_lossy(&output.stdout)).map_err(|why| {
-        Refusal::new(format!("what {} is linked to", program.display()), why, "name another server: --server PATH")
-    })
+    let server = program.display().to_string();
+    let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
+    let output = output.map_err(|why| messages::ldd_missing(&server, &why.to_string()))?;
+    named(&String::from_utf8_lossy(&output.stdout)).map_err(|why| messages::libraries_missing(&server, &why))
 }
 
 /// The paths in what `ldd` says: `libc.so.6 => /lib/libc.so.6 (0x…)`, `/lib64/ld.so (0x…)`.
@@ -153,8 +143,9 @@ fn named(said: &str) -> Result<Vec<String>, String> {
 }
 
 fn archive(agent: &[u8], server: &Path, modules: &[(String, Vec<u8>)]) -> Result<Vec<u8>, Refusal> {
-    let cure = "name another server: --server PATH";
-    let read = |path: &Path| fs::read(path).map_err(|why| unread(path, &why, cure));
+    let read = |path: &Path| {
+        fs::read(path).map_err(|why| messages::server_unreadable(&path.display().to_string(), &why.to_string()))
+    };
     let mut files =
         vec![("/init".to_owned(), 0o755, Cow::from(agent)), (SERVER.to_owned(), 0o755, read(server)?.into())];
     for path in libraries(server)? {
@@ -164,7 +155,7 @@ fn archive(agent: &[u8], server: &Path, modules: &[(String, Vec<u8>)]) -> Result
     files.extend(modules.iter().map(|(name, bytes)| (format!("{MODULES}/{name}"), 0o644, Cow::from(bytes))));
     let order: String = modules.iter().map(|(name, _)| format!("{name}\n")).collect();
     files.push((format!("{MODULES}/{ORDER}"), 0o644, order.into_bytes().into()));
-    packed(&files).map_err(|why| Refusal::new("the guests' first file system", why.to_string(), "choose smaller files"))
+    packed(&files).map_err(|why| messages::guest_files_too_large(&why.to_string()))
 }
 
 /// An archive of these files, by path, permissions and content, and of the directories and devices of every guest.
@@ -207,13 +198,13 @@ mod tests {
         assert_eq!(interpreter(&elf(183, 1)), None);
         assert_eq!(interpreter(b"#!/bin/sh"), None);
         let dir = tempfile::tempdir().unwrap();
-        for (bytes, said) in [(elf(62, 3), "linked to shared objects"), (b"text".to_vec(), "no x86-64 program")] {
+        for (bytes, code) in [(elf(62, 3), "agent_dynamic"), (b"text".to_vec(), "agent_no_program")] {
             let path = dir.path().join("program");
             fs::write(&path, bytes).unwrap();
             let refused = agent(Some(&path)).unwrap_err();
-            assert!(refused.why.contains(said) && refused.cure.contains("--guest-agent"), "{refused}");
+            assert_eq!(refused.code, code);
         }
-        assert!(agent(Some(Path::new("/nonexistent"))).unwrap_err().cure.contains("musl"));
+        assert_eq!(agent(Some(Path::new("/nonexistent"))).unwrap_err().code, messages::codes::agent_unreadable);
     }
 
     #[test]
@@ -236,7 +227,8 @@ mod tests {
         {
             assert!(has(text), "{text}");
         }
-        assert!(archive(b"", Path::new("/nonexistent"), &modules).unwrap_err().cure.contains("--server"));
+        let refused = archive(b"", Path::new("/nonexistent"), &modules).unwrap_err();
+        assert_eq!(refused.code, messages::codes::server_unreadable);
         assert_eq!(program("/nonexistent/redis"), None);
     }
 
@@ -245,11 +237,8 @@ mod tests {
         let nowhere = Some(PathBuf::from("/nonexistent"));
         let missing =
             Ingredients::find(&GuestFiles { kernel: nowhere.clone(), agent: nowhere }, "/nonexistent").missing();
-        let cures: Vec<&str> = missing.iter().map(|refusal| refusal.cure.as_str()).collect();
-        assert!(
-            cures[0].contains("--guest-kernel") && cures[1].contains("--guest-agent") && cures[2].contains("--server"),
-            "{cures:?}"
-        );
+        let codes: Vec<&str> = missing.iter().map(|refusal| refusal.code.as_str()).collect();
+        assert_eq!(codes, ["guest_kernel_unreadable", "agent_unreadable", "server_missing"]);
     }
 
     proptest! {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as messages;
 
 /// Where kernels are installed, and their names before the version.
 const BOOT: &str = "/boot";
@@ -31,10 +32,9 @@ pub(super) fn find(given: Option<&Path>) -> Result<PathBuf, Refusal> {
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned());
     let names: Vec<String> = names.collect();
-    newest(&names).map(|name| Path::new(BOOT).join(name)).ok_or_else(|| {
-        let cure = "name one: --guest-kernel FILE, or install one (on Debian: apt-get install linux-image-cloud-amd64)";
-        Refusal::new("a kernel for the guests", format!("there is no {BOOT}/{IMAGE}*"), cure)
-    })
+    newest(&names)
+        .map(|name| Path::new(BOOT).join(name))
+        .ok_or_else(|| messages::guest_kernel_missing(&format!("{BOOT}/{IMAGE}*")))
 }
 
 fn newest(names: &[String]) -> Option<&str> {
@@ -114,18 +114,16 @@ fn plain_name(path: &str) -> &str {
 
 /// A module's bytes, unpacked by the system's own command: guests' kernels may not be able to.
 fn read(path: &Path) -> Result<Vec<u8>, Refusal> {
-    let refuse = |why: String, cure: String| Refusal::new(format!("the kernel module {}", path.display()), why, cure);
     let name = path.to_string_lossy();
     let Some((_, unpacker)) = UNPACKERS.iter().find(|(end, _)| name.ends_with(end)) else {
-        return fs::read(path)
-            .map_err(|why| refuse(why.to_string(), "name another kernel: --guest-kernel FILE".into()));
+        return fs::read(path).map_err(|why| messages::module_unreadable(&name, &why.to_string()));
     };
-    let cure = format!("install {unpacker}, or name another kernel: --guest-kernel FILE");
+    let failed = |error: &str| messages::module_packed(&name, unpacker, error);
     let output = Command::new(unpacker).arg("-dc").arg(path).output();
     match output {
         Ok(output) if output.status.success() => Ok(output.stdout),
-        Ok(output) => Err(refuse(format!("{unpacker}: {}", String::from_utf8_lossy(&output.stderr).trim()), cure)),
-        Err(why) => Err(refuse(format!("{unpacker} cannot be started: {why}"), cure)),
+        Ok(output) => Err(failed(String::from_utf8_lossy(&output.stderr).trim())),
+        Err(why) => Err(failed(&format!("it cannot be started: {why}"))),
     }
 }
 
@@ -199,7 +197,7 @@ mod tests {
         assert!(Command::new("gzip").arg(&path).status().unwrap().success());
         assert_eq!(read(&dir.path().join("a.ko.gz")).unwrap(), b"module");
         fs::write(dir.path().join("bad.ko.gz"), b"no").unwrap();
-        assert!(read(&dir.path().join("bad.ko.gz")).unwrap_err().why.contains("gzip"));
+        assert!(read(&dir.path().join("bad.ko.gz")).unwrap_err().text("unpacker") == Some("gzip"));
     }
 
     proptest! {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, OFlags, fcntl_setfl, memfd_create};
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants as messages;
 
 use super::{Acceleration, Hypervisor};
 use crate::backend::server::ENTER;
@@ -47,9 +48,7 @@ impl Machine {
     /// # Errors
     /// A [`Refusal`] where no process can be started.
     pub(super) fn start(boot: &Boot<'_>) -> Result<Self, Refusal> {
-        let refuse = |why: std::io::Error| {
-            Refusal::new("starting a virtual machine", why.to_string(), "free memory, or run fewer tenants")
-        };
+        let refuse = |why: std::io::Error| messages::guest_not_started(&why.to_string());
         let (line, theirs) = UnixStream::pair().map_err(refuse)?;
         line.set_nonblocking(true).map_err(refuse)?;
         let console = memfd_create("tiermark-console", MemfdFlags::CLOEXEC).map_err(|why| refuse(why.into()))?;

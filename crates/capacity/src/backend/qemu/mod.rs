@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use tiermark_load::{Outcome, Phase};
 use tiermark_machine::Root;
+use tiermark_model::messages::tenants as messages;
 use tiermark_model::{Bytes, Refusal};
 
 use super::tenancy::{Tenancy, TenantMemory};
@@ -83,27 +84,14 @@ impl Hypervisor {
     pub fn use_kvm(&self) {
         self.acceleration.set(Acceleration::Kvm);
     }
-
-    fn refusal(&self, number: u32, why: &str, said: &str) -> Refusal {
-        let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-        let cure = format!(
-            "try another kernel (--guest-kernel FILE), or more memory than {} (--vm-memory)",
-            Bytes(self.memory)
-        );
-        Refusal::new(format!("the virtual machine of tenant {}", number + 1), format!("{why}{said}"), cure)
-    }
 }
 
 /// Where the emulator is.
 fn emulator() -> Result<PathBuf, Refusal> {
     if cfg!(not(target_arch = "x86_64")) {
-        let cure = "use --backend process, or machines of your own: --backend external --target HOST:PORT,...";
-        return Err(Refusal::new("virtual machines as tenants", "they are made on x86-64 machines only", cure));
+        return Err(messages::guests_need_x86());
     }
-    program(EMULATOR).ok_or_else(|| {
-        let cure = "install it (on Debian: apt-get install qemu-system-x86)";
-        Refusal::new("virtual machines as tenants", format!("{EMULATOR} is not in PATH"), cure)
-    })
+    program(EMULATOR).ok_or_else(|| messages::emulator_missing(EMULATOR))
 }
 
 /// How a boot ended.
@@ -223,7 +211,7 @@ impl Qemu {
                 Booted::Failed(_) if attempts == 1 && self.machines[number as usize].exited().is_none() => {}
                 Booted::Failed(why) => {
                     let said = self.machines[number as usize].said();
-                    return Err(self.hypervisor.refusal(number, &why, &said));
+                    return Err(messages::guest_failed(number + 1, &why, &said, Bytes(self.hypervisor.memory)));
                 }
             }
         }

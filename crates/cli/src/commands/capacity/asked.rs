@@ -9,6 +9,7 @@ use tiermark_capacity::saved::{Pending, RunSetup};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_load::{ClientSetup, Target};
 use tiermark_model::Refusal;
+use tiermark_model::messages::tenants::wrapper_unclosed;
 use tiermark_tune::StateDir;
 
 use super::scenario;
@@ -41,9 +42,7 @@ pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
 pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
     let cpus: Vec<usize> = args.client_cpus.iter().flat_map(|cpus| cpus.iter()).map(|cpu| cpu as usize).collect();
     let tenants = &args.tenants;
-    let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(|| {
-        Refusal::new("--wrap", "a quote is not closed", "write it as for a shell, in one more pair of quotes")
-    })?;
+    let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(wrapper_unclosed)?;
     let (wrapper, removes) = match &tenants.podman {
         Some(image) => {
             let (words, removes) = adapter::podman(image, shell::random());

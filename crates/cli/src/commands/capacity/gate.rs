@@ -9,6 +9,7 @@ use tiermark_capacity::saved::{Pending, RunHeader, Saved, unfinished};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
+use tiermark_model::messages::capacity as messages;
 use tiermark_tune::{Live, StateDir, restore_those};
 
 use super::asked::{asked, environment, setup};
@@ -94,16 +95,11 @@ fn is_root() -> bool {
 
 /// Where runs are saved while they go on.
 pub(super) fn directory() -> Result<PathBuf, Refusal> {
-    shell::capacity_runs().ok_or_else(|| {
-        let why = "no directory for it is known, and a killed run could not be taken up again";
-        Refusal::new("saving the run", why, "set TIERMARK_HOME or HOME")
-    })
+    shell::capacity_runs().ok_or_else(messages::no_run_directory)
 }
 
 pub(super) fn state() -> Result<StateDir, Refusal> {
-    shell::state().ok_or_else(|| {
-        Refusal::new("changing the system", "no directory for the journal is known", "set TIERMARK_HOME or HOME")
-    })
+    shell::state().ok_or_else(messages::no_journal_directory)
 }
 
 /// Takes back what a killed run of this kind left.
@@ -111,14 +107,10 @@ fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
     let mut hands = Live::new(Root::live());
     let restored = restore_those(state, &mut hands, &|what| what.starts_with(WHAT))?;
     if !quiet && !restored.deeds.is_empty() {
-        tell("tiermark: a run that was killed had left something; it is taken back now");
+        tell("tiermark: taking back what a killed run changed");
     }
     match restored.incomplete() {
-        true => Err(Failure::Refused(Refusal::new(
-            "beginning a run",
-            "what a killed run left could not all be taken back",
-            "see `tiermark tune --restore`",
-        ))),
+        true => Err(Failure::Refused(messages::killed_run_left())),
         false => Ok(()),
     }
 }

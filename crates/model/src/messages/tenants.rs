@@ -1,0 +1,207 @@
+//! Tenants of a capacity run: servers, control groups, virtual machines, servers elsewhere.
+
+use super::rows::messages;
+use crate::Bytes;
+
+const INSTALL_SERVER: &str = "install redis-server or valkey-server, or name the program: --server PATH";
+const OTHER_KERNEL: &str = "name another kernel: --guest-kernel FILE";
+const OTHER_SERVER: &str = "name another server: --server PATH";
+const STATIC_AGENT: &str =
+    "name a static tiermark: --guest-agent FILE (cargo build --release --target x86_64-unknown-linux-musl makes it)";
+
+messages! {
+    /// A server that is not installed.
+    Refusal server_missing(program: &str):
+        "the server {program}", "{program} is not an executable program in PATH", { INSTALL_SERVER };
+
+    /// Podman, where it is not installed.
+    Refusal podman_missing():
+        "containers by podman", "podman is not an executable program in PATH",
+        "install it (on Debian: apt-get install podman), or use another container manager: --wrap WORDS";
+
+    /// A wrapper that is not installed.
+    Refusal wrapper_missing(program: &str):
+        "servers behind {program}", "{program} is not an executable program in PATH", "install it, or give other words: --wrap WORDS";
+
+    /// A wrapper that is no shell command.
+    Refusal wrapper_unclosed():
+        "--wrap", "a quote is not closed", "write the words as for a shell, inside one more pair of quotes";
+
+    /// Libvirt's program, where it is not installed.
+    Refusal virsh_missing():
+        "virtual machines of libvirt", "virsh is not an executable program in PATH",
+        "install it (on Debian: apt-get install libvirt-clients), or name commands of another manager: --start and --stop";
+
+    /// A server that cannot be started.
+    Refusal server_not_started(command: &str, error: &str):
+        "starting {command}", "{error}", "check the path of the program";
+
+    /// A server that ended before it answered, with its exit code and its last output.
+    Refusal server_ended(tenant: u32, status: &str, code: Option<i32>, output: &str):
+        "tenant {tenant}",
+        { format!("the server ended at once ({status}){}", after_colon(output)) },
+        {
+            match code {
+                Some(97) => "run as root, or use servers that run elsewhere: --backend external",
+                Some(126 | 127) => INSTALL_SERVER,
+                _ => "start it by hand to see what is wrong",
+            }
+        };
+
+    /// A server that runs and does not answer.
+    Refusal server_silent(tenant: u32, seconds: u64, error: &str):
+        "tenant {tenant}", "the server does not answer within {seconds} s: {error}",
+        "check that the program is a Redis server, and that the machine is not overloaded";
+
+    /// A server that was not waited for, since the run was stopped.
+    Refusal server_start_stopped(tenant: u32):
+        "tenant {tenant}", "the run was stopped while the server started", "";
+
+    /// A port that another program listens on.
+    Refusal port_taken(port: u16):
+        "port {port}", "another program listens on it", "choose another --first-port";
+
+    /// A port that this process may not listen on.
+    Refusal port_unusable(port: u16, error: &str):
+        "port {port}", "{error}", "choose another --first-port";
+
+    /// A command for a tenant that failed.
+    Refusal command_failed(command: &str, error: &str):
+        "the command '{command}'", "{error}", "run it by hand to see what is wrong";
+
+    /// A server elsewhere that holds data of others.
+    Refusal server_not_empty(address: &str, keys: &str):
+        "{address}", "the server holds keys already ({keys}); the run would write its own keys beside or over them",
+        "name empty servers, or allow it: --overwrite";
+
+    /// A server elsewhere that does not report its keys.
+    Refusal keyspace_unknown(address: &str, answer: &str):
+        "{address}", "the server does not report how many keys it holds: {answer}", "name empty Redis servers, or skip this check: --overwrite";
+
+    /// More tenants than servers elsewhere.
+    Refusal too_few_servers(tenants: usize, servers: usize):
+        "{tenants} tenants", "--target names only {servers} servers", "name more servers, or choose a smaller --most-tenants";
+
+    /// Not even one tenant can be run.
+    Refusal one_tenant_fails(error: &str):
+        "one tenant alone, with all free memory", "{error}", "choose fewer --records, or a smaller --memory-floor";
+
+    /// A user who may not make control groups.
+    Refusal not_root():
+        "tenants in control groups", "only root may make control groups",
+        "run with sudo, or name servers that run already: --backend external --target HOST:PORT,...";
+
+    /// A system without control groups for memory.
+    Refusal no_memory_controller():
+        "limiting the tenants' memory", "no control group hierarchy with the memory controller is mounted",
+        "boot without cgroup_disable=memory, or use servers that run elsewhere: --backend external";
+
+    /// A step on a control group that this process may not make.
+    Refusal control_group_denied(action: &str, error: &str):
+        "{action}", "{error}", "run as root, or use servers that run elsewhere: --backend external";
+
+    /// A limit of memory and swap that the kernel does not account.
+    Refusal swap_accounting_off(action: &str, error: &str):
+        "{action}", "{error}", "boot with swapaccount=1";
+
+    /// A file of a control group that is missing since its controller is off.
+    Refusal controller_off(action: &str, error: &str):
+        "{action}", "{error}", "enable the controller in the parent group: echo +memory > cgroup.subtree_control";
+
+    /// A control group that exists already.
+    Refusal control_group_exists(action: &str, error: &str):
+        "{action}", "{error}", "wait for the other run; without one, remove the group: `tiermark tune --restore`";
+
+    /// A step on a control group that failed for another reason.
+    Refusal control_group_failed(action: &str, error: &str):
+        "{action}", "{error}", "";
+
+    /// A control group that still has processes.
+    Refusal control_group_busy(path: &str, error: &str):
+        "removing the control group {path}", "{error}", "end its processes, then: rmdir /{path}";
+
+    /// A limit that the kernel changed.
+    Refusal limit_changed(path: &str, wanted: Bytes, found: &str):
+        "setting {path}", "the kernel set '{found}' instead of {wanted}", "choose another --dram-budget";
+
+    /// Virtual machines on another architecture.
+    Refusal guests_need_x86():
+        "virtual machines as tenants", "--backend qemu works on x86-64 only",
+        "use --backend process, or machines of your own: --backend external --target HOST:PORT,...";
+
+    /// The emulator, where it is not installed.
+    Refusal emulator_missing(program: &str):
+        "virtual machines as tenants", "{program} is not in PATH", "install it (on Debian: apt-get install qemu-system-x86)";
+
+    /// A machine without an installed kernel.
+    Refusal guest_kernel_missing(pattern: &str):
+        "a kernel for the guests", "no file is named {pattern}",
+        "name a kernel: --guest-kernel FILE, or install one (on Debian: apt-get install linux-image-cloud-amd64)";
+
+    /// A guests' kernel that cannot be read.
+    Refusal guest_kernel_unreadable(path: &str, error: &str):
+        "reading {path}", "{error}", { OTHER_KERNEL };
+
+    /// A kernel module that cannot be read.
+    Refusal module_unreadable(path: &str, error: &str):
+        "the kernel module {path}", "{error}", { OTHER_KERNEL };
+
+    /// A compressed kernel module that its program cannot unpack.
+    Refusal module_packed(path: &str, unpacker: &str, error: &str):
+        "the kernel module {path}", "{unpacker}: {error}", "install {unpacker}, or name another kernel: --guest-kernel FILE";
+
+    /// The program for the guests that cannot be read.
+    Refusal agent_unreadable(path: &str, error: &str):
+        "reading {path}", "{error}", { STATIC_AGENT };
+
+    /// The program for the guests that needs shared objects.
+    Refusal agent_dynamic(path: &str):
+        "{path} inside of guests", "it is linked to shared objects, and a guest runs it as its first program", { STATIC_AGENT };
+
+    /// The program for the guests that is none.
+    Refusal agent_no_program(path: &str):
+        "{path} inside of guests", "it is not an x86-64 program", { STATIC_AGENT };
+
+    /// A server, or a shared object of it, that cannot be read.
+    Refusal server_unreadable(path: &str, error: &str):
+        "reading {path}", "{error}", { OTHER_SERVER };
+
+    /// The program that lists shared objects, where it is not installed.
+    Refusal ldd_missing(server: &str, error: &str):
+        "the shared objects of {server}", "ldd cannot be started: {error}", "install it (on Debian: apt-get install libc-bin)";
+
+    /// A server whose shared objects are not all there.
+    Refusal libraries_missing(server: &str, error: &str):
+        "the shared objects of {server}", "{error}", { OTHER_SERVER };
+
+    /// Files for the guests that do not fit into an archive.
+    Refusal guest_files_too_large(error: &str):
+        "the guests' first file system", "{error}", "choose smaller files: --guest-agent, --guest-kernel or --server";
+
+    /// Files for the guests that do not fit into memory.
+    Refusal guest_files_no_memory(error: &str):
+        "the guests' first file system", "{error}", "free memory";
+
+    /// An emulator that cannot be started.
+    Refusal guest_not_started(error: &str):
+        "starting a virtual machine", "{error}", "free memory, or run fewer tenants";
+
+    /// A virtual machine that does not become ready, with the end of its console.
+    Refusal guest_failed(tenant: u32, error: &str, console: &str, memory: Bytes):
+        "the virtual machine of tenant {tenant}",
+        { format!("{error}{}", after_colon(console)) },
+        "try another kernel (--guest-kernel FILE), or more memory than {memory} (--vm-memory)";
+
+    /// A server inside of a virtual machine that does not start.
+    Refusal guest_server_failed(error: &str):
+        "the server in the guest", "{error}", "start it by hand to see what is wrong";
+
+    /// A request of the host that the guest cannot read.
+    Refusal guest_request_unreadable(error: &str):
+        "a request of the host", "{error}", "use the same version of tiermark as --guest-agent";
+}
+
+/// Output of a program after what is said of it.
+fn after_colon(output: &str) -> String {
+    if output.is_empty() { String::new() } else { format!(": {output}") }
+}
