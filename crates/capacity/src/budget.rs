@@ -77,7 +77,7 @@ impl fmt::Display for Arithmetic {
             Bytes(b.footprint)
         )?;
         if b.tier > 0 {
-            write!(f, ", with the tier {}", self.total)?;
+            write!(f, ", memory and tier {}", self.total)?;
         }
         if let (Some(cpu), Some(each)) = (self.cpu, b.cpu_per_tenant) {
             write!(f, ", the cpus carry {cpu} ({} / {each:.3})", b.cpus)?;

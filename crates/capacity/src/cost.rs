@@ -134,7 +134,7 @@ impl Prices {
         let mut found = Vec::new();
         let mut amount = |key: String, value: f64| {
             if !value.is_finite() || value < 0.0 {
-                found.push(Problem::new(key, format!("{value} is no amount: write a number that is not negative")));
+                found.push(Problem::new(key, format!("{value} is not an amount: write a number from 0 on")));
             }
         };
         amount("months".into(), self.months);
@@ -150,24 +150,26 @@ impl Prices {
         if let Some(saving) = self.saving_wanted.filter(|saving| !(0.0..1.0).contains(saving)) {
             found.push(Problem::new(
                 "saving-wanted",
-                format!("{saving} cannot be: write 0 to below 1, 0.6 for 60 % less"),
+                format!("{saving} is out of range: write 0 to below 1, for example 0.6 for 60 % less"),
             ));
         }
         if !self.power.pue.is_finite() || self.power.pue < 1.0 {
-            found
-                .push(Problem::new("power.pue", format!("{} is below 1, what the servers alone take", self.power.pue)));
+            found.push(Problem::new(
+                "power.pue",
+                format!("{} is below 1: the building cannot take less power than its servers", self.power.pue),
+            ));
         }
         for (key, text) in [("currency", &self.currency), ("source", &self.source)] {
             if text.trim().is_empty() {
-                found.push(Problem::new(key, "is empty: prices without it mean nothing"));
+                found.push(Problem::new(key, "is empty: prices need it"));
             }
         }
         if self.day().is_none() {
-            found.push(Problem::new("date", format!("'{}' is no day: write one as \"2026-11-21\"", self.date)));
+            found.push(Problem::new("date", format!("'{}' is not a date: write it as \"2026-11-21\"", self.date)));
         }
         found.extend(self.unknown_parts());
         if !self.tier.contains_key(BASE) {
-            let text = "the file says nothing of dram, which every tier is held against: write [tier.dram]";
+            let text = "the file has no [tier.dram], with which every tier is compared";
             found.push(Problem::new("tier", text));
         }
         found
@@ -193,9 +195,9 @@ impl Prices {
     pub fn aged(&self, today: &str) -> Option<String> {
         let days = today.parse::<Date>().ok()?.since(self.day()?).ok()?.get_days();
         match days {
-            days if days < 0 => Some(format!("the prices are of {}, which is still to come", self.date)),
+            days if days < 0 => Some(format!("the prices are dated {}, which is in the future", self.date)),
             days if days > OLD_DAYS => Some(format!(
-                "the prices are of {}, {:.1} years ago: take today's before deciding anything",
+                "the prices are dated {}, {:.1} years ago: use current prices for decisions",
                 self.date,
                 f64::from(days) / 365.25
             )),
@@ -225,11 +227,11 @@ impl Prices {
         ordered.sort_by_key(|fitting| fitting.tier != BASE);
         for Fitting { tier, load, tenants, .. } in &ordered {
             let Some(total) = self.of_server(tier) else {
-                remarks.push(format!("the price file says nothing of {tier}: write [tier.\"{tier}\"]"));
+                remarks.push(format!("the price file has no prices of {tier}: add [tier.\"{tier}\"]"));
                 continue;
             };
             if *tenants == 0 {
-                remarks.push(format!("{tier} holds no tenant ({load}), so that none has a cost"));
+                remarks.push(format!("{tier} holds no tenant ({load}), so it has no cost per tenant"));
                 continue;
             }
             let base = rows.iter().find(|row: &&CostRow| row.tier == BASE && row.load == *load && tier != BASE);
@@ -252,9 +254,11 @@ impl Prices {
         remarks.dedup();
         let with_others = |base: &&&Fitting| answers.iter().any(|other| other.load == base.load && other.tier != BASE);
         let vague = ordered.iter().filter(|base| base.is_vague_base(&base.load)).filter(with_others);
-        remarks.extend(vague.map(|base| {
-            format!("{BASE}, {}: no single number of tenants, so that no tier is held against it", base.load)
-        }));
+        remarks.extend(
+            vague.map(|base| {
+                format!("{BASE}, {}: no single number of tenants, so no tier is compared with it", base.load)
+            }),
+        );
         let (currency, date, source) = (self.currency.clone(), self.date.clone(), self.source.clone());
         CostTable { currency, date, source, months: self.months, saving_wanted: self.saving_wanted, rows, remarks }
     }

@@ -82,9 +82,7 @@ impl Dram {
     #[must_use]
     pub fn pool_exhausted(&self, account: &Account) -> Option<String> {
         let is_all = account.pool.saturating_add(self.budget / LEAST) > self.budget;
-        is_all.then(|| {
-            format!("compressed memory takes {} of {} of DRAM itself", Bytes(account.pool), Bytes(self.budget))
-        })
+        is_all.then(|| format!("compressed memory takes {} of the {} of DRAM", Bytes(account.pool), Bytes(self.budget)))
     }
 
     /// Whether tenants and pool together take more than there is, in words: the kernel found nothing more to swap out.
@@ -93,7 +91,7 @@ impl Dram {
         let used = account.held.saturating_add(account.pool);
         (used > self.budget + self.budget / OVER).then(|| {
             format!(
-                "tenants hold {} and compressed memory takes {}, of {} of DRAM",
+                "tenants hold {} and compressed memory takes {}, together more than the {} of DRAM",
                 Bytes(account.held),
                 Bytes(account.pool),
                 Bytes(self.budget)
@@ -151,7 +149,7 @@ mod tests {
         assert_eq!(balanced(500 * MIB, 0.42), (Account { held: 500 * MIB, pool: 0, limit: Some(512 * MIB) }, 0));
         // What does not compress is never held by a pool of DRAM.
         let (account, set) = balanced(600 * MIB, 1.0);
-        assert!(set <= MANY && dram.overdrawn(&account).unwrap().contains("of 512 MiB of DRAM"), "{account:?}");
+        assert!(set <= MANY && dram.overdrawn(&account).unwrap().contains("the 512 MiB of DRAM"), "{account:?}");
         let (account, _) = balanced(1600 * MIB, 0.42);
         assert!(dram.pool_exhausted(&account).unwrap().starts_with("compressed memory takes 48"), "{account:?}");
         assert!(account.limit > Some(256 * MIB), "nothing more is pushed into it then: {account:?}");

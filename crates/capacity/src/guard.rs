@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tiermark_model::Bytes;
-use tiermark_model::capacity::{Ended, Outcome, Resource};
+use tiermark_model::capacity::{Ended, Outcome, Resource, tenants};
 
 /// Share of the swap space that may be used; beyond it the next fault may kill a tenant.
 const SWAP_USED: f64 = 0.95;
@@ -106,13 +106,13 @@ impl fmt::Display for Guard {
             Self::Oom => "out of memory",
             Self::TenantEnded => "a tenant ended",
             Self::SwapFull => "swap full",
-            Self::Elsewhere => "swapped elsewhere",
+            Self::Elsewhere => "swapped outside of the tier",
             Self::Dram => "DRAM used up",
             Self::Rate => "rate not reached",
             Self::Backlog => "behind the schedule",
             Self::Pressure => "memory pressure",
             Self::Floor => "memory floor",
-            Self::Heartbeat => "machine stands still",
+            Self::Heartbeat => "machine stalled",
             Self::Wall => "time limit",
         })
     }
@@ -183,32 +183,36 @@ fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, String)> {
     Some(match () {
         () if last.oom_kills > 0 => {
             let processes = if last.oom_kills == 1 { "process" } else { "processes" };
-            (Guard::Oom, format!("the kernel killed {} {processes} for want of memory", last.oom_kills))
+            (Guard::Oom, format!("the kernel killed {} {processes} because memory ran out", last.oom_kills))
         }
-        () if last.ended > 0 => (Guard::TenantEnded, format!("{} of the tenants ended", last.ended)),
+        () if last.ended > 0 => (Guard::TenantEnded, format!("{} ended", tenants(last.ended))),
         () if last.swap_total > 0 && used > SWAP_USED => {
-            (Guard::SwapFull, format!("{:.0} % of {} of swap are in use", used * 100.0, Bytes(last.swap_total)))
+            (Guard::SwapFull, format!("{:.0} % of {} of swap is in use", used * 100.0, Bytes(last.swap_total)))
         }
         () if goes_elsewhere(last) => (Guard::Elsewhere, {
             let (elsewhere, used) = (Bytes(last.elsewhere), Bytes(last.swap_used));
-            format!("{elsewhere} went to swap areas that are not of this tier, where it has {used}")
+            format!("{elsewhere} were swapped to areas outside of this tier, and {used} to the tier")
         }),
-        () if full > PRESSURE => {
-            (Guard::Pressure, format!("all tenants waited for memory {full:.0} % of 10 s, {PRESSURE} % are allowed"))
-        }
+        () if full > PRESSURE => (
+            Guard::Pressure,
+            format!("all tenants waited for memory during {full:.0} % of the last 10 s; the guard allows {PRESSURE} %"),
+        ),
         () if last.available < guards.floor => {
             let (available, floor) = (Bytes(last.available), Bytes(guards.floor));
-            (Guard::Floor, format!("{available} of the machine's memory are available, {floor} stay free"))
+            (
+                Guard::Floor,
+                format!("{available} of the machine's memory are available, {floor} must stay free (memory-floor)"),
+            )
         }
         () if last.heartbeat_late > HEARTBEAT_SECONDS => {
-            (Guard::Heartbeat, format!("the coordinator's heartbeat came {:.1} s late", last.heartbeat_late))
+            (Guard::Heartbeat, format!("the heartbeat of this program was {:.1} s late", last.heartbeat_late))
         }
         // Whoever promises nine of ten requests may fall behind by a second in ten.
         () if last.backlog > BACKLOG_SECONDS + (1.0 - guards.rate) * last.loaded => {
             (Guard::Backlog, format!("the load is {:.1} s behind its schedule", last.backlog))
         }
         () if last.at > guards.wall => {
-            (Guard::Wall, format!("{:.0} s have passed, {} were allowed", last.at, guards.wall))
+            (Guard::Wall, format!("the trial took {:.0} s, {} s are allowed (trial-seconds)", last.at, guards.wall))
         }
         () => return None,
     })
@@ -234,7 +238,7 @@ fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, String)> {
     (seconds >= SLOW_SECONDS && done < wanted * due - CHANCE * due.sqrt()).then(|| {
         // What is below a promise is not shown as that.
         let (share, wanted) = ((100.0 * done / due).floor(), 100.0 * wanted);
-        (Guard::Rate, format!("{share:.0} % of what was due in {seconds:.0} s was answered, below {wanted:.0} %"))
+        (Guard::Rate, format!("{share:.0} % of the requests due in {seconds:.0} s were answered, below {wanted:.0} %"))
     })
 }
 
@@ -269,22 +273,27 @@ mod tests {
             (
                 Sample { oom_kills: 1, ended: 1, ..calm() },
                 Guard::Oom,
-                "killed 1 process for",
+                "killed 1 process because",
                 Some(Resource::MemoryTier),
             ),
-            (Sample { ended: 1, ..calm() }, Guard::TenantEnded, "1 of the tenants", None),
+            (Sample { ended: 1, ..calm() }, Guard::TenantEnded, "1 tenant ended", None),
             (Sample { swap_used: 96, ..calm() }, Guard::SwapFull, "96 % of 100 B", Some(Resource::MemoryTier)),
-            (Sample { elsewhere: 5 << 20, ..calm() }, Guard::Elsewhere, "5 MiB went to swap areas", None),
-            (Sample { memory_full: Some(20.6), ..calm() }, Guard::Pressure, "21 % of 10 s", Some(Resource::MemoryTier)),
+            (Sample { elsewhere: 5 << 20, ..calm() }, Guard::Elsewhere, "5 MiB were swapped to areas", None),
+            (
+                Sample { memory_full: Some(20.6), ..calm() },
+                Guard::Pressure,
+                "21 % of the last 10 s",
+                Some(Resource::MemoryTier),
+            ),
             (
                 Sample { available: (1 << 30) - 1, ..calm() },
                 Guard::Floor,
-                "1 GiB stay free",
+                "1 GiB must stay free",
                 Some(Resource::MemoryTier),
             ),
             (Sample { heartbeat_late: 1.1, ..calm() }, Guard::Heartbeat, "1.1 s late", None),
             (Sample { backlog: 1.1, ..calm() }, Guard::Backlog, "1.1 s behind", None),
-            (Sample { at: 60.5, ..calm() }, Guard::Wall, "60 were allowed", None),
+            (Sample { at: 60.5, ..calm() }, Guard::Wall, "60 s are allowed", None),
         ] {
             let found = abort(&[sample], &GUARDS).unwrap_or_else(|| panic!("{guard}"));
             assert_eq!((found.guard, found.ended_by.map(|e| e.resource)), (guard, resource));
@@ -309,10 +318,10 @@ mod tests {
         let found = abort(&samples, &GUARDS).unwrap();
         assert_eq!(
             (found.guard, found.said.as_str()),
-            (Guard::Rate, "78 % of what was due in 3 s was answered, below 95 %")
+            (Guard::Rate, "78 % of the requests due in 3 s were answered, below 95 %")
         );
         let nearly = [second(1.0, 1, 1), second(4.5, 947_000, 1_000_000)];
-        assert!(abort(&nearly, &GUARDS).unwrap().said.starts_with("94 % of what was due"), "below 95 %");
+        assert!(abort(&nearly, &GUARDS).unwrap().said.starts_with("94 % of the requests due"), "below 95 %");
         samples.push(second(5.0, 4800, 5000));
         assert_eq!(abort(&samples, &GUARDS), None, "it caught up");
         let before = Sample { window: None, ..second(9.0, 0, 0) };

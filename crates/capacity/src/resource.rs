@@ -67,12 +67,15 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
         return found(Resource::Client, format!("the load generator sent {:.1} % of the requests late", late * 100.0));
     }
     if let Some(lain) = over(signs.late_answers, LATE) {
-        let words = format!("the load generator took {:.1} % of the answers late", lain * 100.0);
+        let words = format!("the load generator read {:.1} % of the answers late", lain * 100.0);
         return found(Resource::Client, words);
     }
     if let Some((late, limit)) = signs.late_of_average.filter(|(late, limit)| *late > LATE_OF_AVERAGE * limit) {
-        let words =
-            format!("the load generator was {} late on average, where {} is the limit", time(late), time(limit));
+        let words = format!(
+            "the load generator was {} late on average; the limit of the average is {}",
+            time(late),
+            time(limit)
+        );
         return found(Resource::Client, words);
     }
     let busy = over(signs.cpus, BUSY);
@@ -87,21 +90,24 @@ pub fn ended_by(signs: &Signs) -> Option<Ended> {
     }
     // Tenants write nothing to disks: the device that they wait for is that of the tier.
     if let Some(wait) = over(signs.io_wait, MEMORY_WAIT) {
-        return found(Resource::MemoryTier, format!("tenants waited for its device {} of the time", percent(wait)));
+        return found(
+            Resource::MemoryTier,
+            format!("tenants waited for the tier's device {} of the time", percent(wait)),
+        );
     }
     if let (Some(busy), Some(tenants)) = (busy, signs.tenants_cpu) {
-        let client = signs.client_share.map_or_else(String::new, |share| format!(", of the client {}", percent(share)));
-        let words = format!("cpus were busy {} of the time: of tenants {}{client}", percent(busy), percent(tenants));
+        let client = signs.client_share.map_or_else(String::new, |share| format!(", {} by the client", percent(share)));
+        let words = format!("cpus were busy {} of the time: {} by tenants{client}", percent(busy), percent(tenants));
         return found(Resource::Cpu, words);
     }
     if let Some(wait) = over(signs.cpu_wait, CPU_WAIT) {
         return found(Resource::Cpu, format!("tenants waited for a cpu {} of the time", percent(wait)));
     }
     if let Some(used) = over(signs.link, BUSY) {
-        return found(Resource::Link, format!("the link carried {} of what it can", percent(used)));
+        return found(Resource::Link, format!("the network link was {} full", percent(used)));
     }
     let faults = over(signs.faults_per_request, FAULTS)?;
-    found(Resource::MemoryTier, format!("{faults:.2} major faults a request, each a wait for the tier"))
+    found(Resource::MemoryTier, format!("{faults:.2} major faults a request, and each waits for the tier"))
 }
 
 #[cfg(test)]
@@ -134,7 +140,7 @@ mod tests {
             (ended.resource, ended.words)
         };
         let faults = named(|s| s.faults_per_request = Some(0.4));
-        assert_eq!(faults, (Resource::MemoryTier, "0.40 major faults a request, each a wait for the tier".into()));
+        assert_eq!(faults, (Resource::MemoryTier, "0.40 major faults a request, and each waits for the tier".into()));
         assert_eq!(named(|s| s.link = Some(0.95)).0, Resource::Link);
         assert_eq!(
             named(|s| s.cpu_wait = Some(0.6)),
@@ -142,11 +148,11 @@ mod tests {
         );
         assert_eq!(
             named(|s| (s.cpus, s.tenants_cpu, s.client_share) = (Some(0.95), Some(0.6), Some(0.31))),
-            (Resource::Cpu, "cpus were busy 95 % of the time: of tenants 60 %, of the client 31 %".into())
+            (Resource::Cpu, "cpus were busy 95 % of the time: 60 % by tenants, 31 % by the client".into())
         );
         assert_eq!(
             named(|s| s.io_wait = Some(0.2)),
-            (Resource::MemoryTier, "tenants waited for its device 20 % of the time".into())
+            (Resource::MemoryTier, "tenants waited for the tier's device 20 % of the time".into())
         );
         assert_eq!(named(|s| s.memory_wait = Some(0.2)).0, Resource::MemoryTier);
         assert_eq!(
@@ -155,9 +161,9 @@ mod tests {
         );
         assert_eq!(
             named(|s| s.late_of_average = Some((31_000.0, 50_000.0))).1,
-            "the load generator was 31 µs late on average, where 50 µs is the limit"
+            "the load generator was 31 µs late on average; the limit of the average is 50 µs"
         );
-        assert_eq!(named(|s| s.late_answers = Some(0.02)).1, "the load generator took 2.0 % of the answers late");
+        assert_eq!(named(|s| s.late_answers = Some(0.02)).1, "the load generator read 2.0 % of the answers late");
         assert_eq!(
             named(|s| s.late_sends = Some(0.02)),
             (Resource::Client, "the load generator sent 2.0 % of the requests late".into())

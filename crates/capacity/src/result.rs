@@ -52,7 +52,7 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
     let vague = cases.iter().filter(|case| exact(&case.answer).is_none() && lower_bound(&case.answer) > 0);
     table.remarks.extend(vague.map(|case| {
         format!(
-            "{}, {}: reckoned with {}, which fit for sure",
+            "{}, {}: priced with {}, the lower bound of the answer",
             case.tier,
             case.load,
             tenants(lower_bound(&case.answer))
@@ -126,7 +126,7 @@ fn case(searched: &SearchCase<'_>, known: &SearchState) -> Case {
 
 /// What the trials of a search that did not come to its end leave: what the search itself makes of them.
 fn stopped(known: &SearchState) -> Answer {
-    let why = "the search was stopped before its end";
+    let why = "the search was stopped early";
     let search = known.limits.and_then(|limits| Search::resume(limits, &known.trials).ok());
     let nothing = || Answer::Between { low: 0, high: None, why: why.to_owned() };
     search.map_or_else(nothing, |search| search.given_up(why))
@@ -268,7 +268,7 @@ mod tests {
         let back = [(9, Verification, Fail), (8, Verification, Fail)];
         let said = |known: &SearchState| match stopped(known) {
             Answer::Between { low, high, why } => {
-                assert_eq!(why, "the search was stopped before its end");
+                assert_eq!(why, "the search was stopped early");
                 (low, high)
             }
             other => panic!("{other:?}"),
@@ -319,8 +319,8 @@ mod tests {
         assert_eq!(
             table.remarks,
             [
-                "dram holds no tenant (b), so that none has a cost",
-                "zram, a: reckoned with 100 tenants, which fit for sure"
+                "dram holds no tenant (b), so it has no cost per tenant",
+                "zram, a: priced with 100 tenants, the lower bound of the answer"
             ]
         );
         let mut vague = cases();
@@ -328,9 +328,7 @@ mod tests {
         let table = costs(&prices, &vague, "2026-11-21");
         assert!(table.rows.iter().all(|row| row.against.is_none()), "{table:?}");
         assert!(
-            table
-                .remarks
-                .contains(&"dram, a: no single number of tenants, so that no tier is held against it".to_owned())
+            table.remarks.contains(&"dram, a: no single number of tenants, so no tier is compared with it".to_owned())
         );
     }
 }

@@ -47,7 +47,7 @@ pub enum Steadiness {
 #[must_use]
 pub fn steadiness(windows: &[Window]) -> Steadiness {
     let Some(last) = windows.len().checked_sub(WINDOWS).map(|from| &windows[from..]) else {
-        return Steadiness::NotYet(format!("{} of {WINDOWS} seconds have been seen", windows.len()));
+        return Steadiness::NotYet(format!("only {} of {WINDOWS} seconds were observed", windows.len()));
     };
     let error = (last.iter().map(|w| w.response_error.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
     let series: [(&str, Chance, Vec<Option<f64>>); 4] = [
@@ -85,7 +85,7 @@ fn moving(values: &[f64], chance: Chance, level: f64) -> Option<String> {
     let mean = values.iter().sum::<f64>() / n;
     let sigma = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
     if !mean.is_finite() || !sigma.is_finite() {
-        return Some("is no number".into());
+        return Some("is not a number".into());
     }
     // Nothing at all, throughout, is as steady as can be.
     if sigma == 0.0 {
@@ -106,7 +106,8 @@ fn moving(values: &[f64], chance: Chance, level: f64) -> Option<String> {
         return Some(format!("still {way} (Mann–Kendall p = {:.4}, over {:.0} s)", trend.p_value, n));
     }
     let most = VARIATION.max(chance);
-    (variation >= most).then(|| format!("varies by {:.0} %, {:.0} % is steady", variation * 100.0, most * 100.0))
+    (variation >= most)
+        .then(|| format!("varies by {:.0} %, where at most {:.0} % counts as steady", variation * 100.0, most * 100.0))
 }
 
 #[cfg(test)]
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn nothing_that_moves_is_steady() {
         assert_eq!(why(&windows(10, |_| quiet())), "steady");
-        assert_eq!(why(&windows(9, |_| quiet())), "9 of 10 seconds have been seen");
+        assert_eq!(why(&windows(9, |_| quiet())), "only 9 of 10 seconds were observed");
         // Only the last ten count: it warmed up before.
         let warmed = |s: f64| Window { response_ns: if s < 20.0 { 1e6 / (s + 1.0) } else { 5e4 }, ..quiet() };
         assert_eq!(why(&windows(30, warmed)), "steady");
@@ -152,10 +153,10 @@ mod tests {
         let swaps = |s: f64| Window { swapped_out: Some(10_000.0 / (s + 1.0)), ..quiet() };
         assert!(why(&windows(10, swaps)).starts_with("pages swapped out still falls"));
         let jumps = |s: f64| Window { response_ns: if (s as u32).is_multiple_of(2) { 4e4 } else { 6e4 }, ..quiet() };
-        assert_eq!(why(&windows(10, jumps)), "mean response time varies by 21 %, 10 % is steady");
+        assert_eq!(why(&windows(10, jumps)), "mean response time varies by 21 %, where at most 10 % counts as steady");
         assert_eq!(
             why(&windows(10, |_| Window { response_ns: f64::NAN, ..quiet() })),
-            "mean response time is no number"
+            "mean response time is not a number"
         );
     }
 

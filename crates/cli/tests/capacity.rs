@@ -99,7 +99,7 @@ fn a_run_out_of_time_leaves_no_tier_out_silently() {
     let ran = patient(&user, &[&SMALL[..], &["--max-time=3"]].concat()).expect(5);
     same(&before, "");
     let told = format!("{}{}", ran.out, ran.err);
-    assert!(told.contains("the time for the whole run was over") && lines(&user, "answer") == 0, "{told}");
+    assert!(told.contains("the time for the whole run is used up") && lines(&user, "answer") == 0, "{told}");
     let again = patient(&user, &["capacity", "--resume", "--quiet"]);
     assert!([Some(0), Some(5)].contains(&again.code), "{}{}", again.out, again.err);
 }
@@ -181,7 +181,7 @@ fn a_killed_run_goes_on_where_it_was() {
     assert_eq!(numbers, (1..=probes.len() as u64).collect::<Vec<_>>());
     // It is whole now.
     let none = user.run(&["capacity", "--resume"]).expect(4).err;
-    assert!(none.contains("is left to go on with"), "{none}");
+    assert!(none.contains("holds no unfinished run"), "{none}");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_run_that_is_stopped_takes_everything_back_and_says_how_to_go_on() {
     }
     let ran = Ran::from(child.wait_with_output().unwrap()).expect(130);
     same(&before, "");
-    assert!(ran.out.contains("the search was stopped before its end"), "{}", ran.out);
+    assert!(ran.out.contains("the search was stopped early"), "{}", ran.out);
     assert!(ran.err.contains("tiermark capacity --resume="), "{}", ran.err);
 }
 
@@ -219,10 +219,10 @@ fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
         ("--server=/nonexistent/redis", 4, "install redis-server"),
         ("--server=true", 4, "the server ended at once"),
         ("--tiers=zram:zippy", 4, "this kernel compresses with"),
-        (&file, 4, "files of others are not touched"),
+        (&file, 4, "existing files are not touched"),
         ("--tiers=node:77", 4, "no such node"),
-        ("--memory-floor=1T", 4, "stay free (memory-floor)"),
-        (&port, 4, "somebody listens there"),
+        ("--memory-floor=1T", 4, "must stay free (memory-floor)"),
+        (&port, 4, "another program listens on it"),
     ] {
         // Later options stand in place of earlier ones, but for lists.
         let name = more.split('=').next().unwrap();
@@ -248,7 +248,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing_behind() {
 fn virtual_machines_that_cannot_be_are_refused() {
     let user = User::new();
     for (more, said) in
-        [("--backend=qemu --vm-memory=1M", "holds not even the values"), ("--vm-memory=1G", "only for backend")]
+        [("--backend=qemu --vm-memory=1M", "is too small for the values"), ("--vm-memory=1G", "only for backend")]
     {
         let arguments: Vec<&str> = ["capacity", "--plan=mini"].into_iter().chain(more.split(' ')).collect();
         let told = user.run(&arguments).expect(2).err;
@@ -267,7 +267,7 @@ fn virtual_machines_that_cannot_be_are_refused() {
     let told = patient(&user, &arguments).expect(4).err;
     // Without the emulator that is said first.
     let emulator = Command::new("qemu-system-x86_64").arg("--version").output().is_ok();
-    let said = if emulator { "no x86-64 program" } else { "apt-get install qemu-system-x86" };
+    let said = if emulator { "not an x86-64 program" } else { "apt-get install qemu-system-x86" };
     assert!(told.contains(said) || cfg!(not(target_arch = "x86_64")), "{told}");
     same(&before, "");
 }
@@ -284,7 +284,7 @@ fn files_with_mistakes_are_told_line_by_line() {
     let told = user.run(&["capacity", "--plan", "mini", "--prices", "prices.toml"]).expect(2).err;
     assert!(told.contains("prices.toml: line 1"), "{told}");
     let told = user.run(&["capacity", "--plan", "mini", "--level", "p99 < 1us", "--measure", "0.1s"]).expect(2).err;
-    assert!(told.contains("cannot be shown by"), "{told}");
+    assert!(told.contains("cannot be judged from"), "{told}");
     user.run(&["capacity"]).expect(2);
     user.run(&["capacity", "--plan", "mini", "--simulate", "synth:cores=2"]).expect(2);
     assert!(!user.path("state").exists() && begun(&user).is_empty());
@@ -303,7 +303,7 @@ fn a_dry_run_is_a_scenario_to_begin_with() {
         "#   zram:lz4, 100 % GET, uniform: ",
         "#   a zram device of 2 GiB",
         "--maxmemory-policy noeviction",
-        "#   client: 1 thread, wherever the system puts it; an answer is waited for 60 s",
+        "#   client: 1 thread, on any cpu; it waits up to 60 s for an answer",
         "#   256 MiB of the machine's memory stay free",
         "# On this machine, as it is now:",
     ] {

@@ -145,7 +145,12 @@ fn a_device_is_as_empty_afterwards_as_it_was() {
         .output();
     assert!(copied.unwrap().status.success());
     let refused = patient(&user, &asked(&tiers)).expect(4);
-    assert!(format!("{}{}", refused.out, refused.err).contains("something is on it"), "{}{}", refused.out, refused.err);
+    assert!(
+        format!("{}{}", refused.out, refused.err).contains("the device holds data"),
+        "{}{}",
+        refused.out,
+        refused.err
+    );
     assert_eq!(beginning(&device)[..512], [1; 512]);
 }
 

@@ -169,7 +169,7 @@ fn a_run_goes_on_as_it_was_begun() {
     }
     // The password is no part of what is saved.
     let told = user.run(&["capacity", "--resume", "--password=x"]).expect(4).err;
-    assert!(told.contains("is left to go on with"), "{told}");
+    assert!(told.contains("holds no unfinished run"), "{told}");
     let told = user.run(&["capacity", "--plan=mini", "--start=true", "--stop=true"]).expect(2).err;
     assert!(told.contains("--backend external"), "{told}");
 }
@@ -199,7 +199,7 @@ fn libvirt_is_asked_to_start_and_destroy_machines() {
         |state: &str| Ran::from(user.command(&words(&own)).env("PATH", &path).env("STATE", state).output().unwrap());
     let refused = with("running").expect(4);
     let said = format!("{}{}", refused.out, refused.err);
-    assert!(said.contains("it is running: machines of others are not taken"), "{said}");
+    assert!(said.contains("the machine is running; only a machine that is shut off is taken"), "{said}");
     let log = || fs::read_to_string(dir.path().join("virsh.log")).unwrap();
     assert!(!log().contains("start") && !log().contains("destroy"), "{}", log());
     let case = with("shut off").expect(0).json()["cases"][0].clone();
@@ -242,7 +242,7 @@ fn a_dry_run_names_servers_and_commands() {
     let plan = ["capacity", "--plan=mini", "--backend=external", "--tiers=dram"];
     let shown = user.run(&[&plan[..], &own].concat()).expect(0).out;
     for said in
-        ["75000 keys in each of up to 2 servers, and left there: a:1, b:2", "ssh host{N} up", "ssh host{N} down"]
+        ["75000 keys in each of up to 2 servers, where they stay: a:1, b:2", "ssh host{N} up", "ssh host{N} down"]
     {
         assert!(shown.contains(said), "{said}: {shown}");
     }
@@ -273,7 +273,7 @@ fn everything_that_is_wrong_is_told_before_the_first_probe() {
         "the tier zram",
         "the tier swap:/nonexistent/x: there is no such device, file or directory",
         "the tier node:77: there is no such node",
-        "the server /nonexistent/redis: there is no such program",
+        "the server /nonexistent/redis: ",
         "client threads on cpu 999: this machine has cpus ",
     ];
     for more in [&[][..], &["--dry-run"]] {
@@ -283,9 +283,11 @@ fn everything_that_is_wrong_is_told_before_the_first_probe() {
         assert!(!user.path("capacity").exists(), "no run was begun");
     }
     let shown = flat(&user.run(&[&wrong[..], &["--dry-run"]].concat()).out);
-    for said in
-        ["# dram can be had", "# swap:/nonexistent/x cannot be had: there is no such", "# node:77 cannot be had"]
-    {
+    for said in [
+        "# dram is available",
+        "# swap:/nonexistent/x is not available: there is no such",
+        "# node:77 is not available",
+    ] {
         assert!(shown.contains(said), "{said}: {shown}");
     }
     // Mistakes of a file of prices beside it.

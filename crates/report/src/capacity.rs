@@ -112,7 +112,9 @@ fn explained(case: &Case, style: &Style) -> String {
         }
         Answer::Between { low, high: Some(high), why } => format!("between {low} and {}: {why}", words(*high)),
         Answer::Between { low, high: None, why } => format!("{} or more: {why}", words(*low)),
-        Answer::AtLeast { tenants } => format!("{} passed, and no more were allowed to be tried", words(*tenants)),
+        Answer::AtLeast { tenants } => {
+            format!("{} passed, the most that this run may try (most-tenants)", words(*tenants))
+        }
         Answer::None { why } => format!("not even one tenant: {why}"),
     };
     let mut out = hanging("  ", &text, Ink::Plain, style);
@@ -232,7 +234,7 @@ fn costs(cost: &CostTable, style: &Style) -> String {
     out.push_str(&table.render(style));
     for (row, against) in cost.rows.iter().filter_map(|row| Some((row, row.against?))) {
         let text = format!(
-            "{}, {}: {:.2} × the tenants for {} more than dram costs; up to {} more, a tenant costs no more",
+            "{}, {}: {:.2} × the tenants of dram for {} more money; a tenant costs no more than with dram up to {} more money",
             row.tier,
             row.load,
             against.ratio,
@@ -254,9 +256,9 @@ fn costs(cost: &CostTable, style: &Style) -> String {
 fn affordable(tier: &str, wanted: f64, most: f64) -> String {
     let wanted = tenths(wanted);
     if most < 0.0 {
-        return format!("{tier}: {wanted} less for a tenant cannot be had, not even if it cost nothing");
+        return format!("{tier}: a tenant cannot cost {wanted} less, even if the tier cost nothing");
     }
-    format!("{tier}: for {wanted} less for a tenant, it may cost at most {} more than dram does", tenths(most))
+    format!("{tier}: for a tenant to cost {wanted} less, the tier may cost at most {} more than dram", tenths(most))
 }
 
 #[cfg(test)]

@@ -97,9 +97,9 @@ fn what_has_no_cost_is_remarked_on_and_not_made_up() {
     assert_eq!(
         table.remarks,
         [
-            "the prices are of 2018-07-01, 8.4 years ago: take today's before deciding anything",
-            "the price file says nothing of zram:lz4: write [tier.\"zram:lz4\"]",
-            "swap:/x holds no tenant (100 % GET), so that none has a cost",
+            "the prices are dated 2018-07-01, 8.4 years ago: use current prices for decisions",
+            "the price file has no prices of zram:lz4: add [tier.\"zram:lz4\"]",
+            "swap:/x holds no tenant (100 % GET), so it has no cost per tenant",
         ]
     );
     // Without a row of DRAM under the same load there is nothing to hold it against.
@@ -116,7 +116,7 @@ fn nothing_is_held_against_a_base_that_may_be_more() {
     };
     let (ratio, remarks) = against(&[vague("dram", 20), answer("swap:/x", 40)]);
     assert_eq!(ratio, None);
-    assert_eq!(remarks, ["dram, 100 % GET: no single number of tenants, so that no tier is held against it"]);
+    assert_eq!(remarks, ["dram, 100 % GET: no single number of tenants, so no tier is compared with it"]);
     assert_eq!(against(&[vague("dram", 20), vague("swap:/x", 40)]).0, None);
     // That there are at least so many more is known.
     assert_eq!(against(&[answer("dram", 20), vague("swap:/x", 40)]), (Some(2.0), Vec::new()));
@@ -130,7 +130,7 @@ fn old_prices_are_told() {
     let prices = read(BRIEF).unwrap();
     assert_eq!(prices.aged("2019-07-01"), None);
     assert!(prices.aged("2019-07-02").unwrap().contains("1.0 years ago"));
-    assert!(prices.aged("2018-06-30").unwrap().contains("still to come"));
+    assert!(prices.aged("2018-06-30").unwrap().contains("in the future"));
 }
 
 #[test]
@@ -141,19 +141,19 @@ fn wrong_files_are_refused_with_line_and_key() {
         mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     for (from, to, said) in [
-        ("price = 100", "price = -100", "line 8: part.server.price: -100 is no amount"),
-        ("price = 100", "price = nan", "line 8: part.server.price: NaN is no amount"),
+        ("price = 100", "price = -100", "line 8: part.server.price: -100 is not an amount"),
+        ("price = 100", "price = nan", "line 8: part.server.price: NaN is not an amount"),
         ("price = 100", "prize = 100", "line 8: unknown key 'part.server.prize'; did you mean 'price'?"),
         (
             "price = 100",
             "price = \"100\"",
             "line 8: part.server.price: a number such as 5000.0 is wanted, not the text \"100\"",
         ),
-        ("2018-07-01", "2018-13-01", "line 3: date: '2018-13-01' is no day"),
+        ("2018-07-01", "2018-13-01", "line 3: date: '2018-13-01' is not a date"),
         ("date = \"2018-07-01\"\n", "", "the file has no 'date'"),
         ("% of a server", " ", "line 2: currency: is empty"),
         ("upgrade = 1", "upgrad = 1", "line 15: tier.swap.upgrad: there is no part 'upgrad'; did you mean 'upgrade'?"),
-        ("[tier.dram]", "[tier.ram]", "tier: the file says nothing of dram"),
+        ("[tier.dram]", "[tier.ram]", "tier: the file has no [tier.dram]"),
         ("months = 0", "months = 0\npower = { pue = 0.5 }", "line 6: power.pue: 0.5 is below 1"),
         ("[part]", "[part", "line 7: "),
     ] {

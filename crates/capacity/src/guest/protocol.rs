@@ -81,13 +81,13 @@ impl Lines {
                 return Ok(None);
             }
             (self.bytes, self.searched) = (Vec::new(), 0);
-            return Err(format!("a line without an end within {MOST_LINE} bytes"));
+            return Err(format!("a line longer than {MOST_LINE} bytes"));
         };
         let end = self.searched + at;
         let read = serde_json::from_slice(&self.bytes[..end]);
         self.bytes.drain(..=end);
         self.searched = 0;
-        read.map(Some).map_err(|why| format!("a line that is no message: {why}"))
+        read.map(Some).map_err(|why| format!("a line that is not a message: {why}"))
     }
 }
 

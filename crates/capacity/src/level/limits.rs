@@ -45,7 +45,7 @@ impl FromStr for Limit {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(
-                "'{text}' is no limit: write for example \"average < 50us\", \"p99 < 300us\", \"max < 1s\" or \"rate > 99.5%\""
+                "'{text}' is not a limit: write for example \"average < 50us\", \"p99 < 300us\", \"max < 1s\" or \"rate > 99.5%\""
             )
         };
         let lower = text.to_lowercase();
@@ -73,15 +73,15 @@ impl FromStr for Limit {
         let at = at.ok_or_else(wrong)?;
         match of {
             Quantity::Rate if above && at == 1.0 => Err(format!(
-                "'{text}' cannot be kept: what is under way when it ends is not answered in time; write \"rate > 99.9%\""
+                "'{text}' cannot be met: requests under way at the end are not answered in time; write \"rate > 99.9%\""
             )),
-            Quantity::Rate if !(above && at > 0.0 && at < 1.0) => Err(format!(
-                "'{text}': a rate is promised from below, by more than 0 % and less than 100 %: \"rate > 99.5%\""
-            )),
+            Quantity::Rate if !(above && at > 0.0 && at < 1.0) => {
+                Err(format!("'{text}': write a rate with >, above 0 % and below 100 %: \"rate > 99.5%\""))
+            }
             Quantity::Rate => Ok(Self { of, at }),
-            _ if above => Err(format!("'{text}': a time is promised from above: write <")),
+            _ if above => Err(format!("'{text}': write a limit of a time with <")),
             _ if at >= 1.0 => Ok(Self { of, at }),
-            _ => Err(format!("'{text}': a time of at least 1 ns")),
+            _ => Err(format!("'{text}': write a time of at least 1 ns")),
         }
     }
 }
@@ -177,7 +177,7 @@ impl FromStr for Scope {
             other => {
                 let share = other.strip_prefix("quantile:").and_then(|q| q.parse::<f64>().ok());
                 share.filter(|q| *q > 0.0 && *q <= 1.0).map(Self::Quantile).ok_or_else(|| {
-                    format!("'{text}' is no scope: write every, quantile:0.95 (above 0, at most 1), pooled or brief")
+                    format!("'{text}' is not a scope: write every, quantile:0.95 (above 0, at most 1), pooled or brief")
                 })
             }
         }

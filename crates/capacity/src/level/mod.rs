@@ -207,7 +207,7 @@ impl Level {
         let first = |outcome: Outcome| judged.iter().find(|j| j.outcome == outcome).map(|j| j.said.clone());
         let said = match outcome {
             Outcome::Pass if passed == tenants.len() => self.closest(tenants),
-            Outcome::Pass => format!("{passed} of {} tenants, {wanted} wanted", tenants.len()),
+            Outcome::Pass => format!("{passed} of {} tenants keep the level, {wanted} must", tenants.len()),
             other => {
                 let of = if other == Outcome::Fail { "fail" } else { "are not clear" };
                 let example = first(other).unwrap_or_default();

@@ -75,20 +75,20 @@ fn limits_are_read_and_written() {
         assert_eq!(back.parse::<Limit>(), Ok(limit), "what is written is read");
     }
     for (text, said) in [
-        ("p99 < 300", "is no limit"),
-        ("p99 300us", "is no limit"),
+        ("p99 < 300", "is not a limit"),
+        ("p99 300us", "is not a limit"),
         ("p100 < 1ms", "between 0 and 100"),
         ("pnan < 1ms", "between 0 and 100"),
-        ("p99 > 300us", "promised from above"),
-        ("rate < 99%", "promised from below"),
-        ("rate > 101%", "promised from below"),
-        ("rate < 100%", "promised from below"),
+        ("p99 > 300us", "limit of a time with <"),
+        ("rate < 99%", "write a rate with >"),
+        ("rate > 101%", "write a rate with >"),
+        ("rate < 100%", "write a rate with >"),
         ("rate > 100%", "write \"rate > 99.9%\""),
         ("rate >= 100.0 %", "write \"rate > 99.9%\""),
-        ("median < 1ms", "is no limit"),
+        ("median < 1ms", "is not a limit"),
         ("avg < 0us", "at least 1 ns"),
-        ("avg < 9999s", "is no limit"),
-        ("", "is no limit"),
+        ("avg < 9999s", "is not a limit"),
+        ("", "is not a limit"),
     ] {
         let error = text.parse::<Limit>().unwrap_err();
         assert!(error.contains(said), "{text}: {error}");
@@ -108,7 +108,7 @@ fn one_bad_tenant_of_thirty_decides_by_scope() {
     let every = judge(limit, "every", &tenants);
     assert_eq!(every.outcome, Outcome::Fail);
     assert_eq!(every.said, "1 of 30 tenants fail: P99 < 300 µs: 1 ms of tenant 7");
-    assert_eq!(judge(limit, "quantile:0.95", &tenants).said, "29 of 30 tenants, 29 wanted");
+    assert_eq!(judge(limit, "quantile:0.95", &tenants).said, "29 of 30 tenants keep the level, 29 must");
     assert_eq!(judge(limit, "quantile:0.97", &tenants).outcome, Outcome::Fail);
     // Of all requests it is one in 1,500.
     let all = judge(&["p99 < 300us", "average < 50us"], "pooled", &tenants);

@@ -12,13 +12,14 @@ pub(super) fn outlive_tenants() -> Vec<String> {
     let mut remarks = Vec::new();
     // Pages are locked as they are touched: the stacks of threads are large, and mostly never are.
     if let Err(why) = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT) {
-        remarks
-            .push(format!("the memory of the client could not be kept from being swapped out ({why}): it may be late"));
+        remarks.push(format!(
+            "the client's memory could not be locked ({why}): the kernel may swap it out, and requests may be late"
+        ));
     }
     if let Err(why) = fs::write("/proc/self/oom_score_adj", SPARED) {
         remarks.push(format!(
-            "the kernel could not be told to spare this process where memory is short ({why}; it takes CAP_SYS_RESOURCE, which containers \
-             lack): tenants are killed first all the same"
+            "the oom_score_adj of this process could not be lowered ({why}; it needs CAP_SYS_RESOURCE, which containers lack): tenants are \
+             still killed before it"
         ));
     }
     remarks

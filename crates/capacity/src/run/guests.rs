@@ -26,7 +26,7 @@ impl Run<'_, '_> {
             None => hypervisor.use_kvm(),
             Some(why) => {
                 let text = format!(
-                    "KVM does not work here ({why}): guests are emulated, and their times and what times decide mean nothing"
+                    "KVM does not work here ({why}): guests are emulated, so latencies, cpu times and numbers of tenants are not meaningful"
                 );
                 (self.tell)(&Event::Remark("emulated", &text));
             }

@@ -17,28 +17,28 @@ pub fn intended(scenario: &Scenario) -> Vec<String> {
     let size = scenario.tier_bytes();
     if scenario.backend != Kind::External {
         lines.push(format!(
-            "a control group with {} of memory, and one in it for each tenant",
+            "a control group with {} of memory, and a group inside of it for each tenant",
             Bytes(scenario.tenants_dram())
         ));
     }
     if scenario.backend == Kind::External {
         let (count, records) = (scenario.targets.len(), scenario.tenant.records);
         lines.push(format!(
-            "{records} keys in each of up to {count} servers, and left there: {}",
+            "{records} keys in each of up to {count} servers, where they stay: {}",
             scenario.targets.join(", ")
         ));
     }
     if scenario.backend != Kind::External {
         let settings: Vec<String> = SETTINGS.iter().map(|[name, value]| setting(name, value)).collect();
         lines.push(format!(
-            "{} for each tenant, with a password of its own: {}",
+            "for each tenant a server with its own password: {} {}",
             scenario.tenant.server,
             settings.join(" ")
         ));
     }
     if scenario.backend == Kind::Qemu {
         lines.push(format!(
-            "a virtual machine of {} for each tenant, in its group; of files none",
+            "a virtual machine of {} for each tenant, in its control group; no disk image",
             Bytes(scenario.vm_memory())
         ));
     }
@@ -46,18 +46,19 @@ pub fn intended(scenario: &Scenario) -> Vec<String> {
     for tier in parts {
         lines.extend(match tier {
             Tier::Dram | Tier::Node(_) | Tier::Mix(_) => None,
-            Tier::Demotion(_) => Some("demotion to slower nodes, turned on".to_owned()),
-            Tier::Zram(_) => {
-                Some(format!("a zram device of {}, as a swap area; what it takes is of that memory", Bytes(size)))
-            }
-            Tier::Swap(path) => Some(format!("a swap area: {path} (a device as it is, a file of {})", Bytes(size))),
-            Tier::Zswap => Some("zswap, turned on; what it takes is of that memory".to_owned()),
+            Tier::Demotion(_) => Some("demotion to slower nodes turned on".to_owned()),
+            Tier::Zram(_) => Some(format!(
+                "a zram device of {} as a swap area; its memory counts against the tenants' memory",
+                Bytes(size)
+            )),
+            Tier::Swap(path) => Some(format!("a swap area: {path} (the whole device, or a file of {})", Bytes(size))),
+            Tier::Zswap => Some("zswap turned on; its memory counts against the tenants' memory".to_owned()),
         });
     }
     let swaps = |tier: &Tier| matches!(tier, Tier::Zram(_) | Tier::Swap(_));
     let without = |tier: &Tier| tier.parts().iter().any(swaps) && !tier.parts().contains(&Tier::Zswap);
     if scenario.tiers.iter().any(without) {
-        lines.push("zswap off for the whole machine, where it is on and no part of the tier".to_owned());
+        lines.push("zswap turned off for the whole machine during tiers that swap without it".to_owned());
     }
     lines
 }

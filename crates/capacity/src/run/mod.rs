@@ -151,7 +151,7 @@ pub fn execute(
 pub const WHAT: &str = "tiermark capacity";
 
 /// ProgressSink where searches are left.
-const OUT_OF_TIME: &str = "the time for the whole run was over (max-time): --resume goes on with what is left of it";
+const OUT_OF_TIME: &str = "the time for the whole run is used up (max-time): --resume continues the other searches";
 
 struct Run<'a, 'b> {
     environment: &'a Environment<'a>,
@@ -305,7 +305,8 @@ impl Run<'_, '_> {
                 }
                 // ProgressSink, and tried again by a run that goes on: a number of tenants it is not either.
                 Err(refusal) => {
-                    let text = format!("{}: {} could not be run: {refusal}", case.tier, tenants(ask.tenants));
+                    let text =
+                        format!("{}: the trial with {} could not be run: {refusal}", case.tier, tenants(ask.tenants));
                     (self.tell)(&Event::Remark("trial", &text));
                     return Ok(None);
                 }

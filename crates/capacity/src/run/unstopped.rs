@@ -3,8 +3,8 @@
 use tiermark_model::capacity::{Answer, Outcome, TrialRecord};
 
 /// ProgressSink once for each search.
-pub(super) const REMARK: &str = "the servers are not stopped between trials (no --stop): after more tenants than fit, memory stays as they \
-                                 left it, and fewer are asked under worse conditions than from a fresh start; the keys written stay there";
+pub(super) const REMARK: &str = "the servers are not stopped between trials (no --stop): a trial after one with too many tenants starts with \
+                                 their pages still swapped out, so it may look too slow; the keys that the run writes stay in the servers";
 
 /// An answer of servers that are never empty again. That they hold so many is so all the more; that one more fails says little where
 /// trials of still more were made before it.
@@ -18,12 +18,14 @@ pub(super) fn answer(answer: Answer, trials: &[TrialRecord]) -> Answer {
     });
     let more = tenants + 1;
     let left = |after: String| {
-        format!("{more} failed after {after}: without --stop, of what those left in memory or by itself")
+        format!("{more} failed after {after}; without --stop, pages that those left swapped out may be the reason")
     };
     match fair.map(|trial| trial.tenants).min() {
         Some(failed) if failed == more => answer,
-        Some(failed) => Answer::Between { low: tenants, high: Some(failed - 1), why: left(format!("{failed} had")) },
-        None => Answer::Between { low: tenants, high: None, why: left("more had been asked".to_owned()) },
+        Some(failed) => {
+            Answer::Between { low: tenants, high: Some(failed - 1), why: left(format!("{failed} had failed")) }
+        }
+        None => Answer::Between { low: tenants, high: None, why: left("a trial with more tenants".to_owned()) },
     }
 }
 

@@ -39,7 +39,7 @@ impl Problems {
 
     fn within(&mut self, key: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
         // What is no number lies in no range.
-        let said = || format!("{value} cannot be: write {} to {}", range.start(), range.end());
+        let said = || format!("{value} is out of range: write {} to {}", range.start(), range.end());
         self.unless(range.contains(&value), key, said);
     }
 }
@@ -62,17 +62,17 @@ impl Scenario {
     fn check_tiers(&self, found: &mut Problems) {
         found.unless(!self.tiers.is_empty(), "tiers", || "is empty: name one at least, such as \"dram\"".into());
         for (at, tier) in self.tiers.iter().enumerate() {
-            found.unless(!self.tiers[..at].contains(tier), "tiers", || format!("{tier} stands there twice"));
+            found.unless(!self.tiers[..at].contains(tier), "tiers", || format!("{tier} is listed twice"));
         }
         let external = self.backend == Backend::External;
         found.unless_beside(external || self.targets.is_empty(), "targets", &["backend"], || {
-            "are only for backend = \"external\": the others start their own servers".into()
+            "are only for backend = \"external\"; the other backends start their own servers".into()
         });
         found.unless_beside(!external || !self.targets.is_empty(), "backend", &["targets"], || {
             "\"external\" needs targets = [\"host:port\", ...]".into()
         });
         found.unless_beside(!external || self.tiers == [Tier::Dram], "tiers", &["backend"], || {
-            "of external servers cannot be set up from here: write tiers = [\"dram\"], and run once for each".into()
+            "cannot be set up on external servers: write tiers = [\"dram\"], and run once for each tier".into()
         });
         for (at, target) in self.targets.iter().enumerate() {
             let read = target.parse::<Address>();
@@ -80,7 +80,7 @@ impl Scenario {
                 format!("'{target}': {}", read.as_ref().err().map_or("", String::as_str))
             });
             // Two tenants that are one would be filled over each other, and count twice.
-            found.unless(!self.targets[..at].contains(target), "targets", || format!("{target} stands there twice"));
+            found.unless(!self.targets[..at].contains(target), "targets", || format!("{target} is listed twice"));
         }
         found.unless(self.prices.as_ref().is_none_or(|path| !path.trim().is_empty()), "prices", || "is empty".into());
     }
@@ -89,38 +89,38 @@ impl Scenario {
         let (tenant, budget, reserve) = (&self.tenant, self.dram_budget, self.reserve);
         found.unless(!tenant.server.trim().is_empty(), "tenant.server", || "is empty".into());
         found.unless((1..=MOST_RECORDS).contains(&tenant.records), "tenant.records", || {
-            format!("{} cannot be: write 1 to {MOST_RECORDS}", tenant.records)
+            format!("{} is out of range: write 1 to {MOST_RECORDS}", tenant.records)
         });
         found.unless((1..=MOST_VALUE).contains(&tenant.value.0), "tenant.value", || {
-            format!("{} cannot be: write 1 byte to 512 MiB, the longest that a server takes", tenant.value)
+            format!("{} is out of range: write 1 byte to 512 MiB, the longest value of a server", tenant.value)
         });
         // 1 would be nothing but zeros, of which the kernel keeps no copy at all.
         found.within("tenant.compressibility", tenant.compressibility, 0.0..=0.99);
         found.unless_beside(reserve < budget, "reserve", &["dram-budget"], || {
-            format!("{reserve} leaves nothing of a dram-budget of {budget}")
+            format!("{reserve} leaves nothing of the dram-budget of {budget}")
         });
         let data = tenant.records.saturating_mul(tenant.value.0);
         let of_machines = tenant.vm_memory.is_none() || self.backend == Backend::Qemu;
         found.unless_beside(of_machines, "tenant.vm-memory", &["backend"], || {
-            "is only for backend = \"qemu\": the others start no virtual machine".into()
+            "is only for backend = \"qemu\"; the other backends start no virtual machine".into()
         });
         let holds = tenant.vm_memory.is_none_or(|memory| memory.0 > data);
         found.unless_beside(holds, "tenant.vm-memory", &["tenant.records", "tenant.value"], || {
-            format!("holds not even the values, {}", tiermark_model::Bytes(data))
+            format!("is too small for the values, which take {}", tiermark_model::Bytes(data))
         });
         let room = budget.0.saturating_sub(reserve.0);
         let alone = self.tiers.iter().all(|tier| *tier == Tier::Dram);
         let beside = ["reserve", "tiers", "tenant.records", "tenant.value"];
         found.unless_beside(!alone || reserve >= budget || data <= room, "dram-budget", &beside, || {
             let data = tiermark_model::Bytes(data);
-            format!("holds not even one tenant: its values alone take {data} of {}", tiermark_model::Bytes(room))
+            format!("is too small for one tenant: its values alone take {data} of {}", tiermark_model::Bytes(room))
         });
     }
 
     fn check_load(&self, found: &mut Problems) {
         let load = &self.load;
         found.unless(load.rate > 0.0 && load.rate <= MOST_RATE, "load.rate", || {
-            format!("{} cannot be: write requests a second, above 0 and up to {MOST_RATE}", load.rate)
+            format!("{} is out of range: write requests a second, above 0 and up to {MOST_RATE}", load.rate)
         });
         found.unless(!load.mixes.is_empty(), "load.mixes", || "is empty: write [100.0] for GETs alone".into());
         load.mixes.iter().for_each(|mix| found.within("load.mixes", *mix, 0.0..=100.0));
@@ -154,7 +154,7 @@ impl Scenario {
         let enough = needed.is_nan() || limits.trial_seconds.is_nan() || needed <= limits.trial_seconds;
         found.unless_beside(enough, "limits.trial-seconds", &["time"], || {
             format!(
-                "{} is less than warm-up, settling and iterations take by themselves, {needed} s: what is unclear is measured {LONGER} times as long",
+                "{} is too short: warm-up, settling and iterations take up to {needed} s, since an unclear trial is measured {LONGER} times as long",
                 limits.trial_seconds
             )
         });
@@ -162,7 +162,7 @@ impl Scenario {
 
     fn check_level(&self, found: &mut Problems) {
         found.unless(!self.level.limits.is_empty(), "level.limits", || {
-            "is empty: promise something, such as \"p99 < 300us\"".into()
+            "is empty: write a limit such as \"p99 < 300us\"".into()
         });
         let requests = self.load.rate * self.time.measure * f64::from(self.time.iterations);
         if requests.is_nan() || requests <= 0.0 {
@@ -174,7 +174,7 @@ impl Scenario {
             // A cast saturates, and makes 0 of what is no number.
             let shown = can_show(requests as u64, percent);
             found.unless_beside(shown, "level.limits", &["load.rate", "time.measure", "time.iterations"], || {
-                format!("{limit} cannot be shown by {requests} requests of a tenant: {}", self.suffices(percent))
+                format!("{limit} cannot be judged from {requests} requests of a tenant: {}", self.suffices(percent))
             });
         }
     }
@@ -182,7 +182,9 @@ impl Scenario {
     /// How many requests show a percentile, and what makes so many.
     fn suffices(&self, percent: f64) -> String {
         let (rate, iterations) = (self.load.rate, f64::from(self.time.iterations));
-        let Some(needed) = needed(percent) else { return "no number of them does; promise less".to_owned() };
+        let Some(needed) = needed(percent) else {
+            return "no number of requests is enough; choose a lower percentile".to_owned();
+        };
         // To tenths of a second, upwards.
         let measure = (needed as f64 / (rate * iterations) * 10.0).ceil() / 10.0;
         match measure {

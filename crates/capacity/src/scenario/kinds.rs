@@ -124,13 +124,13 @@ impl FromStr for Tier {
         if parts.len() > 1 {
             let parts = parts.iter().map(|part| part.trim().parse::<Self>()).collect::<Result<Vec<_>, _>>()?;
             if parts.iter().filter(|part| matches!(part, Self::Node(_) | Self::Demotion(_))).count() > 1 {
-                return Err(format!("'{text}': tenants beyond DRAM go to one node; name one"));
+                return Err(format!("'{text}': a mix has at most one node; name one"));
             }
             let distinct: std::collections::BTreeSet<&Self> = parts.iter().collect();
             return match parts.contains(&Self::Dram) || distinct.len() < parts.len() {
-                true => {
-                    Err(format!("'{text}': a mix is of different tiers behind DRAM, such as zram:lz4+swap:/swapfile"))
-                }
+                true => Err(format!(
+                    "'{text}': write a mix of different tiers behind DRAM, such as zram:lz4+swap:/swapfile"
+                )),
                 false => Ok(Self::Mix(parts)),
             };
         }

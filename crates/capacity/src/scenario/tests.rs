@@ -113,36 +113,40 @@ fn mistakes_are_told_with_line_and_key() {
     };
     for (from, to, said) in [
         ("rate = 500.0", "rates = 500.0", "unknown key 'load.rates'; did you mean 'rate'?"),
-        ("rate = 500.0", "rate = 0", "load.rate: 0 cannot be"),
-        ("rate = 500.0", "rate = nan", "load.rate: NaN cannot be"),
-        ("rate = 500.0", "rate = 0.001", "level.limits: P99 < 1 s cannot be shown by 0.006 requests"),
+        ("rate = 500.0", "rate = 0", "load.rate: 0 is out of range"),
+        ("rate = 500.0", "rate = nan", "load.rate: NaN is out of range"),
+        ("rate = 500.0", "rate = 0.001", "level.limits: P99 < 1 s cannot be judged from 0.006 requests"),
         ("\"zram\"", "\"zrm\"", "tiers: 'zrm' is no tier; did you mean 'zram'?"),
-        ("\"zram\"", "\"dram\"", "tiers: dram stands there twice"),
+        ("\"zram\"", "\"dram\"", "tiers: dram is listed twice"),
         ("\"process\"", "\"proces\"", "backend: 'proces' is not possible; did you mean 'process'?"),
         ("\"process\"", "\"external\"", "backend: \"external\" needs targets"),
         ("\"512M\"", "\"512Q\"", "dram-budget: size '512Q': unknown unit"),
         ("reserve = 0", "reserve = -1", "reserve: a size is not negative"),
-        ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB leaves nothing of a dram-budget of 512 MiB"),
+        ("reserve = 0", "reserve = \"1G\"", "reserve: 1 GiB leaves nothing of the dram-budget of 512 MiB"),
         ("reserve = 0", "targets = [\"a:1\"]", "targets: are only for backend = \"external\""),
         ("maxmemory = \"off\"", "vm-memory = \"1G\"", "tenant.vm-memory: is only for backend = \"qemu\""),
         ("\"off\"", "\"1G\"", "tenant.maxmemory: '1G' is not possible; possible are off"),
-        ("75_000", "0", "tenant.records: 0 cannot be"),
-        ("compressibility = 0.5", "compressibility = 1.5", "tenant.compressibility: 1.5 cannot be: write 0 to 0.99"),
-        ("mixes = [100.0]", "mixes = [101.0]", "load.mixes: 101 cannot be"),
+        ("75_000", "0", "tenant.records: 0 is out of range"),
+        (
+            "compressibility = 0.5",
+            "compressibility = 1.5",
+            "tenant.compressibility: 1.5 is out of range: write 0 to 0.99",
+        ),
+        ("mixes = [100.0]", "mixes = [101.0]", "load.mixes: 101 is out of range"),
         ("mixes = [100.0]", "mixes = []", "load.mixes: is empty"),
         ("[\"uniform\"]", "[\"brief:x\"]", "load.keys: 'brief:x' is no distribution of keys"),
-        ("pipeline = 1000", "pipeline = 0", "load.pipeline: 0 cannot be"),
-        ("p99 < 1s", "p99 1s", "level.limits: 'p99 1s' is no limit"),
-        ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be shown by 3000 requests of a tenant"),
-        ("\"every\"", "\"all\"", "level.scope: 'all' is no scope"),
+        ("pipeline = 1000", "pipeline = 0", "load.pipeline: 0 is out of range"),
+        ("p99 < 1s", "p99 1s", "level.limits: 'p99 1s' is not a limit"),
+        ("p99 < 1s", "p99.999 < 1s", "level.limits: P99.999 < 1 s cannot be judged from 3000 requests of a tenant"),
+        ("\"every\"", "\"all\"", "level.scope: 'all' is not a scope"),
         (
             "trial-seconds = 60.0",
             "trial-seconds = 5.0",
-            "limits.trial-seconds: 5 is less than warm-up, settling and iterations",
+            "limits.trial-seconds: 5 is too short: warm-up, settling and iterations",
         ),
         // Enough for what is clear at once, 7 s, and no more.
-        ("trial-seconds = 60.0", "trial-seconds = 18.0", "limits.trial-seconds: 18 is less than warm-up"),
-        ("iterations = 3", "iterations = 0", "time.iterations: 0 cannot be"),
+        ("trial-seconds = 60.0", "trial-seconds = 18.0", "limits.trial-seconds: 18 is too short: warm-up"),
+        ("iterations = 3", "iterations = 0", "time.iterations: 0 is out of range"),
     ] {
         let (line, told) = told(from, to);
         let is_of_another_line = said.starts_with("level.limits: P99 < 1 s");
@@ -215,7 +219,7 @@ fn one_that_cannot_fit_is_told_unless_a_tier_helps() {
     let text = text_of("mini").replace("75_000", "1_000_000");
     assert!(Scenario::read(&text).is_ok(), "zram may hold it");
     let mistakes = Scenario::read(&text.replace("[\"dram\", \"zram\"]", "[\"dram\"]")).unwrap_err();
-    assert!(mistakes[0].text.contains("holds not even one tenant: its values alone take 976.56 MiB of 512 MiB"));
+    assert!(mistakes[0].text.contains("is too small for one tenant: its values alone take 976.56 MiB of 512 MiB"));
 }
 
 #[test]
@@ -228,7 +232,7 @@ fn virtual_machines_have_memory_for_their_records() {
     assert_eq!(small.vm_memory(), 75_000 * 576 + (192 << 20));
     let given = |size: &str| Scenario::read(&text.replace("\"off\"", &format!("\"off\"\nvm-memory = \"{size}\"")));
     assert_eq!(given("300M").unwrap().vm_memory(), 300 << 20);
-    assert!(given("50M").unwrap_err()[0].text.contains("holds not even the values, 73.24 MiB"));
+    assert!(given("50M").unwrap_err()[0].text.contains("is too small for the values, which take 73.24 MiB"));
 }
 
 #[test]

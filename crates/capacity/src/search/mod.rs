@@ -103,7 +103,7 @@ impl Search {
                 }
                 Step::Trial(ask) => {
                     return Err(format!(
-                        "saved trial {} is of {} tenants ({}), where this search makes one of {} ({}): it is of another scenario",
+                        "saved trial {} has {} tenants ({}), but this search makes one with {} ({}): it belongs to another scenario or version",
                         record.number, record.tenants, record.phase, ask.tenants, ask.phase
                     ));
                 }
@@ -152,7 +152,7 @@ impl Search {
         let step = self.wanted();
         match step {
             Step::Trial(_) if self.made >= self.limits.most_trials => {
-                Step::Done(self.given_up(&format!("all {} trials that were allowed have been made", self.made)))
+                Step::Done(self.given_up(&format!("the limit of {} trials is reached (most-trials)", self.made)))
             }
             other => other,
         }
@@ -163,7 +163,7 @@ impl Search {
             return self.trial(
                 1,
                 Phase::Baseline,
-                "one tenant alone: whether the service level can be met at all".into(),
+                "one tenant alone, to see whether it meets the service level at all".into(),
             );
         }
         if self.tally.only_baseline() && self.tally.standing(1) == Standing::Holds {
@@ -173,7 +173,7 @@ impl Search {
             }
         }
         if let Some(tied) = self.tally.tied() {
-            return match self.again(tied, "passed as often as not: again, to decide") {
+            return match self.again(tied, "passed as often as it did not: one more trial decides") {
                 Some(step) => step,
                 None => self.disagreeing(tied),
             };
@@ -211,13 +211,13 @@ impl Search {
         let growth = GROWTH[self.climbed.min(GROWTH.len() - 1)];
         let grown = (f64::from(low) * growth).ceil() as u32;
         let (next, why) = if low < total && grown >= total {
-            (total, format!("{low} passed: {total} fill memory and tier by arithmetic"))
+            (total, format!("{low} passed: next {total}, which fill memory and tier by arithmetic"))
         } else if low >= total {
             // Beyond what fits by arithmetic the edge is near.
             let step = 1 << self.tally.passed_from(total).saturating_sub(1).min(20);
-            (low.saturating_add(step), format!("{low} passed, as many as fit by arithmetic or more: {step} more"))
+            (low.saturating_add(step), format!("{low} passed, which is all that fits by arithmetic: next {step} more"))
         } else {
-            (grown, format!("{low} passed, nothing failed yet: {growth} × as many"))
+            (grown, format!("{low} passed, nothing failed yet: next {growth} × as many"))
         };
         self.trial(next.clamp(low + 1, self.limits.most_tenants), Phase::Ramp, why)
     }
@@ -226,7 +226,7 @@ impl Search {
         // A failure that was a disturbance would otherwise be noticed only after closing in on it.
         if self.approached >= DOUBTED && self.tally.votes(high).all() == 1 {
             let why = format!(
-                "failed once, and {} trials on the way to it passed: again, to see which is so",
+                "failed once, but {} trials below it passed: one more trial shows whether that failure was chance",
                 self.approached
             );
             if let Some(step) = self.again(high, &why) {
@@ -237,7 +237,7 @@ impl Search {
         let wide = low >= 1 && high > 2 * low;
         let geometric = (f64::from(low) * f64::from(high)).sqrt().round() as u32;
         let middle = if wide { geometric } else { low + (high - low) / 2 };
-        let why = format!("{low} passed and {high} failed: between them, from a fresh fill");
+        let why = format!("{low} passed and {high} failed: next one between them, from a fresh fill");
         self.trial(middle.clamp(low + 1, high - 1), Phase::Bisection, why)
     }
 
@@ -247,8 +247,8 @@ impl Search {
         let proven = if low == 0 { all.failed >= FAILS } else { proves_failure(&beyond) };
         if !proven {
             let why = match beyond.all() {
-                0 => "failed, in no full trial from a fresh fill so far: again, to be sure".to_owned(),
-                made => format!("failed {} of {made} full trials from a fresh fill: again, to be sure", beyond.failed),
+                0 => "failed, but not yet in a full trial from a fresh fill: one more trial".to_owned(),
+                made => format!("failed {} of {made} full trials from a fresh fill: one more trial", beyond.failed),
             };
             return self.again(high, &why).unwrap_or_else(|| self.disagreeing(high));
         }
@@ -268,14 +268,14 @@ impl Search {
         if passes >= PASSES {
             return None;
         }
-        let why = format!("passed {passes} of {PASSES} full trials in succession: again");
+        let why = format!("passed {passes} of {PASSES} full trials in a row: one more trial");
         Some(self.again(tenants, &why).unwrap_or_else(|| self.disagreeing(tenants)))
     }
 
     fn disagreeing(&self, tenants: u32) -> Step {
         let votes = self.tally.votes(tenants);
-        let unclear = if votes.unclear > 0 { format!(", {} could not tell", votes.unclear) } else { String::new() };
-        let said = if votes.passed > 0 && votes.failed > 0 { "disagree" } else { "decide nothing" };
+        let unclear = if votes.unclear > 0 { format!(", {} unclear", votes.unclear) } else { String::new() };
+        let said = if votes.passed > 0 && votes.failed > 0 { "disagree" } else { "are not clear" };
         Step::Done(self.given_up(&format!(
             "trials of {} {said}: {} passed, {} failed{unclear}",
             words(tenants),

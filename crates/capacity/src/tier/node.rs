@@ -125,9 +125,8 @@ mod tests {
             (&(63 << 10).into(), &(20 << 10).into()),
             "{refused}"
         );
-        assert!(
-            at(2, &wanted(1, 40), &root).unwrap_err().why.contains("8 KiB of its memory are free, of which 10 KiB")
-        );
+        let full = at(2, &wanted(1, 40), &root).unwrap_err();
+        assert_eq!((&full.data["free"], &full.data["floor"]), (&(8 << 10).into(), &(10 << 10).into()), "{full}");
         for absent in [3, 4] {
             assert_eq!(at(absent, &wanted(1, 0), &root).unwrap_err().data["nodes"], serde_json::json!([0, 1, 2]));
         }

@@ -101,7 +101,7 @@ impl TrialRunner<'_> {
             return Ok(None);
         }
         let unwell = filled.as_ref().and_then(unwell);
-        let trouble = unwell.map(|said| format!("while it was filled, {said}"));
+        let trouble = unwell.map(|said| format!("during the fill, {said}"));
         let abort = monitor.abort().filter(|abort| decides(abort, trouble.as_deref(), None));
         if let Some(spoilt) = abort.map(TrialResult::aborted).or(trouble.map(TrialResult::failed)) {
             return Ok(Some(spoilt));
@@ -123,7 +123,7 @@ impl TrialRunner<'_> {
         let begun = monitor.state(backend);
         let warmed = self.warm_up(base, backend, monitor)?;
         let time = &self.scenario.time;
-        let unwaited = (time.settle <= 0.0).then(|| "it was not waited for (settle = 0)".to_owned());
+        let unwaited = (time.settle <= 0.0).then(|| "the run does not wait for it (settle = 0)".to_owned());
         let restless = unwaited.or_else(|| monitor.not_steady());
         let mut seen = Measurements::new(ask.tenants as usize);
         // Where the warm-up was ended, what ran out is to be seen in it.
@@ -264,7 +264,9 @@ fn unclear(judged: Option<&Judgement>) -> bool {
 fn unwell(outcome: &Loaded) -> Option<String> {
     let gave_up = outcome.tenants.iter().find_map(|tenant| tenant.fault.clone());
     let refused = outcome.tenants.iter().find_map(|tenant| tenant.first_error.clone());
-    gave_up.map(|why| format!("a tenant was given up: {why}")).or(refused.map(|why| format!("a tenant refused: {why}")))
+    gave_up
+        .map(|why| format!("the client gave a tenant up: {why}"))
+        .or(refused.map(|why| format!("a tenant refused a request: {why}")))
 }
 
 #[cfg(test)]

@@ -174,8 +174,12 @@ impl<'a> Monitor<'a> {
     /// Where memory behind DRAM holds some of it, what lies where is only known to be settled once all records may have been asked for.
     fn unasked(&self) -> Option<String> {
         let share = self.answered as f64 / self.pass as f64;
-        (self.active.room > 0 && share < 1.0)
-            .then(|| format!("{:.0} % of the requests that a pass over all records takes were answered", share * 100.0))
+        (self.active.room > 0 && share < 1.0).then(|| {
+            format!(
+                "answered requests are {:.0} % of the records; a tier is settled after as many requests as records",
+                share * 100.0
+            )
+        })
     }
 
     /// A new stage begins.

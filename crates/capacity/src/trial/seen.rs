@@ -211,12 +211,12 @@ fn trouble(tenants: &[TenantResult]) -> Option<String> {
     tenants.iter().enumerate().find_map(|(at, tenant)| {
         let name = format!("tenant {}", at + 1);
         if let Some(fault) = &tenant.fault {
-            return Some(format!("{name} was given up: {fault}"));
+            return Some(format!("the client gave {name} up: {fault}"));
         }
         if let Some(error) = &tenant.first_error {
             return Some(format!("{name} refused {} requests: {error}", tenant.errors));
         }
-        (tenant.misses > 0).then(|| format!("{name} had lost {} of the keys that were asked for", tenant.misses))
+        (tenant.misses > 0).then(|| format!("{name} had lost {} of the requested keys", tenant.misses))
     })
 }
 

@@ -20,19 +20,19 @@ Examples:
   sudo tiermark capacity --plan mini --backend qemu --tiers dram --guest-agent ./tiermark-static
   tiermark capacity --plan brief --backend external --target host1:6379,host2:6379 --most-tenants 2
   sudo tiermark capacity --resume
-Each tenant is a Redis server of its own in a control group, so root is needed, but for --backend external (which writes the keys
-0, 1, 2 … to the servers named, and leaves them there; one that holds something already is refused without --overwrite). Whatever is changed is noted first, taken back at the end, and after a kill by
-the next run or `tiermark tune --restore`.
-Exit codes: 0 every search has an answer, 4 refused and nothing measured, 5 some could not be made or have no single answer.";
+Each tenant is a Redis server in its own control group, so root is needed. With --backend external it is not: the run writes the
+keys 0, 1, 2 … to the named servers and leaves them there; a server that holds keys already is refused without --overwrite.
+Every change is noted first and taken back at the end; after a kill the next run or `tiermark tune --restore` does it.
+Exit codes: 0 every search has one answer, 4 refused and nothing measured, 5 some searches failed or have no single answer.";
 
 /// What runs the tenants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackendChoice {
-    /// A server process each, in a control group of its own
+    /// A server process for each tenant, in its own control group
     Process,
-    /// A virtual machine each, with server and client inside, in a control group of its own
+    /// A virtual machine for each tenant, with server and client inside, in its own control group
     Qemu,
-    /// Servers that run already, at the addresses of --target
+    /// Running servers at the addresses of --target
     External,
 }
 
@@ -49,13 +49,13 @@ pub(crate) struct CapacityArgs {
     /// List the scenarios that are built in
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
-    /// Show the scenario with all that was changed by options, as a file, and what would be made; measure nothing
+    /// Print the scenario with all options applied, the changes to the system and the time it takes; run nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Go on with the newest run that was stopped or killed, or the one in this file, with the options that it was begun with
+    /// Continue the newest run that was stopped or killed, or the one in this file, with its own options
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = BEGUN_WITH)]
     pub(crate) resume: Option<Option<PathBuf>>,
-    /// Password of the servers of --target; better in the environment, where other users do not see it. It is never saved
+    /// Password of the servers of --target; it is never saved. The environment hides it from other users
     #[arg(long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
     #[command(flatten)]
@@ -64,16 +64,16 @@ pub(crate) struct CapacityArgs {
     pub(crate) asked: AskedArgs,
     #[command(flatten)]
     pub(crate) search: SearchArgs,
-    /// Threads of the client, to which tenants are dealt [default: one for each of --client-cpus, else 1]
+    /// Threads of the client, which share the tenants [default: one for each of --client-cpus, else 1]
     #[arg(long, value_name = "N", value_parser = above_zero, help_heading = "Client")]
     pub(crate) threads: Option<usize>,
-    /// Cpus of those threads, as 0-3,8 [default: wherever the system puts them]
+    /// Cpus of the client, as 0-3,8 [default: any]
     #[arg(long, value_name = "LIST", value_parser = parse::cpu_list, help_heading = "Client")]
     pub(crate) client_cpus: Option<IdSet>,
-    /// Longest wait for an answer, in seconds: then a tenant is given up
+    /// Longest wait for an answer, in seconds; then the client gives the tenant up
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse::seconds, help_heading = "Client")]
     pub(crate) timeout: f64,
-    /// Prices, to reckon what a tenant costs
+    /// Price file, to compute the cost of a tenant
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) prices: Option<PathBuf>,
     /// Write the document as JSON to standard output (-) or a file
@@ -91,22 +91,22 @@ pub(crate) struct CapacityArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tenants and memory")]
 pub(crate) struct TenantArgs {
-    /// What runs them
+    /// Where tenants run
     #[arg(long, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendChoice>,
-    /// Servers that run already, for --backend external: host:port, a path or unix:path
+    /// Running servers, for --backend external: host:port, a path or unix:path
     #[arg(long = "target", value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) targets: Vec<Address>,
-    /// Command that starts such a server before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
+    /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
     #[arg(long, value_name = "COMMAND", requires = "stop")]
     pub(crate) start: Option<String>,
     /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target
     #[arg(long, value_name = "DOMAIN", conflicts_with_all = ["start", "stop"])]
     pub(crate) libvirt: Option<String>,
-    /// Command that stops it again, so that each trial has servers that hold nothing: 'virsh destroy vm{N}'
+    /// Command that stops that server, so that each trial begins with empty servers: 'virsh destroy vm{N}'
     #[arg(long, value_name = "COMMAND", requires = "start")]
     pub(crate) stop: Option<String>,
-    /// Let those be written to that hold something already
+    /// Use servers of --target that hold keys already
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// The server's program, a name or a path: redis-server, valkey-server
@@ -115,10 +115,10 @@ pub(crate) struct TenantArgs {
     /// Run each server in a container of this image, by podman, in the tenant's control group
     #[arg(long, value_name = "IMAGE", conflicts_with = "wrap")]
     pub(crate) podman: Option<String>,
-    /// Words before the server's program, {N} being the tenant's number; what they run has to stay in the control group: 'numactl -i all'
+    /// Command in front of the server's, {N} is the tenant's number; it must stay in its control group: 'numactl -i all'
     #[arg(long, value_name = "WORDS")]
     pub(crate) wrap: Option<String>,
-    /// Port of the first tenant, the others follow [default: any that are free]
+    /// Port of the first tenant, the others follow [default: free ports]
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,
     /// Memory of each virtual machine, for --backend qemu [default: enough for the records, and 192M]
@@ -127,16 +127,16 @@ pub(crate) struct TenantArgs {
     /// Kernel of the virtual machines [default: the newest /boot/vmlinuz-*, one for clouds first]
     #[arg(long, value_name = "FILE")]
     pub(crate) guest_kernel: Option<PathBuf>,
-    /// The tiermark that runs inside of them, linked statically [default: this one, where it is]
+    /// Static tiermark for the virtual machines [default: this program, if it is static]
     #[arg(long, value_name = "FILE")]
     pub(crate) guest_agent: Option<PathBuf>,
     /// Kinds of memory to compare: dram, swap:DEVICE, swap:DIRECTORY, zram[:ALGORITHM], zswap, node:N (whole tenants), demotion:N (by the kernel, page by page), or several in one as zram+swap:/dev/sdb
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tiers: Vec<Tier>,
-    /// Memory that all tenants together may take: stands for the server's DRAM
+    /// Memory of all tenants together: it stands for the server's DRAM
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) dram_budget: Option<Bytes>,
-    /// Of the budget, what the system and clients keep
+    /// Part of the budget that is kept for system and clients
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) reserve: Option<Bytes>,
     /// TenantMemory of zram and of swap files [default: four times the budget]
@@ -148,7 +148,7 @@ pub(crate) struct TenantArgs {
     /// Size of values
     #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", value_parser = value_size)]
     pub(crate) value_size: Option<Bytes>,
-    /// Share of each value, 0 to 1, that compression removes: what zram and zswap hold depends on it
+    /// Share of each value, 0 to 0.99, that compression removes; it decides what zram and zswap hold
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) value_compress: Option<f64>,
 }
@@ -160,10 +160,10 @@ pub(crate) struct AskedArgs {
     /// Requests a second of each tenant
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
-    /// How they are spread in time
+    /// Distribution of the requests in time
     #[arg(long, value_name = "SPREAD")]
     pub(crate) arrivals: Option<Spread>,
-    /// Percentages of GETs, the others being SETs; each is searched by itself
+    /// Percentages of GETs, the others are SETs; each has its own search
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentage)]
     pub(crate) mix: Vec<f64>,
     /// Draw the mix as the published swap-tier test does: 70 then gives 29 % of SETs
@@ -172,25 +172,25 @@ pub(crate) struct AskedArgs {
     /// Connections to each tenant
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) connections: Option<u32>,
-    /// Most requests under way on a connection; beyond it the tenant is overloaded
+    /// Most requests in flight on a connection; with more the tenant is overloaded
     #[arg(short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) pipeline_depth: Option<u32>,
-    /// How often each key is asked for: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeat it to search each by itself
+    /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeat it for a search each
     #[arg(long, value_name = "DIST")]
     pub(crate) key_dist: Vec<KeyDist>,
-    /// Whether keys that are asked for alike are neighbours
+    /// Whether equally popular keys are neighbours
     #[arg(long, value_name = "ORDER")]
     pub(crate) key_order: Option<Order>,
-    /// A promise to tenants: 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%'; repeat it for several
+    /// Limit of the service level: 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%'; repeat it for several
     #[arg(long, value_name = "LIMIT")]
     pub(crate) level: Vec<Limit>,
-    /// To whom it is made: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief (means over tenants)
+    /// For whom the limits hold: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief (means over tenants)
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<Scope>,
-    /// Time to load before anything counts, in seconds
+    /// Warm-up under load before each measurement, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none)]
     pub(crate) warmup: Option<f64>,
-    /// Longest time after that for the system to come to rest, in seconds; 0 does not wait
+    /// Longest wait after the warm-up until the system is at rest, in seconds; 0: no wait
     #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none)]
     pub(crate) settle: Option<f64>,
     /// Time of one iteration, in seconds
@@ -208,19 +208,19 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
 pub(crate) struct SearchArgs {
-    /// Tenants that are never exceeded
+    /// Most tenants of a trial
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most_tenants: Option<u32>,
-    /// Trials of one search at most
+    /// Most trials of one search
     #[arg(long, alias = "most-probes", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most_trials: Option<u32>,
     /// Longest time of one trial, its fill included
     #[arg(long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) trial_time: Option<f64>,
-    /// Longest time of the whole run; what is known then is told
+    /// Longest time of the whole run; unfinished searches can be resumed
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
-    /// Memory of the machine that is never used up
+    /// Memory of the machine that must stay free
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) memory_floor: Option<Bytes>,
 }

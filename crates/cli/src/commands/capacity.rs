@@ -23,7 +23,7 @@ use progress::Bar;
 /// Runs the command.
 pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     if simulation.simulate.is_some() {
-        return Err(Failure::usage("tenants are real servers: there is no simulation of them"));
+        return Err(Failure::usage("capacity runs real servers and cannot be simulated"));
     }
     if args.list {
         return print(&scenario::list()).map(|()| Exit::Done);
@@ -89,7 +89,7 @@ fn finish(
     let json = serde_json::to_string_pretty(document).map_err(Failure::tool)?;
     let kept = saved.path().with_extension("json");
     if let Err(error) = std::fs::write(&kept, &json) {
-        tell(format_args!("tiermark: warning: the result could not be kept as {}: {error}", kept.display()));
+        tell(format_args!("tiermark: warning: the result could not be saved as {}: {error}", kept.display()));
     }
     let on_stdout = matches!(place, Some(Place::Stdout));
     if let Some(place) = place {
@@ -102,7 +102,7 @@ fn finish(
     if !args.quiet {
         let path = shell::quoted(if saved.is_whole() { &kept } else { saved.path() });
         tell(match saved.is_whole() {
-            true => format!("Kept as {path}"),
+            true => format!("Saved as {path}"),
             false => format!("Not finished: tiermark capacity --resume={path}"),
         });
     }

@@ -17,7 +17,7 @@ pub(super) fn words(evidence: &Evidence) -> String {
     let some = |n: Option<f64>| n.filter(|n| *n > 0.0);
     let dram = e.dram_budget.zip(e.pool).map(|(budget, pool)| {
         let used = e.dram_used.map_or_else(String::new, |used| format!("{} in use of ", Bytes(used)));
-        format!("{used}{} of DRAM, of which compressed memory takes {}", Bytes(budget), Bytes(pool))
+        format!("{used}{} of DRAM, {} of it compressed memory", Bytes(budget), Bytes(pool))
     });
     // Of a few pages tables and fragments are more than what they hold.
     let compression = e.compression.filter(|_| e.pool.is_none_or(|pool| pool >= LEAST_POOL));
@@ -26,26 +26,26 @@ pub(super) fn words(evidence: &Evidence) -> String {
         dram,
         some(e.faults_per_request).map(|faults| format!("{faults:.2} major faults a request")),
         some(e.swap_bytes_per_request).map(|bytes| format!("{} swapped a request", Bytes(bytes.round() as u64))),
-        share("resident", e.resident_share.filter(|share| *share < 0.9995)),
+        share("resident memory", e.resident_share.filter(|share| *share < 0.9995)),
         compression.map(|ratio| format!("compressed {ratio:.1} : 1")),
-        time("a read of the device", e.read_ns),
-        time("a write", e.write_ns.filter(|ns| *ns >= 10.0)),
+        time("device read", e.read_ns),
+        time("device write", e.write_ns.filter(|ns| *ns >= 10.0)),
         share("device busy", some(e.device_busy)),
-        e.cpu_seconds_per_million.map(|s| format!("{s:.0} s of cpu a million requests")),
-        e.client_seconds_per_million.map(|s| format!("the client's {s:.0} s")),
+        e.cpu_seconds_per_million.map(|s| format!("tenants {s:.0} cpu-s per million requests")),
+        e.client_seconds_per_million.map(|s| format!("client {s:.0} cpu-s")),
         share("waiting for memory", some(e.memory_wait)),
         share("waiting for a cpu", some(e.cpu_wait)),
         share("waiting for devices", some(e.io_wait)),
         share("cpus busy", e.cpu),
         share("by tenants", some(e.tenants_cpu)),
         share("by the client", some(e.client_share)),
-        share("the busiest link", some(e.link)),
+        share("busiest link", some(e.link)),
         e.demoted.filter(|pages| *pages > 0).map(|pages| format!("{pages} pages demoted")),
-        written_back.map(|pages| format!("{pages} pages written on by zswap")),
-        share("stolen", some(e.steal)),
-        share("sent late", some(e.late_sends)),
-        share("answers taken late", some(e.late_answers)),
-        e.oom_kills.filter(|kills| *kills > 0).map(|kills| format!("{kills} killed for want of memory")),
+        written_back.map(|pages| format!("{pages} pages that zswap wrote to swap")),
+        share("stolen by the hypervisor", some(e.steal)),
+        share("requests sent late", some(e.late_sends)),
+        share("answers read late", some(e.late_answers)),
+        e.oom_kills.filter(|kills| *kills > 0).map(|kills| format!("{kills} processes killed because memory ran out")),
         e.not_steady.as_ref().map(|why| format!("not at rest: {why}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -79,8 +79,8 @@ mod tests {
         };
         assert_eq!(
             words(&known),
-            "511 MiB in use of 512 MiB of DRAM, of which compressed memory takes 130 MiB, 0.77 major faults a request, 6 KiB swapped a request, resident 43 %, compressed 2.3 : 1, a read of the device 58.0 µs, \
-             83 s of cpu a million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 killed for want of memory, not at rest: it was not waited for"
+            "511 MiB in use of 512 MiB of DRAM, 130 MiB of it compressed memory, 0.77 major faults a request, 6 KiB swapped a request, resident memory 43 %, compressed 2.3 : 1, device read 58.0 µs, \
+             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not at rest: it was not waited for"
         );
     }
 }

@@ -94,9 +94,9 @@ impl<'a> Call<'a> {
                         *answer = Some(GuestResult::Lost(refusal.to_string()));
                         self.refused.get_or_insert(refusal);
                     }
-                    Ok(Some(Reply::Ready)) => *answer = Some(GuestResult::Lost("the guest started anew".to_owned())),
+                    Ok(Some(Reply::Ready)) => *answer = Some(GuestResult::Lost("the guest restarted".to_owned())),
                     Ok(None) if late || machine.silent() > self.patience => {
-                        let why = format!("nothing was heard of the guest for {:.0} s", machine.silent().as_secs_f64());
+                        let why = format!("the guest sent nothing for {:.0} s", machine.silent().as_secs_f64());
                         *answer = Some(GuestResult::Lost(why));
                     }
                     Ok(None) => break,
@@ -145,7 +145,7 @@ fn merged(answers: impl Iterator<Item = GuestResult>, stopped: bool) -> Outcome 
                 all.stopped |= one.stopped;
             }
             GuestResult::Done(one) => {
-                all.tenants.push(lost(format!("the guest told of {} tenants", one.tenants.len())));
+                all.tenants.push(lost(format!("the guest reported {} tenants instead of one", one.tenants.len())));
             }
             GuestResult::Lost(why) => all.tenants.push(lost(why)),
         }
@@ -178,7 +178,7 @@ mod tests {
         };
         let all = merged([GuestResult::Lost("gone".into()), one(vec![tenant.clone()]), one(vec![])].into_iter(), false);
         let faults: Vec<Option<&str>> = all.tenants.iter().map(|tenant| tenant.fault.as_deref()).collect();
-        assert_eq!(faults, [Some("gone"), None, Some("the guest told of 0 tenants")]);
+        assert_eq!(faults, [Some("gone"), None, Some("the guest reported 0 tenants instead of one")]);
         assert_eq!((all.tenants[1].done, all.wall, all.thread_cpu.len(), all.stopped), (9, 2.0, 1, false));
     }
 }

@@ -138,7 +138,7 @@ fn named(said: &str) -> Result<Vec<String>, String> {
     }
     match found.len() {
         ..=MOST_LIBRARIES => Ok(found),
-        many => Err(format!("{many} shared objects are more than any server has")),
+        many => Err(format!("{many} shared objects are more than a server has")),
     }
 }
 

@@ -74,7 +74,7 @@ impl Machine {
     pub(super) fn ask(&mut self, request: &Request) -> Result<(), String> {
         self.heard = Instant::now();
         // A request is far smaller than what a socket holds: where it does not fit, nothing was read for long.
-        self.line.write_all(&line(request)?).map_err(|why| format!("the guest takes no request: {why}"))
+        self.line.write_all(&line(request)?).map_err(|why| format!("the guest accepts no request: {why}"))
     }
 
     /// What the guest said next, where it said anything; waits for nothing.
@@ -84,7 +84,7 @@ impl Machine {
     pub(super) fn hear(&mut self) -> Result<Option<Reply>, String> {
         let mut bytes = [0; 64 << 10];
         loop {
-            if let Some(reply) = self.lines.take().map_err(|why| format!("the guest said {why}"))? {
+            if let Some(reply) = self.lines.take().map_err(|why| format!("the guest sent {why}"))? {
                 return Ok(Some(reply));
             }
             match self.line.read(&mut bytes) {
@@ -118,7 +118,7 @@ impl Machine {
             })
         });
         status.map_or_else(
-            || "the virtual machine closed its line".to_owned(),
+            || "the virtual machine closed its serial port".to_owned(),
             |status| format!("the virtual machine ended ({status})"),
         )
     }

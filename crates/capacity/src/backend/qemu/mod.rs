@@ -133,7 +133,7 @@ impl Qemu {
         self.machines.clear();
         Ok(match booted {
             Booted::Ready => None,
-            Booted::Stopped | Booted::Killed => Some("the attempt was ended".to_owned()),
+            Booted::Stopped | Booted::Killed => Some("the attempt was stopped".to_owned()),
             Booted::Failed(why) if said.is_empty() => Some(why),
             Booted::Failed(why) => Some(format!("{why}: {said}")),
         })
@@ -171,9 +171,9 @@ impl Qemu {
             match self.machines[at].hear() {
                 Ok(Some(Reply::Ready)) => return Booted::Ready,
                 Ok(Some(Reply::Refused(refusal))) => return Booted::Failed(refusal.to_string()),
-                Ok(Some(other)) => return Booted::Failed(format!("it said {other:?} before it was ready")),
+                Ok(Some(other)) => return Booted::Failed(format!("the guest sent {other:?} before it was ready")),
                 Ok(None) if Instant::now() >= limit => {
-                    return Booted::Failed("it did not become ready in time".to_owned());
+                    return Booted::Failed("the guest did not become ready in time".to_owned());
                 }
                 Ok(None) => {}
                 Err(why) => {

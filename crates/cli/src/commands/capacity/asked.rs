@@ -25,11 +25,11 @@ pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
     let tenants = &args.tenants;
     let elsewhere = tenants.start.is_some() || tenants.libvirt.is_some() || tenants.overwrite;
     if scenario.backend != Backend::External && elsewhere {
-        let text = "--start, --stop, --libvirt and --overwrite are about servers elsewhere: --backend external";
+        let text = "--start, --stop, --libvirt and --overwrite need --backend external";
         return Err(Failure::usage(text));
     }
     if scenario.backend != Backend::Process && (tenants.podman.is_some() || tenants.wrap.is_some()) {
-        return Err(Failure::usage("--podman and --wrap are about servers that are started here: --backend process"));
+        return Err(Failure::usage("--podman and --wrap need --backend process"));
     }
     let problems = scenario.problems();
     match problems.is_empty() {

@@ -22,8 +22,8 @@ pub(super) fn run(args: &CapacityArgs) -> Result<Exit, Failure> {
     let (searches, all) = searches(&scenario, &setup, &checks.admission);
     let sections = [
         (format!("Searches, {}, {}:", scenario.searches().len(), in_all(&scenario, all)), searches),
-        ("Made for them, noted first, and taken back at the end:".to_owned(), intended(&scenario)),
-        ("How it is made:".to_owned(), how(args, &scenario, &setup)),
+        ("Changes, noted before they are made and taken back at the end:".to_owned(), intended(&scenario)),
+        ("How the run works:".to_owned(), how(args, &scenario, &setup)),
         ("On this machine, as it is now:".to_owned(), here(&scenario, &checks.admission)),
     ];
     let text = toml::to_string(&scenario).map_err(Failure::tool)?;
@@ -39,7 +39,7 @@ fn searches(scenario: &Scenario, setup: &RunSetup, admission: &Admission) -> (Ve
         let preflight = admission.tiers.iter().find(|(tier, _)| tier == case.tier);
         let room = preflight.and_then(|(_, preflight)| preflight.room);
         if preflight.is_some_and(|(_, preflight)| !preflight.refused.is_empty()) {
-            lines.push(format!("{}, {}: cannot run here; the reason is below", case.tier, case.requests));
+            lines.push(format!("{}, {}: cannot run here (see below)", case.tier, case.requests));
             continue;
         }
         let estimate = scenario.estimate(case.tier, room, setup.threads);
@@ -57,9 +57,9 @@ fn searches(scenario: &Scenario, setup: &RunSetup, admission: &Admission) -> (Ve
 /// How long all searches take, and what bounds it.
 fn in_all(scenario: &Scenario, all: TimeRange) -> String {
     match scenario.limits.total_seconds {
-        None => format!("{all} in all, less where the service level ends a search before memory does"),
+        None => format!("{all} in all, less if the service level ends a search before memory does"),
         Some(most) if all.most > most => {
-            format!("{all} in all, of which --max-time allows {}: the rest is left to --resume", spoken(most))
+            format!("{all} in all, more than --max-time allows ({}): --resume continues", spoken(most))
         }
         Some(most) => format!("{all} in all, at most {} (--max-time)", spoken(most)),
     }
@@ -73,51 +73,52 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
             if !setup.wrapper.is_empty() {
                 lines.push(format!("each server runs behind: {}", setup.wrapper.join(" ")));
             }
-            lines.extend(setup.removes.iter().map(|removes| format!("what that leaves is removed by: {removes}")));
+            lines.extend(setup.removes.iter().map(|removes| format!("after each server runs: {removes}")));
             lines.push(match setup.first_port {
                 Some(port) => format!("servers listen on 127.0.0.1, from port {port} on"),
-                None => "servers listen on 127.0.0.1, on ports that are free".to_owned(),
+                None => "servers listen on 127.0.0.1, on free ports".to_owned(),
             });
         }
         Backend::Qemu => {
             let file = |path: &Option<std::path::PathBuf>, none: &str| {
                 path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
             };
-            lines.push(format!("guests' kernel: {}", file(&setup.guest.kernel, "the newest of /boot")));
-            lines.push(format!("the program in them: {}", file(&setup.guest.agent, "this one")));
+            lines.push(format!("kernel of the guests: {}", file(&setup.guest.kernel, "the newest of /boot")));
+            lines.push(format!("program inside of the guests: {}", file(&setup.guest.agent, "this one")));
         }
         Backend::External => lines.extend(elsewhere(args, setup)),
     }
     let threads = if setup.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", setup.threads) };
     let cpus: Vec<String> = setup.cpus.iter().map(ToString::to_string).collect();
     let place = match cpus.is_empty() {
-        true if setup.threads == 1 => "wherever the system puts it".to_owned(),
-        true => "wherever the system puts them".to_owned(),
+        true if setup.threads == 1 => "on any cpu".to_owned(),
+        true => "on any cpus".to_owned(),
         false if cpus.len() == 1 => format!("on cpu {}", cpus[0]),
         false => format!("on cpus {}", cpus.join(", ")),
     };
-    lines.push(format!("client: {threads}, {place}; an answer is waited for {} s", setup.timeout_seconds));
+    lines.push(format!("client: {threads}, {place}; it waits up to {} s for an answer", setup.timeout_seconds));
     let floor = Bytes(scenario.limits.memory_floor.0);
-    lines.push(format!("{floor} of the machine's memory stay free, whatever happens"));
-    let kept = |path: Result<String, Refusal>| path.unwrap_or_else(|_| "nowhere: no directory is known".to_owned());
-    lines.push(format!("saved while it goes on in {}", kept(directory().map(|dir| shell::quoted(&dir)))));
-    lines.push(format!("changes noted in {}", kept(state().map(|state| shell::quoted(state.path())))));
+    lines.push(format!("{floor} of the machine's memory stay free (memory-floor)"));
+    let kept =
+        |path: Result<String, Refusal>| path.unwrap_or_else(|_| "no directory: set TIERMARK_HOME or HOME".to_owned());
+    lines.push(format!("results are saved in {}", kept(directory().map(|dir| shell::quoted(&dir)))));
+    lines.push(format!("changes are noted in {}", kept(state().map(|state| shell::quoted(state.path())))));
     lines
 }
 
 /// Servers elsewhere: who starts and stops them, and what they may hold.
 fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
     let run = |what: &str, command: &Option<String>| {
-        command.as_ref().map(|command| format!("a command that {what} a tenant: {command}"))
+        command.as_ref().map(|command| format!("command that {what} a tenant: {command}"))
     };
     let commands = &setup.commands;
-    let words = [run("looks at", &commands.check), run("starts", &commands.start), run("stops", &commands.stop)];
+    let words = [run("checks", &commands.check), run("starts", &commands.start), run("stops", &commands.stop)];
     let mut lines: Vec<String> = words.into_iter().flatten().collect();
     lines.push(match setup.overwrites {
-        true => "servers are written to whatever they hold (--overwrite)".to_owned(),
-        false => "servers that hold something already are refused".to_owned(),
+        true => "servers may hold keys already (--overwrite)".to_owned(),
+        false => "servers that hold keys already are refused".to_owned(),
     });
-    let password = if args.password.is_some() { "is given, and not saved" } else { "is not given" };
+    let password = if args.password.is_some() { "is given (and never saved)" } else { "is not given" };
     lines.push(format!("their password {password}"));
     lines
 }
@@ -127,28 +128,30 @@ fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
     let mut lines: Vec<String> = admission
         .refused
         .iter()
-        .map(|refusal| format!("it cannot be run: {}: {}", refusal.what, refusal.why))
+        .map(|refusal| format!("the run is refused: {}: {}", refusal.what, refusal.why))
         .collect();
     if scenario.backend == Backend::External {
         if lines.is_empty() {
-            lines.push("it can be run, as far as can be told before".to_owned());
+            lines.push("the run is possible, as far as can be checked in advance".to_owned());
         }
         return lines;
     }
     for (tier, preflight) in &admission.tiers {
         lines.push(match (preflight.refused.as_slice(), preflight.unchecked.as_slice()) {
-            ([], []) => format!("{tier} can be had"),
-            ([], unchecked) => format!("{tier} can be had, as far as can be told before: {}", unchecked.join("; ")),
+            ([], []) => format!("{tier} is available"),
+            ([], unchecked) => {
+                format!("{tier} is available, as far as can be checked in advance: {}", unchecked.join("; "))
+            }
             (refused, _) => {
                 let why: Vec<&str> = refused.iter().map(|refusal| refusal.why.as_str()).collect();
-                format!("{tier} cannot be had: {}", why.join("; "))
+                format!("{tier} is not available: {}", why.join("; "))
             }
         });
     }
     let left = state().map(|state| pending(&state, &Root::live())).unwrap_or_default();
     if left.iter().any(|held| !held.at_work) {
         lines.push(
-            "changes that an earlier call or a killed run made are still there; a run takes back what is of one first"
+            "changes of an earlier command or a killed run are still there; a run first takes back those of killed runs"
                 .to_owned(),
         );
     }

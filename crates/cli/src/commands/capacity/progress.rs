@@ -22,11 +22,11 @@ impl Bar {
     /// Tells of an event.
     pub(super) fn tell(&mut self, event: &Event<'_>) {
         match event {
-            Event::Sizing => self.doing = "one tenant, to see what it takes".to_owned(),
-            Event::Sized(Some(footprint)) => self.line(&format!("a tenant takes {}", Bytes(footprint.bytes))),
+            Event::Sizing => self.doing = "one tenant, to measure its memory".to_owned(),
+            Event::Sized(Some(footprint)) => self.line(&format!("one tenant takes {}", Bytes(footprint.bytes))),
             Event::Sized(None) => {}
             Event::Case { number, of, case, made } => {
-                let again = if *made > 0 { format!(" ({made} trials were made before)") } else { String::new() };
+                let again = if *made > 0 { format!(" ({made} trials are saved)") } else { String::new() };
                 self.line(&format!("{number}/{of} {}, {}{again}", case.tier, case.requests));
             }
             Event::TrialBegins(ask) => self.doing = format!("{} ({})", tenants(ask.tenants), ask.phase),
@@ -39,7 +39,7 @@ impl Bar {
             Event::TrialEnded(record, point) => self.line(&result(record, *point)),
             Event::Answer(answer) => self.line(&format!("  = {}", answered(answer))),
             Event::Refused(refusal) => self.line(&format!("  ! {refusal}")),
-            Event::TakingBack => self.moving("ending the tenants, and taking back what was changed for them"),
+            Event::TakingBack => self.moving("stopping the tenants and taking back all changes"),
             Event::Remark(_, text) => self.line(&format!("  ! {text}")),
         }
     }

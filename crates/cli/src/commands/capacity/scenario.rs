@@ -13,7 +13,7 @@ pub(super) fn list() -> String {
         let title = Scenario::read(text).map(|scenario| scenario.title).unwrap_or_default();
         out.push_str(&format!("{name:<8}{title}\n"));
     }
-    out.push_str("\n`tiermark capacity --plan NAME --dry-run` shows one as a file to begin with.\n");
+    out.push_str("\n`tiermark capacity --plan NAME --dry-run` prints one as a file, to be edited.\n");
     out
 }
 
@@ -41,6 +41,6 @@ pub(super) fn read(name: &str) -> Result<Scenario, Failure> {
 /// Its mistakes, a sentence each.
 pub(super) fn prices(path: &str) -> Result<Prices, Vec<String>> {
     let text = std::fs::read_to_string(path)
-        .map_err(|error| vec![format!("prices '{path}': {error}; name a file that can be read: --prices FILE")])?;
+        .map_err(|error| vec![format!("prices '{path}': {error}; name a readable file: --prices FILE")])?;
     cost::read(&text).map_err(|mistakes| mistakes.iter().map(|mistake| format!("{path}: {mistake}")).collect())
 }
