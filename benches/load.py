@@ -88,7 +88,7 @@ def ours(port, connections, pipeline, operation, requests):
     """Requests a second, P50 and mean in us, client cpu us a request."""
     operation, *more = operation.split()
     out, cpu = timed([TIERMARK, "load", "-t", f"127.0.0.1:{port}", "-n", str(requests), "-c", str(connections), "-P", str(pipeline),
-                      *SHAPE, "--mix", "100" if operation == "GET" else "0", "--warmup", "0", "--json", "-q", *more])
+                      *SHAPE, "--gets", "100" if operation == "GET" else "0", "--warmup", "0", "--json", "-q", *more])
     seen = json.loads(out)["measured"]["all"]
     return seen["requests_per_second"], seen["service"]["p50"] / 1e3, seen["service"]["mean"] / 1e3, cpu / requests * 1e6
 

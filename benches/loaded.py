@@ -31,7 +31,7 @@ def main():
     row(*["---"] * 8)
     for number in range(rounds):
         began = time.monotonic()
-        loaded = document(["loaded", "--quick", "--mix", "read"])
+        loaded = document(["loaded-latency", "--quick", "--mix", "read"])
         seconds.append(time.monotonic() - began)
         seen = [o for e in loaded["experiments"] for o in e["observations"] if o["labels"].get("purpose") in ("load", "unloaded")]
         size = next(o["labels"]["size"] for o in seen if o["labels"]["purpose"] == "unloaded")

@@ -21,15 +21,15 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 EXAMPLES = [
     ("The whole ladder", "tiermark survey", "The main job: every tier's size, latency and bandwidth."),
     ("Why a figure is not trusted", "tiermark show last --why", "The reasons of that run."),
-    ("Latency under load", "tiermark loaded --quick", "Latency while other cpus read from the same memory at a rising rate."),
+    ("Latency under load", "tiermark loaded-latency --quick", "Latency while other cpus read from the same memory at a rising rate."),
     ("Between cores", "tiermark c2c --quick", "The time that a cache line takes from one core to another and back."),
     ("Translation", "tiermark tlb --quick", "Entries of the TLBs and the cost of missing them."),
     ("Geometry", "tiermark geometry --quick", "Sizes, ways and lines of the caches, measured and declared."),
     ("The operating system", "tiermark os --quick --only getppid,fork+exit",
      "What a system call and a fork cost. A fork copies the page tables of its parent's memory."),
-    ("Tenants", "tiermark capacity --plan mini",
+    ("Tenants", "tiermark capacity --scenario mini",
      "How many Redis servers 512 MiB of DRAM hold, and how many with compressed memory behind it. Needs root."),
-    ("Tenants, before a run", "tiermark capacity --plan mini --tiers dram,zram:lz5,node:1 --dry-run",
+    ("Tenants, before a run", "tiermark capacity --scenario mini --tiers dram,zram:lz5,node:1 --dry-run",
      "All that is missing is reported before the first probe. Exit code 4 here."),
     ("Before measuring", "tiermark doctor", "What keeps numbers on this machine from being trusted."),
     ("Settings", "tiermark tune --only vm.page-cluster,transparent_hugepage/enabled,ksm/run,rcu_nocbs=,nohz=",
@@ -49,7 +49,7 @@ def output(binary, command, home):
     words = command.split()
     words[0] = str(binary)
     # The examples show what a user sees in a pipe of 80 columns; work beside them is reported, not refused.
-    if words[1] in ("survey", "loaded", "c2c", "tlb", "geometry", "os"):
+    if words[1] in ("survey", "loaded-latency", "c2c", "tlb", "geometry", "os"):
         words += ["--force", "--quiet"]
     environment = {**os.environ, "TIERMARK_HOME": str(home), "COLUMNS": "80"}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=900, check=False)

@@ -17,18 +17,19 @@ use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tiermark_model::{Bytes, Effort, PingOp};
 use tiermark_probes::c2c::Sample;
+use tiermark_probes::matrix::Policy;
 
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
-pub(crate) use groups::command;
+pub(crate) use groups::{command, overview};
 use ladder::{BANDWIDTH_EXAMPLES, LATENCY_EXAMPLES};
 pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
 pub(crate) use load::LoadArgs;
 use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
 pub(crate) use loads::{LoadedArgs, ScaleArgs};
 pub(crate) use matrix::{MatrixArgs, OrUsual};
-pub(crate) use shapes::{How, MlpArgs, OsArgs, PagesArgs, ResidencyArgs, ShapeArgs};
+pub(crate) use shapes::{How, MlpArgs, OsArgs, ResidencyArgs, ShapeArgs};
 pub(crate) use show::ShowArgs;
 pub(crate) use system::{DoctorArgs, TuneArgs};
 
@@ -49,13 +50,13 @@ Reports are for people and may change; programs read --json.";
 /// Measures every tier of a Linux server's memory, with a verdict on every number.
 #[derive(Debug, Parser)]
 #[command(name = "tiermark", disable_version_flag = true, disable_help_subcommand = true, styles = STYLES)]
-#[command(arg_required_else_help = true, subcommand_negates_reqs = true, after_help = AFTER, max_term_width = 100)]
+#[command(subcommand_negates_reqs = true, after_long_help = AFTER, max_term_width = 100)]
 pub(crate) struct Cli {
     /// Print the version, git revision, target, compiler and C library
     #[arg(short = 'V', long)]
     pub(crate) version: bool,
     /// With --version: as JSON
-    #[arg(long, requires = "version")]
+    #[arg(hide_short_help = true, long, requires = "version")]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) simulation: Simulation,
@@ -69,59 +70,59 @@ pub(crate) enum Command {
     /// Measure every tier: size, latency and bandwidth, in a minute
     Survey(SurveyArgs),
     /// Time of one dependent access, by size, layout, page size
-    #[command(after_help = LATENCY_EXAMPLES)]
+    #[command(after_long_help = LATENCY_EXAMPLES)]
     Latency(LatencyArgs),
     /// Bytes a second, by size, operation, kernel, threads
-    #[command(after_help = BANDWIDTH_EXAMPLES)]
+    #[command(after_long_help = BANDWIDTH_EXAMPLES)]
     Bandwidth(BandwidthArgs),
     /// Latency while other cores read or write at a rising rate
-    #[command(after_help = LOADED_EXAMPLES)]
-    Loaded(LoadedArgs),
+    #[command(alias = "loaded", after_long_help = LOADED_EXAMPLES)]
+    LoadedLatency(LoadedArgs),
     /// Bandwidth of a node as threads are added, and its limit
-    #[command(after_help = SCALE_EXAMPLES)]
+    #[command(after_long_help = SCALE_EXAMPLES)]
     Scale(ScaleArgs),
     /// Latency and bandwidth from each node's cpus to each memory
-    #[command(after_help = matrix::EXAMPLES)]
+    #[command(after_long_help = matrix::EXAMPLES)]
     Matrix(Box<MatrixArgs>),
     /// Line, size, ways and sets of each cache, and who shares it
-    #[command(after_help = shapes::GEOMETRY_EXAMPLES)]
+    #[command(after_long_help = shapes::GEOMETRY_EXAMPLES)]
     Geometry(ShapeArgs),
     /// Entries of each data TLB, and the cost of misses and walks
-    #[command(after_help = shapes::TLB_EXAMPLES)]
-    Tlb(PagesArgs),
+    #[command(after_long_help = shapes::TLB_EXAMPLES)]
+    Tlb(ShapeArgs),
     /// Cache misses that one core keeps in flight, by tier
     Mlp(MlpArgs),
     /// Bandwidth that small and random accesses waste
-    Granularity(PagesArgs),
+    Granularity(ShapeArgs),
     /// How much a busy neighbour slows memory accesses
     Background(ShapeArgs),
     /// How long the shared cache keeps what was touched
-    #[command(after_help = shapes::RESIDENCY_EXAMPLES)]
+    #[command(after_long_help = shapes::RESIDENCY_EXAMPLES)]
     Residency(ResidencyArgs),
     /// Time of a cache line from core to core, and contention
-    #[command(after_help = C2C_EXAMPLES)]
+    #[command(after_long_help = C2C_EXAMPLES)]
     C2c(C2cArgs),
     /// System calls, processes, switches, pipes, page faults
-    #[command(after_help = shapes::OS_EXAMPLES)]
+    #[command(after_long_help = shapes::OS_EXAMPLES)]
     Os(OsArgs),
     /// Send requests to Redis servers and measure their latency
-    #[command(after_help = load::EXAMPLES)]
+    #[command(after_long_help = load::EXAMPLES)]
     Load(Box<LoadArgs>),
     /// How many Redis tenants fit before their latency target breaks
-    #[command(after_help = capacity::EXAMPLES)]
+    #[command(after_long_help = capacity::EXAMPLES)]
     Capacity(Box<CapacityArgs>),
     /// Run a plan: several experiments in a file
-    #[command(after_help = RUN_EXAMPLES)]
+    #[command(after_long_help = RUN_EXAMPLES)]
     Run(PlanRunArgs),
     /// List, show or check plans
     Plan(PlanArgs),
     /// Cpus, caches, nodes, DIMMs and settings that matter
     Machine(MachineArgs),
     /// Compare settings with a profile, change and restore them
-    #[command(after_help = system::TUNE_EXAMPLES)]
+    #[command(after_long_help = system::TUNE_EXAMPLES)]
     Tune(TuneArgs),
     /// What disturbs measurements on this machine, with cures
-    #[command(after_help = system::DOCTOR_EXITS)]
+    #[command(after_long_help = system::DOCTOR_EXITS)]
     Doctor(DoctorArgs),
     /// Show a saved run or a document again
     Show(ShowArgs),
@@ -164,17 +165,29 @@ impl Command {
         match self {
             Self::Latency(args) => Some(&mut args.run.place),
             Self::Bandwidth(args) => Some(&mut args.run.place),
-            Self::Loaded(args) => Some(&mut args.run.place),
+            Self::LoadedLatency(args) => Some(&mut args.run.place),
             Self::Scale(args) => Some(&mut args.run.place),
             Self::Matrix(args) => Some(&mut args.run.place),
             Self::C2c(args) => Some(&mut args.run.place),
             Self::Os(args) => Some(&mut args.run.place),
-            Self::Geometry(args) | Self::Background(args) => Some(&mut args.run.place),
-            Self::Tlb(args) | Self::Granularity(args) => Some(&mut args.run.place),
+            Self::Geometry(args) | Self::Background(args) | Self::Tlb(args) | Self::Granularity(args) => {
+                Some(&mut args.run.place)
+            }
             Self::Mlp(args) => Some(&mut args.run.place),
             Self::Residency(args) => Some(&mut args.run.place),
             _ => None,
         }
+    }
+
+    /// Nodes with memory without which there is nothing to measure.
+    pub(crate) fn nodes_needed(&mut self) -> usize {
+        // A policy spreads memory over nodes, which one alone does not have.
+        let pairs = matches!(self, Self::Matrix(args) if args.policy.iter().any(|policy| *policy != Policy::Bind));
+        let of_place = self.place_mut().and_then(|place| place.mem_node.as_ref()).map_or(1, |choice| match choice {
+            NodeChoice::Far => 2,
+            NodeChoice::These(nodes) => nodes.len(),
+        });
+        of_place.max(if pairs { 2 } else { 1 })
     }
 }
 
@@ -228,10 +241,12 @@ pub(crate) fn effort(quick: bool, full: bool) -> Effort {
 /// Arguments of `c2c`.
 #[derive(Debug, Args)]
 pub(crate) struct C2cArgs {
-    /// How turns are passed between all pairs: cas, flag, one-way [default: cas, the others for one pair of each relation]
+    /// How turns are passed: cas, flag, one-way [default: cas]
+    ///
+    /// Between all pairs. Without the option the others are measured for one pair of each relation.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
     pub(crate) op: Vec<PingOp>,
-    /// Pairs of each relation to measure, or all [default: as many as there is time for]
+    /// Pairs of each relation, or all [default: as time allows]
     #[arg(long, value_name = "PAIRS", value_parser = parse::sample)]
     pub(crate) sample: Option<Sample>,
     #[command(flatten)]
@@ -246,10 +261,14 @@ pub(crate) struct PlanRunArgs {
     /// A built-in plan (`tiermark plan list`) or a TOML file
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
-    /// Write the curves of `loaded` as CSV, in the layout of the Mess benchmark, to a file or standard output (-)
+    /// Write the curves of `loaded-latency` as CSV
+    ///
+    /// The layout is that of the Mess benchmark; - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<String>,
-    /// Write the pairs of nodes of `matrix` as the HMAT has them, as CSV, to a file or standard output (-)
+    /// Write the pairs of nodes of `matrix` as CSV
+    ///
+    /// Beside those of the firmware (HMAT); - is standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) hmat: Option<String>,
     #[command(flatten)]
@@ -343,8 +362,8 @@ pub(crate) enum Listing {
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// What to list
-    pub(crate) what: Listing,
+    /// What to list; without it, what there is to list
+    pub(crate) what: Option<Listing>,
     #[command(flatten)]
     pub(crate) view: View,
 }

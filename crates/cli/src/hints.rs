@@ -42,6 +42,19 @@ pub(crate) fn add(error: &mut clap::Error, arguments: &[OsString]) {
     }
 }
 
+/// The mistake of a `-h` that is followed by a host, as generators of load for Redis have it.
+pub(crate) fn meant_by_h(arguments: &[OsString]) -> Option<clap::Error> {
+    let arguments: Vec<&str> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    let load = arguments.iter().position(|argument| *argument == "load")?;
+    let after = |option: &str| {
+        let at = arguments[load..].iter().position(|argument| *argument == option)?;
+        arguments.get(load + at + 1).copied().filter(|value| !value.starts_with('-'))
+    };
+    let (host, port) = (after("-h")?, after("-p").unwrap_or("6379"));
+    let text = format!("servers are named by --target, not by -h: tiermark load --target {host}:{port}");
+    Some(Cli::command().error(ErrorKind::UnknownArgument, text))
+}
+
 /// The command line from a word on; of an option with its value attached clap names the letter only.
 fn whole<'a>(word: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     let at = arguments.iter().position(|argument| argument.starts_with(word));
@@ -59,7 +72,7 @@ fn elsewhere(words: &[&str]) -> Option<String> {
 fn other_format(value: &str) -> Option<String> {
     let of_its_own = ["json", "jsonl", "csv"].into_iter().find(|name| value.eq_ignore_ascii_case(name))?;
     Some(match of_its_own {
-        "csv" => "curves of latency over bandwidth are written by `tiermark loaded --csv FILE`".to_owned(),
+        "csv" => "curves of latency over bandwidth are written by `tiermark loaded-latency --csv FILE`".to_owned(),
         name => format!("the document has options of its own: --{name} for standard output, --{name}=FILE for a file"),
     })
 }
@@ -99,7 +112,7 @@ mod tests {
     fn what_was_meant_is_shown() {
         for (arguments, tip) in [
             (&["latency", "--format", "json"][..], "--json=FILE for a file"),
-            (&["show", "--format=csv"], "tiermark loaded --csv FILE"),
+            (&["show", "--format=csv"], "tiermark loaded-latency --csv FILE"),
             (&["latency", "--json", "out.json"], "--json=out.json"),
             (&["survey", "--quick", "--jsonl", "events"], "--jsonl=events"),
             (&["latency", "64M"], "--sizes 64M"),
@@ -109,7 +122,7 @@ mod tests {
             (&["--idle_latency"], "`tiermark latency --quick`"),
             (&["mlc", "--idle_latency"], "`tiermark latency --quick`"),
             (&["latency", "--stride", "64"], "`tiermark latency --layout stride:128`"),
-            (&["latency", "-d0"], "`tiermark loaded`"),
+            (&["latency", "-d0"], "`tiermark loaded-latency`"),
             (&["bandwidth", "--op", "scale"], "--op copy"),
             (&["bandwidth", "--op=read,add"], "--op triad"),
         ] {

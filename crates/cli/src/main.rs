@@ -30,6 +30,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
+use clap::error::ErrorKind;
 use tiermark_model::Exit;
 
 use crate::output::Failure;
@@ -52,6 +53,11 @@ fn run() -> Exit {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(mut error) => {
+            if error.kind() == ErrorKind::DisplayHelp
+                && let Some(meant) = hints::meant_by_h(&std::env::args_os().collect::<Vec<_>>())
+            {
+                error = meant;
+            }
             hints::add(&mut error, &std::env::args_os().collect::<Vec<_>>());
             // A closed pipe behind --help is no failure.
             let _ = error.print();

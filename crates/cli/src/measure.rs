@@ -6,7 +6,7 @@ use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
+    Exit, Experiment, IdSet, Machine, Node, NodeId, PageKind, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
     resolve_cpus,
 };
 use tiermark_probes::survey;
@@ -100,7 +100,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
     let seed = place.seed.unwrap_or(drawn);
     let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
-    let scope = scope(place, host.machine())?;
+    let cpus = cpus(place, host.machine())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
     if place.dry_run {
         return dry::run(&plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
@@ -110,7 +110,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
         complain_once(refused);
         return Ok(Exit::Refused);
     }
-    let watch = if simulated { None } else { look_around(&scope, host.as_ref(), place)? };
+    let watch = if simulated { None } else { look_around(cpus.as_ref(), host.as_ref(), place)? };
     let store = shell::store();
     let mut run = Run { plan, ..head(job, host.as_ref(), seed, watch.is_some()) };
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
@@ -170,7 +170,7 @@ fn all_plans(job: &Job<'_>, host: &dyn Host, seed: u64) -> Result<Vec<Planned>, 
     if job.share_time {
         for (request, plan) in &mut plans {
             // The plan names a node that is not here.
-            let named = request.scope.mem_node.is_some();
+            let named = request.scope.mem_node.is_some() || request.params.get("targets").is_some_and(|t| !t.is_null());
             if let (Err(refusal), true) = (plan, named) {
                 *refusal = of_a_plan(refusal.clone(), place);
             }
@@ -182,15 +182,50 @@ fn all_plans(job: &Job<'_>, host: &dyn Host, seed: u64) -> Result<Vec<Planned>, 
 /// Where to measure, as the machine understands it.
 ///
 /// # Errors
-/// A [`Failure`] for cpus or a node that this machine does not have.
+/// A [`Failure`] for cpus or a node that this machine does not have, or for several nodes.
 pub(crate) fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failure> {
-    let cpus = place.cpus.as_deref().map(|text| resolve_cpus(text, machine)).transpose()?;
-    let mem_node = match place.mem_node {
-        Some(NodeChoice::Node(node)) => Some(node),
+    let cpus = cpus(place, machine)?;
+    let mem_node = match &place.mem_node {
+        Some(NodeChoice::These(nodes)) if nodes.len() > 1 => {
+            let cure = format!("name one, or measure several with `tiermark matrix --mem-node {nodes}`");
+            return Err(Failure::usage(format!("--mem-node {nodes}: this command takes memory from one node; {cure}")));
+        }
+        Some(NodeChoice::These(nodes)) => nodes.first(),
         Some(NodeChoice::Far) => Some(farthest(cpus.as_ref().unwrap_or(&machine.allowed_cpus), machine)?),
         None => None,
     };
-    Ok(Scope { cpus, mem_node, page: place.page, max_mem: place.max_mem, max_seconds: place.max_time })
+    let page = place.pages.first().copied().filter(|_| place.pages.len() == 1);
+    Ok(Scope { cpus, mem_node, page, max_mem: place.max_mem, max_seconds: place.max_time })
+}
+
+/// The cpus to measure on, those of `--cpus` that are on the nodes of `--cpu-node`; `None` without these options.
+fn cpus(place: &PlaceArgs, machine: &Machine) -> Result<Option<IdSet>, Refusal> {
+    let named = place.cpus.as_deref().map(|text| resolve_cpus(text, machine)).transpose()?;
+    let Some(nodes) = &place.cpu_node else { return Ok(named) };
+    let of_nodes: Vec<String> = nodes.iter().map(|node| format!("node:{node}")).collect();
+    let of_nodes = resolve_cpus(&of_nodes.join(","), machine)?;
+    let Some(named) = named else { return Ok(Some(of_nodes)) };
+    let both = named.intersection(&of_nodes);
+    if both.is_empty() {
+        let why = format!("none of the cpus {named} is on node {nodes}, whose cpus are {of_nodes}");
+        return Err(Refusal::new(
+            format!("--cpus {named} with --cpu-node {nodes}"),
+            why,
+            "leave one of the options out",
+        ));
+    }
+    Ok(Some(both))
+}
+
+/// A request once for each page size, where there are several.
+pub(crate) fn by_page(request: &Request, place: &PlaceArgs) -> Vec<Request> {
+    let pages = place.compared_pages();
+    if pages.is_empty() {
+        return vec![request.clone()];
+    }
+    let with =
+        |page: &PageKind| Request { scope: Scope { page: Some(*page), ..request.scope.clone() }, ..request.clone() };
+    pages.iter().map(with).collect()
 }
 
 /// The node with memory that is farthest from the first of some cpus.
@@ -226,7 +261,7 @@ pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
     let options = [
         ("--cpus", given.cpus.is_some()),
         ("--mem-node", given.mem_node.is_some()),
-        ("--page", given.page.is_some()),
+        ("--pages", !given.pages.is_empty()),
         ("--max-mem", given.max_mem.is_some()),
     ];
     let cited = |own: bool| options.iter().any(|(option, given)| *given == own && refusal.cure.contains(option));
@@ -259,14 +294,14 @@ fn probe(request: &Request) -> Result<Limited, Failure> {
 }
 
 /// Lowers the priority if asked, and looks whether other work keeps the cpus in scope busy.
-fn look_around(scope: &Scope, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Watch>, Failure> {
+fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Watch>, Failure> {
     if let Some(nice) = place.nice {
         let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
         lowered.map_err(|e: rustix::io::Errno| {
             Failure::from(Refusal::new(format!("--nice {nice}"), io::Error::from(e).to_string(), "leave it out"))
         })?;
     }
-    let cpus: &IdSet = scope.cpus.as_ref().unwrap_or(&host.machine().allowed_cpus);
+    let cpus = cpus.unwrap_or(&host.machine().allowed_cpus);
     Ok(Watch::begin(cpus, place.force)?)
 }
 

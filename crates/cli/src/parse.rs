@@ -25,11 +25,11 @@ pub(crate) fn sim_cache(text: &str) -> Result<(Bytes, u32), String> {
     Ok((size(bytes)?, ways))
 }
 
-/// A node by number, or `far`.
+/// Nodes by number, or `far`.
 pub(crate) fn mem_node(text: &str) -> Result<NodeChoice, String> {
     match text {
         "far" => Ok(NodeChoice::Far),
-        _ => text.parse().map(NodeChoice::Node).map_err(|_| "use the number of a node, or far".into()),
+        _ => nodes(text).map(NodeChoice::These).map_err(|why| format!("{why}; use the number of a node, or far")),
     }
 }
 
@@ -86,6 +86,9 @@ pub(crate) fn operation(text: &str) -> Result<String, String> {
     let mut known: Vec<&str> = ids.flat_map(|id| [id.split('/').next().unwrap_or(id), id]).collect();
     if known.contains(&text) {
         return Ok(text.to_owned());
+    }
+    if text.parse::<Mix>().is_ok() {
+        return Err(format!("a mix of reads and writes has an option: --mix {text}"));
     }
     // A kernel's typo is nearest to a kernel, an operation's to an operation.
     known.retain(|name| name.contains('/') == text.contains('/'));
@@ -242,7 +245,10 @@ mod tests {
         }
         assert!(sample("0").is_err() && sample("few").unwrap_err().contains("all"));
         assert!(ping("swap").unwrap_err().contains("one-way"));
-        assert_eq!((mem_node("3"), mem_node("far")), (Ok(NodeChoice::Node(3)), Ok(NodeChoice::Far)));
+        assert_eq!(
+            (mem_node("3"), mem_node("far")),
+            (Ok(NodeChoice::These([3].into_iter().collect())), Ok(NodeChoice::Far))
+        );
         assert!(mem_node("-1").unwrap_err().contains("far"));
         assert!(threads("0").unwrap_err().contains("cores"));
         for bad in ["0", "-1", "inf", "x", ""] {

@@ -27,10 +27,15 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["latency", "--cpus", "3-1"], 2, &["backwards"]),
     (&["latency", "--cpus", "banana"], 2, &["banana", "0-3,8"]),
     (&["latency", "--cpus", ""], 2, &["names no cpu", "node:1"]),
-    (&["latency", "--pages", "base", "--page", "thp"], 2, &["--pages", "--page"]),
+    (&["latency", "--mem-node", "0,1"], 2, &["--mem-node 0-1", "one node", "tiermark matrix --mem-node 0-1"]),
+    (&["latency", "--cpu-node", "97"], 4, &["node:97"]),
+    (&["load", "-h", "127.0.0.1"], 2, &["--target 127.0.0.1:6379"]),
+    (&["load", "-h", "db1", "-p", "7000"], 2, &["--target db1:7000"]),
+    (&["bandwidth", "--op", "2:1"], 2, &["--mix 2:1"]),
+    (&["tune", "--only", "swappiness"], 2, &["did you mean 'vm.swappiness'"]),
     (&["latency", "--sizes", "1M", "--mem-node", "5"], 4, &["node 5", "0-1"]),
-    (&["latency", "--sizes", "1M", "--page", "1G"], 4, &["1 GiB", "0 are free", "nr_hugepages"]),
-    (&["latency", "--page", "3M"], 2, &["3M", "2M"]),
+    (&["latency", "--sizes", "1M", "--pages", "1G"], 4, &["1 GiB", "0 are free", "nr_hugepages"]),
+    (&["latency", "--pages", "3M"], 2, &["3M", "2M"]),
     (&["bandwidth", "--threads", "0"], 2, &["'0'", "cores"]),
     (&["bandwidth", "--threads", "9", "--sizes", "1M"], 4, &["9 threads", "4 cpus"]),
     (&["latency", "--precision", "-1"], 2, &["-1"]),
@@ -40,9 +45,9 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["os", "--only", "proceses"], 2, &["did you mean 'processes'"]),
     (&["os", "--only", ""], 2, &["names no group", "tiermark list primitives"]),
     (&["os", "--format", "mlc"], 2, &["--format mlc", "--json"]),
-    (&["os", "--page", "thp", "--only", "getppid"], 2, &["--page thp", "nothing of getppid", "fork+exit"]),
-    (&["os", "--page", "thp", "--only", "getppid", "--dry-run"], 2, &["--page thp", "leave it out"]),
-    (&["os", "--page", "1G", "--only", "fork+exit"], 4, &["--page 1G", "measured on base, thp", "leave --page out"]),
+    (&["os", "--pages", "thp", "--only", "getppid"], 2, &["--pages thp", "nothing of getppid", "fork+exit"]),
+    (&["os", "--pages", "thp", "--only", "getppid", "--dry-run"], 2, &["--pages thp", "leave it out"]),
+    (&["os", "--pages", "1G", "--only", "fork+exit"], 4, &["--pages 1G", "measured on base, thp", "leave --pages out"]),
     (&["help", "frok+exit"], 2, &["frok+exit", "did you mean 'fork+exit'"]),
     (&["survey", "--quick", "--full"], 2, &["--quick", "--full"]),
     (&["latency", "--json", "--jsonl"], 2, &["standard output"]),
@@ -58,7 +63,7 @@ const CASES: &[(&[&str], i32, &[&str])] = &[
     (&["latency", "--json=/nonexistent/x.json", "--sizes=32K", "--quick"], 2, &["/nonexistent/x.json", "choose"]),
     (&["latency", "--json=x.json", "--dry-run"], 2, &["a plan is printed, not saved", "--json=- --dry-run"]),
     (&["latency", "--sizes", "1T", "--dry-run"], 4, &["1 TiB", "free"]),
-    (&["latency", "--sizes", "1M", "--page", "1G", "--dry-run"], 4, &["0 are free", "nr_hugepages"]),
+    (&["latency", "--sizes", "1M", "--pages", "1G", "--dry-run"], 4, &["0 are free", "nr_hugepages"]),
     (&["latency", "--jsonl=/nonexistent/x.jsonl"], 2, &["/nonexistent/x.jsonl", "choose"]),
 ];
 
@@ -68,7 +73,7 @@ fn a_beginning_stands_for_all_that_begin_so_and_says_which() {
     let plan = |arguments: &[&str]| {
         user.run(&[&["os", "--dry-run", "--quick", "--simulate", MACHINE][..], arguments].concat()).expect(0)
     };
-    let forks = plan(&["--only", "fork+exe", "--page", "THP"]);
+    let forks = plan(&["--only", "fork+exe", "--pages", "THP"]);
     assert_eq!(forks.err, "tiermark: --only fork+exe: fork+exec, fork+exec tiny\n");
     assert!(forks.out.contains("fork+exec tiny") && !forks.out.contains("fork+exit"), "{}", forks.out);
     assert_eq!(plan(&["--only", "fork+exe", "-q"]).err, "");

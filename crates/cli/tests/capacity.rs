@@ -22,7 +22,7 @@ use serde_json::Value;
 /// A search of seconds: three small tenants.
 const SMALL: [&str; 26] = [
     "capacity",
-    "--plan",
+    "--scenario",
     "mini",
     "--tiers",
     "zram",
@@ -63,7 +63,7 @@ fn dram_holds_five_tenants_and_compressed_memory_more() {
     let Some(_lock) = real() else { return };
     let (user, before) = (User::new(), state());
     let arguments =
-        ["capacity", "--plan", "mini", "--measure=1s", "--iterations=1", "--most-tenants=8", "--seed=1", "--json"];
+        ["capacity", "--scenario", "mini", "--measure=1s", "--iterations=1", "--most-tenants=8", "--seed=1", "--json"];
     let ran = patient(&user, &arguments).expect(0);
     same(&before, "");
     let document = ran.json();
@@ -276,17 +276,17 @@ fn virtual_machines_that_cannot_be_are_refused() {
 fn files_with_mistakes_are_told_line_by_line() {
     let user = User::new();
     fs::write(user.path("bad.toml"), "name = \"x\"\ntiers = [\"zrm\"]\n").unwrap();
-    let told = user.run(&["capacity", "--plan", "bad.toml"]).expect(2).err;
+    let told = user.run(&["capacity", "--scenario", "bad.toml"]).expect(2).err;
     assert!(told.contains("line 2") && told.contains("did you mean 'zram'"), "{told}");
-    let told = user.run(&["capacity", "--plan", "minni"]).expect(2).err;
+    let told = user.run(&["capacity", "--scenario", "minni"]).expect(2).err;
     assert!(told.contains("did you mean 'mini'") && told.contains("brief, mini"), "{told}");
     fs::write(user.path("prices.toml"), "currency = 5\n").unwrap();
-    let told = user.run(&["capacity", "--plan", "mini", "--prices", "prices.toml"]).expect(2).err;
+    let told = user.run(&["capacity", "--scenario", "mini", "--prices", "prices.toml"]).expect(2).err;
     assert!(told.contains("prices.toml: line 1"), "{told}");
-    let told = user.run(&["capacity", "--plan", "mini", "--level", "p99 < 1us", "--measure", "0.1s"]).expect(2).err;
+    let told = user.run(&["capacity", "--scenario", "mini", "--level", "p99 < 1us", "--measure", "0.1s"]).expect(2).err;
     assert!(told.contains("cannot be judged from"), "{told}");
     user.run(&["capacity"]).expect(2);
-    user.run(&["capacity", "--plan", "mini", "--simulate", "synth:cores=2"]).expect(2);
+    user.run(&["capacity", "--scenario", "mini", "--simulate", "synth:cores=2"]).expect(2);
     assert!(!user.path("state").exists() && begun(&user).is_empty());
 }
 

@@ -27,10 +27,10 @@ fn two_nodes_and_every_policy() {
         "2node",
         &format!(
             "run machine tiermark machine --json
-             run matrix tiermark matrix {BASE} --size 4M --op latency,read/avx2,2:1,read.random/avx2 --json=matrix.json --hmat hmat.csv
-             run policies tiermark matrix {BASE} --size 8M --op read/avx2 --policy bind,mixed --interleave all \\
+             run matrix tiermark matrix {BASE} --sizes 4M --op latency,read/avx2,2:1,read.random/avx2 --json=matrix.json --hmat hmat.csv
+             run policies tiermark matrix {BASE} --sizes 8M --op read/avx2 --policy bind,mixed --interleave all \\
                  --weighted-interleave 0:3,1:1 --json=policies.json
-             run huge tiermark matrix {SMALL} --size 8M --op read/avx2 --page thp --policy interleave,weighted --interleave all \\
+             run huge tiermark matrix {SMALL} --sizes 8M --op read/avx2 --pages thp --policy interleave,weighted --interleave all \\
                  --weighted-interleave 0:1,1:3 --json=thp.json
              printf 'name = \"small\"\ntitle = \"small\"\n' > small.toml
              printf '[[experiment]]\nprobe = \"latency\"\nsizes = [\"64K\"]\nmem-node = \"far\"\n' >> small.toml
@@ -42,15 +42,15 @@ fn two_nodes_and_every_policy() {
              cd /sys/fs/cgroup; mkdir one; echo 0 > one/cpuset.mems; echo 0-3 > one/cpuset.cpus; cd /out
              (echo 0 > /sys/fs/cgroup/one/cgroup.procs
               run fenced tiermark latency --quick --force --no-save --sizes 1M --mem-node 1
-              run columns tiermark matrix {BASE} --size 1M --op latency --json=fenced.json
-              run interleaved tiermark matrix {BASE} --size 1M --op read/avx2 --cpu-node 0 --policy interleave --interleave 0,1)
+              run columns tiermark matrix {BASE} --sizes 1M --op latency --json=fenced.json
+              run interleaved tiermark matrix {BASE} --sizes 1M --op read/avx2 --cpu-node 0 --policy interleave --interleave 0,1)
              echo 8 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages
-             run pool tiermark matrix --quick --force --no-save -q --size 4M --op latency,read/avx2 --page 2M --threads one --json=pool.json
-             run over tiermark latency --quick --force --no-save --sizes 64M --page 2M --mem-node 1
+             run pool tiermark matrix --quick --force --no-save -q --sizes 4M --op latency,read/avx2 --pages 2M --threads one --json=pool.json
+             run over tiermark latency --quick --force --no-save --sizes 64M --pages 2M --mem-node 1
              mkdir /sys/fs/cgroup/huge; echo 4194304 > /sys/fs/cgroup/huge/hugetlb.2MB.max
              (echo 0 > /sys/fs/cgroup/huge/cgroup.procs
-              run within tiermark latency --quick --force --no-save -q --sizes 4M --page 2M --mem-node 1 --json=within.json
-              run limited tiermark latency --quick --force --no-save --sizes 8M --page 2M --mem-node 1)"
+              run within tiermark latency --quick --force --no-save -q --sizes 4M --pages 2M --mem-node 1 --json=within.json
+              run limited tiermark latency --quick --force --no-save --sizes 8M --pages 2M --mem-node 1)"
         ),
     );
     assert_nodes(
@@ -173,9 +173,9 @@ fn four_nodes_of_two_sockets() {
         "4node",
         &format!(
             "run machine tiermark machine --json
-             run matrix tiermark matrix {BASE} --size 2M --op latency --json=matrix.json
-             run sockets tiermark matrix {BASE} --size 2M --op read/avx2 --from socket --to 0,3 --json=sockets.json
-             run spread tiermark matrix {BASE} --size 4M --op read/avx2 --policy interleave --interleave 1,2-3 --cpu-node 0 --json=spread.json"
+             run matrix tiermark matrix {BASE} --sizes 2M --op latency --json=matrix.json
+             run sockets tiermark matrix {BASE} --sizes 2M --op read/avx2 --from socket --mem-node 0,3 --json=sockets.json
+             run spread tiermark matrix {BASE} --sizes 4M --op read/avx2 --policy interleave --interleave 1,2-3 --cpu-node 0 --json=spread.json"
         ),
     );
     let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
@@ -234,7 +234,7 @@ fn eight_nodes_of_two_sockets() {
     let left = guest(
         "8node",
         &format!(
-            "run machine tiermark machine --json\nrun matrix tiermark matrix {BASE} --size 1M --op latency --json=matrix.json"
+            "run machine tiermark machine --json\nrun matrix tiermark matrix {BASE} --sizes 1M --op latency --json=matrix.json"
         ),
     );
     let near = |id: u64, to: u64| match (id == to, id / 4 == to / 4) {
@@ -259,9 +259,9 @@ fn memory_without_cpus() {
         "cxl",
         &format!(
             "run machine tiermark machine --json
-             run matrix tiermark matrix {BASE} --size 2M --op latency,read/avx2 --json=matrix.json --hmat hmat.csv
-             run rows tiermark matrix {BASE} --size 2M --op latency --cpu-node 2
-             run spread tiermark matrix {BASE} --size 4M --op read/avx2 --cpu-node 0 --policy weighted,mixed --weighted-interleave 0:3,2:1 --json=spread.json"
+             run matrix tiermark matrix {BASE} --sizes 2M --op latency,read/avx2 --json=matrix.json --hmat hmat.csv
+             run rows tiermark matrix {BASE} --sizes 2M --op latency --cpu-node 2
+             run spread tiermark matrix {BASE} --sizes 4M --op read/avx2 --cpu-node 0 --policy weighted,mixed --weighted-interleave 0:3,2:1 --json=spread.json"
         ),
     );
     let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();
@@ -298,8 +298,8 @@ fn far_memory_that_came_as_a_device() {
         "cxlhot",
         &format!(
             "run machine tiermark machine --json
-             run matrix tiermark matrix {BASE} --size 2M --op latency --json=matrix.json
-             run spread tiermark matrix {BASE} --size 4M --op read/avx2 --cpu-node 0 --policy weighted --weighted-interleave 0:3,2:1 --json=spread.json
+             run matrix tiermark matrix {BASE} --sizes 2M --op latency --json=matrix.json
+             run spread tiermark matrix {BASE} --sizes 4M --op read/avx2 --cpu-node 0 --policy weighted --weighted-interleave 0:3,2:1 --json=spread.json
              run quick tiermark run quick --force --no-save -q --allow-partial --max-time 12 --max-mem 96M --json=quick.json
              run far tiermark latency {BASE} --sizes 4M --mem-node far --json=far.json"
         ),
@@ -324,9 +324,9 @@ fn a_node_without_memory() {
         "nomem",
         &format!(
             "run machine tiermark machine --json
-             run matrix tiermark matrix {BASE} --size 2M --op latency,read/avx2 --json=matrix.json
-             run absent tiermark matrix {BASE} --size 2M --op latency --to 1
-             run policies tiermark matrix {BASE} --size 2M --op read/avx2 --policy interleave"
+             run matrix tiermark matrix {BASE} --sizes 2M --op latency,read/avx2 --json=matrix.json
+             run absent tiermark matrix {BASE} --sizes 2M --op latency --mem-node 1
+             run policies tiermark matrix {BASE} --sizes 2M --op read/avx2 --policy interleave"
         ),
     );
     let machine: Value = serde_json::from_str(&left.text("machine.txt")).unwrap();

@@ -37,7 +37,7 @@ fn an_open_loop_reports_both_latencies_rate_and_cost() {
             "0.2",
             "--keys",
             "500",
-            "--mix",
+            "--gets",
             "70",
             "--verify",
             "--seed",
@@ -79,11 +79,11 @@ fn doubts_and_bad_answers_are_told_and_leave_a_code() {
     let common = ["load", "-t", redis.target.as_str(), "--keys", "20000", "--warmup", "0", "-n", "500"];
     let misses = user.run(&common).expect(0);
     assert!(misses.out.contains("100.00 % of the GETs found no key"), "{}", misses.out);
-    let errors = user.run(&[&common[..], &["--mix", "0"]].concat()).expect(0);
+    let errors = user.run(&[&common[..], &["--gets", "0"]].concat()).expect(0);
     assert!(errors.out.contains("500 SETs"), "{}", errors.out);
     let full = user.run(&[&common[..], &["--fill"]].concat()).expect(1);
     assert!(full.out.contains("was given up: it refuses: OOM"), "{}", full.out);
-    let errors = user.run(&[&common[..], &["--mix", "0"]].concat()).expect(5);
+    let errors = user.run(&[&common[..], &["--gets", "0"]].concat()).expect(5);
     assert!(errors.out.contains("of the answers were errors, the first: OOM"), "{}", errors.out);
 }
 

@@ -35,17 +35,17 @@ fn a_part_of_the_system_is_not_told_as_the_whole() {
     let user = User::new();
     let server = ["--simulate", "synth:sockets=2,cores=4,mem=16G", "--format", "mlc", "--no-save"];
     let told = |more: &[&str]| user.run(&[more, &server].concat()).expect(0).out;
-    let quick = told(&["loaded", "--quick"]);
+    let quick = told(&["loaded-latency", "--quick"]);
     assert!(!quick.contains("Measuring") && quick.contains("left out: they are those of cpus 0-3"), "{quick}");
     // Who names the cpus asks about those.
-    let asked = told(&["loaded", "--quick", "--cpus=0-3"]);
+    let asked = told(&["loaded-latency", "--quick", "--cpus=0-3"]);
     assert!(asked.contains("Measuring Loaded Latencies for the system") && !asked.contains("left out"), "{asked}");
     let only = "Peak bandwidths and loaded latencies are of cpus 0-3 only, as asked";
     let before = asked.lines().take_while(|line| !line.starts_with("Measuring"));
     assert_eq!(before.filter(|line| *line == only).count(), 1, "{asked}");
-    let all = told(&["loaded", "--quick", "--cpus=0-7"]);
+    let all = told(&["loaded-latency", "--quick", "--cpus=0-7"]);
     assert!(all.contains("for the system") && !all.contains("only, as asked"), "{all}");
-    let remote = told(&["loaded", "--quick", "--cpus=0-3", "--mem-node=1"]);
+    let remote = told(&["loaded-latency", "--quick", "--cpus=0-3", "--mem-node=1"]);
     assert!(!remote.contains("Measuring") && remote.contains("left out"), "{remote}");
     // Streams of all cores will do for peaks, those alone that move as much on the channels.
     let streams = told(&["bandwidth", "--op", "read,copy/avx2,triad/avx2"]);

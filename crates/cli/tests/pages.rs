@@ -100,7 +100,7 @@ fn every_command_and_probe_has_help() {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     assert!(help("bandwidth").contains("--threads one --sizes 4K,"));
-    assert!(help("latency").contains("--layout stride:64,random --cpus node:0 --mem-node 1"));
+    assert!(help("latency").contains("--layout stride:64,random --cpu-node 0 --mem-node 1"));
 }
 
 #[test]

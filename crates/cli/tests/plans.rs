@@ -18,7 +18,7 @@ fn plan(user: &User, name: &str, probes: &[&str]) {
 #[test]
 fn a_plan_writes_what_its_commands_would() {
     let user = User::new();
-    plan(&user, "both.toml", &["matrix", "loaded"]);
+    plan(&user, "both.toml", &["matrix", "loaded-latency"]);
     let arguments = ["run", "both.toml", "--simulate", SERVER, "--no-save"];
     let ran = user.run(&[&arguments[..], &["--csv", "curve.csv", "--hmat=pairs.csv"]].concat()).expect(0);
     assert!(ran.out.contains("Latency over bandwidth"), "{}", ran.out);
@@ -36,7 +36,7 @@ fn a_plan_writes_what_its_commands_would() {
 fn what_a_plan_cannot_write_is_refused_before_it_runs() {
     let user = User::new();
     plan(&user, "one.toml", &["latency"]);
-    for (option, lacks) in [("--csv=x", "loaded"), ("--hmat=x", "matrix of nodes")] {
+    for (option, lacks) in [("--csv=x", "loaded latency"), ("--hmat=x", "matrix of nodes")] {
         let ran = user.run(&["run", "one.toml", "--simulate", SERVER, option]).expect(2);
         assert!(ran.err.contains(lacks) && !user.path("x").exists(), "{}", ran.err);
     }
@@ -50,7 +50,7 @@ fn options_of_a_run_hold_for_every_experiment() {
         "bandwidth",
         "matrix",
         "scale",
-        "loaded",
+        "loaded-latency",
         "c2c",
         "geometry",
         "tlb",
@@ -116,10 +116,10 @@ fn a_plan_takes_names_of_primitives_as_the_command_does() {
     assert!(said.contains("line 6") && said.contains("did you mean 'fork+exit'"), "{said}");
     // Options of the whole run are for experiments that can take them, and no mistake beside one that cannot.
     write("only = [\"GETPP\"]");
-    let run = ["run", "os.toml", "--page=thp", "--format=mlc", "--no-save", "--json=run.json", "--simulate", SERVER];
+    let run = ["run", "os.toml", "--pages=thp", "--format=mlc", "--no-save", "--json=run.json", "--simulate", SERVER];
     user.run(&run).expect(0);
     let run = common::document(&user.path("run.json"));
     let experiment = &run["experiments"][0];
     assert_eq!(experiment["observations"].as_array().unwrap().len(), 1);
-    assert!(experiment["plan"]["rules"].to_string().contains("--page thp: nothing of what is asked"), "{experiment}");
+    assert!(experiment["plan"]["rules"].to_string().contains("--pages thp: nothing of what is asked"), "{experiment}");
 }

@@ -78,7 +78,7 @@ fn cores_talk_to_each_other() {
 #[test]
 fn loads_are_counted_beside_the_chase() {
     let user = User::new();
-    let arguments = ["loaded", "--quick", "--force", "--allow-partial", "--max-time=40", "--json=loaded.json"];
+    let arguments = ["loaded-latency", "--quick", "--force", "--allow-partial", "--max-time=40", "--json=loaded.json"];
     if user.run(&["machine", "--json"]).expect(0).json()["allowed_cpus"] == "0" {
         assert!(user.run(&arguments).expect(4).err.contains("one core"));
         return;

@@ -84,7 +84,7 @@ fn simulated_runs_have_no_record() {
 
 #[test]
 fn a_run_made_again_from_its_windows_is_the_same() {
-    for command in ["survey", "loaded", "c2c"] {
+    for command in ["survey", "loaded-latency", "c2c"] {
         let user = User::new();
         user.run(&[command, "--quick", "--simulate", GUEST]).expect(0);
         let saved = user.run(&["show", "last", "--json"]).expect(0).json();

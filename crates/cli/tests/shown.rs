@@ -42,7 +42,7 @@ quick = true
 [[experiment]]
 probe = "c2c"
 quick = true
-page = "base"
+pages = "base"
 "#;
 
 /// The report of a plan of one's own.
@@ -66,7 +66,7 @@ fn experiments_of_one_probe_are_told_apart() {
         at("2 of 4: latency --cpus 1"),
         at("from the second"),
         at("3 of 4: c2c"),
-        at("4 of 4: c2c --page base"),
+        at("4 of 4: c2c --pages base"),
         at("numbers trusted"),
     ];
     assert!(places.is_sorted(), "{out}");
@@ -95,7 +95,7 @@ fn what_a_plan_cannot_measure_stands_with_its_experiment() {
 
 #[test]
 fn remarks_have_the_unit_of_the_tables() {
-    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--units=iec", "-v"];
+    let loads = ["loaded-latency", "--quick", "--simulate", GUEST, "--no-save", "--units=iec", "-v"];
     let out = User::new().run(&loads).expect(0).out;
     assert!(out.contains("no knee up to") && out.contains("GiB/s") && !out.contains("GB/s"), "{out}");
     assert!(out.contains("none"), "a knee that is not there is no doubtful number: {out}");
@@ -166,7 +166,7 @@ fn lists_fit_and_say_how_far_runs_can_be_trusted() {
 #[test]
 fn points_of_a_file_of_curves_have_their_numbers() {
     let user = User::new();
-    let loads = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv", "--sim-noise=0.1"];
+    let loads = ["loaded-latency", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv", "--sim-noise=0.1"];
     let err = user.run(&loads).expect(0).err;
     assert!(err.is_empty() || err.contains("--csv a.csv: "), "{err}");
     let out = user.run(&["show", "a.csv"]).expect(0).out;
@@ -174,7 +174,7 @@ fn points_of_a_file_of_curves_have_their_numbers() {
     assert!(out.contains(&format!("{points} points of 1 curve: ")), "{out}");
     let rows = out.lines().filter(|line| line.trim_start().starts_with("100 ")).count();
     assert_eq!(rows, points, "{out}");
-    let trusted = ["loaded", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv"];
+    let trusted = ["loaded-latency", "--quick", "--simulate", GUEST, "--no-save", "--csv=a.csv"];
     assert!(!user.run(&trusted).expect(0).err.contains("not trusted"));
 }
 

@@ -126,15 +126,15 @@ fn loads_and_ramps_are_exact() {
     let tree = ["--simulate", SERVER, "--sim-memory=60", "--sim-link=25"];
     insta::assert_snapshot!(
         "loaded_server",
-        report(&[&["loaded", "--mix=read,2:1,write.nt", "--target-ns=150"], &tree[..]].concat())
+        report(&[&["loaded-latency", "--mix=read,2:1,write.nt", "--target-ns=150"], &tree[..]].concat())
     );
     insta::assert_snapshot!("loaded_overload_quick_verbose", {
         let tree = ["--simulate", SERVER, "--sim-memory=30", "--sim-overload=0.3"];
-        report(&[&["loaded", "--quick", "-v", "--ascii"], &tree[..]].concat())
+        report(&[&["loaded-latency", "--quick", "-v", "--ascii"], &tree[..]].concat())
     });
     insta::assert_snapshot!("scale_server", report(&[&["scale", "--op=read,write.nt"], &tree[..]].concat()));
     insta::assert_snapshot!("scale_expanded_quick", report(&["scale", "--quick", "--simulate", EXPANDED]));
-    let plan = User::new().run(&["loaded", "--dry-run", "--simulate", EXPANDED]).expect(0).out;
+    let plan = User::new().run(&["loaded-latency", "--dry-run", "--simulate", EXPANDED]).expect(0).out;
     insta::assert_snapshot!("plan_loaded_expanded", plan);
 }
 
@@ -171,7 +171,7 @@ fn link_saturation_finds_the_link() {
 fn curves_are_written_and_read_back() {
     let user = User::new();
     let arguments =
-        ["loaded", "--quick", "--simulate", SERVER, "--sim-memory=60", "--csv", "curve.csv", "--json=run.json"];
+        ["loaded-latency", "--quick", "--simulate", SERVER, "--sim-memory=60", "--csv", "curve.csv", "--json=run.json"];
     user.run(&arguments).expect(0);
     let text = std::fs::read_to_string(user.path("curve.csv")).unwrap();
     let run = document(&user.path("run.json"));
@@ -188,10 +188,12 @@ fn curves_are_written_and_read_back() {
     }
     let shown = user.run(&["show", "curve.csv"]).expect(0).out;
     assert!(shown.contains(&format!("{points} points of 1 curve:")), "{shown}");
-    let printed =
-        user.run(&["loaded", "--quick", "--simulate", SERVER, "--sim-memory=60", "--csv=-", "-q"]).expect(0).out;
+    let printed = user
+        .run(&["loaded-latency", "--quick", "--simulate", SERVER, "--sim-memory=60", "--csv=-", "-q"])
+        .expect(0)
+        .out;
     assert_eq!(printed, text, "the same curve on standard output, and nothing else");
-    user.run(&["loaded", "--simulate", SERVER, "--csv=-", "--json"]).expect(2);
+    user.run(&["loaded-latency", "--simulate", SERVER, "--csv=-", "--json"]).expect(2);
     std::fs::write(user.path("bad.csv"), "rd_percentage,bandwidth,latency\n50,1,fast\n").unwrap();
     let refused = user.run(&["show", "bad.csv"]).expect(2).err;
     assert!(refused.contains("line 2") && refused.contains("'fast'"), "{refused}");
@@ -200,9 +202,9 @@ fn curves_are_written_and_read_back() {
 
 #[test]
 fn loads_without_another_core_are_refused_with_a_cure() {
-    let refused = User::new().run(&["loaded", "--simulate", GUEST, "--cpus=1"]).expect(4).err;
+    let refused = User::new().run(&["loaded-latency", "--simulate", GUEST, "--cpus=1"]).expect(4).err;
     assert!(refused.contains("one core") && refused.contains("--cpus"), "{refused}");
-    User::new().run(&["loaded", "--simulate", GUEST, "--mix=9:1"]).expect(2);
+    User::new().run(&["loaded-latency", "--simulate", GUEST, "--mix=9:1"]).expect(2);
     User::new().run(&["scale", "--simulate", GUEST, "--mem-node=3"]).expect(4);
     // Without siblings or a second node there is still a ramp.
     assert!(User::new().run(&["scale", "--simulate", GUEST]).expect(0).out.contains("What limits"));

@@ -53,7 +53,11 @@ pub fn all() -> &'static [&'static dyn Probe] {
     &PROBES
 }
 
-/// The probe with this id.
+/// What a probe was called before, in plans and documents that are kept, and what it is called now.
+const RENAMED: [(&str, &str); 1] = [("loaded", "loaded-latency")];
+
+/// The probe with this id, or that had it before.
 pub fn find(id: &str) -> Option<&'static dyn Probe> {
+    let id = RENAMED.iter().find(|(before, _)| *before == id).map_or(id, |(_, now)| now);
     PROBES.iter().copied().find(|p| p.about().id == id)
 }

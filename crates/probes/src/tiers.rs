@@ -188,7 +188,7 @@ fn memory_bytes(
         return Err(says::memory_within_caches(name, cpus.len() as u64, Bytes(cap), &why, Bytes(caches)));
     }
     let threads = cpus.len().max(1) as u64;
-    // Whole huge pages, so that --page thp can be had for all of it; rounded up where that is allowed.
+    // Whole huge pages, so that --pages thp can be had for all of it; rounded up where that is allowed.
     let pages =
         if cap < wanted { (total / threads / (2 * MIB)).max(1) } else { total.div_ceil(threads).div_ceil(2 * MIB) };
     let each = pages * 2 * MIB;

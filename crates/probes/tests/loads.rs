@@ -140,7 +140,7 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(120e9), knee: 0.8, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"], "target_ns": 50.0 });
-    let request = request("loaded", Effort::Standard, 1, params);
+    let request = request("loaded-latency", Effort::Standard, 1, params);
     let options = SimOptions { seed: 1, noise: 0.0, ceilings, ..SimOptions::default() };
     let mut host = SimHost::new(machine, kernels(), options);
     let experiment = run_experiment(&Loaded, &request, &mut host, &mut Deaf).unwrap();
@@ -230,7 +230,7 @@ fn knee_is_found(effort: Effort, seed: u64, points: usize) {
     let (node, link) = (120e9, 200e9);
     let ceilings = Ceilings { node: Some(node), link, knee, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"], "target_ns": 150.0 });
-    let experiment = run(&Loaded, &machine, &request("loaded", effort, seed, params), ceilings);
+    let experiment = run(&Loaded, &machine, &request("loaded-latency", effort, seed, params), ceilings);
     let local = [("place", "local")];
     let at = found(&experiment, "loaded.knee", &local);
     let truth = knee * node;
@@ -272,7 +272,8 @@ fn the_knee_of_a_quick_curve_is_where_the_memory_has_it() {
 #[test]
 fn a_curve_without_a_load_has_no_knee() {
     for seconds in [0.02, 0.05, 0.1, 0.2, 0.4, 0.8] {
-        let mut request = request("loaded", Effort::Standard, 1, serde_json::json!({ "mixes": ["read", "2:1"] }));
+        let mut request =
+            request("loaded-latency", Effort::Standard, 1, serde_json::json!({ "mixes": ["read", "2:1"] }));
         request.scope.max_seconds = Some(seconds);
         let ceilings = Ceilings { node: Some(120e9), link: 200e9, knee: 0.7, ..Ceilings::default() };
         let experiment = run(&Loaded, &server(16, 1), &request, ceilings);
@@ -287,7 +288,7 @@ fn a_remote_load_is_bounded_by_the_link() {
     let machine = server(8, 1);
     let ceilings = Ceilings { link: 40e9, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"] });
-    let experiment = run(&Loaded, &machine, &request("loaded", Effort::Standard, 4, params), ceilings);
+    let experiment = run(&Loaded, &machine, &request("loaded-latency", Effort::Standard, 4, params), ceilings);
     let most = found(&experiment, "loaded.most", &[("place", "remote")]).value.unwrap();
     assert!((most / 40e9 - 1.0).abs() < 0.03, "{most}");
     let (local, remote) = (
@@ -302,10 +303,10 @@ fn overload_is_named_and_kept() {
     let machine = server(16, 1);
     let ceilings = Ceilings { node: Some(60e9), overload: 0.3, ..Ceilings::default() };
     let params = serde_json::json!({ "mixes": ["read"] });
-    let experiment = run(&Loaded, &machine, &request("loaded", Effort::Standard, 5, params.clone()), ceilings);
+    let experiment = run(&Loaded, &machine, &request("loaded-latency", Effort::Standard, 5, params.clone()), ceilings);
     let lost = found(&experiment, "loaded.overload", &[("place", "local")]);
     assert!((0.1..0.3).contains(&lost.value.unwrap()), "{lost:#?}");
-    let calm = run(&Loaded, &machine, &request("loaded", Effort::Standard, 5, params), Ceilings::default());
+    let calm = run(&Loaded, &machine, &request("loaded-latency", Effort::Standard, 5, params), Ceilings::default());
     assert!(calm.findings.iter().all(|f| f.metric != "loaded.overload"));
 }
 
@@ -368,7 +369,7 @@ fn plans_of_large_machines_are_small_and_memory_without_cpus_is_asked_for() {
     let experiment = run(
         &Loaded,
         &small,
-        &request("loaded", Effort::Standard, 2, serde_json::json!({ "mixes": ["read"] })),
+        &request("loaded-latency", Effort::Standard, 2, serde_json::json!({ "mixes": ["read"] })),
         Ceilings::default(),
     );
     let most = found(&experiment, "loaded.most", &[("place", "far")]).value.unwrap();
@@ -382,7 +383,7 @@ fn the_chaser_has_a_core_of_its_own() {
     let machine = server(4, 2);
     let bench = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let lab = Lab { machine: &machine, bench: tiermark_engine::Host::bench(&bench) };
-    let plan = Loaded.plan(&request("loaded", Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
+    let plan = Loaded.plan(&request("loaded-latency", Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
     let points: Vec<&Step> = plan.steps.iter().filter(|s| s.labels.is(Labels::PURPOSE, "load")).collect();
     assert!(points.len() >= 6 * 7);
     for step in points {
@@ -407,6 +408,6 @@ fn the_chaser_has_a_core_of_its_own() {
     // One core has nobody to load the memory for it.
     let one = Synth { cores_per_node: 1, smt: 2, ..Synth::default() }.machine().unwrap();
     let lab = Lab { machine: &one, bench: tiermark_engine::Host::bench(&bench) };
-    let refusal = Loaded.plan(&request("loaded", Effort::Quick, 1, serde_json::Value::Null), lab).unwrap_err();
+    let refusal = Loaded.plan(&request("loaded-latency", Effort::Quick, 1, serde_json::Value::Null), lab).unwrap_err();
     assert!(refusal.why.contains("one core") && refusal.cure.contains("--cpus"), "{refusal}");
 }

@@ -47,7 +47,7 @@ fn asked(request: &Request) -> String {
         Some(request.probe.clone()),
         scope.cpus.as_ref().map(|cpus| format!("--cpus {cpus}")),
         scope.mem_node.map(|node| format!("--mem-node {node}")),
-        scope.page.as_ref().map(|page| format!("--page {page}")),
+        scope.page.as_ref().map(|page| format!("--pages {page}")),
     ];
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }

@@ -284,8 +284,8 @@ mod tests {
     fn refusals_are_merged_only_with_their_like() {
         let mut reasons = Reasons::default();
         for (subject, text) in [
-            ("1 KiB 1G", "refused: 1 huge pages of 1 GiB: 0 are free: no pool (use --page thp)"),
-            ("2 GiB 1G", "refused: 2 huge pages of 1 GiB: 0 are free: no pool (use --page thp)"),
+            ("1 KiB 1G", "refused: 1 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)"),
+            ("2 GiB 1G", "refused: 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)"),
             ("1 TiB base", "refused: 1 TiB of memory: node 0 has 7 GiB free (ask for less)"),
             ("L1 latency", "refused: latency/ladder/random/16384: the time was used up (allow more)"),
             ("L2 latency", "refused: latency/ladder/random/262144: the time was used up (allow more)"),
@@ -297,7 +297,7 @@ mod tests {
         }
         let shown = reasons.render(&Style { width: 100, ..Style::default() });
         insta::assert_snapshot!(shown, @r"
-          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 to 2 huge pages of 1 GiB: 0 are free: no pool (use --page thp)
+          ✘ refused: 1 KiB 1G, 2 GiB 1G: 1 to 2 huge pages of 1 GiB: 0 are free: no pool (use --pages thp)
           ✘ refused: 1 TiB base: 1 TiB of memory: node 0 has 7 GiB free (ask for less)
           ✘ refused: L1 latency, L2 latency: the time was used up (allow more)
         ");

@@ -15,10 +15,10 @@ use crate::parse;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tiermark capacity --list
-  sudo tiermark capacity --plan mini
-  sudo tiermark capacity --plan mini --tiers dram,zram:lz4,swap:/var/tmp --level 'p99 < 10ms' --prices prices.toml
-  sudo tiermark capacity --plan mini --backend qemu --tiers dram --guest-agent ./tiermark-static
-  tiermark capacity --plan brief --backend external --target host1:6379,host2:6379 --most-tenants 2
+  sudo tiermark capacity --scenario mini
+  sudo tiermark capacity --scenario mini --tiers dram,zram:lz4,swap:/var/tmp --level 'p99 < 10ms' --prices prices.toml
+  sudo tiermark capacity --scenario mini --backend qemu --tiers dram --guest-agent ./tiermark-static
+  tiermark capacity --scenario brief --backend external --target host1:6379,host2:6379 --most-tenants 2
   sudo tiermark capacity --resume
 Each tenant is a Redis server in its own control group, so root is needed. With --backend external it is not: the run writes the
 keys 0, 1, 2 … to the named servers and leaves them there; a server that holds keys already is refused without --overwrite.
@@ -38,25 +38,29 @@ pub(crate) enum BackendChoice {
 
 /// What a run was begun with, and goes on with.
 const BEGUN_WITH: [&str; 9] =
-    ["plan", "dry_run", "TenantArgs", "AskedArgs", "SearchArgs", "threads", "client_cpus", "timeout", "prices"];
+    ["scenario", "dry_run", "TenantArgs", "AskedArgs", "SearchArgs", "threads", "client_cpus", "timeout", "prices"];
 
 /// Arguments of `capacity`.
 #[derive(Debug, Args)]
 pub(crate) struct CapacityArgs {
     /// The scenario: brief, mini, or a file
-    #[arg(long, value_name = "SCENARIO", required_unless_present_any = ["list", "resume"])]
-    pub(crate) plan: Option<String>,
+    #[arg(long, value_name = "SCENARIO", alias = "plan", required_unless_present_any = ["list", "resume", "dry_run"])]
+    pub(crate) scenario: Option<String>,
     /// List the scenarios that are built in
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
-    /// Print the scenario with all options applied, the changes to the system and the time it takes; run nothing
+    /// Print the scenario with all options applied, the changes and the time; run nothing
+    ///
+    /// Without --scenario: the built-in scenarios.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Continue the newest run that was stopped or killed, or the one in this file, with its own options
+    /// Continue the newest run that was stopped, or the one in this file
+    ///
+    /// It continues with its own options.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = BEGUN_WITH)]
     pub(crate) resume: Option<Option<PathBuf>>,
     /// Password of the servers of --target; it is never saved. The environment hides it from other users
-    #[arg(long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
+    #[arg(hide_short_help = true, long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
     #[command(flatten)]
     pub(crate) tenants: TenantArgs,
@@ -65,22 +69,22 @@ pub(crate) struct CapacityArgs {
     #[command(flatten)]
     pub(crate) search: SearchArgs,
     /// Threads of the client, which share the tenants [default: one for each of --client-cpus, else 1]
-    #[arg(long, value_name = "N", value_parser = above_zero, help_heading = "Client")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = above_zero, help_heading = "Client")]
     pub(crate) threads: Option<usize>,
     /// Cpus of the client, as 0-3,8 [default: any]
-    #[arg(long, value_name = "LIST", value_parser = parse::cpu_list, help_heading = "Client")]
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list, help_heading = "Client")]
     pub(crate) client_cpus: Option<IdSet>,
     /// Longest wait for an answer, in seconds; then the client gives the tenant up
-    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = parse::seconds, help_heading = "Client")]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "60", value_parser = parse::seconds, help_heading = "Client")]
     pub(crate) timeout: f64,
     /// Price file, to compute the cost of a tenant
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) prices: Option<PathBuf>,
-    /// Write the document as JSON to standard output (-) or a file
+    /// Write the document as JSON [default: to standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     #[arg(help_heading = "Results")]
     pub(crate) json: Option<String>,
-    /// Show no progress and no remarks, only results and errors
+    /// Show only results and errors, no progress
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -94,62 +98,69 @@ pub(crate) struct TenantArgs {
     /// Where tenants run
     #[arg(long, value_name = "BACKEND")]
     pub(crate) backend: Option<BackendChoice>,
-    /// Running servers, for --backend external: host:port, a path or unix:path
+    /// Running servers, for --backend external
+    ///
+    /// host:port, a path or unix:path.
     #[arg(long = "target", value_name = "ADDRESS", value_delimiter = ',')]
     pub(crate) targets: Vec<Address>,
     /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
-    #[arg(long, value_name = "COMMAND", requires = "stop")]
+    #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "stop")]
     pub(crate) start: Option<String>,
     /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target
-    #[arg(long, value_name = "DOMAIN", conflicts_with_all = ["start", "stop"])]
+    #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["start", "stop"])]
     pub(crate) libvirt: Option<String>,
     /// Command that stops that server, so that each trial begins with empty servers: 'virsh destroy vm{N}'
-    #[arg(long, value_name = "COMMAND", requires = "start")]
+    #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
     pub(crate) stop: Option<String>,
     /// Use servers of --target that hold keys already
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub(crate) overwrite: bool,
     /// The server's program, a name or a path: redis-server, valkey-server
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(hide_short_help = true, long, value_name = "PROGRAM")]
     pub(crate) server: Option<String>,
     /// Run each server in a container of this image, by podman, in the tenant's control group
-    #[arg(long, value_name = "IMAGE", conflicts_with = "wrap")]
+    #[arg(hide_short_help = true, long, value_name = "IMAGE", conflicts_with = "wrap")]
     pub(crate) podman: Option<String>,
     /// Command in front of the server's, {N} is the tenant's number; it must stay in its control group: 'numactl -i all'
-    #[arg(long, value_name = "WORDS")]
+    #[arg(hide_short_help = true, long, value_name = "WORDS")]
     pub(crate) wrap: Option<String>,
     /// Port of the first tenant, the others follow [default: free ports]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(hide_short_help = true, long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) first_port: Option<u16>,
     /// Memory of each virtual machine, for --backend qemu [default: enough for the records, and 192M]
-    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) vm_memory: Option<Bytes>,
     /// Kernel of the virtual machines [default: the newest /boot/vmlinuz-*, one for clouds first]
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) guest_kernel: Option<PathBuf>,
     /// Static tiermark for the virtual machines [default: this program, if it is static]
-    #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) guest_agent: Option<PathBuf>,
-    /// Kinds of memory to compare: dram, swap:DEVICE, swap:DIRECTORY, zram[:ALGORITHM], zswap, node:N (whole tenants), demotion:N (by the kernel, page by page), or several in one as zram+swap:/dev/sdb
+    /// Memory to compare: dram, zram, zswap, swap:DEVICE, node:N …
+    ///
+    /// dram, swap:DEVICE, swap:DIRECTORY, zram[:ALGORITHM], zswap, node:N (whole tenants), demotion:N (by the kernel, page by page), or
+    /// several in one as zram+swap:/dev/sdb.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tiers: Vec<Tier>,
     /// Memory of all tenants together: it stands for the server's DRAM
     #[arg(long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) dram_budget: Option<Bytes>,
     /// Part of the budget that is kept for system and clients
-    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) reserve: Option<Bytes>,
-    /// TenantMemory of zram and of swap files [default: four times the budget]
-    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    /// Room of zram and of swap files [default: four times the budget]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) tier_size: Option<Bytes>,
-    /// Records of each tenant; K, M, G are powers of 1000
+    /// Records of each tenant
+    ///
+    /// K, M, G are powers of 1000.
     #[arg(long, value_name = "N", value_parser = count)]
     pub(crate) records: Option<u64>,
     /// Size of values
     #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", value_parser = value_size)]
     pub(crate) value_size: Option<Bytes>,
     /// Share of each value, 0 to 0.99, that compression removes; it decides what zram and zswap hold
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(hide_short_help = true, long, value_name = "SHARE", value_parser = share)]
     pub(crate) value_compress: Option<f64>,
 }
 
@@ -161,46 +172,50 @@ pub(crate) struct AskedArgs {
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
     /// Distribution of the requests in time
-    #[arg(long, value_name = "SPREAD")]
+    #[arg(hide_short_help = true, long, value_name = "SPREAD")]
     pub(crate) arrivals: Option<Spread>,
-    /// Percentages of GETs, the others are SETs; each has its own search
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = percentage)]
-    pub(crate) mix: Vec<f64>,
-    /// Draw the mix as the published swap-tier test does: 70 then gives 29 % of SETs
-    #[arg(long)]
-    pub(crate) mix_brief: bool,
+    /// Percent of GETs, the others are SETs; one or several
+    ///
+    /// Each has its own search.
+    #[arg(long, value_name = "LIST", alias = "mix", value_delimiter = ',', value_parser = percentage)]
+    pub(crate) gets: Vec<f64>,
+    /// Draw them as the published swap-tier test does: --gets 70 then gives 29 % of SETs
+    #[arg(hide_short_help = true, long, alias = "mix-brief")]
+    pub(crate) gets_brief: bool,
     /// Connections to each tenant
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(hide_short_help = true, short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) connections: Option<u32>,
     /// Most requests in flight on a connection; with more the tenant is overloaded
-    #[arg(short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(hide_short_help = true, short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) pipeline_depth: Option<u32>,
     /// Distribution of the requested keys: uniform, brief:WIDTH, normal[:SIGMA], zipf:EXPONENT; repeat it for a search each
-    #[arg(long, value_name = "DIST")]
+    #[arg(hide_short_help = true, long, value_name = "DIST")]
     pub(crate) key_dist: Vec<KeyDist>,
     /// Whether equally popular keys are neighbours
-    #[arg(long, value_name = "ORDER")]
+    #[arg(hide_short_help = true, long, value_name = "ORDER")]
     pub(crate) key_order: Option<Order>,
-    /// Limit of the service level: 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%'; repeat it for several
+    /// A limit to keep, such as 'p99 < 300us' (repeatable)
+    ///
+    /// 'average < 50us', 'p99 < 300us', 'max < 1s', 'rate > 99.5%'.
     #[arg(long, value_name = "LIMIT")]
     pub(crate) level: Vec<Limit>,
     /// For whom the limits hold: every (tenant), quantile:0.95 (of the tenants), pooled (all requests together), brief (means over tenants)
-    #[arg(long, value_name = "SCOPE")]
+    #[arg(hide_short_help = true, long, value_name = "SCOPE")]
     pub(crate) scope: Option<Scope>,
     /// Warm-up under load before each measurement, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none)]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = seconds_or_none)]
     pub(crate) warmup: Option<f64>,
     /// Longest wait after the warm-up until the system is at rest, in seconds; 0: no wait
-    #[arg(long, value_name = "SECONDS", value_parser = seconds_or_none)]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = seconds_or_none)]
     pub(crate) settle: Option<f64>,
     /// Time of one iteration, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) measure: Option<f64>,
     /// Iterations of a full trial
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) iterations: Option<u32>,
     /// Seed of every random choice [default: from the clock; the document records it]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(hide_short_help = true, long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
 }
 
@@ -212,16 +227,16 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most_tenants: Option<u32>,
     /// Most trials of one search
-    #[arg(long, alias = "most-probes", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(hide_short_help = true, long, alias = "most-probes", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most_trials: Option<u32>,
     /// Longest time of one trial, its fill included
-    #[arg(long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]
+    #[arg(hide_short_help = true, long, alias = "probe-time", value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) trial_time: Option<f64>,
     /// Longest time of the whole run; unfinished searches can be resumed
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
     /// Memory of the machine that must stay free
-    #[arg(long, value_name = "SIZE", value_parser = parse::size)]
+    #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) memory_floor: Option<Bytes>,
 }
 
@@ -283,8 +298,8 @@ impl AskedArgs {
         let (load, time, level) = (&mut scenario.load, &mut scenario.time, &mut scenario.level);
         put(&mut load.rate, self.rps);
         put(&mut load.arrival, self.arrivals.map(Into::into));
-        put_list(&mut load.mixes, &self.mix);
-        load.brief_mix |= self.mix_brief;
+        put_list(&mut load.mixes, &self.gets);
+        load.brief_mix |= self.gets_brief;
         put(&mut load.connections, self.connections);
         put(&mut load.pipeline, self.pipeline_depth);
         put_list(&mut load.keys, &self.key_dist);

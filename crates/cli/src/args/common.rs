@@ -1,7 +1,7 @@
 //! Options that commands have in common: how things are shown, where and how hard to measure, where results go.
 
 use clap::{Args, ValueEnum};
-use tiermark_model::{Bytes, NodeId, PageKind};
+use tiermark_model::{Bytes, IdSet, PageKind};
 
 use crate::parse;
 
@@ -77,19 +77,34 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct PlaceArgs {
-    /// Cpus to use: 0-3,8, node:1, socket:0, core:5, llc:2, all, !2 [default: all allowed]
+    /// Cpus to use: 0-3,8, node:1, socket:0, !2 [default: all]
+    ///
+    /// Also core:5, llc:2 (those that share a last-level cache) and all; !2 leaves cpu 2 out. Default: all that this process may use.
     #[arg(long, value_name = "SELECTOR", value_parser = parse::cpus)]
     pub(crate) cpus: Option<String>,
-    /// NUMA node to take memory from: its number, or far, the farthest from the cpus [default: each thread's own]
-    #[arg(long, value_name = "NODE", value_parser = parse::mem_node)]
+    /// Only cpus of these NUMA nodes, as in 0-1,3
+    #[arg(long, value_name = "NODES", value_parser = parse::nodes)]
+    pub(crate) cpu_node: Option<IdSet>,
+    /// NUMA node of the memory: its number, or far
+    ///
+    /// far is the node with memory that is farthest from the cpus; `matrix` takes several nodes, as in 0,2. Default: the node that is
+    /// nearest to each thread.
+    #[arg(long, value_name = "NODE", alias = "to", value_parser = parse::mem_node)]
     pub(crate) mem_node: Option<NodeChoice>,
-    /// Page size to ask for: base, thp, 2M, 1G [default: thp where the system has it]
-    #[arg(long, value_name = "PAGE", value_parser = parse::page)]
-    pub(crate) page: Option<PageKind>,
-    /// Most memory to use, if nine tenths of what is free allow it [default: half of what is free on the node and in the cgroup]
+    /// Page sizes: base, thp, 2M, 1G; one or several
+    ///
+    /// Several are compared: everything is measured once with each. Default: thp where the system has it; `tlb` and `granularity` take
+    /// all that can be had.
+    #[arg(long, value_name = "LIST", alias = "page", value_delimiter = ',', value_parser = parse::page)]
+    pub(crate) pages: Vec<PageKind>,
+    /// Most memory to use [default: half of what is free]
+    ///
+    /// At most nine tenths of what is free can be allowed, on each node and in the control group.
     #[arg(long, value_name = "SIZE", value_parser = parse::size, hide_short_help = true)]
     pub(crate) max_mem: Option<Bytes>,
-    /// Most time to take, in seconds, or as 2m: headline figures come first, the report lists skipped steps
+    /// Most time to take: seconds, or 2m
+    ///
+    /// Headline figures come first; the report lists the steps that there was no time for.
     #[arg(long, value_name = "SECONDS", value_parser = parse::seconds)]
     pub(crate) max_time: Option<f64>,
     /// Wanted half-width of the 95 % interval, in percent of the value
@@ -102,24 +117,31 @@ pub(crate) struct PlaceArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..=19), hide_short_help = true)]
     pub(crate) nice: Option<i32>,
     /// Exit with 6 when a number is not trusted, or its interval is wider than wanted
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) strict: bool,
     /// Exit with 0 although some steps were refused
     #[arg(long, hide_short_help = true)]
     pub(crate) allow_partial: bool,
     /// Measure although other work keeps more than half of the cpus busy
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) force: bool,
     /// Print the plan and measure nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// A node by number or by distance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl PlaceArgs {
+    /// The page sizes, where there are several to compare.
+    pub(crate) fn compared_pages(&self) -> Vec<PageKind> {
+        if self.pages.len() > 1 { self.pages.clone() } else { Vec::new() }
+    }
+}
+
+/// Nodes by number, or one by its distance.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NodeChoice {
-    /// This one.
-    Node(NodeId),
+    /// These; one of them for all commands but `matrix`.
+    These(IdSet),
     /// The one with memory that is farthest from the cpus in use.
     Far,
 }
@@ -128,7 +150,7 @@ pub(crate) enum NodeChoice {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct ResultArgs {
-    /// Write the run document as JSON to standard output (-) or a file
+    /// Write the document as JSON [default: to standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     pub(crate) json: Option<String>,
     /// Write events as they happen, one JSON object a line, to standard output (-) or a file
@@ -138,12 +160,12 @@ pub(crate) struct ResultArgs {
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_short_help = true)]
     pub(crate) format: Format,
     /// Do not save the run, nor its best figures in the machine's record
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_save: bool,
     /// Do not use the machine's record: neither compare results with the best of earlier runs nor update the record
     #[arg(long, hide_short_help = true)]
     pub(crate) no_record: bool,
-    /// Show no progress and no remarks, only results and errors
+    /// Show only results and errors, no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Show no progress

@@ -7,14 +7,14 @@ use clap::CommandFactory;
 use super::{Cli, STYLES};
 
 /// Headings and the commands under each; every command that is not hidden is in one.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Measure memory",
         &[
             "survey",
             "latency",
             "bandwidth",
-            "loaded",
+            "loaded-latency",
             "scale",
             "matrix",
             "c2c",
@@ -27,29 +27,58 @@ const GROUPS: [(&str, &[&str]); 7] = [
         ],
     ),
     ("Measure the system", &["os"]),
-    ("Plans", &["run", "plan"]),
     ("Tenants", &["capacity", "load"]),
     ("This machine", &["doctor", "machine", "tune", "selftest"]),
-    ("Results", &["show", "list", "schema"]),
+    ("Plans and results", &["run", "plan", "show", "list", "schema"]),
     ("Shell", &["help", "completions", "man"]),
 ];
 
-/// The command line, with its commands grouped in the help.
+/// The one command to start with.
+const START: &str = "Start with `tiermark survey`: it takes a minute and changes no setting.";
+
+/// The groups by themselves: what there is, at a glance.
+pub(crate) fn overview() -> String {
+    let about = Cli::command().get_about().map(ToString::to_string).unwrap_or_default();
+    let mut text = format!("{about}.\n{START}\n\n");
+    for (heading, names) in GROUPS {
+        // The commands that measure memory take two lines.
+        let lines: Vec<String> = names.chunks(NAMED_ON_A_LINE).map(|names| names.join(", ")).collect();
+        let _ = writeln!(text, "{heading:<20}{}", lines.join(",\n                    "));
+    }
+    text + "\n`tiermark -h` says what each does, `tiermark COMMAND -h` lists its options."
+}
+
+/// Commands that fit on a line of 80 columns, beside the heading.
+const NAMED_ON_A_LINE: usize = 6;
+
+/// The command line, with its commands grouped in the help. What only `--help` says is named by `-h`.
 pub(crate) fn command() -> clap::Command {
-    let command = Cli::command();
+    let command = Cli::command().mut_subcommands(|command| {
+        let name = command.get_name().to_owned();
+        let more = command.get_after_long_help().is_some() && command.get_after_help().is_none();
+        let page = if tiermark_probes::find(&name).is_some() {
+            format!(", `tiermark help {name}` its method")
+        } else {
+            String::new()
+        };
+        if more {
+            command.after_help(format!("`tiermark {name} --help` has all options and examples{page}."))
+        } else {
+            command
+        }
+    });
     let mut text = String::new();
     for (heading, names) in GROUPS {
         let header = STYLES.get_header();
-        let _ = writeln!(text, "\n{header}{heading}{header:#}");
+        let _ = writeln!(text, "{header}{heading}{header:#}");
         for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
             let (literal, about) = (STYLES.get_literal(), command.get_about().map(ToString::to_string));
-            let _ = writeln!(text, "  {literal}{:<13}{literal:#}{}", command.get_name(), about.unwrap_or_default());
+            let _ = writeln!(text, "  {literal}{:<15}{literal:#}{}", command.get_name(), about.unwrap_or_default());
         }
     }
     let header = STYLES.get_header();
     command.help_template(format!(
-        "{{about}}\n\n{{usage-heading}} {{usage}}\n\nStart with `tiermark survey`: it takes a minute and changes no setting.\n\
-         {text}\n{header}Options{header:#}\n{{options}}{{after-help}}"
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{START}\n\n{text}{header}Options{header:#}\n{{options}}{{after-help}}"
     ))
 }
 
@@ -70,6 +99,26 @@ mod tests {
         for line in help.lines().filter(|line| line.starts_with("  ")) {
             assert!(line.chars().count() <= 80, "{line}");
         }
-        assert!(help.lines().count() <= 60, "{help}");
+        let overview = overview();
+        assert!(overview.lines().all(|line| line.chars().count() <= 80), "{overview}");
+        assert!(overview.lines().count() <= 15 && overview.contains("tiermark survey"), "{overview}");
+    }
+
+    /// `-h` is a screen, not a book: `--help` has the rest.
+    #[test]
+    fn the_help_of_every_command_fits_a_screen() {
+        const LINES: usize = 50;
+        const COLUMNS: usize = 80;
+        let mut command = super::command().term_width(COLUMNS);
+        command.build();
+        let own = command.render_help().to_string();
+        assert!(own.lines().count() <= LINES, "{own}");
+        for sub in command.get_subcommands_mut() {
+            let help = sub.render_help().to_string();
+            assert!(help.lines().count() <= LINES, "{} lines: {help}", help.lines().count());
+            assert!(help.lines().all(|line| line.chars().count() <= COLUMNS), "{help}");
+            let whole = sub.render_long_help().to_string();
+            assert!(whole.lines().count() >= help.lines().count(), "{whole}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Arguments of the commands that measure the ladder: survey, latency, bandwidth.
 
 use clap::Args;
-use tiermark_model::{Bytes, ChainLayout, Effort, PageKind};
+use tiermark_model::{Bytes, ChainLayout, Effort};
+use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 
 use super::{RunArgs, effort};
@@ -12,7 +13,7 @@ Without --sizes: the ladder of this machine's tiers and a dense curve. With --si
 Examples:
   tiermark latency
   tiermark latency --sizes 2K,8K,32K,128K,512K,2M,8M,32M,128M --layout stride:8,stride:64,random
-  tiermark latency --sizes 2K,32K,2M,128M --layout stride:64,random --cpus node:0 --mem-node 1   (remote memory)
+  tiermark latency --sizes 2K,32K,2M,128M --layout stride:64,random --cpu-node 0 --mem-node 1   (remote memory)
   tiermark latency --sizes 256M --pages base,thp,2M,1G --chains 1,2,4,8
 Strided layouts are helped by prefetchers and say so; the honest latency is that of the random layout.";
 
@@ -23,6 +24,7 @@ Examples:
   tiermark bandwidth --threads one --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,32M,64M,128M
   tiermark bandwidth --op read,write,copy,write.nt,read/avx2 --sizes 256M --threads one,cores
   tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
+  tiermark bandwidth --mix 3:1,2:1,1:1 --threads cores
 A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
 
 /// Arguments of `survey`.
@@ -51,12 +53,11 @@ pub(crate) struct LatencyArgs {
     /// Footprints, as in 32K,2M,256M
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
     pub(crate) sizes: Vec<Bytes>,
-    /// Chain layouts: random, page-random, stride:BYTES, long, long:2-8 [default: random]
+    /// Chain layouts, such as stride:64 [default: random]
+    ///
+    /// random, page-random, stride:BYTES, long, long:2-8.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::layout)]
     pub(crate) layout: Vec<ChainLayout>,
-    /// Page sizes to compare: base, thp, 2M, 1G [default: that of --page]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page, conflicts_with = "page")]
-    pub(crate) pages: Vec<PageKind>,
     /// Independent chains followed at once, 1 to 32 [default: 1]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
     pub(crate) chains: Vec<u8>,
@@ -76,13 +77,22 @@ pub(crate) struct BandwidthArgs {
     /// Footprints of each thread, as in 32K,2M,256M
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
     pub(crate) sizes: Vec<Bytes>,
-    /// Jobs (read, write, copy, triad), operations (write.nt) or kernels (read/avx2) [default: read,write,copy]
+    /// Operations, such as triad,write.nt [default: read,write,copy]
+    ///
+    /// Jobs (read, write, copy, triad), operations (write.nt) or kernels (read/avx2); `tiermark list kernels` shows all.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
     pub(crate) op: Vec<String>,
-    /// Threads: one, cores (one a physical core), cpus, or numbers [default: one,cores]
+    /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
+    pub(crate) mix: Vec<Mix>,
+    /// Threads: one, cores, cpus or numbers [default: one,cores]
+    ///
+    /// cores is one thread on each physical core, cpus one on each hardware thread.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
     pub(crate) threads: Vec<ThreadCount>,
-    /// What memory holds and stores write: random, or zeros (which some memory systems treat apart) [default: random]
+    /// What memory holds: random or zeros [default: random]
+    ///
+    /// Stores write the same. Some memory systems treat zeros apart.
     #[arg(long, value_name = "KIND", value_parser = parse::data)]
     pub(crate) data: Option<DataKind>,
     /// Few repetitions

@@ -13,8 +13,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   tiermark load --target localhost:6379 --fill --rps 5000                  (open loop: latency from when requests are due)
   tiermark load --target /run/redis.sock -c 50 -P 16 --keys 1M             (closed loop: as fast as it goes)
-  tiermark load --target a:6379,b:6379 --rps 5000 --arrivals poisson --mix 70 --key-dist zipf:0.99 --json
-It writes to the server: --fill and the SETs of --mix replace the keys 0, 1, 2 … of its database (--key-prefix sets them apart).
+  tiermark load --target a:6379,b:6379 --rps 5000 --arrivals poisson --gets 70 --key-dist zipf:0.99 --json
+It writes to the server: --fill and the SETs (--gets below 100) replace the keys 0, 1, 2 … of its database (--key-prefix sets them apart).
 Response is the time from when a request was due to its answer, service that from when it was sent.";
 
 /// How requests of an open loop are spread in time.
@@ -77,13 +77,17 @@ impl From<Order> for KeyOrder {
 /// Arguments of `load`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArgs {
-    /// Servers, each a tenant with the whole load of its own: host:port, a path or unix:path
+    /// Servers, such as localhost:6379 or /run/redis.sock
+    ///
+    /// host:port, a path or unix:path; each is a tenant with the whole load of its own.
     #[arg(short, long = "target", value_name = "ADDRESS", required = true, value_delimiter = ',')]
     pub(crate) targets: Vec<Address>,
     /// User to authenticate as
-    #[arg(long, value_name = "NAME", requires = "password")]
+    #[arg(hide_short_help = true, long, value_name = "NAME", requires = "password")]
     pub(crate) user: Option<String>,
-    /// Password to authenticate with; better in the environment, where other users do not see it
+    /// Password; better in the environment
+    ///
+    /// Other users see the words of a command, and not its environment.
     #[arg(short = 'a', long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
     #[command(flatten)]
@@ -92,14 +96,14 @@ pub(crate) struct LoadArgs {
     pub(crate) asked: AskedArgs,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-    /// Write the document as JSON to standard output (-) or a file
+    /// Write the document as JSON [default: to standard output]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     #[arg(help_heading = "Results")]
     pub(crate) json: Option<String>,
     /// In the document: all counts of the latencies' histograms, which can be merged
-    #[arg(long, requires = "json", help_heading = "Results")]
+    #[arg(hide_short_help = true, long, requires = "json", help_heading = "Results")]
     pub(crate) histograms: bool,
-    /// Show no progress and no remarks, only results and errors
+    /// Show only results and errors, no progress
     #[arg(short, long, help_heading = "Results")]
     pub(crate) quiet: bool,
     #[command(flatten)]
@@ -110,26 +114,31 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pace")]
 pub(crate) struct PaceArgs {
-    /// Requests a second of each tenant, due at their times whatever the server does (open loop) [default: as fast as it goes]
+    /// Requests a second of each tenant [default: as many as go]
+    ///
+    /// They are due at their times, whatever the server does (open loop). Without a rate each connection sends the next request when the
+    /// last is answered (closed loop).
     #[arg(long, value_name = "RATE", visible_alias = "rate", value_parser = rate)]
     pub(crate) rps: Option<f64>,
     /// How they are spread in time
-    #[arg(long, value_name = "SPREAD", default_value = "constant", requires = "rps")]
+    #[arg(hide_short_help = true, long, value_name = "SPREAD", default_value = "constant", requires = "rps")]
     pub(crate) arrivals: Spread,
     /// Connections to each tenant
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = above_zero)]
     pub(crate) connections: usize,
-    /// Most requests under way on a connection [default: 1, with --rps 1000]
+    /// Most requests under way on a connection
+    ///
+    /// Default: 1, with --rps 1000.
     #[arg(short = 'P', long, value_name = "N", visible_alias = "pipeline", value_parser = above_zero)]
     pub(crate) pipeline_depth: Option<usize>,
-    /// Time to measure, in seconds, or as 2m
+    /// Time to measure, seconds
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
     pub(crate) duration: f64,
     /// Requests of each tenant, instead of a time
-    #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(hide_short_help = true, short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
     /// Time to load before measuring, with other keys, in seconds; 0 for none
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds_or_none)]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "1", value_parser = seconds_or_none)]
     pub(crate) warmup: f64,
 }
 
@@ -137,44 +146,48 @@ pub(crate) struct PaceArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct AskedArgs {
-    /// Keys of each tenant: the numbers from 0; K, M, G are powers of 1000
+    /// Keys of each tenant
+    ///
+    /// The numbers from 0; K, M, G are powers of 1000.
     #[arg(short = 'k', long, value_name = "N", default_value = "100k", value_parser = count)]
     pub(crate) keys: u64,
     /// What stands before each key
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(hide_short_help = true, long, value_name = "TEXT", default_value = "")]
     pub(crate) key_prefix: String,
     /// Digits that a key has at least, zeros before the others: with --key-prefix key: and 12 they are redis-benchmark's
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 0)]
     pub(crate) key_digits: usize,
-    /// How often each is asked for: uniform, brief:WIDTH, normal[:SIGMA[,MEAN]] in keys, zipf:EXPONENT, hotspot:KEYS,REQUESTS as shares
+    /// How often each is asked for, such as zipf:0.99
+    ///
+    /// uniform, brief:WIDTH, normal[:SIGMA[,MEAN]] in keys, zipf:EXPONENT, hotspot:KEYS,REQUESTS as shares.
     #[arg(long, value_name = "DIST", default_value = "uniform")]
     pub(crate) key_dist: KeyDist,
     /// Whether keys that are asked for alike are neighbours
-    #[arg(long, value_name = "ORDER", default_value = "clustered")]
+    #[arg(hide_short_help = true, long, value_name = "ORDER", default_value = "clustered")]
     pub(crate) key_order: Order,
-    /// Percent of the requests that are GETs; the others are SETs
-    #[arg(long, value_name = "PERCENT", default_value_t = 100.0, value_parser = percentage)]
-    pub(crate) mix: f64,
-    /// Draw the mix as the published swap-tier test does: 70 then gives 29 % of SETs
-    #[arg(long)]
-    pub(crate) mix_brief: bool,
+    /// Percent of GETs; the other requests are SETs
+    #[arg(long, value_name = "PERCENT", alias = "mix", default_value_t = 100.0, value_parser = percentage)]
+    pub(crate) gets: f64,
+    /// Draw them as the published swap-tier test does: --gets 70 then gives 29 % of SETs
+    #[arg(hide_short_help = true, long, alias = "mix-brief")]
+    pub(crate) gets_brief: bool,
     /// Size of values
     #[arg(short = 'd', long, value_name = "SIZE", visible_alias = "data-size", default_value = "1K", value_parser = value_size)]
     pub(crate) value_size: Bytes,
     /// Share of each value, 0 to 1, that compression removes; the rest is random
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    #[arg(hide_short_help = true, long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub(crate) value_compress: f64,
     /// Check each value that comes back; it has to have been written by this program
-    #[arg(long)]
+    #[arg(hide_short_help = true, long)]
     pub(crate) verify: bool,
     /// Write all keys first, in order
     #[arg(long)]
     pub(crate) fill: bool,
     /// Write all keys, and measure nothing
-    #[arg(long, conflicts_with = "fill")]
+    #[arg(hide_short_help = true, long, conflicts_with = "fill")]
     pub(crate) fill_only: bool,
     /// Seed of every random choice [default: from the clock; the document records it]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(hide_short_help = true, long, value_name = "NUMBER")]
     pub(crate) seed: Option<u64>,
 }
 
@@ -182,20 +195,22 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Client")]
 pub(crate) struct ClientArgs {
-    /// Threads of the client, to which tenants are dealt [default: one for each of --client-cpus, else 1]
+    /// Threads of the client, to which tenants are dealt
+    ///
+    /// Default: one for each of --client-cpus, else 1.
     #[arg(long, value_name = "N", value_parser = above_zero)]
     pub(crate) threads: Option<usize>,
     /// Cpus of those threads, as 0-3,8: apart from the servers' [default: wherever the system puts them]
-    #[arg(long, value_name = "LIST", value_parser = parse::cpu_list)]
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list)]
     pub(crate) client_cpus: Option<IdSet>,
     /// When to look at the clock and the sockets again and again instead of sleeping; --spin alone says always
-    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
+    #[arg(hide_short_help = true, long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     pub(crate) spin: When,
     /// Longest wait for an answer, in seconds: then a tenant is given up
-    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
+    #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
     pub(crate) timeout: f64,
     /// A request that the client sends so many microseconds after it could go counts as late
-    #[arg(long, value_name = "US", default_value_t = 1000)]
+    #[arg(hide_short_help = true, long, value_name = "US", default_value_t = 1000)]
     pub(crate) late_after: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Arguments of the commands that load the memory: `loaded` and `scale`.
+//! Arguments of the commands that load the memory: `loaded-latency` and `scale`.
 
 use clap::Args;
 use tiermark_probes::Mix;
@@ -11,9 +11,9 @@ One core is timed, all others of its node (then those of the system) inject traf
 curve.
 Mixes, by useful bytes: read, 3:1, 2:1, triad, 1:1, 1:1.nt, write, write.nt, triad.nt (nt: non-temporal stores), any READS:WRITES up to 8, or the percentage read.
 Examples:
-  tiermark loaded --quick
-  tiermark loaded --mix read,2:1,write --target-ns 150
-  tiermark loaded --mem-node 2 --csv curve.csv   (memory of another node, with or without cpus)
+  tiermark loaded-latency --quick
+  tiermark loaded-latency --mix read,2:1,write --target-ns 150
+  tiermark loaded-latency --mem-node 2 --csv curve.csv   (memory of another node, with or without cpus)
   tiermark show curve.csv   (a curve in the layout of the Mess benchmark)";
 
 pub(super) const SCALE_EXAMPLES: &str = "\
@@ -22,16 +22,20 @@ Examples:
   tiermark scale
   tiermark scale --op read,write.nt --mem-node 0";
 
-/// Arguments of `loaded`.
+/// Arguments of `loaded-latency`.
 #[derive(Debug, Args)]
 pub(crate) struct LoadedArgs {
-    /// Mixes of traffic, a curve each [default: read, with --quick; else read,2:1,1:1,write,write.nt]
+    /// Mixes of reads and writes, READS:WRITES, a curve each
+    ///
+    /// Default: read,2:1,1:1,write,write.nt; with --quick read.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
     pub(crate) mix: Vec<Mix>,
-    /// Say how much bandwidth there is before an access takes longer than this, ns
+    /// Find the bandwidth at which an access takes so long
     #[arg(long, value_name = "NS", value_parser = parse::nanoseconds)]
     pub(crate) target_ns: Option<f64>,
-    /// Write the curves as CSV, in the layout of the Mess benchmark, to a file or standard output (-)
+    /// Write the curves as CSV; - is standard output
+    ///
+    /// The layout is that of the Mess benchmark.
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<String>,
     /// One curve, of reads
@@ -47,7 +51,9 @@ pub(crate) struct LoadedArgs {
 /// Arguments of `scale`.
 #[derive(Debug, Args)]
 pub(crate) struct ScaleArgs {
-    /// Operations: read, write, write.nt, copy, triad, … by their plain kernels [default: read]
+    /// Operations: read, write.nt, copy, triad … [default: read]
+    ///
+    /// Each is done by its plain kernel.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
     pub(crate) op: Vec<String>,
     /// Fewer counts of threads, few repetitions

@@ -1,7 +1,7 @@
 //! Arguments of the commands that find shapes.
 
 use clap::Args;
-use tiermark_model::{Bytes, Effort, PageKind};
+use tiermark_model::{Bytes, Effort};
 
 use super::{RunArgs, effort};
 use crate::parse;
@@ -9,7 +9,7 @@ use crate::parse;
 pub(super) const GEOMETRY_EXAMPLES: &str = "\
 Examples:
   tiermark geometry
-  tiermark geometry --page 2M        (reserved huge pages: ways of L2 too)
+  tiermark geometry --pages 2M       (reserved huge pages: ways of L2 too)
   tiermark geometry --cpus 0,1,64    (who of these shares what with the chaser)
 A tilde stands before sizes that are bounded, not exact; --verbose shows the bounds and every step.";
 
@@ -19,21 +19,9 @@ Examples:
   tiermark tlb --pages base,thp,2M,1G --full --max-mem 32G
 Entries of large pages need much memory: where it ends first, they are at least (≥) those tried.";
 
-/// Arguments of `geometry` and `background`.
+/// Arguments of `geometry`, `tlb`, `granularity` and `background`.
 #[derive(Debug, Args)]
 pub(crate) struct ShapeArgs {
-    #[command(flatten)]
-    pub(crate) how: How,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-}
-
-/// Arguments of `tlb` and `granularity`.
-#[derive(Debug, Args)]
-pub(crate) struct PagesArgs {
-    /// Page sizes to compare: base, thp, 2M, 1G [default: all that can be had]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::page, conflicts_with = "page")]
-    pub(crate) pages: Vec<PageKind>,
     #[command(flatten)]
     pub(crate) how: How,
     #[command(flatten)]
@@ -82,8 +70,9 @@ Examples:
 /// Arguments of `os`.
 #[derive(Debug, Args)]
 pub(crate) struct OsArgs {
-    /// Groups (syscalls, processes, switches, channels, faults, numa, libc) or primitives; a beginning stands for all names that begin so
-    /// [default: all]
+    /// Groups or primitives, such as syscalls,fork [default: all]
+    ///
+    /// Groups are syscalls, processes, switches, channels, faults, numa and libc; a beginning stands for all names that begin so.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::primitive)]
     pub(crate) only: Vec<parse::Chosen>,
     #[command(flatten)]

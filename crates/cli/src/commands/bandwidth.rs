@@ -17,12 +17,12 @@ pub(crate) fn run(args: &BandwidthArgs, simulation: &Simulation) -> Result<Exit,
 pub(crate) fn requests(args: &BandwidthArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = BandwidthParams {
         sizes: args.sizes.clone(),
-        ops: args.op.clone(),
+        ops: args.op.iter().cloned().chain(args.mix.iter().map(ToString::to_string)).collect(),
         threads: args.threads.clone(),
         data: args.data,
     };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
     let effort = effort(args.quick, args.full);
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("bandwidth", &args.run.place, effort, &scope, seed, params)])
+    Ok(super::request("bandwidth", &args.run.place, effort, &scope, seed, params))
 }

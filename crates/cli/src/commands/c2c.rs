@@ -19,5 +19,5 @@ pub(crate) fn requests(args: &C2cArgs, machine: &Machine, seed: u64) -> Result<V
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
     let effort = args.how.effort();
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("c2c", &args.run.place, effort, &scope, seed, params)])
+    Ok(super::request("c2c", &args.run.place, effort, &scope, seed, params))
 }

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     if simulation.simulate.is_some() {
         return Err(Failure::usage("capacity runs real servers and cannot be simulated"));
     }
-    if args.list {
+    // A dry run of nothing shows what there is to try.
+    if args.list || (args.dry_run && args.scenario.is_none()) {
         return print(&scenario::list()).map(|()| Exit::Done);
     }
     if args.dry_run {

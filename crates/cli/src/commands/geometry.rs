@@ -16,5 +16,5 @@ pub(crate) fn run(args: &ShapeArgs, simulation: &Simulation) -> Result<Exit, Fai
 pub(crate) fn requests(args: &ShapeArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = serde_json::Value::Null;
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("geometry", &args.run.place, args.how.effort(), &scope, seed, params)])
+    Ok(super::request("geometry", &args.run.place, args.how.effort(), &scope, seed, params))
 }

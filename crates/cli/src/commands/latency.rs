@@ -18,11 +18,11 @@ pub(crate) fn requests(args: &LatencyArgs, machine: &Machine, seed: u64) -> Resu
     let params = LatencyParams {
         sizes: args.sizes.clone(),
         layouts: args.layout.clone(),
-        pages: args.pages.clone(),
+        pages: args.run.place.compared_pages(),
         chains: args.chains.clone(),
     };
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
     let effort = effort(args.quick, args.full);
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("latency", &args.run.place, effort, &scope, seed, params)])
+    Ok(super::request("latency", &args.run.place, effort, &scope, seed, params))
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::CommandFactory;
+use clap::builder::PossibleValue;
+use clap::{CommandFactory, ValueEnum};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, PrimitiveInfo, Refusal, Request, Scope};
@@ -16,7 +17,8 @@ use crate::{orphans, shell, target};
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let style = style(&args.view);
-    let text = match args.what {
+    let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
+    let text = match what {
         Listing::Runs => runs(&shell::store(), &style)?,
         Listing::Capacity => capacity(&style)?,
         Listing::Probes => probes(simulation, &style)?,
@@ -25,6 +27,14 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
         Listing::Commands => commands(&style),
     };
     print(&text).map(|()| Exit::Done)
+}
+
+/// What there is to list.
+fn listings(style: &Style) -> String {
+    let values: Vec<PossibleValue> = Listing::value_variants().iter().filter_map(Listing::to_possible_value).collect();
+    let about = |value: &PossibleValue| value.get_help().map(ToString::to_string).unwrap_or_default();
+    let rows: Vec<(&str, String)> = values.iter().map(|value| (value.get_name(), about(value))).collect();
+    format!("{}`tiermark list WHAT` lists one of these.", tiermark_report::names(&rows, style))
 }
 
 /// One line a run, newest first.
@@ -101,7 +111,8 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
     Ok(tiermark_report::probes(&lines, style))
 }
 
-fn machine(simulation: &Simulation) -> Result<Machine, Failure> {
+/// This machine, or the simulated one.
+pub(super) fn machine(simulation: &Simulation) -> Result<Machine, Failure> {
     match &simulation.simulate {
         Some(tree) => target::captured_machine(&target::tree(tree)?),
         None => target::this_machine(),

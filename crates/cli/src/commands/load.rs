@@ -112,7 +112,7 @@ fn workload(args: &LoadArgs) -> Workload {
         key_digits: asked.key_digits,
         key_dist: asked.key_dist,
         key_order: asked.key_order.into(),
-        mix: Mix { get_percent: asked.mix, brief: asked.mix_brief },
+        mix: Mix { get_percent: asked.gets, brief: asked.gets_brief },
         value: ValueShape { bytes: asked.value_size.0 as usize, compressible: asked.value_compress },
         verify: asked.verify,
         seed: asked.seed.unwrap_or_else(shell::random),

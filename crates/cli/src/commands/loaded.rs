@@ -1,4 +1,4 @@
-//! `tiermark loaded`.
+//! `tiermark loaded-latency`.
 
 use tiermark_model::{Exit, Machine, Request};
 use tiermark_probes::loaded::LoadedParams;
@@ -10,7 +10,7 @@ use crate::output::Failure;
 /// Runs the command.
 pub(crate) fn run(args: &LoadedArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
-    let job = Job { title: "loaded", args: &args.run, simulation, requests: &requests, share_time: false };
+    let job = Job { title: "loaded-latency", args: &args.run, simulation, requests: &requests, share_time: false };
     let export = args.csv.as_deref().map(|place| Export {
         option: "csv",
         place,
@@ -26,5 +26,5 @@ pub(crate) fn requests(args: &LoadedArgs, machine: &Machine, seed: u64) -> Resul
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
     let effort = effort(args.quick, args.full);
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("loaded", &args.run.place, effort, &scope, seed, params)])
+    Ok(super::request("loaded-latency", &args.run.place, effort, &scope, seed, params))
 }

@@ -25,7 +25,12 @@ pub(crate) fn run(args: &MatrixArgs, simulation: &Simulation) -> Result<Exit, Fa
 
 /// The requests to the probe.
 pub(crate) fn requests(args: &MatrixArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
-    let params = serde_json::to_value(args.params()).map_err(Failure::tool)?;
-    let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("matrix", &args.run.place, args.effort(), &scope, seed, params)])
+    let place = args.around();
+    let scope = measure::scope(&place, machine)?;
+    let mut requests = Vec::new();
+    for params in args.params() {
+        let params = serde_json::to_value(params).map_err(Failure::tool)?;
+        requests.extend(super::request("matrix", &place, args.effort(), &scope, seed, params));
+    }
+    Ok(requests)
 }

@@ -17,5 +17,5 @@ pub(crate) fn run(args: &MlpArgs, simulation: &Simulation) -> Result<Exit, Failu
 pub(crate) fn requests(args: &MlpArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
     let params = serde_json::to_value(MlpParams { chains: args.chains.clone() }).map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("mlp", &args.run.place, args.how.effort(), &scope, seed, params)])
+    Ok(super::request("mlp", &args.run.place, args.how.effort(), &scope, seed, params))
 }

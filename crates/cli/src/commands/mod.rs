@@ -32,7 +32,8 @@ mod tune;
 use serde_json::Value;
 use tiermark_model::{Effort, Exit, Machine, Request, Scope};
 
-use crate::args::{Cli, Command, PlaceArgs};
+use crate::args::{Cli, Command, PlaceArgs, overview};
+use crate::measure;
 use crate::output::{Failure, print};
 use crate::version;
 
@@ -51,7 +52,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Survey(args)) => survey::run(args, simulation),
         Some(Command::Latency(args)) => latency::run(args, simulation),
         Some(Command::Bandwidth(args)) => bandwidth::run(args, simulation),
-        Some(Command::Loaded(args)) => loaded::run(args, simulation),
+        Some(Command::LoadedLatency(args)) => loaded::run(args, simulation),
         Some(Command::Scale(args)) => scale::run(args, simulation),
         Some(Command::Matrix(args)) => matrix::run(args, simulation),
         Some(Command::Geometry(args)) => geometry::run(args, simulation),
@@ -76,7 +77,7 @@ pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
         Some(Command::Help(args)) => help::run(args, simulation),
         Some(Command::Completions(args)) => completions::run(args),
         Some(Command::Man(args)) => man::run(args),
-        None => Err(Failure::usage("say what to do; `tiermark --help` lists the commands")),
+        None => print(&overview()).map(|()| Exit::Done),
     }
 }
 
@@ -88,7 +89,7 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
     match command {
         Command::Latency(args) => latency::requests(args, machine, seed),
         Command::Bandwidth(args) => bandwidth::requests(args, machine, seed),
-        Command::Loaded(args) => loaded::requests(args, machine, seed),
+        Command::LoadedLatency(args) => loaded::requests(args, machine, seed),
         Command::Scale(args) => scale::requests(args, machine, seed),
         Command::Matrix(args) => matrix::requests(args, machine, seed),
         Command::Geometry(args) => geometry::requests(args, machine, seed),
@@ -103,9 +104,9 @@ fn requests(command: &Command, machine: &Machine, seed: u64) -> Result<Vec<Reque
     }
 }
 
-/// A request of one probe.
-fn request(probe: &str, place: &PlaceArgs, effort: Effort, scope: &Scope, seed: u64, params: Value) -> Request {
-    Request {
+/// The requests to one probe: one, or one for each page size where there are several and the probe does not compare them itself.
+fn request(probe: &str, place: &PlaceArgs, effort: Effort, scope: &Scope, seed: u64, params: Value) -> Vec<Request> {
+    let request = Request {
         probe: probe.to_owned(),
         scope: scope.clone(),
         effort,
@@ -113,5 +114,7 @@ fn request(probe: &str, place: &PlaceArgs, effort: Effort, scope: &Scope, seed: 
         seed,
         params,
         part: None,
-    }
+    };
+    // A probe that compares page sizes has them among its parameters.
+    if request.params.get("pages").is_some() { vec![request] } else { measure::by_page(&request, place) }
 }

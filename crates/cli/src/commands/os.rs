@@ -31,7 +31,7 @@ pub(crate) fn requests(args: &OsArgs, machine: &Machine, seed: u64) -> Result<Ve
     let params = serde_json::to_value(OsParams { only: only(args, &tiermark_host::primitives(machine)) })
         .map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("os", &args.run.place, args.how.effort(), &scope, seed, params)])
+    Ok(super::request("os", &args.run.place, args.how.effort(), &scope, seed, params))
 }
 
 /// Groups and primitives by their whole names, each once.
@@ -60,7 +60,7 @@ fn told(chosen: &Chosen, known: &[PrimitiveInfo]) -> Option<String> {
 
 /// That a page size asked for is one of something.
 fn takes_page(args: &OsArgs, all: &[PrimitiveInfo]) -> Result<(), Failure> {
-    let Some(page) = args.run.place.page else { return Ok(()) };
+    let Some(page) = args.run.place.pages.first() else { return Ok(()) };
     let only = only(args, all);
     let by_page = |info: &&PrimitiveInfo| info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::Pages(_)));
     let asked = |info: &&PrimitiveInfo| {
@@ -71,7 +71,7 @@ fn takes_page(args: &OsArgs, all: &[PrimitiveInfo]) -> Result<(), Failure> {
     }
     let names: Vec<&str> = all.iter().filter(by_page).map(|info| info.id.0.as_str()).collect();
     Err(Failure::usage(format!(
-        "--page {page}: nothing of {} is measured by page size; leave it out, or ask for some that are: {}",
+        "--pages {page}: nothing of {} is measured by page size; leave it out, or ask for some that are: {}",
         only.join(", "),
         names.join(", ")
     )))

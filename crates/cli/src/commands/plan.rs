@@ -7,13 +7,14 @@ use tiermark_report::Style;
 use crate::args::{PlanArgs, PlanCommand, Simulation};
 use crate::output::{Failure, print, style, tell};
 use crate::plans::{self, PlanFile, Planned};
-use crate::target;
 
 /// Runs the command.
 pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     match &args.command {
         PlanCommand::List(args) => {
-            let row = |(name, _): &(&'static str, &str)| plans::load(name).map(|plan| (*name, plan.title));
+            let nodes =
+                super::list::machine(simulation)?.nodes.iter().filter(|node| node.memory_bytes != Some(0)).count();
+            let row = |(name, _): &(&'static str, &str)| plans::load(name).map(|plan| (*name, line(plan, nodes)));
             let rows = plans::built_in().iter().map(row).collect::<Result<Vec<_>, _>>()?;
             print(&tiermark_report::names(&rows, &style(&args.view)))?;
         }
@@ -23,6 +24,15 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
         PlanCommand::Check { plan } => check(plan, simulation)?,
     }
     Ok(Exit::Done)
+}
+
+/// A plan in the list: its title, and that it takes more nodes with memory than there are.
+fn line(mut plan: PlanFile, nodes: usize) -> String {
+    let needed = plan.experiments.iter_mut().map(|experiment| experiment.command.nodes_needed()).min().unwrap_or(1);
+    match needed > nodes {
+        true => format!("{} (needs {needed} nodes: this machine has {nodes})", plan.title),
+        false => plan.title,
+    }
 }
 
 /// Says that a plan has no mistake, and warns of what would not go as it says. That is no mistake: it may be for another machine.
@@ -36,10 +46,7 @@ fn check(name: &str, simulation: &Simulation) -> Result<(), Failure> {
             plan.name
         ));
     }
-    let machine = match &simulation.simulate {
-        Some(tree) => target::captured_machine(&target::tree(tree)?)?,
-        None => target::this_machine()?,
-    };
+    let machine = super::list::machine(simulation)?;
     for experiment in &plan.experiments {
         for refusal in lacking(experiment, &machine)? {
             tell(format_args!("tiermark: warning: line {}: not on this machine: {refusal}", experiment.begins));

@@ -18,5 +18,5 @@ pub(crate) fn requests(args: &ResidencyArgs, machine: &Machine, seed: u64) -> Re
     let params =
         serde_json::to_value(ResidencyParams { sizes: args.sizes.clone(), brief: false }).map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("residency", &args.run.place, args.how.effort(), &scope, seed, params)])
+    Ok(super::request("residency", &args.run.place, args.how.effort(), &scope, seed, params))
 }

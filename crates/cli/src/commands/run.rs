@@ -46,7 +46,7 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
     let lacks = |option: &str, what: &str| Failure::usage(format!("--{option}: plan {} has no {what}", args.plan));
     let mut exports = Vec::new();
     if let Some(place) = args.csv.as_deref() {
-        if !experiments.iter().any(|e| matches!(e.command, Command::Loaded(_))) {
+        if !experiments.iter().any(|e| matches!(e.command, Command::LoadedLatency(_))) {
             return Err(lacks("csv", "experiment of loaded latency, whose curves it would hold"));
         }
         exports.push(Export {
@@ -69,8 +69,11 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
 /// What an experiment does not say is as the whole run was told.
 fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
     own.cpus = own.cpus.take().or_else(|| run.cpus.clone());
-    own.mem_node = own.mem_node.or(run.mem_node);
-    own.page = own.page.or(run.page);
+    own.cpu_node = own.cpu_node.take().or_else(|| run.cpu_node.clone());
+    own.mem_node = own.mem_node.take().or_else(|| run.mem_node.clone());
+    if own.pages.is_empty() {
+        own.pages.clone_from(&run.pages);
+    }
     own.max_mem = own.max_mem.or(run.max_mem);
     own.precision = own.precision.or(run.precision);
 }

@@ -19,5 +19,5 @@ pub(crate) fn requests(args: &ScaleArgs, machine: &Machine, seed: u64) -> Result
     let params = serde_json::to_value(params).map_err(Failure::tool)?;
     let effort = effort(args.quick, args.full);
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("scale", &args.run.place, effort, &scope, seed, params)])
+    Ok(super::request("scale", &args.run.place, effort, &scope, seed, params))
 }

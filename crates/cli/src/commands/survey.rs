@@ -11,7 +11,8 @@ use crate::output::Failure;
 pub(crate) fn run(args: &SurveyArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let requests = |machine: &Machine, seed| {
         let scope = measure::scope(&args.run.place, machine)?;
-        Ok(measure::asked(vec![survey::request(args.effort(), scope, args.run.place.precision, seed)]))
+        let request = survey::request(args.effort(), scope, args.run.place.precision, seed);
+        Ok(measure::asked(measure::by_page(&request, &args.run.place)))
     };
     measure::run(&Job { title: "survey", args: &args.run, simulation, requests: &requests, share_time: false })
 }

@@ -3,19 +3,19 @@
 use tiermark_model::{Exit, Machine, Request};
 use tiermark_probes::tlb::TlbParams;
 
-use crate::args::{PagesArgs, Simulation};
+use crate::args::{ShapeArgs, Simulation};
 use crate::measure::{self, Job};
 use crate::output::Failure;
 
 /// Runs the command.
-pub(crate) fn run(args: &PagesArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ShapeArgs, simulation: &Simulation) -> Result<Exit, Failure> {
     let requests = |machine: &Machine, seed| requests(args, machine, seed).map(measure::asked);
     measure::run(&Job { title: "tlb", args: &args.run, simulation, requests: &requests, share_time: false })
 }
 
 /// The requests to the probe.
-pub(crate) fn requests(args: &PagesArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
-    let params = serde_json::to_value(TlbParams { pages: args.pages.clone() }).map_err(Failure::tool)?;
+pub(crate) fn requests(args: &ShapeArgs, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
+    let params = serde_json::to_value(TlbParams { pages: args.run.place.compared_pages() }).map_err(Failure::tool)?;
     let scope = measure::scope(&args.run.place, machine)?;
-    Ok(vec![super::request("tlb", &args.run.place, args.how.effort(), &scope, seed, params)])
+    Ok(super::request("tlb", &args.run.place, args.how.effort(), &scope, seed, params))
 }

@@ -9,6 +9,7 @@ use tiermark_tune::{
 };
 
 use crate::args::{Simulation, TuneArgs};
+use crate::names::nearest;
 use crate::output::{Failure, complain_once, print, style, tell};
 use crate::{shell, target};
 
@@ -41,11 +42,15 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Knob>, Failure> {
     let unknown: Vec<String> = only.iter().filter(|name| !knobs().any(|knob| knob.name == **name)).cloned().collect();
     if !unknown.is_empty() {
         let names: Vec<&str> = knobs().map(|knob| knob.name).collect();
-        return Err(Failure::usage(format!(
-            "no knob is called {}; there are {}",
-            unknown.join(", "),
-            names.join(", ")
-        )));
+        let suggested = |name: &String| match names.iter().find(|known| known.contains(name.as_str())) {
+            Some(known) => format!("; did you mean '{known}'?"),
+            None => nearest(name, &names),
+        };
+        let mut suggested: String = unknown.iter().map(suggested).collect();
+        if suggested.is_empty() {
+            suggested = format!("; there are {}", names.join(", "));
+        }
+        return Err(Failure::usage(format!("no knob is called {}{suggested}", unknown.join(", "))));
     }
     Ok(knobs().filter(|knob| only.is_empty() || only.iter().any(|name| name == knob.name)).collect())
 }

@@ -167,7 +167,7 @@ impl Reader<'_> {
                 _ if OF_THE_RUN.contains(&name) => {
                     self.wrong(line, format!("{name}: belongs to the whole run: `tiermark run PLAN --{name}`"));
                 }
-                _ if !keys.names().contains(&name) => self.unknown(line, name, &probe, &keys),
+                _ if !keys.has(name) => self.unknown(line, name, &probe, &keys),
                 _ => {
                     // Each key is tried by itself, so that a mistake is its own.
                     let option = keys.words(name, value.get_ref()).and_then(|option| {
@@ -217,13 +217,13 @@ impl Reader<'_> {
             self.wrong(self.line_at(key.span().start), format!("{PROBE}: write a text in quotes"));
             return None;
         };
-        if !known.contains(&probe.as_str()) {
+        let Some(found) = tiermark_probes::find(&probe) else {
             let near = nearest(&probe, &known);
             let text = format!("probe = \"{probe}\": there is no such probe{near}; `tiermark list probes` shows all");
             self.wrong(self.line_at(value.span().start), text);
             return None;
-        }
-        Some(probe)
+        };
+        Some(found.about().id.to_owned())
     }
 
     fn unknown(&mut self, line: usize, name: &str, probe: &str, keys: &Keys) {

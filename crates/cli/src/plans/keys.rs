@@ -73,13 +73,23 @@ impl Keys {
         self.all().filter_map(Arg::get_long).collect()
     }
 
+    /// Whether a key is one of them, by its name or by one that it had before.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    fn find(&self, name: &str) -> Option<&Arg> {
+        let has_alias = |arg: &Arg| arg.get_all_aliases().is_some_and(|all| all.contains(&name));
+        self.all().find(|arg| arg.get_long() == Some(name) || has_alias(arg))
+    }
+
     /// The words of a key's option with a value; none for a flag that is false.
     ///
     /// # Errors
     /// What to write instead.
     pub(super) fn words(&self, name: &str, value: &DeValue<'_>) -> Result<Vec<String>, String> {
-        let option = format!("--{name}");
-        let arg = self.all().find(|arg| arg.get_long() == Some(name));
+        let arg = self.find(name);
+        let option = format!("--{}", arg.and_then(Arg::get_long).unwrap_or(name));
         let takes_value = arg.is_some_and(takes_value);
         // Such an option takes one thing, and is written again for another: several interleavings, several weightings.
         let again =

@@ -16,7 +16,7 @@ use crate::common::document;
 /// string instructions run byte by byte there.
 pub(crate) const SMALL: &str = "--quick --force --no-save -q --allow-partial --max-time 12";
 /// On base pages.
-pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --max-time 12 --page base";
+pub(crate) const BASE: &str = "--quick --force --no-save -q --allow-partial --max-time 12 --pages base";
 
 /// What a guest left in its /out.
 pub(crate) struct Left {

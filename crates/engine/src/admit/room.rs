@@ -176,7 +176,7 @@ fn no_pool(page: u64, pages: u64) -> Refusal {
     Refusal::new(
         huge_pages(pages, page),
         "0 are free: the kernel has no pool of this size",
-        "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --page thp",
+        "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp",
     )
 }
 
@@ -195,7 +195,7 @@ fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(
     Err(Refusal::new(
         huge_pages(pages, page),
         format!("{free} are free on {place}"),
-        format!("reserve them as root: echo {pages} > {file}; or use --page thp{late}"),
+        format!("reserve them as root: echo {pages} > {file}; or use --pages thp{late}"),
     ))
 }
 

@@ -68,8 +68,13 @@ pub(crate) fn name(experiment: &Experiment, step: &Step, machine: &Machine) -> O
         tiermark_model::Metric::Latency => "latency",
         tiermark_model::Metric::Bandwidth => "bandwidth",
     };
+    let probe = match experiment.request.probe.as_str() {
+        // Records keep the name that the probe had when the first of them were made.
+        "loaded-latency" => "loaded",
+        probe => probe,
+    };
     // Methods are counted probe by probe.
-    let mut name = format!("{metric} {}/{}", experiment.request.probe, experiment.method);
+    let mut name = format!("{metric} {probe}/{}", experiment.method);
     for (key, label) in &step.labels.0 {
         let _ = match label {
             Label::Whole(bytes) if key == Labels::SIZE => write!(name, " size={}", rounded(*bytes)),

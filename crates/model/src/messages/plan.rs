@@ -123,7 +123,7 @@ messages! {
 
     /// Page sizes for primitives of which none is measured by page size.
     Refusal page_size_unused(page: &str, rule: &str):
-        "--page {page}", "{rule}", "leave --page out";
+        "--pages {page}", "{rule}", "leave --pages out";
 
     /// A word of --only that is no group and no primitive.
     Refusal unknown_primitive(name: &str, groups: &[&str]):

@@ -10,6 +10,7 @@ use tiermark_model::{Bytes, Effort, Finding, Grade, Label, Labels, Observation, 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once, with_steps};
 use planner::Planner;
+pub(crate) use planner::mix;
 
 /// Wanted half-width of the interval of a headline bandwidth.
 const PRECISION: f64 = 0.02;
@@ -20,7 +21,8 @@ const PRECISION: f64 = 0.02;
 pub struct BandwidthParams {
     /// Footprints of each thread, as a table; none means the ladder, the curve and the scaling.
     pub sizes: Vec<Bytes>,
-    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`) or kernels (`read/avx2`); none means the three jobs.
+    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`), kernels (`read/avx2`) or mixes (`2:1`); none means
+    /// the three jobs.
     pub ops: Vec<String>,
     /// Numbers of threads; none means one and one per core.
     pub threads: Vec<ThreadCount>,

@@ -4,7 +4,7 @@ use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, Isa, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
-    Pattern, Plan, Refusal, Request, Step, StopRule, StoreKind,
+    Pattern, Plan, Refusal, Request, Role, Step, StopRule, StoreKind,
 };
 
 use super::choice::Choice;
@@ -12,6 +12,7 @@ use super::{BandwidthParams, DataKind, JOBS, OF_ZEROS, PRECISION, ThreadCount};
 use crate::finder::{Finder, after_curve};
 use crate::found::Found;
 use crate::ladder::{points, with_purpose};
+use crate::mix::Mix;
 use crate::sizes::{LARGE, between, sweep};
 use crate::steps::{asked, check_size, curve_point, default_page, headline, no_kernel, phase, setup, stream_role};
 use crate::tiers::{Tier, dram_bytes, ladder_of, quiet_cpu};
@@ -30,7 +31,9 @@ struct Crew {
 #[derive(Debug, Clone, PartialEq)]
 struct Job {
     label: String,
+    /// Rivals, or of a mix its kernels in turn.
     kernels: Vec<KernelId>,
+    mixed: bool,
     zeros: bool,
 }
 
@@ -39,6 +42,11 @@ struct Job {
 struct Place {
     size: Bytes,
     node: Option<NodeId>,
+}
+
+/// The mix that a name stands for: `1:1`, while `read` and `copy` are jobs, done by the fastest kernel.
+pub(crate) fn mix(name: &str) -> Option<Mix> {
+    name.parse().ok().filter(|_| name.contains(':'))
 }
 
 pub(super) struct Planner<'a> {
@@ -82,9 +90,12 @@ impl<'a> Planner<'a> {
         self.params.data == Some(DataKind::Zeros)
     }
 
-    /// Kernels that answer to a name: a job, an operation, or one kernel. The preferred one first; never the oracles, and on data
-    /// none that can only store zeros.
+    /// Kernels that answer to a name: a job, an operation, one kernel, or a mix, whose kernels take turns. The preferred one first;
+    /// never the oracles, and on data none that can only store zeros.
     fn kernels(&self, name: &str, zeros: bool) -> Vec<KernelId> {
+        if let Some(mix) = mix(name) {
+            return mix.kernels(self.lab.bench).unwrap_or_default();
+        }
         let usable = |k: &&KernelInfo| zeros || !k.zeros_only;
         if let Some(exact) = self.lab.bench.kernels.iter().filter(usable).find(|k| k.id.0 == name) {
             return vec![exact.id.clone()];
@@ -124,7 +135,10 @@ impl<'a> Planner<'a> {
     /// string instructions; all there are with `--full`.
     fn job(&self, name: &str, zeros: bool) -> Job {
         let label = if zeros { format!("{name}{OF_ZEROS}") } else { name.to_owned() };
-        let mut job = Job { label, kernels: self.kernels(name, zeros), zeros };
+        let mut job = Job { label, kernels: self.kernels(name, zeros), mixed: mix(name).is_some(), zeros };
+        if job.mixed {
+            return job;
+        }
         let info = |id: &KernelId| self.lab.bench.kernels.iter().find(|k| k.id == *id);
         let widest = job.kernels.iter().filter_map(info).map(|k| k.isa).max();
         let full = self.request.effort == Effort::Full;
@@ -321,7 +335,10 @@ impl<'a> Planner<'a> {
     }
 
     fn step(&self, labels: Labels, job: &Job, crew: &Crew, place: Place, stop: StopRule) -> Option<Step> {
-        let role = stream_role(&job.kernels)?;
+        let role = match job.mixed {
+            true => Role::Load { kernels: job.kernels.clone(), pause_ns: 0 },
+            false => stream_role(&job.kernels)?,
+        };
         let random = self.lab.bench.kernels.iter().any(|k| k.id == job.kernels[0] && k.pattern == Pattern::Random);
         let layout = match (random, job.zeros) {
             (true, _) => Layout::Permuted,

@@ -222,7 +222,7 @@ impl<'a> LevelView<'a> {
             }
             Some(above) if hidden => format!("no more than the {above} of the level above, which hide them"),
             _ if page == Some(PageKind::Base) => {
-                "not resolved on base pages, whose physical placement is random: ask for --page 2M or thp".to_owned()
+                "not resolved on base pages, whose physical placement is random: ask for --pages 2M or thp".to_owned()
             }
             _ => {
                 "not resolved: lines a power of two apart do not meet (hashed sets, or the hypervisor backs huge pages \

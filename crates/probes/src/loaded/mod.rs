@@ -1,4 +1,4 @@
-//! `loaded`: what an access takes while others load the memory.
+//! `loaded-latency`: what an access takes while others load the memory.
 
 mod curve;
 mod pauses;
@@ -26,10 +26,10 @@ pub struct LoadedParams {
 pub struct Loaded;
 
 static ABOUT: About = About {
-    id: "loaded",
+    id: "loaded-latency",
     method: 2,
     summary: "latency against bandwidth: what an access takes while other cores load the memory",
-    page: include_str!("../../../../docs/methods/loaded.md"),
+    page: include_str!("../../../../docs/methods/loaded-latency.md"),
 };
 
 impl Probe for Loaded {

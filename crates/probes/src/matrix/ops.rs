@@ -2,8 +2,7 @@
 
 use tiermark_model::{Bench, Isa, KernelId, KernelInfo, Layout, Pattern, Role, StoreKind};
 
-use crate::bandwidth::JOBS;
-use crate::mix::Mix;
+use crate::bandwidth::{JOBS, mix};
 use crate::steps::stream_role;
 
 /// The word for the idle latency among the operations.
@@ -15,11 +14,6 @@ const ORDINARY: [(&str, &str); 2] = [("write.cached", "write"), ("copy.cached", 
 pub(super) struct Work {
     pub(super) role: Role,
     pub(super) layout: Layout,
-}
-
-/// The mix that a name stands for: `1:1`, while `read` and `copy` are jobs here, done by the fastest kernel.
-fn mix(name: &str) -> Option<Mix> {
-    name.parse().ok().filter(|_| name.contains(':'))
 }
 
 /// The work that a name asks for: a mix, a job, an operation or one kernel. `None` where this machine has no kernel for it.

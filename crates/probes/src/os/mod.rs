@@ -87,7 +87,7 @@ impl Probe for Os {
         }
         let by_page = |info: &&PrimitiveInfo| info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::Pages(_)));
         if let Some(page) = request.scope.page.filter(|_| !chosen.iter().any(by_page)) {
-            plan.rules.push(format!("--page {page}: nothing of what is asked is measured by page size"));
+            plan.rules.push(format!("--pages {page}: nothing of what is asked is measured by page size"));
         }
         plan.steps = rows.concat();
         once(&mut plan.steps);
@@ -221,9 +221,11 @@ impl<'a> Planner<'a> {
                 }
                 (Sweep::Pages(all), Some(page)) if !all.contains(&page) => {
                     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
-                    Some(format!("left out with --page {page}: measured on {}", all.join(", ")))
+                    Some(format!("left out with --pages {page}: measured on {}", all.join(", ")))
                 }
-                (Sweep::Pages(all), Some(page)) if all.len() > 1 => Some(format!("on {page} pages alone, with --page")),
+                (Sweep::Pages(all), Some(page)) if all.len() > 1 => {
+                    Some(format!("on {page} pages alone, with --pages"))
+                }
                 (Sweep::Partner, _) => omitted::places(&self.request.scope, self.lab.machine, &self.cpus, self.cpu),
                 _ => None,
             };

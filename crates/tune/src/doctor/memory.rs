@@ -14,7 +14,7 @@ pub(super) const CHECKS: &[Check] = &[
         why: "without them every number has page walks in it, from a few MiB on",
         look: thp,
     },
-    Check { name: "huge pages, reserved", why: "only they can be asked for as --page 2M or 1G", look: reserved },
+    Check { name: "huge pages, reserved", why: "only they can be asked for as --pages 2M or 1G", look: reserved },
     Check {
         name: "NUMA balancing",
         why: "it unmaps pages to see who uses them, and moves them, while they are measured",

@@ -19,7 +19,7 @@ use crate::shell;
 
 /// The scenario that was named, with what options change, checked as a whole.
 pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
-    let name = args.plan.as_deref().unwrap_or_default();
+    let name = args.scenario.as_deref().unwrap_or_default();
     let mut scenario = scenario::read(name)?;
     args.change(&mut scenario);
     let tenants = &args.tenants;

@@ -13,7 +13,7 @@ pub(super) fn list() -> String {
         let title = Scenario::read(text).map(|scenario| scenario.title).unwrap_or_default();
         out.push_str(&format!("{name:<8}{title}\n"));
     }
-    out.push_str("\n`tiermark capacity --plan NAME --dry-run` prints one as a file, to be edited.\n");
+    out.push_str("\n`tiermark capacity --scenario NAME --dry-run` prints one as a file, to be edited.\n");
     out
 }
 
