@@ -29,7 +29,7 @@ messages! {
 
     /// A footprint below what can be timed.
     Refusal size_too_small(size: Bytes, least: Bytes):
-        "size {size}", "it is too small to measure", "ask for at least {least}";
+        "size {size}", "it is too small to measure", { format!("ask for at least {}K: --sizes", least.0 >> 10) };
 
     /// An operation that no kernel of this machine does.
     Refusal no_kernel(op: &str, known: &[&str]):
