@@ -34,7 +34,7 @@ messages! {
     /// An operation that no kernel of this machine does.
     Refusal no_kernel(op: &str, known: &[&str]):
         "operation '{op}'", "this machine has no kernel for it",
-        { format!("`tiermark list kernels` shows those it has; operations: {}", known.join(", ")) };
+        { format!("`tiermark list kernels` shows those it has; operations: {}; a mix is written as 2:1 (--mix)", known.join(", ")) };
 
     /// A mix that no kernel of this machine does.
     Refusal no_kernel_for_mix(mix: &str, op: &str):
