@@ -6,6 +6,7 @@ use tiermark_model::{Labels, Machine, Metric, Observation, Refusal, Unit};
 
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, with_interval};
+use crate::order::grouped;
 use crate::plot::{Plot, ROWS, Series, plot};
 use crate::reasons::Reasons;
 use crate::style::Style;
@@ -59,15 +60,7 @@ impl Names {
 
     /// Observations in groups of the same name, in order of first appearance.
     fn groups<'a>(&self, observations: &[&'a Observation]) -> Vec<(String, Vec<&'a Observation>)> {
-        let mut groups: Vec<(String, Vec<&Observation>)> = Vec::new();
-        for observation in observations {
-            let name = self.name(observation);
-            match groups.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, group)) => group.push(observation),
-                None => groups.push((name, vec![observation])),
-            }
-        }
-        groups
+        grouped(observations.iter().map(|observation| (self.name(observation), *observation)))
     }
 }
 

@@ -1,9 +1,12 @@
 //! Findings that have no place on the ladder: tails, scaling, drift, and whatever else was concluded.
 
+use std::collections::HashSet;
+
 use tiermark_model::{Finding, Label, Labels};
 
-use crate::ladder::{Shown, subject};
+use crate::ladder::{SPANS, Shown, subject};
 use crate::number::{graded, percent, unit_name, value, with_interval};
+use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -101,25 +104,18 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
     }
     let column = |f: &Finding| f.labels.0.get(column_key).map_or(String::new(), |l| label_text(column_key, l));
     let row = row_names(findings, column_key);
-    let (mut columns, mut rows): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for f in findings {
-        if !columns.contains(&column(f)) {
-            columns.push(column(f));
-        }
-        if !rows.contains(&row(f)) {
-            rows.push(row(f));
-        }
-    }
+    let mut columns = distinct(findings.iter().map(|f| column(f)));
+    let rows = grouped(findings.iter().map(|f| (row(f), (column(f), *f))));
     columns.sort_by(|a, b| quantile(a).total_cmp(&quantile(b)));
     let mut table = Table::new().column("", Align::Left);
     for name in &columns {
         table = table.column(&format!("{name} "), Align::Right);
     }
-    for name in &rows {
+    for (name, here) in rows {
         let mut cells = vec![Cell::new(name)];
-        for column_name in &columns {
-            let found = findings.iter().find(|f| row(f) == *name && column(f) == *column_name);
-            cells.push(found.map_or_else(Cell::default, |f| {
+        let found = first(here);
+        for column in &columns {
+            cells.push(found.get(column).map_or_else(Cell::default, |f| {
                 graded(f.value.map(|v| value(v, f.unit, style)), &f.verdict, f.unit, style)
             }));
         }
@@ -135,12 +131,8 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
 /// Reasons and remarks of findings, each remark once with its row.
 fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Style) -> String {
     let mut reasons = Reasons::default();
-    let mut remarks: Vec<String> = Vec::new();
-    for f in findings {
-        reasons.add(&subject(f), &f.verdict);
-        let remark = f.note.as_ref().map(|note| format!("{}: {note}", row(f)));
-        remarks.extend(remark.filter(|r| !remarks.contains(r)));
-    }
+    findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
+    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note.as_ref()?))));
     let remarks = if remarks.is_empty() { String::new() } else { hanging("  ", &remarks.join("; "), Ink::Dim, style) };
     reasons.render(style) + &remarks
 }
@@ -181,12 +173,7 @@ fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> St
 
 /// The remarks of findings, each said once.
 fn notes(findings: &[&Finding], style: &Style) -> String {
-    let mut said: Vec<&str> = Vec::new();
-    for note in findings.iter().filter_map(|f| f.note.as_deref()) {
-        if !said.contains(&note) {
-            said.push(note);
-        }
-    }
+    let said = distinct(findings.iter().filter_map(|f| f.note.as_deref()));
     said.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect()
 }
 
@@ -200,34 +187,32 @@ pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
 /// How bandwidth grows with threads, with bars; of two cpus the ladder tells as much.
 pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
     let findings = shown.take_all(|f| f.metric == "bandwidth.scaling");
-    let mut groups: Vec<(String, Vec<&Finding>)> = Vec::new();
-    for f in findings {
+    let name = |f: &Finding| {
         // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
         let along = [Labels::THREADS, Labels::SIZE, Labels::PURPOSE, Labels::SPAN, Labels::CPUS, Labels::KERNEL];
-        let name = words(&f.labels, &along);
-        match groups.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, group)) => group.push(f),
-            None => groups.push((name, vec![f])),
-        }
-    }
-    groups.retain(|(_, group)| style.verbose || !is_on_ladder(group, shown));
+        words(&f.labels, &along)
+    };
+    let mut groups = grouped(findings.into_iter().map(|f| (name(f), f)));
+    let rates = shown.findings.iter().filter(|f| f.metric == "bandwidth" && f.value.is_some());
+    let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.get(Labels::SPAN))).collect();
+    groups.retain(|(_, group)| style.verbose || !is_on_ladder(group, &columns));
     groups.iter().for_each(|(_, group)| shown.count(group));
     groups.iter().map(|(name, group)| scaling_table(name, group, style)).collect()
 }
 
 /// Whether a scaling has only the two ends that the ladder has columns for.
-fn is_on_ladder(group: &[&Finding], shown: &Shown<'_>) -> bool {
+fn is_on_ladder(group: &[&Finding], columns: &HashSet<Column<'_>>) -> bool {
     let Some(first) = group.first() else { return true };
-    let same = |f: &Finding, key: &str| f.labels.0.get(key) == first.labels.0.get(key);
-    let column = |span: &str| {
-        shown.findings.iter().any(|f| {
-            f.metric == "bandwidth"
-                && f.value.is_some()
-                && f.labels.is(Labels::SPAN, span)
-                && [Labels::TIER, Labels::NODE, Labels::OP].iter().all(|key| same(f, key))
-        })
-    };
-    group.len() <= 2 && column("one") && column("all")
+    group.len() <= 2 && SPANS.iter().all(|span| columns.contains(&column(first, Some(span))))
+}
+
+/// A column of the ladder and a row of it: span; tier, node and operation.
+type Column<'a> = (Option<&'a str>, [Option<String>; 3]);
+
+/// Where a rate stands on the ladder, or would with this span.
+fn column<'a>(finding: &Finding, span: Option<&'a str>) -> Column<'a> {
+    let label = |key: &str| finding.labels.0.get(key).map(|label| label_text(key, label));
+    (span, [Labels::TIER, Labels::NODE, Labels::OP].map(label))
 }
 
 fn scaling_table(name: &str, group: &[&Finding], style: &Style) -> String {

@@ -1,11 +1,12 @@
 //! The ladder: one row a tier, with what each tier does and how far that can be trusted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tiermark_model::{Finding, Grade, Labels, Unit, Verdict};
 
 use crate::kernels::{Winner, kernels};
 use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_interval};
+use crate::order::grouped;
 use crate::reasons::Reasons;
 use crate::style::{Style, grade_ink};
 use crate::table::{Align, Cell, Table};
@@ -19,14 +20,16 @@ pub(crate) const SPANS: [&str; 2] = ["one", "all"];
 /// Findings by their place in a list, and which of them a view has shown.
 pub(crate) struct Shown<'a> {
     pub(crate) findings: Vec<&'a Finding>,
-    pub(crate) done: BTreeSet<usize>,
+    /// Of each finding, whether a view has shown it.
+    done: Vec<bool>,
     /// The numbers that views show with their marks.
     pub(crate) numbers: Vec<&'a Finding>,
 }
 
 impl<'a> Shown<'a> {
     pub(crate) fn new(findings: impl Iterator<Item = &'a Finding>) -> Self {
-        Self { findings: findings.collect(), done: BTreeSet::new(), numbers: Vec::new() }
+        let findings: Vec<&Finding> = findings.collect();
+        Self { done: vec![false; findings.len()], findings, numbers: Vec::new() }
     }
 
     /// Counts what a view shows with its marks; what has no number because there is none to have is passed over.
@@ -34,16 +37,22 @@ impl<'a> Shown<'a> {
         self.numbers.extend(shown.iter().filter(|f| is_number(f)));
     }
 
-    /// Takes the first finding not yet shown that fits.
-    pub(crate) fn take(&mut self, fits: impl Fn(&Finding) -> bool) -> Option<&'a Finding> {
-        let at = (0..self.findings.len()).find(|i| !self.done.contains(i) && fits(self.findings[*i]))?;
-        self.done.insert(at);
-        Some(self.findings[at])
+    /// Takes those not yet shown that fit, of the findings at some places; no more than the caller draws from the iterator.
+    fn take_of(
+        &mut self,
+        places: impl Iterator<Item = usize>,
+        fits: impl Fn(&Finding) -> bool,
+    ) -> impl Iterator<Item = &'a Finding> {
+        places.filter_map(move |at| {
+            let taken = !self.done[at] && fits(self.findings[at]);
+            self.done[at] |= taken;
+            taken.then(|| self.findings[at])
+        })
     }
 
     /// Takes all findings not yet shown that fit.
     pub(crate) fn take_all(&mut self, fits: impl Fn(&Finding) -> bool) -> Vec<&'a Finding> {
-        std::iter::from_fn(|| self.take(&fits)).collect()
+        self.take_of(0..self.findings.len(), fits).collect()
     }
 
     /// What no view has shown yet.
@@ -93,19 +102,17 @@ pub(crate) fn subject(finding: &Finding) -> String {
 
 /// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of one core.
 pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: Option<&str>, style: &Style) -> String {
-    let mut rows: Vec<String> = Vec::new();
-    for finding in &shown.findings {
-        let on_ladder = matches!(finding.metric.as_str(), "tier.size" | "latency" | "bandwidth");
-        if let Some(name) = row_name(&finding.labels).filter(|_| on_ladder)
-            && !rows.contains(&name)
-        {
-            rows.push(name);
-        }
-    }
+    let on_ladder = |at: &usize| matches!(shown.findings[*at].metric.as_str(), "tier.size" | "latency" | "bandwidth");
+    let named = (0..shown.findings.len()).filter_map(|at| Some((row_name(&shown.findings[at].labels)?, at)));
+    let mut rows = grouped(named);
+    rows.retain(|(_, places)| places.iter().any(on_ladder));
+    // By their first number on the ladder: shares, tails and the like may come before it.
+    rows.sort_by_cached_key(|(_, places)| places.iter().copied().find(on_ladder));
     if rows.is_empty() {
         return String::new();
     }
-    let rows: Vec<(String, Row<'_>)> = rows.into_iter().map(|name| (name.clone(), Row::take(&name, shown))).collect();
+    let rows: Vec<(String, Row<'_>)> =
+        rows.into_iter().map(|(name, places)| (name, Row::take(&places, shown))).collect();
     let mut reasons = Reasons::default();
     let mut notes = Vec::new();
     let mut winners = Vec::new();
@@ -185,30 +192,28 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn take(name: &str, shown: &mut Shown<'a>) -> Self {
-        let here = |f: &Finding, metric: &str| f.metric == metric && row_name(&f.labels).as_deref() == Some(name);
-        let size = shown.take(|f| here(f, "tier.size"));
+    /// Takes the findings of a tier, which are at some places.
+    fn take(places: &[usize], shown: &mut Shown<'a>) -> Self {
+        let of = |f: &Finding, metric: &str| f.metric == metric;
+        let mut take = |fits: &dyn Fn(&Finding) -> bool| shown.take_of(places.iter().copied(), fits).next();
+        let size = take(&|f| of(f, "tier.size"));
         // The random chase is the headline; another layout stands in only where there is none.
         let headline = |f: &Finding| f.labels.get(Labels::LAYOUT).is_none_or(|l| l == "random");
-        let latency = shown
-            .take(|f| here(f, "latency") && headline(f))
-            .or_else(|| shown.take(|f| here(f, "latency") && f.labels.get(Labels::STATISTIC).is_none()));
+        let latency = take(&|f| of(f, "latency") && headline(f))
+            .or_else(|| take(&|f| of(f, "latency") && f.labels.get(Labels::STATISTIC).is_none()));
         let mut rates = Vec::new();
         for op in OPS {
             for span in SPANS {
-                rates.push(
-                    shown.take(|f| {
-                        here(f, "bandwidth") && f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span)
-                    }),
-                );
+                let rate = |f: &Finding| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span);
+                rates.push(take(&|f| of(f, "bandwidth") && rate(f)));
             }
         }
-        let others = shown.take_all(|f| {
-            here(f, "bandwidth") && f.labels.is(Labels::PURPOSE, "ladder") && f.labels.get(Labels::KERNEL).is_some()
-        });
+        let other = |f: &Finding| f.labels.is(Labels::PURPOSE, "ladder") && f.labels.get(Labels::KERNEL).is_some();
+        let others = shown.take_of(places.iter().copied(), |f| of(f, "bandwidth") && other(f)).collect();
         // The best share is the row's; all of them are told below.
-        let shares = shown.findings.iter().filter(|f| here(f, "peak.share") && f.value.is_some_and(f64::is_finite));
-        let peak = shares.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0))).copied();
+        let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| of(f, "peak.share"));
+        let known = shares.filter(|f| f.value.is_some_and(f64::is_finite));
+        let peak = known.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
         Self { size, latency, rates, others, peak }
     }
 
@@ -275,19 +280,14 @@ fn shares(shown: &mut Shown<'_>, style: &Style) -> String {
     let mut out = String::new();
     let mut reasons = Reasons::default();
     let shares = shown.take_all(|f| f.metric == "peak.share" && row_name(&f.labels).is_some());
-    let mut rows: Vec<(String, Vec<String>)> = Vec::new();
-    for f in &shares {
-        reasons.add(&subject(f), &f.verdict);
+    shares.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
+    let part = |f: &&Finding| {
         let words = [f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)];
         let what = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let text = format!("{what} {}", f.value.map_or_else(|| style.absent().to_owned(), percent));
-        let name = row_name(&f.labels).unwrap_or_default();
-        match rows.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, parts)) => parts.push(text),
-            None => rows.push((name, vec![text])),
-        }
-    }
-    for (name, parts) in rows {
+        (row_name(&f.labels).unwrap_or_default(), text)
+    };
+    for (name, parts) in grouped(shares.iter().map(part)) {
         let text = format!("{name}, share of the theoretical peak: {}", parts.join(", "));
         out.push_str(&hanging("  ", &text, crate::style::Ink::Plain, style));
     }
@@ -296,7 +296,27 @@ fn shares(shown: &mut Shown<'_>, style: &Style) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell as Count;
+
     use super::*;
+
+    #[test]
+    fn a_finding_is_looked_at_once_however_many_are_taken() {
+        const FINDINGS: usize = 100;
+        let json = serde_json::json!({
+            "metric": "latency", "labels": {}, "value": 1.0, "unit": "ns", "samples": 1,
+            "verdict": Verdict::trusted(), "evidence": [],
+        });
+        let finding: Finding = serde_json::from_value(json).unwrap();
+        let mut shown = Shown::new(std::iter::repeat_n(&finding, FINDINGS));
+        let looks = Count::new(0);
+        let fits = |_: &Finding| {
+            looks.set(looks.get() + 1);
+            true
+        };
+        assert_eq!((shown.take_all(fits).len(), looks.get()), (FINDINGS, FINDINGS));
+        assert!(shown.take_all(fits).is_empty() && looks.get() == FINDINGS, "what was taken is not looked at again");
+    }
 
     #[test]
     fn tiers_named_after_their_node_are_named_once() {

@@ -22,6 +22,7 @@ mod matrix;
 mod mess;
 mod mlc;
 mod number;
+mod order;
 mod os;
 mod page;
 mod parts;

@@ -6,6 +6,7 @@ use tiermark_model::{Finding, Labels, Machine, NodeId, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent, rate, unit_name, value, with_interval};
+use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style, grade_ink};
 use crate::table::{Align, Cell, Table};
@@ -72,14 +73,7 @@ fn work(finding: &Finding) -> (String, String) {
 }
 
 fn by_work<'a>(findings: &[&'a Finding]) -> Vec<((String, String), Vec<&'a Finding>)> {
-    let mut groups: Vec<((String, String), Vec<&Finding>)> = Vec::new();
-    for finding in findings {
-        match groups.iter_mut().find(|(known, _)| *known == work(finding)) {
-            Some((_, group)) => group.push(finding),
-            None => groups.push((work(finding), vec![finding])),
-        }
-    }
-    groups
+    grouped(findings.iter().map(|finding| (work(finding), *finding)))
 }
 
 fn span_words(span: &str) -> String {
@@ -89,17 +83,6 @@ fn span_words(span: &str) -> String {
         "cpus" => "one thread a cpu".to_owned(),
         number => format!("{number} threads"),
     }
-}
-
-/// Distinct words in order of first appearance.
-fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut seen: Vec<T> = Vec::new();
-    for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
-        }
-    }
-    seen
 }
 
 /// Whether all cells are of the same cpus and the same memory: a machine of one node.
@@ -150,11 +133,11 @@ fn square((op, span): &(String, String), cells: &[&Finding], machine: &Machine, 
         let kind = if memory_only(*column) { "no cpus |" } else { "" };
         table = table.column(&format!("{kind}node {column} "), Align::Right);
     }
-    for row in distinct(cells.iter().map(|f| label(f, Labels::FROM))) {
+    for (row, here) in grouped(cells.iter().map(|f| (label(f, Labels::FROM), (node(f), *f)))) {
         let mut line = vec![Cell::new(row)];
+        let here = first(here);
         for column in &columns {
-            let cell = cells.iter().find(|f| label(f, Labels::FROM) == row && node(f) == Some(*column));
-            line.push(cell.map_or_else(Cell::default, |f| {
+            line.push(here.get(&Some(*column)).map_or_else(Cell::default, |f| {
                 graded(f.value.map(|v| value(v, unit, style)), &f.verdict, f.unit, style)
             }));
         }
@@ -197,14 +180,12 @@ fn far(findings: &[&Finding], style: &Style) -> String {
         let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
         table = table.column(&head, Align::Right);
     }
-    let rows = distinct(findings.iter().map(|f| (label(f, Labels::FROM), node(f))));
+    let rows = grouped(findings.iter().map(|f| ((label(f, Labels::FROM), node(f)), *f)));
     let shown = if style.verbose { rows.len() } else { rows.len().min(ROWS) };
-    for (from, to) in &rows[..shown] {
-        let here: Vec<&&Finding> =
-            findings.iter().filter(|f| (label(f, Labels::FROM), node(f)) == (*from, *to)).collect();
+    for ((from, to), here) in &rows[..shown] {
         let distance = here.iter().find_map(|f| f.note.as_deref()).unwrap_or_default();
         let to = to.map_or_else(String::new, |node| format!("node {node} {distance}"));
-        let mut line = vec![Cell::new(from), Cell::new(to)];
+        let mut line = vec![Cell::new(*from), Cell::new(to)];
         for column in &works {
             let cell = here.iter().find(|f| work(f) == *column);
             let show = |v: f64| if column.0 == "latency" { format!("{}{v:.2}", style.times()) } else { percent(v) };

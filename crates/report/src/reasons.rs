@@ -1,9 +1,10 @@
 //! Reasons for doubt, each said once with the numbers it touches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use tiermark_model::{Grade, ReasonCode, Verdict};
 
+use crate::order::{distinct, grouped};
 use crate::ranges::{pattern, spanned};
 use crate::style::{Style, grade_ink};
 use crate::text::bullet;
@@ -12,6 +13,10 @@ use crate::text::bullet;
 #[derive(Default)]
 pub(crate) struct Reasons {
     groups: Vec<Group>,
+    /// The group of each reason.
+    places: HashMap<Kind, usize>,
+    /// The numbers that each group has.
+    said: HashSet<(usize, String)>,
 }
 
 struct Group {
@@ -95,25 +100,17 @@ fn split_at_colon(text: &str) -> (&str, &str) {
 
 /// What follows the colon of some texts: said of all, or with how many of the numbers it is said of.
 fn details(groups: &[Group], numbers: usize) -> String {
-    let mut kinds: Vec<(String, Vec<&str>, BTreeSet<&str>)> = Vec::new();
-    for group in groups {
-        let (_, detail) = group.halves();
-        let subjects = group.subjects.iter().map(String::as_str);
-        match kinds.iter_mut().find(|(known, ..)| *known == pattern(detail)) {
-            Some((_, texts, of)) => {
-                texts.push(detail);
-                of.extend(subjects);
-            }
-            None => kinds.push((pattern(detail), vec![detail], subjects.collect())),
-        }
-    }
-    if let [(_, texts, _)] = kinds.as_slice() {
-        let detail = spanned(texts);
+    let mut kinds = grouped(groups.iter().map(|group| (pattern(group.halves().1), group)));
+    let detail = |alike: &[&Group]| spanned(&alike.iter().map(|group| group.halves().1).collect::<Vec<_>>());
+    if let [(_, alike)] = kinds.as_slice() {
+        let detail = detail(alike);
         return if detail.is_empty() { detail } else { format!(": {detail}") };
     }
-    kinds.retain(|(kind, ..)| !kind.is_empty());
-    let part =
-        |(_, texts, of): &(String, Vec<&str>, BTreeSet<&str>)| format!("{} of {numbers}: {}", of.len(), spanned(texts));
+    kinds.retain(|(kind, _)| !kind.is_empty());
+    let part = |(_, alike): &(String, Vec<&Group>)| {
+        let subjects: HashSet<&String> = alike.iter().flat_map(|group| &group.subjects).collect();
+        format!("{} of {numbers}: {}", subjects.len(), detail(alike))
+    };
     format!(" ({})", kinds.iter().map(part).collect::<Vec<_>>().join("; "))
 }
 
@@ -142,35 +139,21 @@ impl Reasons {
     fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, text: &str, subject: &str) {
         let refusal = text.strip_prefix(REFUSED).filter(|_| grade == Grade::Invalid);
         let (refused, text) = (refusal.is_some(), refusal.map_or(text, without_step));
-        let known =
-            self.groups.iter_mut().find(|g| (g.grade, g.refused, g.code) == (grade, refused, code) && g.text == text);
-        match known {
-            Some(group) if group.subjects.iter().any(|s| s == subject) => {}
-            Some(group) => group.subjects.push(subject.to_owned()),
-            None => {
-                let (text, subjects) = (text.to_owned(), vec![subject.to_owned()]);
-                self.groups.push(Group { grade, refused, code, text, subjects });
-            }
+        let next = self.groups.len();
+        let place = *self.places.entry((grade, refused, code, text.to_owned())).or_insert(next);
+        if place == next {
+            self.groups.push(Group { grade, refused, code, text: text.to_owned(), subjects: Vec::new() });
+        }
+        if self.said.insert((place, subject.to_owned())) {
+            self.groups[place].subjects.push(subject.to_owned());
         }
     }
 
     /// Makes one group of those of the same kind, with the range that each number has.
     fn merge(&mut self) {
-        let mut kinds: Vec<(Kind, Vec<Group>)> = Vec::new();
-        for group in std::mem::take(&mut self.groups) {
-            let kind = group.kind();
-            match kinds.iter_mut().find(|(known, _)| *known == kind) {
-                Some((_, alike)) => alike.push(group),
-                None => kinds.push((kind, vec![group])),
-            }
-        }
-        for (_, alike) in kinds {
-            let mut subjects: Vec<String> = Vec::new();
-            for subject in alike.iter().flat_map(|group| &group.subjects) {
-                if !subjects.contains(subject) {
-                    subjects.push(subject.clone());
-                }
-            }
+        let groups = std::mem::take(&mut self.groups);
+        for (_, alike) in grouped(groups.into_iter().map(|group| (group.kind(), group))) {
+            let subjects: Vec<String> = distinct(alike.iter().flat_map(|group| group.subjects.iter().cloned()));
             let heads: Vec<&str> = alike.iter().map(|group| group.halves().0).collect();
             let text = spanned(&heads) + &details(&alike, subjects.len());
             let Group { grade, refused, code, .. } = alike[0];

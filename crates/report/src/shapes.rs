@@ -1,9 +1,12 @@
 //! What machines are shaped like: caches, translation buffers, misses in flight, and what grain and neighbours cost.
 
+use std::collections::HashMap;
+
 use tiermark_model::{Finding, Label, Labels, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, measured_size, percent, size, value, with_interval};
+use crate::order::{distinct, first, grouped};
 use crate::reasons::Reasons;
 use crate::residency::{counted, residency};
 use crate::style::{Ink, Style};
@@ -48,7 +51,8 @@ fn label(finding: &Finding, key: &str) -> String {
 pub(crate) struct Pivot<'a> {
     rows: Vec<String>,
     columns: Vec<String>,
-    cells: Vec<(String, String, &'a Finding)>,
+    /// By row and column, the first of each.
+    cells: HashMap<(String, String), &'a Finding>,
 }
 
 impl<'a> Pivot<'a> {
@@ -57,18 +61,11 @@ impl<'a> Pivot<'a> {
         row: &dyn Fn(&Finding) -> String,
         column: &dyn Fn(&Finding) -> String,
     ) -> Self {
-        let (mut rows, mut columns, mut cells) = (Vec::new(), Vec::new(), Vec::new());
-        for f in findings {
-            let (row, column) = (row(f), column(f));
-            if !rows.contains(&row) {
-                rows.push(row.clone());
-            }
-            if !columns.contains(&column) {
-                columns.push(column.clone());
-            }
-            cells.push((row, column, *f));
+        Self {
+            rows: distinct(findings.iter().map(|f| row(f))),
+            columns: distinct(findings.iter().map(|f| column(f))),
+            cells: first(findings.iter().map(|f| ((row(f), column(f)), *f))),
         }
-        Self { rows, columns, cells }
     }
 
     pub(crate) fn table(&self, corner: &str, cell: &dyn Fn(&Finding) -> Cell) -> Table {
@@ -76,8 +73,8 @@ impl<'a> Pivot<'a> {
         let mut table =
             columns.fold(Table::new().column(corner, Align::Left), |t, c| t.column(&format!("{c} "), Align::Right));
         for row in &self.rows {
-            let found = |column: &String| self.cells.iter().find(|(r, c, _)| r == row && c == column);
-            let cells = self.columns.iter().map(|c| found(c).map_or_else(Cell::default, |(_, _, f)| cell(f)));
+            let found = |column: &String| self.cells.get(&(row.clone(), column.clone()));
+            let cells = self.columns.iter().map(|c| found(c).map_or_else(Cell::default, |f| cell(f)));
             table.row(std::iter::once(Cell::new(row)).chain(cells).collect());
         }
         table
@@ -111,9 +108,9 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
         // Sets follow from ways and lines.
         let told = style.verbose || f.metric != "geometry.sets";
         let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));
-        notes.extend(note.filter(|n| !notes.contains(n)));
+        notes.extend(note);
     }
-    let notes: String = notes.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect();
+    let notes: String = distinct(notes).iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect();
     reasons.render(style) + &notes
 }
 
@@ -149,21 +146,13 @@ fn geometry(findings: &[&Finding], style: &Style) -> String {
     let parts = ["latency", "size", "ways", "sets"];
     let of_tier = |f: &&&Finding| !label(f, Labels::TIER).is_empty() && f.metric != "geometry.shared";
     let levels: Vec<&Finding> = findings.iter().filter(of_tier).copied().collect();
-    let mut tiers: Vec<String> = Vec::new();
-    for f in &levels {
-        if !tiers.contains(&label(f, Labels::TIER)) {
-            tiers.push(label(f, Labels::TIER));
-        }
-    }
+    let tiers = grouped(levels.iter().map(|f| (label(f, Labels::TIER), *f)));
     let mut table = Table::new().column("cache", Align::Left).column("ns ", Align::Right);
     for name in &parts[1..] {
         table = table.column(&format!("{name} "), Align::Right).column("declared", Align::Right);
     }
-    for tier in &tiers {
-        let find = |part: &str| {
-            let here = |f: &&&Finding| f.metric == format!("geometry.{part}") && label(f, Labels::TIER) == *tier;
-            levels.iter().find(here)
-        };
+    for (tier, here) in &tiers {
+        let find = |part: &str| here.iter().find(|f| f.metric.strip_prefix("geometry.") == Some(part));
         let mut row = vec![Cell::new(tier), find("latency").map_or_else(Cell::default, |f| number(f, style))];
         for part in &parts[1..] {
             let Some(f) = find(part) else {
@@ -260,8 +249,9 @@ fn in_flight(findings: &[&Finding], style: &Style) -> String {
     let pivot = Pivot::new(&times, &|f| label(f, Labels::CHAINS), &|f| label(f, Labels::TIER));
     let mut table = pivot.table("chains", &|f| number(f, style));
     let mut row = vec![Cell::new("in flight")];
+    let best = first(best.into_iter().map(|f| (label(f, Labels::TIER), f)));
     for tier in &pivot.columns {
-        let found = best.iter().find(|f| label(f, Labels::TIER) == *tier);
+        let found = best.get(tier);
         let sign = |f: &Finding| {
             let at_least = f.labels.is(Labels::STATISTIC, "at least");
             if at_least { format!("{} ", style.glyph("≥", ">=")) } else { String::new() }

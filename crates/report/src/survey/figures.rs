@@ -1,10 +1,13 @@
 //! The figures of a survey: the rows of its ladder, each figure with the step it rests on.
 
+use std::collections::HashMap;
+
 use tiermark_model::{Finding, Grade, Labels, Observation, Run};
 
 use super::words::is_scatter;
 use crate::findings::words;
 use crate::ladder::{OPS, SPANS, row_name, subject};
+use crate::order::{first, grouped};
 use crate::reasons::is_refused;
 
 /// A share of a figure by which `now` has to differ to be shown.
@@ -20,12 +23,28 @@ pub(crate) struct Figure<'a> {
     pub(crate) wanted: Option<f64>,
 }
 
+/// The steps of a run by their ids.
+pub(crate) struct Steps<'a> {
+    seen: HashMap<&'a str, &'a Observation>,
+    /// The relative half-width of the interval that each wants.
+    wanted: HashMap<&'a str, f64>,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn of(run: &'a Run) -> Self {
+        let planned = run.experiments.iter().flat_map(|e| &e.plan.steps);
+        Self {
+            seen: first(run.observations().map(|o| (o.step.as_str(), o))),
+            wanted: first(planned.map(|step| (step.id.as_str(), step.stop.precision))),
+        }
+    }
+}
+
 impl<'a> Figure<'a> {
-    pub(crate) fn new(run: &'a Run, finding: &'a Finding) -> Self {
-        let step = finding.evidence.first();
-        let seen = step.and_then(|step| run.observations().find(|o| o.step == *step));
-        let mut steps = run.experiments.iter().flat_map(|e| &e.plan.steps);
-        let wanted = step.and_then(|id| steps.find(|s| s.id == *id)).map(|s| s.stop.precision);
+    pub(crate) fn new(steps: &Steps<'a>, finding: &'a Finding) -> Self {
+        let step = finding.evidence.first().map(String::as_str);
+        let seen = step.and_then(|step| steps.seen.get(step)).copied();
+        let wanted = step.and_then(|step| steps.wanted.get(step)).copied();
         Self { finding, seen, wanted }
     }
 
@@ -109,21 +128,24 @@ fn is_random(finding: &Finding) -> bool {
 
 impl<'a> Survey<'a> {
     pub(crate) fn new(run: &'a Run) -> Self {
-        let mut names: Vec<String> = Vec::new();
-        for f in run.findings().filter(|f| matches!(f.metric.as_str(), "latency" | "bandwidth")) {
-            names.extend(row_name(&f.labels).filter(|name| !names.contains(name)));
-        }
-        // `DRAM 4K` is DRAM in other pages.
-        let whole = |name: &str| names.iter().find(|n| name.strip_prefix(n.as_str()).is_some_and(is_page)).cloned();
+        let steps = Steps::of(run);
+        let named = |f: &'a Finding| Some((row_name(&f.labels)?, f));
+        let sizes = first(run.findings().filter(|f| f.metric == "tier.size").filter_map(named));
+        let numbers = run.findings().filter(|f| matches!(f.metric.as_str(), "latency" | "bandwidth"));
         let mut rows: Vec<Row<'_>> = Vec::new();
-        for name in &names {
-            let row = row(run, name);
-            match whole(name).and_then(|whole| rows.iter_mut().find(|r| r.name == whole)) {
-                Some(of) => {
-                    let page = name[of.name.len()..].trim().to_owned();
-                    of.walks.extend(row.figures().map(|figure| (page.clone(), figure)));
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (name, here) in grouped(numbers.filter_map(named)) {
+            let row = Row { size: sizes.get(&name).copied(), ..row(&steps, &name, &here) };
+            // `DRAM 4K` is DRAM in other pages.
+            match name.rsplit_once(' ').filter(|(_, page)| is_page(page)).and_then(|(whole, _)| places.get(whole)) {
+                Some(place) => {
+                    let page = name[rows[*place].name.len()..].trim();
+                    rows[*place].walks.extend(row.figures().map(|figure| (page.to_owned(), figure)));
                 }
-                None => rows.push(row),
+                None => {
+                    places.insert(name, rows.len());
+                    rows.push(row);
+                }
             }
         }
         Self { run, rows }
@@ -140,27 +162,24 @@ impl<'a> Survey<'a> {
     }
 }
 
-/// Whether what follows the name of a tier is the size of its pages.
-fn is_page(rest: &str) -> bool {
-    let size = rest.strip_prefix(' ').and_then(|rest| rest.strip_suffix(['K', 'M', 'G']));
-    size.is_some_and(|size| size.parse::<u32>().is_ok())
+/// Whether the last word of a tier's name is the size of its pages.
+fn is_page(word: &str) -> bool {
+    word.strip_suffix(['K', 'M', 'G']).is_some_and(|size| size.parse::<u32>().is_ok())
 }
 
-/// The findings of a tier.
-fn row<'a>(run: &'a Run, name: &str) -> Row<'a> {
-    let here = |metric: &'static str| {
-        run.findings().filter(move |f| f.metric == metric && row_name(&f.labels).as_deref() == Some(name))
-    };
+/// The figures of a tier, without its size.
+fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> Row<'a> {
+    let here = |metric: &'static str| findings.iter().copied().filter(move |f| f.metric == metric);
     // Another layout stands in where there is no random chase.
     let latency = here("latency").find(|f| is_random(f)).or_else(|| here("latency").next());
     let rate = |span: &str, op: &str| {
         let found = here("bandwidth").find(|f| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span));
-        found.map(|f| Figure::new(run, f))
+        found.map(|f| Figure::new(steps, f))
     };
     Row {
         name: name.to_owned(),
-        size: here("tier.size").next(),
-        latency: latency.map(|f| Figure::new(run, f)),
+        size: None,
+        latency: latency.map(|f| Figure::new(steps, f)),
         rates: SPANS.map(|span| OPS.map(|op| rate(span, op))),
         walks: Vec::new(),
     }
@@ -171,5 +190,6 @@ pub(crate) fn of_run(run: &Run) -> Vec<Figure<'_>> {
     if super::is_survey(run) {
         return Survey::new(run).figures().collect();
     }
-    crate::run::numbers(run).into_iter().map(|f| Figure::new(run, f)).collect()
+    let steps = Steps::of(run);
+    crate::run::numbers(run).into_iter().map(|f| Figure::new(&steps, f)).collect()
 }

@@ -7,10 +7,11 @@ use tiermark_model::{Drift, Grade, Reason, Refusal, Run, StateKind};
 use super::figures::{Figure, Survey};
 use super::ladder::{is_shared_tier, now_text, shown, with_unit};
 use super::result::{below_peak, below_record, is_time, not_resolved, why_not_resolved};
-use super::states::{GUTTER, labelled, states, step_name};
+use super::states::{GUTTER, StepNames, labelled, states};
 use super::words;
 use crate::ladder::row_name;
 use crate::number::{percent, unit_name};
+use crate::order::{distinct, grouped};
 use crate::style::{Ink, Style};
 use crate::text::hanging;
 
@@ -69,32 +70,29 @@ fn some(names: &[String]) -> String {
 
 /// Figures without a number, in doubt, or below their record, and tiers without a size.
 fn doubts(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
-    let mut groups: Vec<(words::Why, String, Vec<String>)> = Vec::new();
-    for figure in survey.figures() {
+    let doubted = survey.figures().filter_map(|figure| {
         let why = match figure.grade() {
             Grade::Suspect if figure.is_about() => words::Why::About,
             Grade::Suspect => words::Why::InDoubt,
             _ if figure.is_withheld() => words::Why::Withheld,
-            _ => continue,
+            _ => return None,
         };
         let reason = match why {
             // Each has an interval of its own: one note is for all of them.
             words::Why::About => "disturbed or imprecise, as an earlier version judged".to_owned(),
             _ => words::main_reason(&figure.finding.verdict.reasons),
         };
-        match groups.iter_mut().find(|(known, text, _)| *known == why && *text == reason) {
-            Some((.., names)) => names.push(figure.name()),
-            None => groups.push((why, reason, vec![figure.name()])),
-        }
-    }
-    groups.sort_by_key(|(why, ..)| *why);
+        Some(((why, reason), figure.name()))
+    });
+    let mut groups = grouped(doubted);
+    groups.sort_by_key(|((why, _), _)| *why);
     let word = |why: words::Why| match why {
         words::Why::Withheld => "Withheld",
         words::Why::About => "About",
         _ => "In doubt",
     };
     let mut notes: Vec<Note> = Vec::new();
-    for (why, reason, names) in groups {
+    for ((why, reason), names) in groups {
         notes.push(note(format!("{}: {}: {reason}", word(why), some(&names)), why.help(survey.run)));
     }
     if let Some((figure, record, date)) = below_record(survey) {
@@ -144,23 +142,12 @@ fn sentence(text: &str) -> String {
 fn refused(run: &Run) -> Vec<Note> {
     let of_steps = run.observations().filter(|o| !o.labels.is_point()).filter_map(|o| o.refusal.as_ref());
     let refused = run.experiments.iter().flat_map(|e| &e.plan.refused).chain(of_steps);
-    let mut groups: Vec<(&Refusal, Vec<String>)> = Vec::new();
-    for refusal in refused {
-        let what = if run.observations().any(|o| o.step == refusal.what) {
-            step_name(run, &refusal.what)
-        } else {
-            refusal.what.clone()
-        };
-        match groups.iter_mut().find(|(known, _)| (&known.why, &known.cure) == (&refusal.why, &refusal.cure)) {
-            Some((_, whats)) if whats.contains(&what) => {}
-            Some((_, whats)) => whats.push(what),
-            None => groups.push((refusal, vec![what])),
-        }
-    }
-    let text = |(refusal, whats): (&Refusal, Vec<String>)| {
-        note(format!("Not measured: {}: {}", some(&whats), refusal.why), refusal.cure.clone())
+    let names = StepNames::of(run);
+    let what = |of: &Refusal| if names.has(&of.what) { names.name(&of.what) } else { of.what.clone() };
+    let text = |((why, cure), whats): ((&String, &String), Vec<String>)| {
+        note(format!("Not measured: {}: {why}", some(&distinct(whats))), cure)
     };
-    groups.into_iter().map(text).collect()
+    grouped(refused.map(|of| ((&of.why, &of.cure), what(of)))).into_iter().map(text).collect()
 }
 
 /// What states mean for the programs of a machine.
@@ -232,8 +219,8 @@ fn slowed<'a>(survey: &Survey<'a>) -> Option<Figure<'a>> {
 }
 
 /// `L1 read, one core, rose by 5.4 %`.
-fn changed(run: &Run, drift: &Drift) -> String {
-    let name = step_name(run, &drift.step);
+fn changed(names: &StepNames<'_>, drift: &Drift) -> String {
+    let name = names.name(&drift.step);
     let comma = if name.contains(", ") { "," } else { "" };
     format!("{name}{comma} {}", words::changed(drift.change))
 }
@@ -245,8 +232,9 @@ fn drift(run: &Run) -> Vec<Note> {
     for drift in all.filter(|d| d.change.is_finite() && d.change.abs() >= DRIFTS) {
         moments.entry(drift.at_seconds.filter(|s| s.is_finite()).map(|s| s.round() as u64)).or_default().push(drift);
     }
+    let names = StepNames::of(run);
     let text = |drifts: &[&Drift]| {
-        let changes: Vec<String> = drifts.iter().map(|d| changed(run, d)).collect();
+        let changes: Vec<String> = drifts.iter().map(|d| changed(&names, d)).collect();
         match drifts.first().and_then(|d| d.at_seconds) {
             Some(at) => format!("At {:.1} s {}", at, some(&changes)),
             None => format!("From the start to the end {}", some(&changes)),

@@ -1,12 +1,15 @@
 //! The states that a machine was in while it was surveyed: how often, for how long, and what the figures come to in each.
 
-use tiermark_model::{Grade, Labels, Run, State, StateKind, Unit};
+use std::collections::HashMap;
+
+use tiermark_model::{Grade, Labels, Observation, Run, State, StateKind, Unit};
 
 use super::figures::{Figure, Survey};
 use super::ladder::rate;
 use super::words;
 use crate::ladder::{OPS, SPANS};
 use crate::number::nanoseconds;
+use crate::order::first;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::hanging;
@@ -145,12 +148,28 @@ pub(crate) fn table(run: &Run, style: &Style) -> String {
     crate::text::heading("States of the machine meanwhile", style) + &table.render(style)
 }
 
-/// The name of the step of a finding or a drift, in words.
-pub(crate) fn step_name(run: &Run, step: &str) -> String {
-    let figure = super::figures::of_run(run).into_iter().find(|f| f.finding.evidence.iter().any(|id| id == step));
-    figure.map(|f| f.name()).unwrap_or_else(|| {
-        let labels =
-            run.observations().find(|o| o.step == step).map(|o| crate::findings::words(&o.labels, &[Labels::CPUS]));
-        labels.filter(|words| !words.is_empty()).unwrap_or_else(|| step.to_owned())
-    })
+/// The steps of a run with their names in words: that of the first figure that rests on a step, else its labels.
+pub(crate) struct StepNames<'a> {
+    figures: HashMap<&'a str, Figure<'a>>,
+    seen: HashMap<&'a str, &'a Observation>,
+}
+
+impl<'a> StepNames<'a> {
+    pub(crate) fn of(run: &'a Run) -> Self {
+        let figures = super::figures::of_run(run).into_iter();
+        let resting = figures.flat_map(|f| f.finding.evidence.iter().map(move |step| (step.as_str(), f)));
+        Self { figures: first(resting), seen: first(run.observations().map(|o| (o.step.as_str(), o))) }
+    }
+
+    /// Whether the run has the step's observation.
+    pub(crate) fn has(&self, step: &str) -> bool {
+        self.seen.contains_key(step)
+    }
+
+    /// The name; the id itself of a step that has no other.
+    pub(crate) fn name(&self, step: &str) -> String {
+        let labels = || Some(crate::findings::words(&self.seen.get(step)?.labels, &[Labels::CPUS]));
+        let name = self.figures.get(step).map(Figure::name).or_else(labels);
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| step.to_owned())
+    }
 }

@@ -2,7 +2,7 @@
 
 use tiermark_model::{Finding, Grade, Labels, Observation, Run, Verdict};
 
-use super::figures::Figure;
+use super::figures::{Figure, Steps};
 use super::ladder::with_unit;
 use super::why::why;
 use crate::curves;
@@ -69,8 +69,9 @@ fn kernels_of(run: &Run, style: &Style) -> String {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("kernel", Align::Left).column("to default", Align::Right).column("default", Align::Left);
     let mut rivals = String::new();
+    let steps = Steps::of(run);
     for f in run.findings().filter(|f| f.metric == "bandwidth" && f.labels.get(Labels::KERNEL).is_some()) {
-        let figure = Figure::new(run, f);
+        let figure = Figure::new(&steps, f);
         let kernel = f.labels.get(Labels::KERNEL).unwrap_or_default();
         let default = figure.seen.and_then(|o| o.rivals.first()).map(|rival| rival.kernel.to_string());
         let ratio = figure.seen.and_then(|o| ratio(o, kernel));

@@ -76,7 +76,7 @@ pub(crate) fn changed(change: f64) -> String {
 }
 
 /// Why a figure is not trusted, from what weighs most to what weighs least.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Why {
     Withheld,
     Unmeasured,
