@@ -100,7 +100,6 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
     let seed = place.seed.unwrap_or(drawn);
     let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
-    let cpus = cpus(place, host.machine())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
     if place.dry_run {
         return dry::run(&plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
@@ -110,7 +109,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
         complain_once(refused);
         return Ok(Exit::Refused);
     }
-    let watch = if simulated { None } else { look_around(cpus.as_ref(), host.as_ref(), place)? };
+    let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
     let store = shell::store();
     let mut run = Run { plan, ..head(job, host.as_ref(), seed, watch.is_some()) };
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
@@ -196,6 +195,11 @@ pub(crate) fn scope(place: &PlaceArgs, machine: &Machine) -> Result<Scope, Failu
     };
     let page = place.pages.first().copied().filter(|_| place.pages.len() == 1);
     Ok(Scope { cpus, mem_node, page, max_mem: place.max_mem, max_seconds: place.max_time })
+}
+
+/// The cpus that the requests may use, all together; `None` where one of them may use every cpu.
+fn scope_of(plans: &[Planned]) -> Option<IdSet> {
+    plans.iter().try_fold(IdSet::new(), |all, (request, _)| Some(all.union(request.scope.cpus.as_ref()?)))
 }
 
 /// The cpus to measure on, those of `--cpus` that are on the nodes of `--cpu-node`; `None` without these options.

@@ -114,7 +114,7 @@ fn mistakes_are_told_with_what_helps() {
         (&["--weighted-interleave", "0:1"], 2, "0:3,1:1"),
         (&["--interleave", "x"], 2, "--interleave"),
         (&["--mem-node", "7"], 4, "no such node"),
-        (&["--cpu-node", "9"], 4, "no node 9 with cpus"),
+        (&["--cpu-node", "9"], 4, "no such node"),
         (&["--mem-node", "1", "--to", "1"], 2, "cannot be used multiple times"),
         (&["--mixed", "0"], 2, "1..=99"),
         (&["--hmat", "-", "--from", "llc"], 2, "pairs of nodes"),
@@ -124,6 +124,18 @@ fn mistakes_are_told_with_what_helps() {
         let ran = user.run(&[&["matrix", "--simulate", SERVER, "--quick"], arguments].concat()).expect(code);
         assert!(ran.err.contains(said), "{arguments:?}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_node_without_cpus_takes_its_row_and_not_the_matrix() {
+    let arguments = ["matrix", "--simulate", EXPANDED, "--quick", "--op", "latency", "--no-save", "--json=-"];
+    let ran = User::new().run(&[&arguments[..], &["--cpu-node", "0,2"]].concat()).expect(5);
+    let run: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let experiment = &run["experiments"][0];
+    assert_eq!(experiment["plan"]["refused"][0]["code"], "no_cpus_on_node", "{}", experiment["plan"]["refused"]);
+    let seen = experiment["observations"].as_array().unwrap();
+    assert!(!seen.is_empty() && seen.iter().all(|o| o["labels"]["from"] == "node:0"), "{seen:?}");
+    User::new().run(&[&arguments[..], &["--cpu-node", "2"]].concat()).expect(4);
 }
 
 #[test]

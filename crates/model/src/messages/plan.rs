@@ -21,7 +21,7 @@ messages! {
 
     /// Cpus that this process may not use.
     Refusal cpus_not_allowed(cpus: &IdSet, forbidden: &IdSet, allowed: &IdSet):
-        "cpus {cpus}", "cpu {forbidden} is not allowed to this process", "choose among {allowed}";
+        "cpus {cpus}", "cpu {forbidden} is not allowed to this process", "choose among the allowed cpus: --cpus {allowed}";
 
     /// A neighbour where there is one core only.
     Refusal no_neighbour(cpu: CpuId):
@@ -121,7 +121,7 @@ messages! {
         "a range of {range}", "that is no more than {factor} x the {inner} closer to the core, which would answer",
         "ask for larger ones: --sizes";
 
-    /// Page sizes for primitives of which none is measured by page size.
+    /// `--pages` where no chosen primitive is measured by page size.
     Refusal page_size_unused(page: &str, rule: &str):
         "--pages {page}", "{rule}", "leave --pages out";
 

@@ -302,7 +302,9 @@ fn rows(cpus: IdSet, params: &MatrixParams, lab: Lab<'_>, refused: &mut Vec<Refu
         if here.is_empty() {
             let why = match lab.machine.node(node) {
                 None => "this machine has no such node",
-                Some(node) if node.cpus.is_empty() => "the node has no cpus: it can be reached (--to), not reach",
+                Some(node) if node.cpus.is_empty() => {
+                    "the node has no cpus; --mem-node measures its memory from other nodes"
+                }
                 Some(_) => "no cpu of the node is in scope",
             };
             let with: IdSet = cpus.iter().filter_map(|cpu| lab.machine.node_of(cpu)).collect();
