@@ -12,8 +12,7 @@ use tiermark_model::{
 
 use crate::tiers::quiet_cpu;
 
-/// What a request asks of its probe: the parameters (the usual ones where it names none) and the cpus it may use. Its memory node can give
-/// memory.
+/// The parameters of a request (the defaults where it has none) and the cpus that it may use. Also checks that its memory node can give memory.
 ///
 /// # Errors
 /// A [`Refusal`] for parameters that the probe does not understand, cpus that are not allowed, or a node that carrying it out would be
@@ -26,7 +25,7 @@ pub(crate) fn asked<T: DeserializeOwned + Default>(request: &Request, lab: Lab<'
     Ok((params, scope_cpus(&request.scope, lab.machine)?))
 }
 
-/// The parameters of a request; the usual ones where it names none.
+/// The parameters of a request; the defaults where it has none.
 ///
 /// # Errors
 /// A [`Refusal`] for parameters that the probe does not understand.

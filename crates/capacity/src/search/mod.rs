@@ -1,7 +1,7 @@
 //! Which number of tenants to try next, and when the answer is known.
 //!
-//! A search waits for nothing and reads no clock: it is asked for the next trial, is told what came of it, and says why
-//! it wants each. The same outcomes lead to the same trials, so that a search is taken up again by telling it what was saved.
+//! A search is pure: it starts no trial and reads no clock. The caller asks for the next trial and its reason, makes it, and
+//! reports the outcome. The same outcomes lead to the same trials, so saved outcomes resume a search.
 //!
 //! Upwards it gallops, and then halves the bracket (Bentley & Yao, "An almost optimal algorithm for unbounded searching",
 //! Information Processing Letters 5(3), 1976): at most about 2 log₂ N trials. Numbers that had to be reached from above are

@@ -73,7 +73,7 @@ impl TrialResult {
     }
 }
 
-/// Who is told how a trial is going.
+/// Receives the progress of a trial.
 pub type ProgressSink<'a> = &'a mut dyn FnMut(&Progress);
 
 impl TrialRunner<'_> {

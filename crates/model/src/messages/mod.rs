@@ -1,4 +1,4 @@
-//! Every refusal and warning, with its data and its sentences.
+//! Refusals and warnings, with their data and their sentences.
 //!
 //! A row has a name (the code that documents keep), the data, and its sentences: `"…"` is a format string over the data, `{ … }` an
 //! expression. It makes a function with one argument for each datum; in documents the data stand beside code and sentences. The rows of one

@@ -21,10 +21,10 @@ const PRECISION: f64 = 0.02;
 pub struct BandwidthParams {
     /// Footprints of each thread, as a table; none means the ladder, the curve and the scaling.
     pub sizes: Vec<Bytes>,
-    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`), kernels (`read/avx2`) or mixes (`2:1`); none means
+    /// Jobs (`read`, `write`, `copy`: the best kernel of each), operations (`write.nt`), kernels (`read/avx2`) or mixes (`2:1`); empty:
     /// the three jobs.
     pub ops: Vec<String>,
-    /// Numbers of threads; none means one and one per core.
+    /// Numbers of threads; empty: one, and one per core.
     pub threads: Vec<ThreadCount>,
     /// What the memory holds and stores write; none means incompressible data.
     pub data: Option<DataKind>,
