@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiermark_kernels::{Fill, Op, SPAN_QUANTUM, StreamSpec};
+use tiermark_kernels::{Fill, SPAN_QUANTUM, StreamSpec};
 use tiermark_model::Layout;
 use tiermark_model::kernel::StoreKind;
 
@@ -259,7 +259,7 @@ impl Work {
 
 /// The least bytes of each stream in a block.
 fn least_block(spec: &StreamSpec, span: usize, cache_bytes: usize) -> usize {
-    let string = matches!(spec.info.op, Op::FillRep | Op::CopyRep) && spec.info.fill != Fill::Zero;
+    let string = spec.info.op.name().ends_with(".rep") && spec.info.fill != Fill::Zero;
     let past_cache = cache_bytes / STRING_BLOCK.1 * STRING_BLOCK.0;
     if string && span >= past_cache { past_cache.min(STRING_BLOCK_MOST) } else { STREAM_BLOCK_LEAST }
 }

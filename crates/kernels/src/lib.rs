@@ -4,25 +4,28 @@
 //! disassembles them and holds them against what the registry declares. Each operation has a portable twin
 //! in Rust that a test uses as its oracle. Readers that keep nothing of what they load are checked by one that adds up.
 //!
-//! To add a kernel, write its loop in the module of its instruction set and add a row to that module's table.
+//! Stream kernels are text files in `kernels/`, which `build.rs` expands; `kernels/README.md` says how to add one.
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!("tiermark's kernels exist for Linux on x86-64 and aarch64; a new architecture needs a module like x86/");
 
-#[macro_use]
-mod registry;
-
 #[cfg(target_arch = "aarch64")]
+#[macro_use]
 mod arm;
 pub mod cache;
 mod chase;
 pub mod clock;
 pub mod layout;
+#[macro_use]
 mod portable;
+mod registry;
 pub mod rng;
 mod verify;
 #[cfg(target_arch = "x86_64")]
+#[macro_use]
 mod x86;
+// After the macros that it calls.
+mod files;
 
 pub use chase::{ChaseArgs, ChaseFn, ChaseRow, MAX_CHAINS, chase, chases};
 pub use registry::{Fill, KernelRow, Op, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, available, stream, streams};

@@ -56,94 +56,46 @@ impl StreamArgs {
 /// kernel must be available on this cpu.
 pub type StreamFn = unsafe extern "C" fn(*const StreamArgs) -> u64;
 
-/// What a stream kernel does with its arguments.
+/// What a stream kernel does with its arguments: its meaning is that of the portable kernel of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
-    /// Sums `src`, or loads it and keeps nothing.
-    Read,
-    /// `dst[i] = value`.
-    Write,
-    /// `dst[i] = value` with non-temporal stores.
-    WriteNt,
-    /// `dst[i] = src[i]`.
-    Copy,
-    /// `dst[i] = src[i]` with non-temporal stores.
-    CopyNt,
-    /// `dst[i] += value`, on 64-bit integers.
-    Update,
-    /// `dst[i] = src[i] + value * src2[i]` on `f64`: a product rounded, then a sum rounded (no fused form).
-    Triad,
-    /// Triad with non-temporal stores.
-    TriadNt,
-    /// `dst[i] = value` by string or zeroing instructions.
-    FillRep,
-    /// `dst[i] = src[i]` by string instructions.
-    CopyRep,
-    /// Sums whole lines of `src` in the order given.
-    ReadRandom,
-    /// Writes whole lines of `dst` in the order given.
-    WriteRandom,
-    /// Sums the first 8 bytes of each line of `src`, in the order given.
-    ReadRandom8,
-    /// Writes the first 8 bytes of each line of `dst`, in the order given.
-    WriteRandom8,
+pub struct Op {
+    name: &'static str,
+    pattern: Pattern,
+    streams: u8,
+    read_per_line: u16,
+    write_per_line: u16,
 }
 
 impl Op {
+    /// An operation by its name, how it walks, how many arrays, and the useful bytes that it reads and writes for every
+    /// line of span.
+    pub(crate) const fn new(name: &'static str, pattern: Pattern, streams: u8, read: u16, write: u16) -> Self {
+        Self { name, pattern, streams, read_per_line: read, write_per_line: write }
+    }
+
     /// Its name in kernel ids.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::WriteNt => "write.nt",
-            Self::Copy => "copy",
-            Self::CopyNt => "copy.nt",
-            Self::Update => "update",
-            Self::Triad => "triad",
-            Self::TriadNt => "triad.nt",
-            Self::FillRep => "fill.rep",
-            Self::CopyRep => "copy.rep",
-            Self::ReadRandom => "read.random",
-            Self::WriteRandom => "write.random",
-            Self::ReadRandom8 => "read.random8",
-            Self::WriteRandom8 => "write.random8",
-        }
+        self.name
     }
 
     /// Sequential or random.
     pub const fn pattern(self) -> Pattern {
-        match self {
-            Self::ReadRandom | Self::WriteRandom | Self::ReadRandom8 | Self::WriteRandom8 => Pattern::Random,
-            _ => Pattern::Sequential,
-        }
+        self.pattern
     }
 
     /// Arrays walked at once.
     pub const fn streams(self) -> u8 {
-        match self {
-            Self::Copy | Self::CopyNt | Self::CopyRep => 2,
-            Self::Triad | Self::TriadNt => 3,
-            _ => 1,
-        }
+        self.streams
     }
 
     /// Useful bytes read for every line of span.
     pub const fn read_per_line(self) -> u16 {
-        match self {
-            Self::Read | Self::Copy | Self::CopyNt | Self::CopyRep | Self::Update | Self::ReadRandom => 64,
-            Self::Triad | Self::TriadNt => 128,
-            Self::ReadRandom8 => 8,
-            Self::Write | Self::WriteNt | Self::FillRep | Self::WriteRandom | Self::WriteRandom8 => 0,
-        }
+        self.read_per_line
     }
 
     /// Useful bytes written for every line of span.
     pub const fn write_per_line(self) -> u16 {
-        match self {
-            Self::Read | Self::ReadRandom | Self::ReadRandom8 => 0,
-            Self::WriteRandom8 => 8,
-            _ => 64,
-        }
+        self.write_per_line
     }
 }
 
@@ -201,6 +153,25 @@ pub struct KernelRow {
     pub symbol: Option<&'static str>,
 }
 
+impl KernelRow {
+    /// A kernel of string or zeroing instructions, written in Rust: an instruction that is a loop by itself, or that walks
+    /// by a register of its own, has no body for a file. The rows that use it say the rest.
+    pub(crate) const BLOCK: Self = Self {
+        id: "",
+        op: Op::new("fill.rep", Pattern::Sequential, 1, 0, 64),
+        isa: Isa::X86,
+        loads: 0,
+        stores: 1,
+        unroll_bytes: 1,
+        store_kind: StoreKind::Block,
+        fill: Fill::Word,
+        plain: false,
+        checked_by: None,
+        doc: "",
+        symbol: None,
+    };
+}
+
 impl From<&KernelRow> for KernelInfo {
     fn from(row: &KernelRow) -> Self {
         Self {
@@ -233,20 +204,6 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
-    /// The same row with another [`Fill`].
-    #[must_use]
-    pub(crate) const fn filling(mut self, fill: Fill) -> Self {
-        self.info.fill = fill;
-        self
-    }
-
-    /// The same row as one that keeps nothing of what it loads, with the kernel that adds up instead.
-    #[must_use]
-    pub(crate) const fn checked_by(mut self, id: &'static str) -> Self {
-        self.info.checked_by = Some(id);
-        self
-    }
-
     /// The kernel whose checksum says what this one reads: another one where this one adds nothing up.
     pub fn summing(&self) -> &Self {
         self.info.checked_by.and_then(stream).unwrap_or(self)
@@ -258,38 +215,12 @@ impl StreamSpec {
     }
 }
 
-/// A registry row for an assembly kernel: function, operation, variant, what it declares, one line for people.
-macro_rules! spec {
-    ($run:ident, $name:literal, $variant:literal, $op:ident, $isa:expr, $loads:expr, $stores:expr, $unroll:expr,
-     $kind:ident, $available:path, $plain:literal, $doc:literal) => {
-        $crate::registry::StreamSpec {
-            info: $crate::registry::KernelRow {
-                id: concat!($name, "/", $variant),
-                op: $crate::registry::Op::$op,
-                isa: $isa,
-                loads: $loads,
-                stores: $stores,
-                unroll_bytes: $unroll,
-                store_kind: tiermark_model::kernel::StoreKind::$kind,
-                fill: $crate::registry::Fill::Word,
-                plain: $plain,
-                checked_by: None,
-                doc: $doc,
-                symbol: Some(stringify!($run)),
-            },
-            run: $run,
-            available: $available,
-        }
-    };
-}
-
 static ALL: LazyLock<Vec<StreamSpec>> = LazyLock::new(|| {
-    let mut all = Vec::new();
+    let mut all = crate::files::TABLE.to_vec();
     #[cfg(target_arch = "x86_64")]
-    all.extend(crate::x86::tables().into_iter().flatten());
+    all.extend(crate::x86::TABLE);
     #[cfg(target_arch = "aarch64")]
-    all.extend(crate::arm::tables().into_iter().flatten());
-    all.extend(crate::portable::TABLE);
+    all.extend(crate::arm::TABLE);
     all
 });
 

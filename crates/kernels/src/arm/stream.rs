@@ -1,43 +1,5 @@
-//! The frame of a sequential kernel: passes around an unrolled loop, and a loop for the rest.
-
-/// Eight vectors by pairs: `op` on q20 to q27 and 128 bytes from `$ptr + $off`.
-macro_rules! pairs {
-    ($op:literal, $ptr:literal, $off:literal) => {
-        concat!(
-            $op,
-            " q20, q21, [",
-            $ptr,
-            ", #",
-            $off,
-            "]\n",
-            $op,
-            " q22, q23, [",
-            $ptr,
-            ", #",
-            $off,
-            " + 32]\n",
-            $op,
-            " q24, q25, [",
-            $ptr,
-            ", #",
-            $off,
-            " + 64]\n",
-            $op,
-            " q26, q27, [",
-            $ptr,
-            ", #",
-            $off,
-            " + 96]"
-        )
-    };
-}
-
-/// One instruction for each register number given; `\r` stands for it.
-macro_rules! each {
-    ($regs:literal, $instruction:expr) => {
-        concat!(".irp r,", $regs, "\n", $instruction, "\n.endr")
-    };
-}
+//! The loops around the bodies of `kernels/*.kernel`: passes around an unrolled loop, and a loop for the rest. `build.rs`
+//! writes the calls of these macros.
 
 /// A naked function around a loop body.
 ///
@@ -123,6 +85,50 @@ macro_rules! scalable_fn {
                 $($done,)*
                 "ret",
                 ".arch_extension nosve",
+            )
+        }
+    };
+}
+
+/// A naked function that visits lines in the order of an array of 4-byte line numbers, four lines an iteration; nothing
+/// is drawn inside the timed loop. For each line, x9 holds its address; `$base` is the register of the array visited, x6
+/// holds the value, x10 a sum that starts at 0.
+macro_rules! random_fn {
+    ($name:ident, base $base:literal, init [$($init:expr),*], visit [$($visit:expr),+], done [$($done:expr),*]) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(_args: *const $crate::registry::StreamArgs) -> u64 {
+            core::arch::naked_asm!(
+                $($init,)*
+                "ldp x1, x2, [x0]",
+                "ldp x5, x6, [x0, #32]",
+                "mov x10, xzr",
+                "2:",
+                "ldr x4, [x0, #24]",
+                "ldr x7, [x0, #48]",
+                "subs x4, x4, #256",
+                "b.lo 4f",
+                ".p2align 6",
+                "3:",
+                concat!(".irp n,0,4,8,12\nldr w8, [x7, #\\n]\nadd x9, ", $base, ", x8, lsl #6\n", $($visit, "\n",)+
+                        ".endr"),
+                "add x7, x7, #16",
+                "subs x4, x4, #256",
+                "b.hs 3b",
+                "4:",
+                "adds x4, x4, #256",
+                "b.eq 6f",
+                "5:",
+                "ldr w8, [x7], #4",
+                concat!("add x9, ", $base, ", x8, lsl #6"),
+                $($visit,)+
+                "subs x4, x4, #64",
+                "b.ne 5b",
+                "6:",
+                "subs x5, x5, #1",
+                "b.ne 2b",
+                $($done,)*
+                "ret",
             )
         }
     };

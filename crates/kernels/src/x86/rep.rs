@@ -1,9 +1,8 @@
 //! Fills and copies by string and zeroing instructions: the core chooses how lines travel.
 
-use tiermark_model::kernel::Isa;
+use tiermark_model::kernel::Pattern;
 
-use super::{clzero, sse2 as always};
-use crate::registry::{Fill, StreamSpec};
+use crate::registry::{Fill, KernelRow, Op, StreamSpec};
 
 /// A naked function around one `rep` instruction; the prefix is its loop.
 macro_rules! rep_fn {
@@ -69,16 +68,77 @@ unsafe extern "C" fn tiermark_fill_clzero(_args: *const crate::registry::StreamA
     )
 }
 
-/// The string kernels of x86-64.
-#[rustfmt::skip]
-pub(super) fn table() -> Vec<StreamSpec> {
-    vec![
-        spec!(tiermark_fill_stosb, "fill.rep", "stosb", FillRep, Isa::X86, 0, 1, 1, Block, always, true,
-            "rep stosb; stores the value's low byte").filling(Fill::LowByte),
-        spec!(tiermark_fill_stosq, "fill.rep", "stosq", FillRep, Isa::X86, 0, 1, 8, Block, always, false, "rep stosq"),
-        spec!(tiermark_fill_clzero, "fill.rep", "clzero", FillRep, Isa::X86, 0, 8, 512, Block, clzero, false,
-            "clzero, a line at a time; stores zeros").filling(Fill::Zero),
-        spec!(tiermark_copy_movsb, "copy.rep", "movsb", CopyRep, Isa::X86, 1, 1, 1, Block, always, true, "rep movsb"),
-        spec!(tiermark_copy_movsq, "copy.rep", "movsq", CopyRep, Isa::X86, 1, 1, 8, Block, always, false, "rep movsq"),
-    ]
+/// `clzero` (AMD APM volume 3: CPUID 8000_0008 EBX bit 0).
+fn clzero() -> bool {
+    use std::arch::x86_64::__cpuid;
+    __cpuid(0x8000_0000).eax >= 0x8000_0008 && __cpuid(0x8000_0008).ebx & 1 == 1
 }
+
+/// Fills by a string instruction.
+const FILL: KernelRow = KernelRow::BLOCK;
+
+/// Copies by a string instruction.
+const COPY: KernelRow =
+    KernelRow { op: Op::new("copy.rep", Pattern::Sequential, 2, 64, 64), loads: 1, ..KernelRow::BLOCK };
+
+/// The string kernels of x86-64.
+pub(crate) static TABLE: [StreamSpec; 5] = [
+    StreamSpec {
+        info: KernelRow {
+            id: "fill.rep/stosb",
+            fill: Fill::LowByte,
+            plain: true,
+            doc: "rep stosb; stores the value's low byte",
+            symbol: Some("tiermark_fill_stosb"),
+            ..FILL
+        },
+        run: tiermark_fill_stosb,
+        available: || true,
+    },
+    StreamSpec {
+        info: KernelRow {
+            id: "fill.rep/stosq",
+            unroll_bytes: 8,
+            doc: "rep stosq",
+            symbol: Some("tiermark_fill_stosq"),
+            ..FILL
+        },
+        run: tiermark_fill_stosq,
+        available: || true,
+    },
+    StreamSpec {
+        info: KernelRow {
+            id: "fill.rep/clzero",
+            stores: 8,
+            unroll_bytes: 512,
+            fill: Fill::Zero,
+            doc: "clzero, a line at a time; stores zeros",
+            symbol: Some("tiermark_fill_clzero"),
+            ..FILL
+        },
+        run: tiermark_fill_clzero,
+        available: clzero,
+    },
+    StreamSpec {
+        info: KernelRow {
+            id: "copy.rep/movsb",
+            plain: true,
+            doc: "rep movsb",
+            symbol: Some("tiermark_copy_movsb"),
+            ..COPY
+        },
+        run: tiermark_copy_movsb,
+        available: || true,
+    },
+    StreamSpec {
+        info: KernelRow {
+            id: "copy.rep/movsq",
+            unroll_bytes: 8,
+            doc: "rep movsq",
+            symbol: Some("tiermark_copy_movsq"),
+            ..COPY
+        },
+        run: tiermark_copy_movsq,
+        available: || true,
+    },
+];

@@ -1,19 +1,5 @@
-//! The frame of a sequential kernel: passes around an unrolled loop, and a loop of single lines for the rest.
-
-/// For each vector register number in `$regs`, one instruction a pair `(before, pointer, after)` around the memory
-/// operand at `pointer + $off + number * $width`. `\r` stands for the number.
-///
-/// All instructions of one vector come before those of the next: loads and stores that alternate were up to a third
-/// faster than eight loads and then eight stores (non-temporal copies on Zen 5), and never slower.
-macro_rules! each {
-    ($regs:literal, $off:expr, $width:literal, $(($pre:expr, $ptr:literal, $post:expr)),+) => {
-        concat!(
-            ".irp r,", $regs, "\n",
-            $($pre, "[", $ptr, " + ", $off, " + \\r*", $width, "]", $post, "\n",)+
-            ".endr"
-        )
-    };
-}
+//! The loops around the bodies of `kernels/*.kernel`: passes around an unrolled loop, and a loop of single lines for the rest.
+//! `build.rs` writes the calls of these macros.
 
 /// A naked function around a loop body.
 ///
@@ -142,6 +128,52 @@ macro_rules! two_halves_fn {
                 "5:",
                 $($tail,)*
                 "add r9, 64",
+                "sub rdx, 64",
+                "jnz 5b",
+                "6:",
+                "dec rcx",
+                "jnz 2b",
+                $($done,)*
+                "ret",
+            )
+        }
+    };
+}
+
+/// A naked function that visits lines in the order of an array of 4-byte line numbers, four lines an iteration; nothing
+/// is drawn inside the timed loop. For each line, rax holds the byte offset; r8 and r9 hold `dst` and `src`, r10 the value,
+/// rsi a sum that starts at 0.
+macro_rules! random_fn {
+    ($name:ident, init [$($init:expr),*], visit [$($visit:expr),+], done [$($done:expr),*]) => {
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $name(_args: *const $crate::registry::StreamArgs) -> u64 {
+            core::arch::naked_asm!(
+                $($init,)*
+                "mov r8, [rdi]",
+                "mov r9, [rdi + 8]",
+                "mov r10, [rdi + 40]",
+                "xor esi, esi",
+                "mov rcx, [rdi + 32]",
+                "2:",
+                "mov r11, [rdi + 48]",
+                "mov rdx, [rdi + 24]",
+                "sub rdx, 256",
+                "jb 4f",
+                ".p2align 6",
+                "3:",
+                concat!(".irp n,0,4,8,12\nmov eax, dword ptr [r11 + \\n]\nshl rax, 6\n", $($visit, "\n",)+ ".endr"),
+                "add r11, 16",
+                "sub rdx, 256",
+                "jae 3b",
+                "4:",
+                "add rdx, 256",
+                "jz 6f",
+                "5:",
+                "mov eax, dword ptr [r11]",
+                "shl rax, 6",
+                $($visit,)+
+                "add r11, 4",
                 "sub rdx, 64",
                 "jnz 5b",
                 "6:",

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::process::Command;
 
 use tiermark_kernels::clock::alu_chain;
-use tiermark_kernels::{KernelRow, Op, StreamSpec, chases, streams};
+use tiermark_kernels::{KernelRow, StreamSpec, chases, streams};
 use tiermark_model::kernel::{Isa, Pattern, StoreKind};
 
 #[cfg(target_arch = "x86_64")]
@@ -179,7 +179,7 @@ fn block(row: &KernelRow, instruction: &Instruction) -> (bool, bool) {
         other => panic!("say which instruction {other} consists of"),
     };
     let found = text.trim() == wanted;
-    (found && row.op == Op::CopyRep, found)
+    (found && row.op.read_per_line() > 0, found)
 }
 
 #[test]

@@ -3,6 +3,18 @@
 
 mod chases;
 mod disassembly;
+mod files;
 mod guard;
 mod layouts;
+mod meanings;
 mod streams;
+
+// What build.rs is made of.
+#[path = "../../build/declared.rs"]
+mod declared;
+#[path = "../../build/emit.rs"]
+mod emit;
+#[path = "../../build/expand.rs"]
+mod expand;
+#[path = "../../build/parse.rs"]
+mod parse;

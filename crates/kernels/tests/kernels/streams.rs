@@ -154,6 +154,7 @@ fn declarations_are_consistent() {
         let info = KernelInfo::from(&spec.info);
         assert_eq!(info, spec.kernel_info());
         assert_eq!(info.id.op(), spec.info.op.name(), "{}", info.id);
+        assert_eq!(spec.info.op, twin(spec).info.op, "{}: bytes of a line beside those of its twin", info.id);
         assert_eq!(info.stores == 0, info.store_kind == StoreKind::None, "{}", info.id);
         assert_eq!(info.loads == 0, info.read_per_line == 0, "{}", info.id);
         assert_eq!(info.stores == 0, info.write_per_line == 0, "{}", info.id);

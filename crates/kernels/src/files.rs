@@ -1,0 +1,10 @@
+//! The kernels of `kernels/*.kernel`, as `build.rs` expands them.
+
+#![allow(unused_variables)] // A portable kernel's word is given every stream, and touches its own.
+
+use tiermark_model::kernel::{Isa, Pattern, StoreKind};
+
+use crate::portable::{added, multiplied, random, sequential};
+use crate::registry::{Fill, KernelRow, Op, StreamSpec};
+
+include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
