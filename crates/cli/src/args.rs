@@ -3,11 +3,7 @@
 mod capacity;
 mod common;
 mod groups;
-mod ladder;
 mod load;
-mod loads;
-mod matrix;
-mod shapes;
 mod show;
 mod system;
 
@@ -15,21 +11,14 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiermark_model::{Bytes, Effort, PingOp};
-use tiermark_probes::c2c::Sample;
-use tiermark_probes::matrix::Policy;
+use tiermark_model::Bytes;
 
+use crate::experiments::Measure;
 use crate::parse;
 pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use groups::{command, overview};
-use ladder::{BANDWIDTH_EXAMPLES, LATENCY_EXAMPLES};
-pub(crate) use ladder::{BandwidthArgs, LatencyArgs, SurveyArgs};
 pub(crate) use load::LoadArgs;
-use loads::{LOADED_EXAMPLES, SCALE_EXAMPLES};
-pub(crate) use loads::{LoadedArgs, ScaleArgs};
-pub(crate) use matrix::{MatrixArgs, OrUsual};
-pub(crate) use shapes::{How, MlpArgs, OsArgs, ResidencyArgs, ShapeArgs};
 pub(crate) use show::ShowArgs;
 pub(crate) use system::{DoctorArgs, TuneArgs};
 
@@ -67,44 +56,9 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure every tier: size, latency and bandwidth, in a minute
-    Survey(SurveyArgs),
-    /// Time of one dependent access, by size, layout, page size
-    #[command(after_long_help = LATENCY_EXAMPLES)]
-    Latency(LatencyArgs),
-    /// Bytes a second, by size, operation, kernel, threads
-    #[command(after_long_help = BANDWIDTH_EXAMPLES)]
-    Bandwidth(BandwidthArgs),
-    /// Latency while other cores read or write at a rising rate
-    #[command(alias = "loaded", after_long_help = LOADED_EXAMPLES)]
-    LoadedLatency(LoadedArgs),
-    /// Bandwidth of a node as threads are added, and its limit
-    #[command(after_long_help = SCALE_EXAMPLES)]
-    Scale(ScaleArgs),
-    /// Latency and bandwidth from each node's cpus to each memory
-    #[command(after_long_help = matrix::EXAMPLES)]
-    Matrix(Box<MatrixArgs>),
-    /// Line, size, ways and sets of each cache, and who shares it
-    #[command(after_long_help = shapes::GEOMETRY_EXAMPLES)]
-    Geometry(ShapeArgs),
-    /// Entries of each data TLB, and the cost of misses and walks
-    #[command(after_long_help = shapes::TLB_EXAMPLES)]
-    Tlb(ShapeArgs),
-    /// Cache misses that one core keeps in flight, by tier
-    Mlp(MlpArgs),
-    /// Bandwidth that small and random accesses waste
-    Granularity(ShapeArgs),
-    /// How much a busy neighbour slows memory accesses
-    Background(ShapeArgs),
-    /// How long the shared cache keeps what was touched
-    #[command(after_long_help = shapes::RESIDENCY_EXAMPLES)]
-    Residency(ResidencyArgs),
-    /// Time of a cache line from core to core, and contention
-    #[command(after_long_help = C2C_EXAMPLES)]
-    C2c(C2cArgs),
-    /// System calls, processes, switches, pipes, page faults
-    #[command(after_long_help = shapes::OS_EXAMPLES)]
-    Os(OsArgs),
+    /// An experiment: it asks one probe
+    #[command(flatten)]
+    Measure(Box<Measure>),
     /// Send requests to Redis servers and measure their latency
     #[command(after_long_help = load::EXAMPLES)]
     Load(Box<LoadArgs>),
@@ -113,7 +67,7 @@ pub(crate) enum Command {
     Capacity(Box<CapacityArgs>),
     /// Run a plan: several experiments in a file
     #[command(after_long_help = RUN_EXAMPLES)]
-    Run(PlanRunArgs),
+    Run(Box<PlanRunArgs>),
     /// List, show or check plans
     Plan(PlanArgs),
     /// Cpus, caches, nodes, DIMMs and settings that matter
@@ -149,47 +103,6 @@ Examples:
 Options given here hold for every experiment that does not set its own; --max-time is for all of them together, shared out as
 they are expected to take. A part that the machine lacks (another node, say) is refused and the rest runs: exit code 5, with
 --allow-partial 0.";
-
-const C2C_EXAMPLES: &str = "\
-Without options: all pairs, or a sample of each relation where there is no time for all, then transfers, homes and contention.
-Examples:
-  tiermark c2c
-  tiermark c2c --cpus 0-15 --op cas,flag,one-way
-  tiermark c2c --sample 100 --max-time 2m       (100 pairs of each relation)
-  tiermark c2c --cpus node:0,node:1 --mem-node 1
-Numbers of cas and flag are round trips; tools that print one-way figures divide them by two.";
-
-impl Command {
-    /// Where and how hard it measures, of commands that measure.
-    pub(crate) fn place_mut(&mut self) -> Option<&mut PlaceArgs> {
-        match self {
-            Self::Latency(args) => Some(&mut args.run.place),
-            Self::Bandwidth(args) => Some(&mut args.run.place),
-            Self::LoadedLatency(args) => Some(&mut args.run.place),
-            Self::Scale(args) => Some(&mut args.run.place),
-            Self::Matrix(args) => Some(&mut args.run.place),
-            Self::C2c(args) => Some(&mut args.run.place),
-            Self::Os(args) => Some(&mut args.run.place),
-            Self::Geometry(args) | Self::Background(args) | Self::Tlb(args) | Self::Granularity(args) => {
-                Some(&mut args.run.place)
-            }
-            Self::Mlp(args) => Some(&mut args.run.place),
-            Self::Residency(args) => Some(&mut args.run.place),
-            _ => None,
-        }
-    }
-
-    /// Nodes with memory without which there is nothing to measure.
-    pub(crate) fn nodes_needed(&mut self) -> usize {
-        // A policy spreads memory over nodes, which one alone does not have.
-        let pairs = matches!(self, Self::Matrix(args) if args.policy.iter().any(|policy| *policy != Policy::Bind));
-        let of_place = self.place_mut().and_then(|place| place.mem_node.as_ref()).map_or(1, |choice| match choice {
-            NodeChoice::Far => 2,
-            NodeChoice::These(nodes) => nodes.len(),
-        });
-        of_place.max(if pairs { 2 } else { 1 })
-    }
-}
 
 /// A machine that is not there: for tests and demonstrations.
 #[derive(Debug, Clone, Default, Args)]
@@ -227,32 +140,6 @@ pub(crate) struct Simulation {
     /// Milliseconds after which neighbours have replaced half of what was touched in the simulated last-level cache
     #[arg(long, value_name = "MS", global = true, hide = true)]
     pub(crate) sim_half_life: Option<f64>,
-}
-
-/// The effort of two flags that exclude each other.
-pub(crate) fn effort(quick: bool, full: bool) -> Effort {
-    match (quick, full) {
-        (true, _) => Effort::Quick,
-        (_, true) => Effort::Full,
-        _ => Effort::Standard,
-    }
-}
-
-/// Arguments of `c2c`.
-#[derive(Debug, Args)]
-pub(crate) struct C2cArgs {
-    /// How turns are passed: cas, flag, one-way [default: cas]
-    ///
-    /// Between all pairs. Without the option the others are measured for one pair of each relation.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::ping)]
-    pub(crate) op: Vec<PingOp>,
-    /// Pairs of each relation, or all [default: as time allows]
-    #[arg(long, value_name = "PAIRS", value_parser = parse::sample)]
-    pub(crate) sample: Option<Sample>,
-    #[command(flatten)]
-    pub(crate) how: How,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
 }
 
 /// Arguments of `run`.

@@ -53,10 +53,10 @@ pub(crate) fn finish(
         sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
     ];
     for (place, export) in sinks.exports {
-        if let Some(doubts) = (export.doubts)(run).filter(|_| !result.quiet) {
-            tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.option, export.place));
+        if let Some(doubts) = (export.layout.doubts)(run).filter(|_| !result.quiet) {
+            tell(format_args!("tiermark: warning: --{} {}: {doubts}", export.layout.option, export.place));
         }
-        unwritten.push(place.write(&(export.text)(run)).err());
+        unwritten.push(place.write(&(export.layout.text)(run)).err());
     }
     if measured && !to_stdout {
         output::print(&output::report(run, result.format, &args.view))?;

@@ -7,6 +7,7 @@ mod args;
 mod busy;
 mod commands;
 mod dry;
+mod experiments;
 mod finish;
 mod glossary;
 mod hints;

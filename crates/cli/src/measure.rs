@@ -6,13 +6,14 @@ use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, PageKind, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
+    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
     resolve_cpus,
 };
 use tiermark_probes::survey;
 
 use crate::args::{NodeChoice, PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
+use crate::experiments::Layout;
 use crate::finish::{Sinks, finish};
 use crate::limit::Limited;
 use crate::output::{self, Failure, Place, complain_once, tell};
@@ -42,25 +43,21 @@ pub(crate) struct Job<'a> {
     pub(crate) simulation: &'a Simulation,
     /// Makes the requests for a machine and a seed.
     pub(crate) requests: &'a Requests<'a>,
-    /// Whether `--max-time` is for all requests together, shared out as they are expected to take.
-    pub(crate) share_time: bool,
+    /// What is written beside the document.
+    pub(crate) exports: Vec<Export<'a>>,
+    /// The page of the plan whose experiments the requests are: `--max-time` is then for all of them together, shared out as they are
+    /// expected to take. `None` for a command of its own.
+    pub(crate) plan: Option<PlanPage>,
 }
 
 /// Something to write from a finished run beside its document.
 #[derive(Clone, Copy)]
 pub(crate) struct Export<'a> {
-    /// The option that asks for it.
-    pub(crate) option: &'static str,
+    /// What to write.
+    pub(crate) layout: &'static Layout,
     /// A file, or `-` for standard output in place of the report.
     pub(crate) place: &'a str,
-    /// Makes it.
-    pub(crate) text: Render<'a>,
-    /// What a reader of it should know that its layout cannot say.
-    pub(crate) doubts: fn(&Run) -> Option<String>,
 }
-
-/// Makes a text of a run.
-type Render<'a> = &'a dyn Fn(&Run) -> String;
 
 /// Seed of simulated runs: they are to be the same each time.
 const SIMULATED_SEED: u64 = 1;
@@ -71,29 +68,9 @@ const SEED_MASK: u64 = 0xffff_ffff;
 ///
 /// # Errors
 /// A [`Failure`] for whatever ends it before there is a result.
-pub(crate) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
-    run_with(job, &[])
-}
-
-/// Runs a job and writes more than its document.
-///
-/// # Errors
-/// A [`Failure`] for whatever ends it before there is a result.
-pub(crate) fn run_with<'a>(job: &Job<'_>, exports: &[Export<'a>]) -> Result<Exit, Failure> {
-    run_all(job, exports, None)
-}
-
-/// Runs a job that a plan describes.
-///
-/// # Errors
-/// A [`Failure`] for whatever ends it before there is a result.
-pub(crate) fn run_plan<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: PlanPage) -> Result<Exit, Failure> {
-    run_all(job, exports, Some(plan))
-}
-
-fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) -> Result<Exit, Failure> {
+pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let (place, result) = (&job.args.place, &job.args.result);
-    one_to_stdout(job.args, exports)?;
+    one_to_stdout(job.args, &job.exports)?;
     let simulated = job.simulation.simulate.is_some();
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
@@ -111,11 +88,11 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
     }
     let watch = if simulated { None } else { look_around(scope_of(&plans).as_ref(), host.as_ref(), place)? };
     let store = shell::store();
-    let mut run = Run { plan, ..head(job, host.as_ref(), seed, watch.is_some()) };
+    let mut run = Run { plan: job.plan.clone(), ..head(job, host.as_ref(), seed, watch.is_some()) };
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
     let document = result.json.as_deref().map(Place::open).transpose()?;
     let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, *export));
-    let exports = exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
+    let exports = job.exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     let record = match simulated {
         true => OwnRecord::default(),
@@ -145,7 +122,7 @@ fn run_all<'a>(job: &Job<'_>, exports: &[Export<'a>], plan: Option<PlanPage>) ->
 fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> {
     let result = &args.result;
     let own = [("json", result.json.as_deref()), ("jsonl", result.jsonl.as_deref())];
-    let others = exports.iter().map(|export| (export.option, Some(export.place)));
+    let others = exports.iter().map(|export| (export.layout.option, Some(export.place)));
     let to_stdout = own.into_iter().chain(others).filter(|(_, place)| *place == Some("-"));
     let to_stdout: Vec<String> = to_stdout.map(|(option, _)| format!("--{option}")).collect();
     if to_stdout.len() > 1 {
@@ -163,10 +140,10 @@ fn all_plans(job: &Job<'_>, host: &dyn Host, seed: u64) -> Result<Vec<Planned>, 
     let place = &job.args.place;
     let requests = (job.requests)(host.machine(), seed)?;
     let mut plans = plans(&requests, host)?;
-    if let Some(seconds) = place.max_time.filter(|_| job.share_time) {
+    if let Some(seconds) = place.max_time.filter(|_| job.plan.is_some()) {
         plans = self::plans(&shared(&plans, seconds), host)?;
     }
-    if job.share_time {
+    if job.plan.is_some() {
         for (request, plan) in &mut plans {
             // The plan names a node that is not here.
             let named = request.scope.mem_node.is_some() || request.params.get("targets").is_some_and(|t| !t.is_null());
@@ -219,17 +196,6 @@ fn cpus(place: &PlaceArgs, machine: &Machine) -> Result<Option<IdSet>, Refusal> 
         ));
     }
     Ok(Some(both))
-}
-
-/// A request once for each page size, where there are several.
-pub(crate) fn by_page(request: &Request, place: &PlaceArgs) -> Vec<Request> {
-    let pages = place.compared_pages();
-    if pages.is_empty() {
-        return vec![request.clone()];
-    }
-    let with =
-        |page: &PageKind| Request { scope: Scope { page: Some(*page), ..request.scope.clone() }, ..request.clone() };
-    pages.iter().map(with).collect()
 }
 
 /// The node with memory that is farthest from the first of some cpus.

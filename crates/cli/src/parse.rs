@@ -7,7 +7,8 @@ use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Origin, Policy, Weights};
 
-use crate::args::{NodeChoice, OrUsual};
+use crate::args::NodeChoice;
+use crate::experiments::OrUsual;
 use crate::names;
 
 /// A size above zero.

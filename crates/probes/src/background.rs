@@ -38,7 +38,7 @@ pub struct Background;
 static ABOUT: About = About {
     id: "background",
     method: 2,
-    summary: "what a neighbour on another core costs a chaser, reading or writing in order or at random",
+    summary: "How much a busy neighbour slows memory accesses",
     page: include_str!("../../../docs/methods/background.md"),
 };
 

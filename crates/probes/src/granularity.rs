@@ -34,7 +34,7 @@ pub struct Granularity;
 static ABOUT: About = About {
     id: "granularity",
     method: 2,
-    summary: "useful bytes a second of 8-byte and whole-line random access and of sequential access, by page size",
+    summary: "Bandwidth that small and random accesses waste",
     page: include_str!("../../../docs/methods/granularity.md"),
 };
 

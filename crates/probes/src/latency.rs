@@ -43,7 +43,7 @@ pub struct Latency;
 static ABOUT: About = About {
     id: "latency",
     method: 2,
-    summary: "time of one dependent memory access, by footprint, layout and page size",
+    summary: "Time of one dependent access, by size, layout, page size",
     page: include_str!("../../../docs/methods/latency.md"),
 };
 

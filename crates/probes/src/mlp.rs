@@ -36,7 +36,7 @@ pub struct Mlp;
 static ABOUT: About = About {
     id: "mlp",
     method: 2,
-    summary: "memory-level parallelism: misses one core keeps in flight, per tier, by 1 to 32 independent chains",
+    summary: "Cache misses that one core keeps in flight, by tier",
     page: include_str!("../../../docs/methods/mlp.md"),
 };
 

@@ -37,7 +37,7 @@ pub struct Survey;
 static ABOUT: About = About {
     id: "survey",
     method: 1,
-    summary: "latency and bandwidth of every tier: the ladder and both curves",
+    summary: "Measure every tier: size, latency and bandwidth, in a minute",
     page: include_str!("../../../docs/methods/survey.md"),
 };
 

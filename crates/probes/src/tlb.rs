@@ -43,7 +43,7 @@ pub struct Tlb;
 static ABOUT: About = About {
     id: "tlb",
     method: 2,
-    summary: "entries of each data TLB level, and the cost of a miss and of a walk, per page size",
+    summary: "Entries of each data TLB, and the cost of misses and walks",
     page: include_str!("../../../docs/methods/tlb.md"),
 };
 

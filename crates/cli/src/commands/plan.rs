@@ -27,8 +27,8 @@ pub(crate) fn run(args: &PlanArgs, simulation: &Simulation) -> Result<Exit, Fail
 }
 
 /// A plan in the list: its title, and that it takes more nodes with memory than there are.
-fn line(mut plan: PlanFile, nodes: usize) -> String {
-    let needed = plan.experiments.iter_mut().map(|experiment| experiment.command.nodes_needed()).min().unwrap_or(1);
+fn line(plan: PlanFile, nodes: usize) -> String {
+    let needed = plan.experiments.iter().map(|experiment| experiment.measure.nodes_needed()).min().unwrap_or(1);
     match needed > nodes {
         true => format!("{} (needs {needed} nodes: this machine has {nodes})", plan.title),
         false => plan.title,
@@ -58,7 +58,7 @@ fn check(name: &str, simulation: &Simulation) -> Result<(), Failure> {
 
 /// Why a machine cannot do an experiment as a whole.
 fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Failure> {
-    let requests = match super::requests(&experiment.command, machine, 0) {
+    let requests = match experiment.measure.requests(machine, 0) {
         Ok(requests) => requests,
         Err(Failure::Refused(refusal)) => return Ok(vec![refusal]),
         Err(failure) => return Err(failure),

@@ -1,10 +1,9 @@
 //! `tiermark run`: a plan, from its first experiment to its last.
 
-use serde_json::Value;
-use tiermark_model::{Effort, Exit, Machine, PlanPage, PlanPart, Request, Scope};
-use tiermark_probes::matrix::Origin;
+use tiermark_model::{Exit, Machine, PlanPage, PlanPart, Scope};
 
-use crate::args::{Command, PlaceArgs, PlanRunArgs, Simulation};
+use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
+use crate::experiments::{HMAT, Layout, MESS};
 use crate::measure::{self, Asked, Export, Job};
 use crate::output::Failure;
 use crate::plans::{self, Planned};
@@ -14,19 +13,17 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
     let mut plan = plans::load(&args.plan)?;
     let exports = exports(args, &plan.experiments)?;
     for experiment in &mut plan.experiments {
-        if let Some(place) = experiment.command.place_mut() {
-            inherit(place, &args.run.place);
-        }
+        inherit(&mut experiment.measure.run.place, &args.run.place);
     }
     let requests = |machine: &Machine, seed: u64| -> Result<Vec<Asked>, Failure> {
         let mut all = Vec::new();
         for experiment in &plan.experiments {
-            let mut asked = match super::requests(&experiment.command, machine, seed) {
+            let mut asked = match experiment.measure.requests(machine, seed) {
                 Ok(requests) => measure::asked(requests),
                 // What this machine lacks takes one experiment and not the plan.
                 Err(Failure::Refused(refusal)) => {
                     let refusal = measure::of_a_plan(refusal, &args.run.place);
-                    vec![(nothing(&experiment.probe, seed), Some(refusal))]
+                    vec![(experiment.measure.request(Scope::default(), seed), Some(refusal))]
                 }
                 Err(failure) => return Err(failure),
             };
@@ -36,34 +33,22 @@ pub(crate) fn run(args: &PlanRunArgs, simulation: &Simulation) -> Result<Exit, F
         }
         Ok(all)
     };
-    let job = Job { title: &plan.name, args: &args.run, simulation, requests: &requests, share_time: true };
     let page = PlanPage { title: plan.title.clone(), about: plan.about.trim().to_owned() };
-    measure::run_plan(&job, &exports, page)
+    let (title, plan) = (&plan.name, Some(page));
+    measure::run(&Job { title, args: &args.run, simulation, requests: &requests, exports, plan })
 }
 
 /// What is written beside the document, of experiments that the plan has.
 fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Export<'a>>, Failure> {
-    let lacks = |option: &str, what: &str| Failure::usage(format!("--{option}: plan {} has no {what}", args.plan));
-    let mut exports = Vec::new();
-    if let Some(place) = args.csv.as_deref() {
-        if !experiments.iter().any(|e| matches!(e.command, Command::LoadedLatency(_))) {
-            return Err(lacks("csv", "experiment of loaded latency, whose curves it would hold"));
+    let asked = [(&MESS, args.csv.as_deref()), (&HMAT, args.hmat.as_deref())];
+    let export = |(layout, place): (&'static Layout, Option<&'a str>)| {
+        let place = place?;
+        if experiments.iter().any(|experiment| experiment.measure.writes(layout)) {
+            return Some(Ok(Export { layout, place }));
         }
-        exports.push(Export {
-            option: "csv",
-            place,
-            text: &tiermark_report::mess,
-            doubts: tiermark_report::mess_doubts,
-        });
-    }
-    if let Some(place) = args.hmat.as_deref() {
-        let pairs = |command: &Command| matches!(command, Command::Matrix(args) if args.from == Origin::Node);
-        if !experiments.iter().any(|e| pairs(&e.command)) {
-            return Err(lacks("hmat", "matrix of nodes, whose pairs it would hold"));
-        }
-        exports.push(Export { option: "hmat", place, text: &tiermark_report::hmat, doubts: |_| None });
-    }
-    Ok(exports)
+        Some(Err(Failure::usage(format!("--{}: plan {} has no {}", layout.option, args.plan, layout.needs))))
+    };
+    asked.into_iter().filter_map(export).collect()
 }
 
 /// What an experiment does not say is as the whole run was told.
@@ -76,18 +61,4 @@ fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
     }
     own.max_mem = own.max_mem.or(run.max_mem);
     own.precision = own.precision.or(run.precision);
-}
-
-/// The request that an experiment would have made.
-fn nothing(probe: &str, seed: u64) -> Request {
-    let scope = Scope::default();
-    Request {
-        probe: probe.to_owned(),
-        scope,
-        effort: Effort::Standard,
-        precision: None,
-        seed,
-        params: Value::Null,
-        part: None,
-    }
 }

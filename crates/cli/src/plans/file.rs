@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{self, Keys, NOTE, OF_A_PLAN, OF_THE_RUN, PROBE, string};
-use crate::args::Command;
+use crate::experiments::Measure;
 use crate::names::nearest;
 use crate::shell::word;
 
@@ -29,7 +29,7 @@ pub(crate) struct Planned {
     /// Id of its probe.
     pub(crate) probe: String,
     /// The command it stands for, ready to run.
-    pub(crate) command: Command,
+    pub(crate) measure: Box<Measure>,
     /// The same in words, as one would type it.
     pub(crate) line: String,
     /// What it is there for.
@@ -185,7 +185,7 @@ impl Reader<'_> {
             return None;
         }
         match keys::parse(&words) {
-            Ok(command) => Some(Planned { probe, command, line: shown(&words), note, begins }),
+            Ok(measure) => Some(Planned { probe, measure, line: shown(&words), note, begins }),
             Err(no) => {
                 let blamed = no.key.as_deref().and_then(|name| table.iter().find(|(key, _)| key.get_ref() == name));
                 let line = blamed.map_or(begins, |(key, _)| self.line_at(key.span().start));
@@ -247,6 +247,7 @@ fn shown(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::{Effort, Machine};
 
     const GOOD: &str = "name = \"a\"\ntitle = \"b\"\n[[experiment]]\nprobe = \"latency\"\nsizes = [\"2K\", 4096]\nlayout = \"random\"\nquick = true\n";
 
@@ -275,7 +276,9 @@ mod tests {
     fn an_experiment_is_a_command() {
         let plan = read(GOOD).unwrap();
         assert_eq!(plan.experiments[0].line, "latency --layout random --quick --sizes 2K,4096");
-        assert!(matches!(&plan.experiments[0].command, Command::Latency(args) if args.quick && args.sizes.len() == 2));
+        let requests = plan.experiments[0].measure.requests(&Machine::default(), 0).unwrap();
+        assert_eq!(requests[0].effort, Effort::Quick);
+        assert_eq!(requests[0].params["sizes"], serde_json::json!([2048, 4096]));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use clap::{Arg, ArgAction, Command as Definition, CommandFactory, Parser};
 use toml::de::{DeInteger, DeValue};
 
 use crate::args::{Cli, Command};
+use crate::experiments::Measure;
 
 /// Options that belong to the whole run and not to one of its experiments.
 pub(super) const OF_THE_RUN: [&str; 20] = [
@@ -148,15 +149,18 @@ pub(super) struct NoCommand {
     pub(super) why: String,
 }
 
-/// The command of some words.
+/// The experiment of some words.
 ///
 /// # Errors
 /// Why it is none.
-pub(super) fn parse(words: &[String]) -> Result<Command, NoCommand> {
+pub(super) fn parse(words: &[String]) -> Result<Box<Measure>, NoCommand> {
     let name = Cli::command().get_name().to_owned();
     let parsed = Cli::try_parse_from(std::iter::once(&name).chain(words));
     let cli = parsed.map_err(|error| NoCommand { key: blamed(&error), why: said(&error) })?;
-    cli.command.ok_or_else(|| NoCommand { key: None, why: "it names no command".to_owned() })
+    match cli.command {
+        Some(Command::Measure(measure)) => Ok(measure),
+        _ => Err(NoCommand { key: None, why: "an experiment of a plan measures something: name a probe".to_owned() }),
+    }
 }
 
 /// The key that an error of the command line is about.

@@ -72,7 +72,7 @@ pub struct Bandwidth;
 static ABOUT: About = About {
     id: "bandwidth",
     method: 2,
-    summary: "useful bytes a second, by footprint, operation, kernel and number of threads",
+    summary: "Bytes a second, by size, operation, kernel, threads",
     page: include_str!("../../../../docs/methods/bandwidth.md"),
 };
 

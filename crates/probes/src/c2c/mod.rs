@@ -37,7 +37,7 @@ pub struct C2c;
 static ABOUT: About = About {
     id: "c2c",
     method: 2,
-    summary: "round trip of a line between two cores, fetching lines from another core, contention",
+    summary: "Time of a cache line from core to core, and contention",
     page: include_str!("../../../../docs/methods/c2c.md"),
 };
 

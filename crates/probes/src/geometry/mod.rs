@@ -56,7 +56,7 @@ pub struct Geometry;
 static ABOUT: About = About {
     id: "geometry",
     method: 2,
-    summary: "line, size, ways and sets of each cache level, and who shares it, held against what the system declares",
+    summary: "Line, size, ways and sets of each cache, and who shares it",
     page: include_str!("../../../../docs/methods/geometry.md"),
 };
 

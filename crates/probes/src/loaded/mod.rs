@@ -28,7 +28,7 @@ pub struct Loaded;
 static ABOUT: About = About {
     id: "loaded-latency",
     method: 2,
-    summary: "latency against bandwidth: what an access takes while other cores load the memory",
+    summary: "Latency while other cores read or write at a rising rate",
     page: include_str!("../../../../docs/methods/loaded-latency.md"),
 };
 

@@ -65,7 +65,7 @@ pub struct Matrix;
 static ABOUT: About = About {
     id: "matrix",
     method: 2,
-    summary: "idle latency and bandwidth from every group of cpus to every memory node, and what policies make of them",
+    summary: "Latency and bandwidth from each node's cpus to each memory",
     page: include_str!("../../../../docs/methods/matrix.md"),
 };
 

@@ -58,7 +58,7 @@ pub struct Os;
 static ABOUT: About = About {
     id: "os",
     method: 2,
-    summary: "operating-system primitives: system calls, processes, switches, pipes and sockets, faults and mappings",
+    summary: "System calls, processes, switches, pipes, page faults",
     page: include_str!("../../../../docs/methods/os.md"),
 };
 

@@ -68,7 +68,7 @@ pub struct Residency;
 static ABOUT: About = About {
     id: "residency",
     method: 1,
-    summary: "how long a shared cache keeps what was touched: share of hits over time since touch, and what limits it",
+    summary: "How long the shared cache keeps what was touched",
     page: include_str!("../../../../docs/methods/residency.md"),
 };
 

@@ -37,7 +37,7 @@ pub struct Scale;
 static ABOUT: About = About {
     id: "scale",
     method: 2,
-    summary: "bandwidth of one node's memory by threads, local and remote, and what limits it",
+    summary: "Bandwidth of a node as threads are added, and its limit",
     page: include_str!("../../../../docs/methods/scale.md"),
 };
 

@@ -1,16 +1,24 @@
-//! Arguments of `matrix`.
+//! `tiermark matrix`.
 
 use clap::Args;
-use tiermark_model::{Bytes, Effort, IdSet};
+use tiermark_model::{Bytes, IdSet, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::ThreadCount;
-use tiermark_probes::matrix::{MatrixParams, Origin, Policy, Weights};
+use tiermark_probes::matrix::{Matrix, MatrixParams, Origin, Policy, Weights};
 
-use super::{NodeChoice, PlaceArgs, RunArgs, effort};
+use super::{Experiment, HMAT, Layout, Params, Row};
+use crate::args::{NodeChoice, PlaceArgs, RunArgs};
+use crate::output::Failure;
 use crate::parse;
 
-/// Told below the options.
-pub(super) const EXAMPLES: &str = "\
+pub(super) const ROW: Row = Row {
+    examples: EXAMPLES,
+    quick: "Latency and read, few repetitions",
+    full: "More operations, a sweep of weights, many repetitions",
+    ..Row::of::<MatrixArgs>(&Matrix)
+};
+
+const EXAMPLES: &str = "\
 Without options: idle latency and bandwidths from the cpus of every node to the memory of every node, and what interleaving and
 mixed placement make of them. Nodes without cpus (CXL, HBM, persistent memory) are columns as any other.
 Examples:
@@ -34,74 +42,78 @@ pub(crate) enum OrUsual<T> {
 
 /// Arguments of `matrix`.
 #[derive(Debug, Args)]
-pub(crate) struct MatrixArgs {
+struct MatrixArgs {
     /// What the cpus of a row share: node, socket or llc (last-level cache)
     #[arg(long, value_name = "WHAT", default_value = "node", value_parser = parse::origin)]
-    pub(crate) from: Origin,
+    from: Origin,
     /// latency, jobs (read, write, copy), operations, kernels [default: by effort]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::matrix_operation)]
-    pub(crate) op: Vec<String>,
+    op: Vec<String>,
     /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
-    pub(crate) mix: Vec<Mix>,
+    mix: Vec<Mix>,
     /// Placements: bind, interleave, weighted, mixed
     ///
     /// Default: bind, interleave and mixed; with --quick bind.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::policy)]
-    pub(crate) policy: Vec<Policy>,
+    policy: Vec<Policy>,
     /// Interleave pages over these nodes, or all (repeatable)
     #[arg(long, value_name = "NODES", value_parser = parse::nodes_or_all)]
-    pub(crate) interleave: Vec<OrUsual<IdSet>>,
+    interleave: Vec<OrUsual<IdSet>>,
     /// Weights to deal pages out by, as in 0:3,1:1, or sweep (repeatable)
     #[arg(long, value_name = "WEIGHTS", value_parser = parse::weights_or_sweep)]
-    pub(crate) weighted_interleave: Vec<OrUsual<Weights>>,
+    weighted_interleave: Vec<OrUsual<Weights>>,
     /// Percent of the threads with remote memory, as in 25,50
     #[arg(hide_short_help = true, long, value_name = "PERCENTS", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=99))]
-    pub(crate) mixed: Vec<u8>,
+    mixed: Vec<u8>,
     /// Threads of a bandwidth: one, cores, cpus or numbers [default: cores]
     ///
     /// cores is one thread on each physical core of the row, cpus one on each hardware thread.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
-    pub(crate) threads: Vec<ThreadCount>,
+    threads: Vec<ThreadCount>,
     /// Footprints of each thread [default: four times the caches in reach]
     #[arg(long, value_name = "LIST", alias = "size", value_delimiter = ',', value_parser = parse::size)]
-    pub(crate) sizes: Vec<Bytes>,
+    sizes: Vec<Bytes>,
     /// Write the pairs of nodes as CSV beside those of the firmware (HMAT)
     ///
     /// Latencies are in ns, bandwidths in MB/s; - is standard output.
     #[arg(hide_short_help = true, long, value_name = "FILE")]
-    pub(crate) hmat: Option<String>,
-    /// Latency and read, few repetitions
-    #[arg(long, conflicts_with = "full")]
-    pub(crate) quick: bool,
-    /// More operations, a sweep of weights, many repetitions
-    #[arg(long)]
-    pub(crate) full: bool,
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
+    hmat: Option<String>,
+}
+
+impl Experiment for MatrixArgs {
+    /// One request for each footprint.
+    fn params(&self, place: &PlaceArgs, _machine: &Machine) -> Params {
+        let sizes = if self.sizes.is_empty() { vec![None] } else { self.sizes.iter().copied().map(Some).collect() };
+        sizes.into_iter().map(|size| serde_json::to_value(self.with_size(size, place))).collect()
+    }
+
+    /// Nodes are rows and columns of the matrix.
+    fn scope(&self, place: &PlaceArgs) -> PlaceArgs {
+        let far = place.mem_node.clone().filter(|choice| *choice == NodeChoice::Far);
+        PlaceArgs { cpu_node: None, mem_node: far, ..place.clone() }
+    }
+
+    fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
+        let pairs_of_nodes = self.from == Origin::Node || self.hmat.is_some();
+        pairs_of_nodes.then_some((&HMAT, self.hmat.as_deref())).into_iter().collect()
+    }
+
+    /// A policy spreads memory over nodes, which one alone does not have.
+    fn nodes_needed(&self) -> usize {
+        if self.policy.iter().any(|policy| *policy != Policy::Bind) { 2 } else { 1 }
+    }
+
+    fn check(&self, _run: &RunArgs, _machine: &Machine) -> Result<Vec<String>, Failure> {
+        if self.hmat.is_some() && self.from != Origin::Node {
+            return Err(Failure::usage("--hmat lists pairs of nodes; leave out --from, or --hmat"));
+        }
+        Ok(Vec::new())
+    }
 }
 
 impl MatrixArgs {
-    /// How far to go.
-    pub(crate) fn effort(&self) -> Effort {
-        effort(self.quick, self.full)
-    }
-
-    /// Where and how hard to measure, but for the nodes, which are the rows and columns of the matrix.
-    pub(crate) fn around(&self) -> PlaceArgs {
-        let far = self.run.place.mem_node.clone().filter(|choice| *choice == NodeChoice::Far);
-        PlaceArgs { cpu_node: None, mem_node: far, ..self.run.place.clone() }
-    }
-
-    /// The probe's parameters, for each footprint.
-    pub(crate) fn params(&self) -> Vec<MatrixParams> {
-        if self.sizes.is_empty() {
-            return vec![self.with_size(None)];
-        }
-        self.sizes.iter().map(|size| self.with_size(Some(*size))).collect()
-    }
-
-    fn with_size(&self, size: Option<Bytes>) -> MatrixParams {
+    fn with_size(&self, size: Option<Bytes>, place: &PlaceArgs) -> MatrixParams {
         let mut policies = self.policy.clone();
         // A policy that is named by its option alone joins the matrix, and does not replace it.
         let mut join = |policy: Policy| {
@@ -119,8 +131,8 @@ impl MatrixArgs {
         }
         MatrixParams {
             from: self.from,
-            cpu_nodes: self.run.place.cpu_node.clone(),
-            targets: match &self.run.place.mem_node {
+            cpu_nodes: place.cpu_node.clone(),
+            targets: match &place.mem_node {
                 Some(NodeChoice::These(nodes)) => Some(nodes.clone()),
                 Some(NodeChoice::Far) | None => None,
             },

@@ -1,0 +1,20 @@
+//! `tiermark background`.
+
+use clap::Args;
+use tiermark_model::Machine;
+use tiermark_probes::background::Background;
+
+use super::{Experiment, Params, Row, params};
+use crate::args::PlaceArgs;
+
+pub(super) const ROW: Row = Row::of::<BackgroundArgs>(&Background);
+
+/// Arguments of `background`.
+#[derive(Debug, Args)]
+struct BackgroundArgs {}
+
+impl Experiment for BackgroundArgs {
+    fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(())
+    }
+}

@@ -1,0 +1,61 @@
+//! `tiermark bandwidth`.
+
+use clap::Args;
+use tiermark_model::Bytes;
+use tiermark_model::Machine;
+use tiermark_probes::Mix;
+use tiermark_probes::bandwidth::{Bandwidth, BandwidthParams, DataKind, ThreadCount};
+
+use super::{Experiment, Params, Row, params};
+use crate::args::PlaceArgs;
+use crate::parse;
+
+pub(super) const ROW: Row =
+    Row { examples: EXAMPLES, full: "Many repetitions, dense curves", ..Row::of::<BandwidthArgs>(&Bandwidth) };
+
+const EXAMPLES: &str = "\
+Without --sizes: the ladder, a dense curve and the scaling with threads. With --sizes: exactly that table.
+Examples:
+  tiermark bandwidth
+  tiermark bandwidth --threads one --sizes 4K,8K,16K,32K,64K,128K,256K,512K,1M,2M,4M,8M,16M,32M,64M,128M
+  tiermark bandwidth --op read,write,copy,write.nt,read/avx2 --sizes 256M --threads one,cores
+  tiermark bandwidth --op triad --sizes 512M --threads 1,2,4,cores
+  tiermark bandwidth --mix 3:1,2:1,1:1 --threads cores
+A job (read, write, copy, triad) takes the fastest kernel that does it and names it; `tiermark list kernels` shows all.";
+
+/// Arguments of `bandwidth`.
+#[derive(Debug, Args)]
+struct BandwidthArgs {
+    /// Footprints of each thread, as in 32K,2M,256M
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::size)]
+    sizes: Vec<Bytes>,
+    /// Operations, such as triad,write.nt [default: read,write,copy]
+    ///
+    /// Jobs (read, write, copy, triad), operations (write.nt) or kernels (read/avx2); `tiermark list kernels` shows all.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::operation)]
+    op: Vec<String>,
+    /// Mixes of reads and writes, READS:WRITES, as in 2:1,1:1
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
+    mix: Vec<Mix>,
+    /// Threads: one, cores, cpus or numbers [default: one,cores]
+    ///
+    /// cores is one thread on each physical core, cpus one on each hardware thread.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::threads)]
+    threads: Vec<ThreadCount>,
+    /// What memory holds: random or zeros [default: random]
+    ///
+    /// Stores write the same. Some memory systems treat zeros apart.
+    #[arg(long, value_name = "KIND", value_parser = parse::data)]
+    data: Option<DataKind>,
+}
+
+impl Experiment for BandwidthArgs {
+    fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(BandwidthParams {
+            sizes: self.sizes.clone(),
+            ops: self.op.iter().cloned().chain(self.mix.iter().map(ToString::to_string)).collect(),
+            threads: self.threads.clone(),
+            data: self.data,
+        })
+    }
+}

@@ -1,0 +1,20 @@
+//! `tiermark granularity`.
+
+use clap::Args;
+use tiermark_model::Machine;
+use tiermark_probes::granularity::{Granularity, GranularityParams};
+
+use super::{Experiment, Params, Row, params};
+use crate::args::PlaceArgs;
+
+pub(super) const ROW: Row = Row::of::<GranularityArgs>(&Granularity);
+
+/// Arguments of `granularity`.
+#[derive(Debug, Args)]
+struct GranularityArgs {}
+
+impl Experiment for GranularityArgs {
+    fn params(&self, place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(GranularityParams { pages: place.compared_pages() })
+    }
+}

@@ -1,0 +1,24 @@
+//! `tiermark mlp`.
+
+use clap::Args;
+use tiermark_model::Machine;
+use tiermark_probes::mlp::{Mlp, MlpParams};
+
+use super::{Experiment, Params, Row, params};
+use crate::args::PlaceArgs;
+
+pub(super) const ROW: Row = Row { ..Row::of::<MlpArgs>(&Mlp) };
+
+/// Arguments of `mlp`.
+#[derive(Debug, Args)]
+struct MlpArgs {
+    /// Independent chains followed at once, 1 to 32 [default: 1 to 32 in 14 steps]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(1..=32))]
+    chains: Vec<u8>,
+}
+
+impl Experiment for MlpArgs {
+    fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(MlpParams { chains: self.chains.clone() })
+    }
+}

@@ -1,0 +1,307 @@
+//! The catalogue of experiments: commands that ask one probe. Each is a file here, with its arguments and what they ask of the probe, and one
+//! row of the table.
+
+mod background;
+mod bandwidth;
+mod c2c;
+mod geometry;
+mod granularity;
+mod latency;
+mod loaded;
+mod matrix;
+mod mlp;
+mod os;
+mod residency;
+mod scale;
+mod survey;
+mod tlb;
+
+use std::fmt::Debug;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use serde::Serialize;
+use serde_json::Value;
+use tiermark_engine::Probe;
+use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Run, Scope};
+
+use crate::args::{NodeChoice, PlaceArgs, RunArgs, Simulation};
+use crate::measure::{self, Export, Job};
+use crate::output::{Failure, tell};
+pub(crate) use matrix::OrUsual;
+
+/// Every experiment, in the order of completions and man pages.
+static EXPERIMENTS: [&Row; 14] = [
+    &survey::ROW,
+    &latency::ROW,
+    &bandwidth::ROW,
+    &loaded::ROW,
+    &scale::ROW,
+    &matrix::ROW,
+    &geometry::ROW,
+    &tlb::ROW,
+    &mlp::ROW,
+    &granularity::ROW,
+    &background::ROW,
+    &residency::ROW,
+    &c2c::ROW,
+    &os::ROW,
+];
+
+/// A command that asks one probe. Id and summary of the probe are its name and its line in the help.
+struct Row {
+    probe: &'static dyn Probe,
+    /// What `--help` says below the options; empty: nothing.
+    examples: &'static str,
+    /// What `--quick` and `--full` do.
+    quick: &'static str,
+    full: &'static str,
+    /// Adds the probe's own options to a command, and reads them.
+    define: fn(Command) -> Command,
+    read: fn(&ArgMatches) -> Result<Box<dyn Experiment>, clap::Error>,
+}
+
+impl Row {
+    /// A probe with its own options.
+    const fn of<E: Args + Experiment + 'static>(probe: &'static dyn Probe) -> Self {
+        Self {
+            probe,
+            examples: "",
+            quick: "Few repetitions",
+            full: "Many repetitions",
+            define: E::augment_args,
+            read: |matches| Ok(Box::new(E::from_arg_matches(matches)?)),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let about = self.probe.about();
+        let command = Command::new(about.id).aliases(tiermark_probes::former_ids(about.id));
+        // An option that is changed becomes the last of those defined before.
+        let command = How::augment_args((self.define)(command));
+        let command = command.mut_arg("quick", |arg| arg.help(self.quick)).mut_arg("full", |arg| arg.help(self.full));
+        // The comments on arguments structs name the command too: its own line comes last.
+        let command = RunArgs::augment_args(command).about(about.summary).long_about(None);
+        if self.examples.is_empty() { command } else { command.after_long_help(self.examples) }
+    }
+}
+
+/// Parameters of a probe, one value for each request.
+type Params = Result<Vec<Value>, serde_json::Error>;
+
+/// Parameters of one request.
+fn params(params: impl Serialize) -> Params {
+    Ok(vec![serde_json::to_value(params)?])
+}
+
+/// The options of one probe, and what they ask of it.
+trait Experiment: Debug {
+    /// The parameters of each request to the probe.
+    ///
+    /// # Errors
+    /// That of a value which JSON does not have.
+    fn params(&self, place: &PlaceArgs, machine: &Machine) -> Params;
+
+    /// Where to measure, as a scope of requests takes it.
+    fn scope(&self, place: &PlaceArgs) -> PlaceArgs {
+        place.clone()
+    }
+
+    /// What it can write beside the document, each with the file that its option names.
+    fn exports(&self) -> Vec<(&'static Layout, Option<&str>)> {
+        Vec::new()
+    }
+
+    /// Nodes with memory without which there is nothing to measure, by its own options.
+    fn nodes_needed(&self) -> usize {
+        1
+    }
+
+    /// Refuses options that would have no effect; in a plan, whose options are for all its experiments, they are no mistake. Returns what to
+    /// tell the user about the others.
+    ///
+    /// # Errors
+    /// A [`Failure`] of usage.
+    fn check(&self, _run: &RunArgs, _machine: &Machine) -> Result<Vec<String>, Failure> {
+        Ok(Vec::new())
+    }
+}
+
+/// A layout in which other tools read runs.
+pub(crate) struct Layout {
+    /// The option that asks for it.
+    pub(crate) option: &'static str,
+    /// The experiments that it is made of, for who asks for it without them.
+    pub(crate) needs: &'static str,
+    /// Makes it.
+    pub(crate) text: fn(&Run) -> String,
+    /// What a reader of it should know that the layout cannot say.
+    pub(crate) doubts: fn(&Run) -> Option<String>,
+}
+
+/// Curves of loaded latency, as the Mess benchmark writes them.
+pub(crate) static MESS: Layout = Layout {
+    option: "csv",
+    needs: "experiment of loaded latency, whose curves it would hold",
+    text: tiermark_report::mess,
+    doubts: tiermark_report::mess_doubts,
+};
+
+/// Pairs of nodes, beside those of the firmware.
+pub(crate) static HMAT: Layout = Layout {
+    option: "hmat",
+    needs: "matrix of nodes, whose pairs it would hold",
+    text: tiermark_report::hmat,
+    doubts: |_| None,
+};
+
+/// How far to go.
+#[derive(Debug, Args)]
+struct How {
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
+    #[arg(long)]
+    full: bool,
+}
+
+/// A command that asks one probe, as it was typed or as a plan has it.
+#[derive(Debug)]
+pub(crate) struct Measure {
+    probe: &'static str,
+    own: Box<dyn Experiment>,
+    how: How,
+    /// Where to measure, and where the results go.
+    pub(crate) run: RunArgs,
+}
+
+impl Measure {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// A [`Failure`] for whatever ends it before there is a result.
+    pub(crate) fn run(&self, simulation: &Simulation) -> Result<Exit, Failure> {
+        let requests = |machine: &Machine, seed| {
+            let remarks = self.own.check(&self.run, machine)?;
+            if !self.run.result.quiet {
+                remarks.iter().for_each(tell);
+            }
+            self.requests(machine, seed).map(measure::asked)
+        };
+        let exports = self.own.exports().into_iter();
+        let exports = exports.filter_map(|(layout, place)| place.map(|place| Export { layout, place })).collect();
+        measure::run(&Job { title: self.probe, args: &self.run, simulation, requests: &requests, exports, plan: None })
+    }
+
+    /// The requests to the probe: one for each of its parameters, and one for each page size where there are several and the probe does not
+    /// compare them itself.
+    ///
+    /// # Errors
+    /// A [`Failure`] for options that this machine cannot meet.
+    pub(crate) fn requests(&self, machine: &Machine, seed: u64) -> Result<Vec<Request>, Failure> {
+        let place = &self.run.place;
+        let scope = measure::scope(&self.own.scope(place), machine)?;
+        let all = self.own.params(place, machine).map_err(Failure::tool)?;
+        let request = |params: Value| Request { params, ..self.request(scope.clone(), seed) };
+        Ok(all.into_iter().flat_map(|params| by_page(request(params), place)).collect())
+    }
+
+    /// A request to the probe with its defaults.
+    pub(crate) fn request(&self, scope: Scope, seed: u64) -> Request {
+        Request {
+            probe: self.probe.to_owned(),
+            scope,
+            effort: self.effort(),
+            precision: self.run.place.precision,
+            seed,
+            params: Value::Null,
+            part: None,
+        }
+    }
+
+    /// Whether it can write a layout.
+    pub(crate) fn writes(&self, layout: &Layout) -> bool {
+        self.own.exports().iter().any(|(own, _)| own.option == layout.option)
+    }
+
+    /// Nodes with memory without which there is nothing to measure.
+    pub(crate) fn nodes_needed(&self) -> usize {
+        let named = match &self.run.place.mem_node {
+            Some(NodeChoice::Far) => 2,
+            Some(NodeChoice::These(nodes)) => nodes.len(),
+            None => 1,
+        };
+        named.max(self.own.nodes_needed())
+    }
+
+    /// How far to go.
+    pub(crate) fn effort(&self) -> Effort {
+        match (self.how.quick, self.how.full) {
+            (true, _) => Effort::Quick,
+            (_, true) => Effort::Full,
+            _ => Effort::Standard,
+        }
+    }
+}
+
+/// A request once for each page size, where there are several. A probe that compares page sizes has them among its parameters.
+fn by_page(request: Request, place: &PlaceArgs) -> Vec<Request> {
+    let pages = place.compared_pages();
+    if pages.is_empty() || request.params.get("pages").is_some() {
+        return vec![request];
+    }
+    let with =
+        |page: PageKind| Request { scope: Scope { page: Some(page), ..request.scope.clone() }, ..request.clone() };
+    pages.into_iter().map(with).collect()
+}
+
+impl Subcommand for Measure {
+    fn augment_subcommands(command: Command) -> Command {
+        EXPERIMENTS.iter().fold(command, |command, row| command.subcommand(row.command()))
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        EXPERIMENTS.iter().any(|row| row.probe.about().id == name)
+    }
+}
+
+impl FromArgMatches for Measure {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let chosen = matches.subcommand().and_then(|(name, own)| {
+            let row = EXPERIMENTS.iter().find(|row| row.probe.about().id == name)?;
+            Some((row, own))
+        });
+        let (row, own) = chosen.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::MissingSubcommand))?;
+        Ok(Self {
+            probe: row.probe.about().id,
+            own: (row.read)(own)?,
+            how: How::from_arg_matches(own)?,
+            run: RunArgs::from_arg_matches(own)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_probe_has_its_command() {
+        let mut probes: Vec<&str> = tiermark_probes::all().iter().map(|probe| probe.about().id).collect();
+        let mut commands: Vec<&str> = EXPERIMENTS.iter().map(|row| row.probe.about().id).collect();
+        probes.sort_unstable();
+        commands.sort_unstable();
+        assert_eq!(probes, commands);
+        for row in EXPERIMENTS {
+            let about = row.command().get_about().map(ToString::to_string);
+            assert_eq!(about.as_deref(), Some(row.probe.about().summary));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `tiermark os`.
+
+use clap::Args;
+use tiermark_model::{Machine, PrimitiveInfo, Sweep};
+use tiermark_probes::os::{Os, OsParams};
+
+use super::{Experiment, Params, Row, params};
+use crate::args::{Format, PlaceArgs, RunArgs};
+use crate::output::Failure;
+use crate::parse::{self, Chosen};
+
+pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<OsArgs>(&Os) };
+
+const EXAMPLES: &str = "\
+Examples:
+  tiermark os
+  tiermark os --only syscalls,pipe          (groups and primitives: tiermark list primitives)
+  tiermark os --only fork+exit --full --max-mem 16G
+  tiermark os --only fork                   (all whose names begin so)";
+
+/// Arguments of `os`.
+#[derive(Debug, Args)]
+struct OsArgs {
+    /// Groups or primitives, such as syscalls,fork [default: all]
+    ///
+    /// Groups are syscalls, processes, switches, channels, faults, numa and libc; a beginning stands for all names that begin so.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::primitive)]
+    only: Vec<Chosen>,
+}
+
+impl Experiment for OsArgs {
+    fn params(&self, _place: &PlaceArgs, machine: &Machine) -> Params {
+        params(OsParams { only: only(self, &tiermark_host::primitives(machine)) })
+    }
+
+    fn check(&self, run: &RunArgs, machine: &Machine) -> Result<Vec<String>, Failure> {
+        if run.result.format == Format::Mlc {
+            return Err(Failure::usage(
+                "--format mlc has no block for what the operating system takes; leave it out, or take the document with --json",
+            ));
+        }
+        let known = tiermark_host::primitives(machine);
+        takes_page(self, &run.place, &known)?;
+        Ok(self.only.iter().filter_map(|chosen| told(chosen, &known)).collect())
+    }
+}
+
+/// Groups and primitives by their whole names, each once.
+fn only(args: &OsArgs, known: &[PrimitiveInfo]) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in args.only.iter().flat_map(|chosen| names(chosen, known)) {
+        if !all.iter().any(|known| known == name) {
+            all.push(name.to_owned());
+        }
+    }
+    all
+}
+
+/// What a beginning stands for: a group that begins so has its primitives with it.
+fn names(chosen: &Chosen, known: &[PrimitiveInfo]) -> Vec<&'static str> {
+    let of = |name: &str| known.iter().find(|info| info.id.0 == name).map(|info| info.group.name());
+    chosen.names.iter().filter(|name| of(name).is_none_or(|group| !chosen.names.contains(&group))).copied().collect()
+}
+
+/// Which names a beginning stands for, where it is of several.
+fn told(chosen: &Chosen, known: &[PrimitiveInfo]) -> Option<String> {
+    let names = names(chosen, known);
+    let asked = chosen.asked.to_lowercase();
+    (names.len() > 1).then(|| format!("tiermark: --only {asked}: {}", names.join(", ")))
+}
+
+/// That a page size asked for is one of something.
+fn takes_page(args: &OsArgs, place: &PlaceArgs, all: &[PrimitiveInfo]) -> Result<(), Failure> {
+    let Some(page) = place.pages.first() else { return Ok(()) };
+    let only = only(args, all);
+    let by_page = |info: &&PrimitiveInfo| info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::Pages(_)));
+    let asked = |info: &&PrimitiveInfo| {
+        only.is_empty() || only.iter().any(|name| *name == info.id.0 || name == info.group.name())
+    };
+    if all.iter().filter(asked).any(|info| by_page(&info)) {
+        return Ok(());
+    }
+    let names: Vec<&str> = all.iter().filter(by_page).map(|info| info.id.0.as_str()).collect();
+    Err(Failure::usage(format!(
+        "--pages {page}: nothing of {} is measured by page size; leave it out, or ask for some that are: {}",
+        only.join(", "),
+        names.join(", ")
+    )))
+}

@@ -1,0 +1,24 @@
+//! `tiermark survey`.
+
+use clap::Args;
+use tiermark_model::Machine;
+use tiermark_probes::survey::Survey;
+
+use super::{Experiment, Params, Row, params};
+use crate::args::PlaceArgs;
+
+pub(super) const ROW: Row = Row {
+    quick: "The points of the ladder only, in at most 15 seconds",
+    full: "Dense curves and more repetitions, some minutes",
+    ..Row::of::<SurveyArgs>(&Survey)
+};
+
+/// Arguments of `survey`.
+#[derive(Debug, Args)]
+struct SurveyArgs {}
+
+impl Experiment for SurveyArgs {
+    fn params(&self, _place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(())
+    }
+}

@@ -1,0 +1,26 @@
+//! `tiermark tlb`.
+
+use clap::Args;
+use tiermark_model::Machine;
+use tiermark_probes::tlb::{Tlb, TlbParams};
+
+use super::{Experiment, Params, Row, params};
+use crate::args::PlaceArgs;
+
+pub(super) const ROW: Row = Row { examples: EXAMPLES, ..Row::of::<TlbArgs>(&Tlb) };
+
+const EXAMPLES: &str = "\
+Examples:
+  tiermark tlb
+  tiermark tlb --pages base,thp,2M,1G --full --max-mem 32G
+Entries of large pages need much memory: where it ends first, they are at least (≥) those tried.";
+
+/// Arguments of `tlb`.
+#[derive(Debug, Args)]
+struct TlbArgs {}
+
+impl Experiment for TlbArgs {
+    fn params(&self, place: &PlaceArgs, _machine: &Machine) -> Params {
+        params(TlbParams { pages: place.compared_pages() })
+    }
+}
