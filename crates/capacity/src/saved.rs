@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, TrialRecord};
 use tiermark_model::messages::capacity as messages;
-use tiermark_tune::lock_soon;
+use tiermark_undo::lock_soon;
 
 use crate::backend::{Commands, GuestFiles};
 use crate::scenario::{Scenario, Tier};

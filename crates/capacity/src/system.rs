@@ -10,7 +10,7 @@ use tiermark_machine::Root;
 use tiermark_model::messages::capacity::changes_left;
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, Deed, Fate, Refusal};
-use tiermark_tune::{Change, Hands, Head, Journal, Live, Lock, StateDir, bounded};
+use tiermark_undo::{Change, Hands, Head, Journal, Live, Lock, StateDir, bounded};
 
 use crate::backend::program;
 

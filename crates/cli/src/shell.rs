@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use tiermark_history::{Places, Store};
-use tiermark_tune::{StateDir, StatePlaces};
+use tiermark_undo::{StateDir, StatePlaces};
 
 /// The store of saved runs, by the environment.
 pub(crate) fn store() -> Store {

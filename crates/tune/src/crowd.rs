@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tiermark_machine::Root;
 use tiermark_model::IdSet;
 
-use crate::stat::{CpuTimes, ProcessTime};
+use tiermark_machine::{CpuTimes, ProcessTime};
 
 /// Programs named.
 const NAMED: usize = 3;

@@ -3,7 +3,7 @@
 use tiermark_model::Reach;
 
 use crate::look::Scene;
-use crate::value::Syntax;
+use tiermark_undo::Syntax;
 
 /// What the machine is to be good at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use tiermark_machine::Root;
 use tiermark_model::{IdSet, KnobRow, Machine, Reach, Standing};
 
-use crate::device::disk_of;
 use crate::kconfig::KernelConfig;
 use crate::knob::{Knob, Place, Profile, Wish};
+use tiermark_machine::disk_of;
 
 /// Files of one knob looked at: 16,384 cpus are more than any machine has.
 const MOST_FILES: usize = 16_384;

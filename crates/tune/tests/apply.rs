@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
+#[path = "../../undo/tests/common/mod.rs"]
 mod common;
 
 use common::Fake;
@@ -9,7 +10,8 @@ use proptest::prelude::*;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover};
 use tiermark_model::{Fate, KnobRow, Reach, Standing};
-use tiermark_tune::{Hands, Journal, Profile, Scene, apply, changes, knobs, look, restore_all};
+use tiermark_tune::{Profile, Scene, changes, knobs, look};
+use tiermark_undo::{Hands, Journal, apply, restore_all};
 
 const FILES: [(&str, &str); 8] = [
     ("proc/sys/vm/page-cluster", "3\n"),
@@ -160,26 +162,6 @@ fn a_file_that_cannot_be_written_changes_nothing() {
     journal.keep();
     assert!(refusal.why.contains("/proc/sys/vm/absent"), "{refusal}");
     assert!(fake.log.is_empty() && fake.journals() == 0);
-}
-
-#[test]
-fn two_at_once_are_refused() {
-    let fake = Fake::new(&FILES);
-    let first = Journal::create(&fake.state(), fake.head()).unwrap();
-    let refusal = Journal::create(&fake.state(), fake.head()).unwrap_err();
-    assert!(refusal.why.contains("a test, process") && !refusal.cure.is_empty(), "{refusal}");
-    let mut other = Fake::new(&[]);
-    assert!(restore_all(&fake.state(), &mut other, false).is_err(), "nor is anything taken back from under it");
-    first.keep();
-    Journal::create(&fake.state(), fake.head()).unwrap().keep();
-}
-
-#[test]
-fn a_state_directory_that_cannot_be_written_is_refused_with_a_cure() {
-    let fake = Fake::new(&[]);
-    std::fs::write(fake.state.path().join("in-the-way"), "").unwrap();
-    let state = tiermark_tune::StateDir::at(fake.state.path().join("in-the-way"));
-    assert!(Journal::create(&state, fake.head()).unwrap_err().cure.contains("TIERMARK_HOME"));
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_load::{Answer, Client, Outcome, Phase, Target, Watch, fill, run};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
-use tiermark_tune::{COMMAND_MOST, Change, bounded_until, shell};
+use tiermark_undo::{COMMAND_MOST, Change, bounded_until, shell};
 
 use super::adapter::numbered;
 use super::{Backend, Counted, LoadSpec, Pulse};
@@ -200,7 +200,7 @@ impl Backend for External {
 #[cfg(test)]
 mod tests {
     use tiermark_load::{ClientSetup, Workload};
-    use tiermark_tune::StateDir;
+    use tiermark_undo::StateDir;
 
     use super::*;
 

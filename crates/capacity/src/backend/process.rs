@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use tiermark_load::{Outcome, Phase, Target, Watch, fill, run};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
-use tiermark_tune::Change;
+use tiermark_undo::Change;
 
 use super::adapter::numbered;
 use super::server::{Server, Start, free_port};

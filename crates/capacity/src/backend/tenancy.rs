@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tiermark_machine::Root;
+use tiermark_machine::{Root, start_ticks};
 use tiermark_model::Refusal;
-use tiermark_tune::{Change, Hands, Live, start_ticks};
+use tiermark_undo::{Change, Hands, Live};
 
 use super::Counted;
 use crate::cgroup::{Budget, Disk, Group, Groups, Layout};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tiermark_machine::Root;
 use tiermark_model::messages::tenants as messages;
 use tiermark_model::{Bytes, Refusal};
-use tiermark_tune::bounded;
+use tiermark_undo::bounded;
 
 use crate::evidence::GroupPaths;
 pub use files::{Disk, Files};

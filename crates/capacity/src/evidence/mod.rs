@@ -11,8 +11,8 @@ mod pool;
 
 use std::fmt;
 
+use tiermark_machine::CpuTimes;
 use tiermark_machine::Root;
-use tiermark_tune::CpuTimes;
 
 pub use derive::{Derived, HostDelta};
 pub use group::{Group, GroupPaths};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_machine::CpuTimes;
 use tiermark_machine::swap_areas;
 use tiermark_model::Swap;
-use tiermark_tune::CpuTimes;
 
 use super::Malformed;
 

@@ -88,7 +88,7 @@ mod tests {
 
     use tiermark_load::ClientSetup;
     use tiermark_model::messages::tiers::codes;
-    use tiermark_tune::StateDir;
+    use tiermark_undo::StateDir;
 
     use super::*;
     use crate::backend::{Commands, GuestFiles, ServerLaunch};

@@ -15,7 +15,7 @@ use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord, tenants};
 use tiermark_model::messages::capacity as messages;
-use tiermark_tune::{Lock, StateDir};
+use tiermark_undo::{Lock, StateDir};
 
 use crate::backend::{
     Backend, Commands, External, GuestFiles, Hypervisor, Processes, Qemu, ServerLaunch, TenantMemory,

@@ -5,10 +5,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 
 use rustix::fs::OFlags;
-use tiermark_machine::{Root, swap_names};
+use tiermark_machine::{Root, resolve_disk, swap_names};
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, Refusal};
-use tiermark_tune::{Change, ENDS, resolve_device};
+use tiermark_undo::{Change, ENDS};
 
 use super::ActiveTier;
 use crate::system::{LABEL, System};
@@ -39,7 +39,7 @@ pub(super) fn preflight(path: &str, root: &Root) -> Result<Empty, Refusal> {
     let real = fs::canonicalize(path).map_err(|why| messages::device_missing(path, &why.to_string()))?;
     let real = real.display().to_string();
     let room = empty(&real, root)?;
-    let device = resolve_device(root, &real)?;
+    let device = resolve_disk(root, &real)?;
     Ok(Empty { real, device, room })
 }
 

@@ -6,10 +6,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, FallocateFlags, access, fallocate, statfs, statvfs};
-use tiermark_machine::Root;
+use tiermark_machine::{Root, disk_of};
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, Refusal};
-use tiermark_tune::{Change, disk_of};
+use tiermark_undo::Change;
 
 use super::ActiveTier;
 use crate::system::System;

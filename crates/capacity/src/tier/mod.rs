@@ -15,7 +15,7 @@ use tiermark_machine::Root;
 use tiermark_model::messages::tiers::pool_memory_short;
 use tiermark_model::{Bytes, Refusal};
 
-use tiermark_tune::{KnobChange, Syntax, apply};
+use tiermark_undo::{KnobChange, Syntax, apply};
 
 use crate::evidence::Pools;
 use crate::scenario::Tier;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tiermark_machine::Root;
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Refusal, nearest};
-use tiermark_tune::{Change, Syntax};
+use tiermark_undo::{Change, Syntax};
 
 use super::{ActiveTier, Preflight, TierSizes, leave_floor_for_pool};
 use crate::evidence::Pools;

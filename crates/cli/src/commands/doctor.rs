@@ -5,7 +5,7 @@ use std::time::Duration;
 use tiermark_machine::Root;
 use tiermark_model::{Exit, Health};
 use tiermark_tune::doctor::{Patient, checkup, watch};
-use tiermark_tune::pending;
+use tiermark_undo::pending;
 
 use crate::args::{DoctorArgs, Simulation};
 use crate::output::{Failure, print, style};

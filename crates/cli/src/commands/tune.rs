@@ -1,12 +1,10 @@
 //! `tiermark tune`: the system's knobs beside what a profile advises, changed and taken back when told to.
 
 use serde_json::json;
-use tiermark_machine::Root;
+use tiermark_machine::{Root, resolve_disk};
 use tiermark_model::{Deed, Exit, Fate, HeldChanges, Machine, Refusal, Tuning};
-use tiermark_tune::{
-    Applied, Head, Journal, Knob, Live, Restored, Scene, StateDir, apply, changes, knobs, look, pending,
-    resolve_device, restore_all,
-};
+use tiermark_tune::{Knob, Scene, changes, knobs, look};
+use tiermark_undo::{Applied, Head, Journal, Live, Restored, StateDir, apply, pending, restore_all};
 
 use crate::args::{Simulation, TuneArgs};
 use crate::names::nearest;
@@ -56,7 +54,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Knob>, Failure> {
 }
 
 fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) -> Result<Tuning, Failure> {
-    let named = args.device.iter().map(|device| resolve_device(root, device)).collect::<Result<Vec<_>, _>>()?;
+    let named = args.device.iter().map(|device| resolve_disk(root, device)).collect::<Result<Vec<_>, _>>()?;
     let profile = args.profile.profile();
     let scene = Scene::new(root, machine, named);
     let held = if root.is_live() { shell::state().map(|state| pending(&state, root)) } else { None };

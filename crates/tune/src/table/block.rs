@@ -4,7 +4,7 @@ use tiermark_model::Reach;
 
 use crate::knob::{Knob, Wish};
 use crate::look::Scene;
-use crate::value::Syntax::{Choice, Number};
+use tiermark_undo::Syntax::{Choice, Number};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::block("queue/scheduler", "queue/scheduler", Choice, "who goes first to the device").swap_tier(Wish::To(

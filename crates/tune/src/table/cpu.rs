@@ -1,7 +1,7 @@
 //! Frequency and interruptions.
 
 use crate::knob::{Knob, Wish};
-use crate::value::Syntax::{Number, Word};
+use tiermark_undo::Syntax::{Number, Word};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::file(

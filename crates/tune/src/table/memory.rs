@@ -2,7 +2,7 @@
 
 use crate::knob::{Knob, Wish};
 use crate::look::Scene;
-use crate::value::Syntax::Number;
+use tiermark_undo::Syntax::Number;
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::file("vm.page-cluster", "proc/sys/vm/page-cluster", Number, "pages read ahead from swap, as a power of two")

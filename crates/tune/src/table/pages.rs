@@ -1,7 +1,7 @@
 //! Huge pages and merged pages.
 
 use crate::knob::{Knob, Wish};
-use crate::value::Syntax::{Choice, Number};
+use tiermark_undo::Syntax::{Choice, Number};
 
 const NO_SPLIT: &str = "no huge pages to be put together, and split before they are swapped; programs that opt out by themselves, as \
 Redis since 6.2, see no change, guests' memory does";

@@ -4,7 +4,7 @@ use tiermark_model::Reach;
 
 use crate::knob::{Knob, Wish};
 use crate::look::Scene;
-use crate::value::Syntax::{Number, Switch, Word};
+use tiermark_undo::Syntax::{Number, Switch, Word};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::file(

@@ -10,7 +10,7 @@ use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_load::{ClientSetup, Target};
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants::wrapper_unclosed;
-use tiermark_tune::StateDir;
+use tiermark_undo::StateDir;
 
 use super::scenario;
 use crate::args::CapacityArgs;

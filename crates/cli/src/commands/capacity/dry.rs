@@ -7,7 +7,7 @@ use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::capacity::tenants;
 use tiermark_model::{Bytes, Exit, Refusal};
-use tiermark_tune::pending;
+use tiermark_undo::pending;
 
 use super::asked::{asked, setup};
 use super::gate::{Checks, directory, prices, state};

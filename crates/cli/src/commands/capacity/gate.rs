@@ -10,7 +10,7 @@ use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::messages::capacity as messages;
-use tiermark_tune::{Live, StateDir, restore_those};
+use tiermark_undo::{Live, StateDir, restore_those};
 
 use super::asked::{asked, environment, setup};
 use super::scenario;

@@ -1,14 +1,13 @@
-//! Changing knobs: noted first, written, read again, and all taken back where one does not work.
+//! Writing files: noted first, written, read again, and all taken back where one does not work.
 
 use std::io;
 
-use tiermark_model::{Deed, Fate, KnobRow, Reach, Refusal, Standing};
+use tiermark_model::{Deed, Fate, Refusal};
 
 use crate::hands::Hands;
 use crate::journal::{Change, Journal};
-use crate::knob::{Knob, Place};
 use crate::restore;
-use crate::value::Syntax;
+use crate::syntax::Syntax;
 
 /// One file that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,28 +31,6 @@ pub struct Applied {
     pub deeds: Vec<Deed>,
     /// Why not all of them could be made; all are taken back then, as far as the deeds say so.
     pub refused: Option<Refusal>,
-}
-
-/// The files to write so that everything is as advised: of knobs that can be changed at once, and of devices only where named.
-pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobChange> {
-    let knobs: Vec<&Knob> = knobs.into_iter().collect();
-    let wanted = rows.iter().filter(|row| row.standing == Standing::Differs && row.reach == Reach::Live);
-    let of = |row: &KnobRow| -> Option<Vec<KnobChange>> {
-        let knob = knobs.iter().find(|knob| knob.name == row.name)?;
-        if !matches!(knob.place, Place::File(_) | Place::Block(_)) {
-            return None;
-        }
-        let (old, new) = (row.value.clone()?, row.advice.clone()?);
-        let change = |path: &String| KnobChange {
-            name: row.name.clone(),
-            path: path.clone(),
-            syntax: knob.syntax,
-            old: old.clone(),
-            new: new.clone(),
-        };
-        Some(row.files.iter().map(change).collect())
-    };
-    wanted.filter_map(of).flatten().collect()
 }
 
 /// Makes changes. All are noted before the first is made; after the first that fails, those made are taken back.

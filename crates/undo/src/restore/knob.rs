@@ -8,7 +8,7 @@ use tiermark_model::{Deed, Fate};
 use super::deed;
 use crate::hands::Hands;
 use crate::journal::{Change, Journal};
-use crate::value::Syntax;
+use crate::syntax::Syntax;
 
 /// Writes back the old values of the journal's knobs from an index on, the newest first. Then looks again: a queue's scheduler, say,
 /// changes its length, which came back before it.

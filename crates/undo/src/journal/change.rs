@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 
-use crate::value::Syntax;
+use crate::syntax::Syntax;
 
 /// What names of control groups and files made by this program contain: nothing else is ever removed.
 const OURS: &str = "tiermark";
@@ -65,7 +65,7 @@ pub enum Change {
     Process {
         /// Its number.
         pid: u32,
-        /// When it started, in ticks since the system did ([`start_ticks`](crate::start_ticks)).
+        /// When it started, in ticks since the system did ([`start_ticks`](tiermark_machine::start_ticks)).
         start_ticks: u64,
         /// What it is, in words.
         what: String,

@@ -7,7 +7,7 @@ mod common;
 use common::{BOOT, Fake};
 use proptest::prelude::*;
 use tiermark_model::{Deed, Fate};
-use tiermark_tune::{Change, Journal, Syntax, pending, restore_all, restore_those};
+use tiermark_undo::{Change, Journal, Syntax, pending, restore_all, restore_those};
 
 const GROUP: &str = "sys/fs/cgroup/tiermark-7";
 const TENANT: &str = "sys/fs/cgroup/tiermark-7/t0";
@@ -146,7 +146,7 @@ fn what_cannot_be_taken_back_stays_noted() {
         failed.iter().all(|deed| deed.why.is_some())
             && failed.iter().any(|d| d.why.as_deref().unwrap().contains("Cannot allocate"))
     );
-    let held = pending(&fake.state(), tiermark_tune::Hands::root(&fake));
+    let held = pending(&fake.state(), tiermark_undo::Hands::root(&fake));
     assert_eq!(held.len(), 1);
     assert!(held[0].changes.iter().all(|change| change.contains("zram1") || change.contains("swap")), "{held:?}");
     assert!(held[0].swaps.contains(&"/dev/zram1".to_owned()), "{held:?}");
@@ -242,7 +242,7 @@ fn several_journals_go_back_to_the_first_value() {
     let mut fake = Fake::new(&[("proc/sys/vm/swappiness", "133\n")]);
     let path = "proc/sys/vm/swappiness";
     for (started, old, new) in [("2026-11-21T12:00:00Z", "60", "10"), ("2026-11-21T12:00:01Z", "10", "133")] {
-        let head = tiermark_tune::Head { started: started.into(), ..fake.head() };
+        let head = tiermark_undo::Head { started: started.into(), ..fake.head() };
         let mut journal = Journal::create(&fake.state(), head).unwrap();
         journal.note(vec![knob(path, old, new)]).unwrap();
         journal.keep();
@@ -315,7 +315,7 @@ fn an_area_that_is_another_s_by_now_stays_in_use() {
 #[test]
 fn the_next_zram_is_the_lowest_that_is_free() {
     let fake = Fake::new(&[("sys/block/zram0/x", ""), ("sys/block/zram2/x", "")]);
-    assert_eq!(Change::next_zram(tiermark_tune::Hands::root(&fake)), 1);
+    assert_eq!(Change::next_zram(tiermark_undo::Hands::root(&fake)), 1);
 }
 
 fn started(number: u32) -> Change {
@@ -426,7 +426,7 @@ proptest! {
         let head = serde_json::to_string(&fake.head()).unwrap() + "\n";
         let text = [if with_head { head.as_bytes() } else { b"" }, &bytes].concat();
         std::fs::write(fake.state.path().join("x.changes"), text).unwrap();
-        let _ = pending(&fake.state(), tiermark_tune::Hands::root(&fake));
+        let _ = pending(&fake.state(), tiermark_undo::Hands::root(&fake));
         let _ = restore_all(&fake.state(), &mut fake, true);
         prop_assert!(fake.log.is_empty());
     }

@@ -2,27 +2,20 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, OFlags, memfd_create};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
-use tiermark_machine::Root;
+use rustix::fs::OFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use tiermark_machine::{Root, start_ticks};
 
-use crate::stat::start_ticks;
+use crate::command::{COMMAND_MOST, bounded, shell};
 
 /// Giving back a swap area reads all of it: at 100 MB/s, 60 GB.
 const SWAPOFF_MOST: Duration = Duration::from_secs(600);
-/// Starting or stopping a machine elsewhere takes minutes; a command that takes longer hangs.
-pub const COMMAND_MOST: Duration = Duration::from_secs(600);
-/// Bytes of what it said that are told: what is wrong stands at the end.
-const SAID: u64 = 2000;
-/// What is said of a command that was not waited for any longer.
-const STOPPED: &str = "it was stopped";
 
 /// What changes the system. Paths are below the root.
 pub trait Hands {
@@ -203,13 +196,6 @@ impl Hands for Live {
     }
 }
 
-/// A command as a user writes it.
-pub fn shell(text: &str) -> Command {
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", text]);
-    command
-}
-
 /// Bytes at both ends of a device in which file systems, partition tables, RAID and volume managers have their signatures: zeros before it is swapped to, and
 /// again afterwards.
 pub const ENDS: u64 = 1 << 20;
@@ -226,63 +212,6 @@ fn swap_uuid(page: &[u8]) -> Option<String> {
         text.push_str(&format!("{byte:02x}"));
     }
     Some(text)
-}
-
-/// Runs a command for so long at most, without input or output.
-///
-/// # Errors
-/// What it complains of, or why it could not be started or took too long.
-pub fn bounded(command: Command, most: Duration) -> Result<(), String> {
-    bounded_until(command, most, &|| false)
-}
-
-/// As [`bounded`], and no longer than until `stop` says so.
-///
-/// # Errors
-/// As for [`bounded`], and where it was stopped.
-pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
-    let said = File::from(memfd_create("tiermark-said", MemfdFlags::CLOEXEC).map_err(|why| why.to_string())?);
-    let output = said.try_clone().map_err(|why| why.to_string())?;
-    // A key that ends this program must not end what it waits for half-way.
-    command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(output));
-    let mut child = command.spawn().map_err(|why| format!("{name} cannot be started: {why}"))?;
-    let started = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => {
-                let said = tail(&said);
-                return Err(if said.is_empty() { format!("{name} ended with {status}") } else { said });
-            }
-            Ok(None) if started.elapsed() < most && !stop() => thread::sleep(Duration::from_millis(10)),
-            Ok(None) => {
-                // The group it leads, so that what a shell started ends too. Its work in the kernel ends at the signal, with the area
-                // still in use.
-                let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-                let _ = child.wait();
-                let late = started.elapsed() >= most;
-                return Err(if late {
-                    format!("{name} took more than {} s", most.as_secs())
-                } else {
-                    STOPPED.to_owned()
-                });
-            }
-            Err(why) => return Err(why.to_string()),
-        }
-    }
-}
-
-/// The end of what a command said.
-fn tail(said: &File) -> String {
-    let length = said.metadata().map_or(0, |about| about.len());
-    let mut text = vec![0; length.min(SAID) as usize];
-    match said.read_exact_at(&mut text, length - length.min(SAID)) {
-        Ok(()) => String::from_utf8_lossy(&text).trim().to_owned(),
-        Err(_) => String::new(),
-    }
 }
 
 #[cfg(test)]
@@ -304,19 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_bounded_and_say_why() {
-        assert_eq!(bounded(shell("exit 0"), SWAPOFF_MOST), Ok(()));
-        assert_eq!(bounded(shell("echo no >&2; exit 1"), SWAPOFF_MOST), Err("no".to_owned()));
-        assert!(bounded(shell("exec sleep 30"), Duration::from_millis(50)).unwrap_err().contains("took more"));
-        assert!(bounded(Command::new("/nonexistent"), SWAPOFF_MOST).unwrap_err().contains("cannot be started"));
-        // More than a pipe holds, and somebody left behind who could still write.
-        let talks = "head -c 200000 /dev/zero | tr '\\0' x >&2; echo end >&2; sleep 5 & exit 1";
-        let said = bounded(shell(talks), SWAPOFF_MOST).unwrap_err();
-        assert!(said.ends_with("end") && said.len() < 2001, "{} bytes", said.len());
-        // What the shell started goes too: its end of the pipe would be waited for.
-        let begun = Instant::now();
-        let stop = || begun.elapsed() > Duration::from_millis(50);
-        assert_eq!(bounded_until(shell("sleep 60; true"), SWAPOFF_MOST, &stop), Err(STOPPED.to_owned()));
+    fn a_shell_runs_commands() {
         let mut hands = Live::new(Root::live());
         assert_eq!((hands.run("true"), hands.run("echo why >&2; false")), (Ok(()), Err("why".to_owned())));
     }

@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tiermark_machine::Root;
+use tiermark_machine::{Root, start_ticks};
 use tiermark_model::Fate;
-use tiermark_tune::{Change, Head, Journal, Live, StateDir, pending, restore_all, start_ticks};
+use tiermark_undo::{Change, Head, Journal, Live, StateDir, pending, restore_all};
 
 /// What the test needs, or what of it is missing.
 fn memory_groups() -> Result<String, &'static str> {

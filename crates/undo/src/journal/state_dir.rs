@@ -134,7 +134,10 @@ impl StateDir {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_machine::Root;
+
     use super::*;
+    use crate::{Head, Journal, Live, restore_all};
 
     #[test]
     fn journals_are_where_the_next_one_looks_for_them() {
@@ -154,5 +157,30 @@ mod tests {
         let locks = locks.map(|places| StateDir::choose(places).map(|state| state.lock));
         assert_eq!(locks[0], locks[1], "one lock for the system");
         assert_eq!(place(&StatePlaces::default()), None);
+    }
+
+    fn head() -> Head {
+        Head::new(&Root::from_files("test", [("proc/stat", "")]), "a test", "2026-11-21T12:00:00Z")
+    }
+
+    #[test]
+    fn two_at_once_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::at(dir.path());
+        let first = Journal::create(&state, head()).unwrap();
+        let refusal = Journal::create(&state, head()).unwrap_err();
+        assert!(refusal.why.contains("a test, process") && !refusal.cure.is_empty(), "{refusal}");
+        let mut hands = Live::new(Root::from_files("test", [("proc/stat", "")]));
+        assert!(restore_all(&state, &mut hands, false).is_err(), "nor is anything taken back from under it");
+        first.keep();
+        Journal::create(&state, head()).unwrap().keep();
+    }
+
+    #[test]
+    fn a_state_directory_that_cannot_be_written_is_refused_with_a_cure() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("in-the-way"), "").unwrap();
+        let state = StateDir::at(dir.path().join("in-the-way"));
+        assert!(Journal::create(&state, head()).unwrap_err().cure.contains("TIERMARK_HOME"));
     }
 }

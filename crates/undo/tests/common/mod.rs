@@ -12,7 +12,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tiermark_machine::{LiveFacts, Root, discover};
 use tiermark_model::Machine;
-use tiermark_tune::{Hands, Head, Live, StateDir};
+use tiermark_undo::{Hands, Head, Live, StateDir};
 
 pub(crate) const BOOT: &str = "proc/sys/kernel/random/boot_id";
 
@@ -178,7 +178,7 @@ impl Hands for Fake {
 
     fn stop(&mut self, pid: u32, start_ticks: u64, kill: bool) -> Result<bool, String> {
         self.log.push(format!("{} {pid}", if kill { "kill" } else { "term" }));
-        if tiermark_tune::start_ticks(self.root(), pid) != Some(start_ticks) {
+        if tiermark_machine::start_ticks(self.root(), pid) != Some(start_ticks) {
             return Ok(false);
         }
         if kill || !self.stubborn.contains(&pid) {

@@ -7,7 +7,7 @@
 
 mod change;
 mod file;
-mod place;
+mod state_dir;
 
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -20,9 +20,9 @@ use tiermark_model::{HeldChanges, Refusal};
 pub use change::Change;
 pub(crate) use file::{Line, read};
 use file::{check_owner, create, parse_head};
-pub use place::{Lock, StateDir, StatePlaces, lock_soon};
+pub use state_dir::{Lock, StateDir, StatePlaces, lock_soon};
 
-use crate::stat::start_ticks;
+use tiermark_machine::start_ticks;
 
 /// The form of journals; readers take every released one.
 const SCHEMA: &str = "tiermark/changes/1";

@@ -9,7 +9,7 @@ use super::deed;
 use super::group::members;
 use crate::hands::Hands;
 use crate::journal::{Change, Journal};
-use crate::stat::start_ticks;
+use tiermark_machine::start_ticks;
 
 /// How often it is looked whether they are gone.
 const STEP: Duration = Duration::from_millis(20);

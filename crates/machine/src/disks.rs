@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use tiermark_machine::Root;
+use crate::Root;
 use tiermark_model::Refusal;
 
 /// The whole device (`vda`) behind a name such as `vda`, `/dev/vda1` or `/dev/disk/by-id/…`.
 ///
 /// # Errors
 /// A [`Refusal`] that lists what there is.
-pub fn resolve(root: &Root, asked: &str) -> Result<String, Refusal> {
+pub fn resolve_disk(root: &Root, asked: &str) -> Result<String, Refusal> {
     let found = name(root, asked).and_then(|name| disk_of(root, &name));
     found.ok_or_else(|| {
         let known = root.list("sys/block").unwrap_or_default();
@@ -66,10 +66,10 @@ mod tests {
         for (asked, disk) in
             [("vda", "vda"), ("/dev/vda", "vda"), ("/dev/nvme0n1p2", "nvme0n1"), ("nvme0n1", "nvme0n1")]
         {
-            assert_eq!(resolve(&root, asked).unwrap(), disk);
+            assert_eq!(resolve_disk(&root, asked).unwrap(), disk);
         }
         for asked in ["", "vda9", "queue", "..", "/dev/disk/by-id/x", "../vda", "/etc/passwd"] {
-            let refused = resolve(&root, asked).unwrap_err();
+            let refused = resolve_disk(&root, asked).unwrap_err();
             assert!(refused.why.contains("nvme0n1, vda") && !refused.cure.is_empty(), "{asked}: {refused}");
         }
     }

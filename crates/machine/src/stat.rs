@@ -1,6 +1,6 @@
 //! `/proc/stat` and `/proc/PID/stat`: who used the cpus.
 
-use tiermark_machine::Root;
+use crate::Root;
 use tiermark_model::IdSet;
 
 /// Fields of a line that do not count time twice.

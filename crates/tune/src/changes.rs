@@ -1,0 +1,28 @@
+//! From advice to the files that have to be written for it.
+
+use tiermark_model::{KnobRow, Reach, Standing};
+use tiermark_undo::KnobChange;
+
+use crate::knob::{Knob, Place};
+
+/// The files to write so that everything is as advised: of knobs that can be changed at once, and of devices only where named.
+pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobChange> {
+    let knobs: Vec<&Knob> = knobs.into_iter().collect();
+    let wanted = rows.iter().filter(|row| row.standing == Standing::Differs && row.reach == Reach::Live);
+    let of = |row: &KnobRow| -> Option<Vec<KnobChange>> {
+        let knob = knobs.iter().find(|knob| knob.name == row.name)?;
+        if !matches!(knob.place, Place::File(_) | Place::Block(_)) {
+            return None;
+        }
+        let (old, new) = (row.value.clone()?, row.advice.clone()?);
+        let change = |path: &String| KnobChange {
+            name: row.name.clone(),
+            path: path.clone(),
+            syntax: knob.syntax,
+            old: old.clone(),
+            new: new.clone(),
+        };
+        Some(row.files.iter().map(change).collect())
+    };
+    wanted.filter_map(of).flatten().collect()
+}
