@@ -9,8 +9,8 @@ use std::time::Duration;
 use tiermark_machine::Root;
 use tiermark_model::messages::capacity::changes_left;
 use tiermark_model::messages::tiers as messages;
-use tiermark_model::{Bytes, Deed, Fate, Refusal};
-use tiermark_undo::{Change, Hands, Head, Journal, Live, Lock, StateDir, bounded};
+use tiermark_model::{Bytes, ChangeOutcome, ChangeRow, Refusal};
+use tiermark_undo::{Change, Journal, JournalHeader, Lock, RootWriter, StateDir, SystemWriter, bounded};
 
 use crate::backend::program;
 
@@ -23,7 +23,7 @@ pub struct System {
     /// Part of the names of what is made, which nobody else has.
     word: String,
     root: Root,
-    hands: Live,
+    writer: RootWriter,
     journal: Option<Journal>,
 }
 
@@ -34,15 +34,15 @@ impl System {
     /// A [`Refusal`] where no journal can be written.
     pub fn begin(state: &StateDir, lock: &Lock, what: &str, started: &str) -> Result<Self, Refusal> {
         let root = Root::live();
-        let journal = Journal::create_under(lock, state, Head::new(&root, what, started))?;
-        Ok(Self { word: word(), hands: Live::new(root.clone()), root, journal: Some(journal) })
+        let journal = Journal::create_under(lock, state, JournalHeader::new(&root, what, started))?;
+        Ok(Self { word: word(), writer: RootWriter::new(root.clone()), root, journal: Some(journal) })
     }
 
     /// The running system, to be looked at only: any user may, also while another is at work.
     #[must_use]
     pub fn untouched() -> Self {
         let root = Root::live();
-        Self { word: word(), hands: Live::new(root.clone()), root, journal: None }
+        Self { word: word(), writer: RootWriter::new(root.clone()), root, journal: None }
     }
 
     /// A word for names of what is made: what has such a name is this run's.
@@ -57,13 +57,13 @@ impl System {
         &self.root
     }
 
-    /// The hands, and the journal that has to know before they do anything.
+    /// The writer, and the journal that has to know before they do anything.
     ///
     /// # Errors
     /// A [`Refusal`] where nothing is to be changed.
-    pub(crate) fn hands(&mut self) -> Result<(&mut Live, &mut Journal), Refusal> {
+    pub(crate) fn writer(&mut self) -> Result<(&mut RootWriter, &mut Journal), Refusal> {
         let journal = self.journal.as_mut().ok_or_else(messages::system_not_changed)?;
-        Ok((&mut self.hands, journal))
+        Ok((&mut self.writer, journal))
     }
 
     /// Notes what is about to be changed; what is noted already is not noted twice.
@@ -71,7 +71,7 @@ impl System {
     /// # Errors
     /// A [`Refusal`]: it must not be changed.
     pub fn note(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<(), Refusal> {
-        let (_, journal) = self.hands()?;
+        let (_, journal) = self.writer()?;
         let known: Vec<&Change> = journal.left_to_do().collect();
         let new: Vec<Change> = changes.into_iter().filter(|change| !known.contains(&change)).collect();
         if new.is_empty() { Ok(()) } else { journal.note(new) }
@@ -95,7 +95,7 @@ impl System {
             }
             _ => messages::kernel_file_refused(path, text, &error.to_string()),
         };
-        self.hands.write(path, text).map_err(wrong)
+        self.writer.write(path, text).map_err(wrong)
     }
 
     /// Formats a swap area and turns it on. It has to be noted. `priority` is above that of areas that are filled later; `uuid` is that of the
@@ -120,7 +120,7 @@ impl System {
     /// A [`Refusal`] that names what could not be; it stays noted.
     pub fn restore(mut self) -> Result<(), Refusal> {
         let Some(journal) = self.journal.take() else { return Ok(()) };
-        all_taken_back(&journal.restore(&mut self.hands, false))
+        all_taken_back(&journal.restore(&mut self.writer, false))
     }
 
     /// Runs the commands that stop tenants elsewhere, of those that were noted.
@@ -129,12 +129,12 @@ impl System {
     /// A [`Refusal`] that names those that failed; they stay noted.
     pub(crate) fn stop_commanded(&mut self) -> Result<(), Refusal> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
-        all_taken_back(&journal.stop_commanded(&mut self.hands))
+        all_taken_back(&journal.stop_commanded(&mut self.writer))
     }
 }
 
-fn all_taken_back(deeds: &[Deed]) -> Result<(), Refusal> {
-    let left = deeds.iter().filter(|deed| matches!(deed.fate, Fate::Failed | Fate::Left));
+fn all_taken_back(rows: &[ChangeRow]) -> Result<(), Refusal> {
+    let left = rows.iter().filter(|row| matches!(row.outcome, ChangeOutcome::Failed | ChangeOutcome::Left));
     let left: Vec<String> = left.map(said).collect();
     if left.is_empty() {
         return Ok(());
@@ -152,8 +152,8 @@ fn word() -> String {
 /// The label of swap areas that this program makes, by which it knows its own again.
 pub(crate) const LABEL: &str = "tiermark";
 
-fn said(deed: &Deed) -> String {
-    format!("{}: {}", deed.what, deed.why.as_deref().unwrap_or("no reason is known"))
+fn said(row: &ChangeRow) -> String {
+    format!("{}: {}", row.what, row.why.as_deref().unwrap_or("no reason is known"))
 }
 
 /// A program of the system's administration, which may not be on an ordinary path.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tiermark_machine::Root;
 use tiermark_model::messages::run as says;
 use tiermark_model::{IdSet, Refusal, Warning};
-use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, Look, STEAL_NOTE, STEAL_PROBLEM};
+use tiermark_tune::doctor::{BUSY_NOTE, BUSY_PROBLEM, Busy, CpuSnapshot, STEAL_NOTE, STEAL_PROBLEM};
 
 /// Time watched before a run: 20 ticks of the slowest usual accounting, 100 a second. The load average would still show a compiler that
 /// ended a minute ago.
@@ -15,7 +15,7 @@ const WATCHED: Duration = Duration::from_millis(200);
 /// The cpus of a run from its beginning on. Counters are read at both ends and never in between, when that would disturb.
 pub(crate) struct Watch {
     cpus: IdSet,
-    begun: Look,
+    begun: CpuSnapshot,
 }
 
 impl Watch {
@@ -25,9 +25,9 @@ impl Watch {
     /// A [`Refusal`] when more than half of the cpus are busy and the user did not insist.
     pub(crate) fn begin(cpus: &IdSet, force: bool) -> Result<Option<Self>, Refusal> {
         let root = Root::live();
-        let Some(before) = Look::take(&root, cpus) else { return Ok(None) };
+        let Some(before) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
         thread::sleep(WATCHED);
-        let Some(begun) = Look::take(&root, cpus) else { return Ok(None) };
+        let Some(begun) = CpuSnapshot::take(&root, cpus) else { return Ok(None) };
         if let Some(busy) = begun.since(&before) {
             admit(&busy, cpus, force)?;
         }
@@ -36,7 +36,7 @@ impl Watch {
 
     /// What others did since then that a reader should know.
     pub(crate) fn warnings(&self) -> Vec<Warning> {
-        let busy = Look::take(&Root::live(), &self.cpus).and_then(|now| now.since(&self.begun));
+        let busy = CpuSnapshot::take(&Root::live(), &self.cpus).and_then(|now| now.since(&self.begun));
         busy.map(|busy| warnings(&busy)).unwrap_or_default()
     }
 }

@@ -10,8 +10,8 @@ mod value;
 
 use tiermark_model::{Disturbance, Metric, THREADS_KEPT, Window};
 
+use crate::accounting::{Gauge, StepAccounting, Work};
 use crate::host::Shot;
-use crate::roll::{Gauge, Roll, Work};
 
 pub use account::merge;
 pub(crate) use track::WINDOW_NS;
@@ -45,36 +45,39 @@ impl ShotResult {
 }
 
 /// Analyses one shot. `stamp_ns` is the cost of one clock stamp, subtracted from every block.
-pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
-    let members = roll.members();
+pub fn analyse(shot: &Shot, accounting: &StepAccounting, stamp_ns: f64) -> ShotResult {
+    let members = accounting.members();
     let counted = || members.iter().filter_map(|index| shot.threads.get(*index));
     let block_work = counted().next().map_or(0.0, |t| t.per_block);
     let mut result = ShotResult { core_hz: core_clocks(shot), block_work, ..ShotResult::default() };
     account::guards(shot, &mut result.disturbance);
-    let works = roll.threads.iter().copied().chain(std::iter::repeat(Work::Service));
+    let works = accounting.threads.iter().copied().chain(std::iter::repeat(Work::Service));
     let by_thread: Vec<Option<Track<'_>>> =
         shot.threads.iter().zip(works).map(|(thread, work)| Track::new(thread, work)).collect();
     let stamps =
         |(index, work): (usize, &Work)| *work == Work::Service || by_thread.get(index).is_some_and(Option::is_some);
-    if members.is_empty() || shot.threads.len() != roll.threads.len() || !roll.threads.iter().enumerate().all(stamps) {
+    if members.is_empty()
+        || shot.threads.len() != accounting.threads.len()
+        || !accounting.threads.iter().enumerate().all(stamps)
+    {
         result.disturbance.shots_set_aside = 1;
         return result;
     }
     let tracks: Vec<&Track<'_>> = by_thread.iter().flatten().collect();
     account::gaps(&tracks, &mut result.disturbance);
     result.overhead_share = tracks.iter().map(|t| stamp_ns / t.median_block).fold(0.0, f64::max);
-    if roll.metric == Metric::Latency {
+    if accounting.metric == Metric::Latency {
         result.blocks_ns = counted().flat_map(|t| durations(t).map(|d| (d / t.per_block) as f32)).collect();
         result.stamp_per_access = stamp_ns / block_work;
     }
-    let spans = match (tracks.as_slice(), roll.threads.as_slice()) {
+    let spans = match (tracks.as_slice(), accounting.threads.as_slice()) {
         ([only], [Work::Revisits]) => whole_window(only),
         ([only], [Work::Calls | Work::Meetings | Work::Transfers]) => block_windows(only),
         _ => common_windows(&tracks),
     };
     // A shot whose worker left its cpu, or waited for a disk, measured something else.
     let whole = result.disturbance.migrations == 0 && result.disturbance.major_faults == 0;
-    let gauges = gauges(roll, &members);
+    let gauges = gauges(accounting, &members);
     for span in spans {
         let clean = whole && !tracks.iter().any(|track| track.disturbed(span.0, span.1));
         let of = |(gauge, members): &(Gauge, Vec<usize>)| {
@@ -90,10 +93,10 @@ pub fn analyse(shot: &Shot, roll: &Roll, stamp_ns: f64) -> ShotResult {
 }
 
 /// What each value of a window is, and of which threads.
-fn gauges(roll: &Roll, members: &[usize]) -> Vec<(Gauge, Vec<usize>)> {
-    let own = |index: usize| Gauge::Own(roll.threads[index]);
+fn gauges(accounting: &StepAccounting, members: &[usize]) -> Vec<(Gauge, Vec<usize>)> {
+    let own = |index: usize| Gauge::Own(accounting.threads[index]);
     let mut gauges = vec![(own(members[0]), members.to_vec())];
-    gauges.extend(roll.parts.iter().map(|part| (part.gauge, part.members.clone())));
+    gauges.extend(accounting.parts.iter().map(|part| (part.gauge, part.members.clone())));
     if (2..=THREADS_KEPT).contains(&members.len()) {
         gauges.extend(members.iter().map(|index| (own(*index), vec![*index])));
     }

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use tiermark_model::{Disturbance, KernelId, Machine, PlacementProof, Refusal, Step, Visit, Visits};
 
+use crate::accounting::{StepAccounting, Work};
 use crate::analyse::{ShotResult, merge};
 use crate::estimate::Reading;
 use crate::rivals::Rivals;
-use crate::roll::{Roll, Work};
 use crate::states::PingGroups;
 
 pub(crate) use observe::{first_kernel, reading, with_estimate, withheld};
@@ -32,7 +32,7 @@ const LOOK_AGAIN: f64 = 1.15;
 /// A step under way.
 pub(crate) struct Cell {
     pub(crate) step: Step,
-    pub(crate) roll: Roll,
+    pub(crate) accounting: StepAccounting,
     /// Index of the first step that it shares allocations with; its own index if it shares none.
     pub(crate) family: usize,
     /// Allocations it was visited on.
@@ -63,14 +63,14 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) fn new(step: Step, family: usize) -> Self {
-        let roll = Roll::of(&step);
-        let members = roll.members().len();
+        let accounting = StepAccounting::of(&step);
+        let members = accounting.members().len();
         Self {
-            visits: Visits::new(roll.parts.len(), members),
+            visits: Visits::new(accounting.parts.len(), members),
             rivals: Rivals::of(&step),
             kernel: first_kernel(&step).cloned(),
             step,
-            roll,
+            accounting,
             family,
             allocations: BTreeSet::new(),
             disturbance: Disturbance::default(),
@@ -169,7 +169,7 @@ impl Cell {
         }
         // The memory of this process is part of what its forks take (0.16 µs a page and more): of calls to the kernel only the distribution
         // of single ones is kept.
-        let calls = self.roll.threads.iter().any(|work| matches!(work, Work::Calls | Work::Meetings));
+        let calls = self.accounting.threads.iter().any(|work| matches!(work, Work::Calls | Work::Meetings));
         let most = if calls && self.block_accesses > 1 { 0 } else { MAX_TAIL_BLOCKS };
         let room = most.saturating_sub(self.blocks_ns.len());
         self.blocks_ns.extend(shot.blocks_ns.into_iter().take(room));
@@ -221,7 +221,7 @@ impl Cell {
             return held;
         }
         // Most looks end here, long before an interval is worth its time.
-        let whole = reading(&self.step, &self.roll, groups, machine);
+        let whole = reading(&self.step, &self.accounting, groups, machine);
         let bare = Reading { intervals: !whole.has_edge, ..whole };
         let bare = bare.estimate(&self.visits);
         // Where a hypervisor may move the cpus, a better state may come as long as there is time.

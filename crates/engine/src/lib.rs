@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accounting;
 pub mod admit;
 pub mod analyse;
 mod cell;
@@ -13,7 +14,6 @@ mod judge;
 mod plausible;
 pub mod probe;
 mod rivals;
-pub mod roll;
 mod run;
 mod sharing;
 pub mod sim;

@@ -2,9 +2,9 @@
 
 use tiermark_model::{KernelId, RIVALRY, Rival, Role, Step};
 
+use crate::accounting::StepAccounting;
 use crate::analyse::analyse;
 use crate::host::{Fault, Rig};
-use crate::roll::Roll;
 
 /// The best clean window of a shot (0 if no window was clean), and the pings before and after it.
 type Best = (f64, [Vec<f64>; 2]);
@@ -168,7 +168,7 @@ impl Rivals {
     pub(crate) fn compare(
         &mut self,
         rig: &mut dyn Rig,
-        roll: &Roll,
+        accounting: &StepAccounting,
         stamp_ns: f64,
         left_out: &[usize],
     ) -> Result<Option<usize>, Fault> {
@@ -178,13 +178,13 @@ impl Rivals {
         let next = |index: &usize| (!self.others[*index].leads(self.reference), self.others[*index].rounds);
         let Some(index) = undecided.min_by_key(next) else { return Ok(None) };
         let rival = self.others[index].kernel.clone();
-        let roll = Roll { parts: Vec::new(), ..roll.clone() };
+        let accounting = StepAccounting { parts: Vec::new(), ..accounting.clone() };
         let mut shot = |kernel: &KernelId, again: bool| -> Result<Best, Fault> {
             if !again {
                 rig.select(kernel)?;
             }
             let shot = rig.shot(RIVALRY.shot)?;
-            Ok((analyse(&shot, &roll, stamp_ns).clean().fold(0.0, f64::max), shot.pings))
+            Ok((analyse(&shot, &accounting, stamp_ns).clean().fold(0.0, f64::max), shot.pings))
         };
         let shots = [shot(&best, false)?, shot(&rival, false)?, shot(&rival, true)?, shot(&best, false)?];
         let [a, b, c, d] = shots.each_ref().map(|shot| shot.0);

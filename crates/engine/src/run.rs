@@ -11,12 +11,12 @@ use tiermark_model::messages::run as says;
 use tiermark_model::{Drift, Experiment, Machine, Observation, Plan, Refusal, Request, Role, State, Step};
 use tiermark_stats::Rng;
 
+use crate::accounting::StepAccounting;
 use crate::cell::{Cell, reading, with_estimate, withheld};
 use crate::drifts::drifts;
 use crate::event::{Event, Sink};
 use crate::host::Host;
 use crate::probe::{Lab, Probe};
-use crate::roll::Roll;
 use crate::states::{PingGroups, states};
 use kept::{Keep, SOON_MADE};
 
@@ -116,8 +116,8 @@ pub fn reanalyse(
         let Some(step) = step.filter(|_| seen.visits.list.iter().any(|visit| visit.at > 0.0)) else {
             return seen.clone();
         };
-        let roll = Roll::of(step);
-        let estimate = reading(step, &roll, &groups, machine).estimate(&seen.visits);
+        let accounting = StepAccounting::of(step);
+        let estimate = reading(step, &accounting, &groups, machine).estimate(&seen.visits);
         let mut verdict = seen.verdict.clone();
         verdict.reasons.retain(|reason| !reason.is_of_estimate());
         if verdict.grade <= tiermark_model::Grade::Bound {
@@ -126,7 +126,7 @@ pub fn reanalyse(
             verdict.grade = if bare { tiermark_model::Grade::Trusted } else { tiermark_model::Grade::Bound };
             estimate.bound.iter().for_each(|reason| verdict.bound(reason.clone()));
         }
-        withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &roll) })
+        withheld(Observation { verdict, ..with_estimate(seen.clone(), &estimate, &accounting) })
     };
     let observations = experiment.observations.iter().map(again).collect();
     conclude(probe, &experiment.request, experiment.plan.clone(), observations, Lab { machine, bench })
@@ -325,8 +325,8 @@ fn does_the_same(a: &Cell, b: &Cell) -> bool {
     let is_chase = a.step.setup.threads.iter().all(|thread| matches!(thread.role, Role::Chase { .. }));
     let is_as_long = a.step.stop.shot_seconds.total_cmp(&b.step.stop.shot_seconds).is_eq();
     // A median takes over no visits: it is compared with medians of the same moments only.
-    let has_edge = b.roll.has_edge(&b.step.labels);
-    is_chase && is_as_long && has_edge && a.step.metric == b.step.metric && a.roll == b.roll
+    let has_edge = b.accounting.has_edge(&b.step.labels);
+    is_chase && is_as_long && has_edge && a.step.metric == b.step.metric && a.accounting == b.accounting
 }
 
 /// Fisher–Yates (Knuth 1997, The Art of Computer Programming 2, §3.4.2).

@@ -130,7 +130,7 @@ fn carry_out(
     let stop = AtomicBool::new(false);
     let timeout = u64::try_from(client.timeout.as_nanos()).unwrap_or(u64::MAX);
     let shared = Shared { stop: &stop, live: &live, spin: client.spin, timeout };
-    thread::scope(|scope| conduct(scope, dealt, &shared, client, end, watch))
+    thread::scope(|scope| run_clients(scope, dealt, &shared, client, end, watch))
 }
 
 /// Connects a tenant and prepares what it will be asked.
@@ -176,7 +176,7 @@ fn tenant(
 type Returned = std::io::Result<(Vec<(usize, TenantResult)>, ThreadUse)>;
 
 /// Starts the threads together, watches over them and collects what they saw.
-fn conduct<'scope, 'env>(
+fn run_clients<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     dealt: Vec<Vec<Tenant>>,
     shared: &'env Shared<'env>,

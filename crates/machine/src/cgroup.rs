@@ -25,8 +25,8 @@ struct Mount {
     options: Vec<String>,
 }
 
-/// Where this process is in one controller's hierarchy.
-struct Place<'a> {
+/// The group of this process in the hierarchy of one controller.
+struct Membership<'a> {
     version: u32,
     path: String,
     mount: &'a Mount,
@@ -34,7 +34,7 @@ struct Place<'a> {
     dirs: Vec<String>,
 }
 
-impl Place<'_> {
+impl Membership<'_> {
     /// Whether files lack the controller's prefix, as in the cpuset file system of old.
     fn bare_names(&self) -> bool {
         self.mount.options.iter().any(|o| o == "noprefix")
@@ -128,7 +128,7 @@ fn groups(reader: &Reader<'_>) -> Vec<(Vec<String>, String)> {
 }
 
 /// Where this process is for a controller: version 1 where the controller is mounted there, else version 2.
-fn place<'a>(mounts: &'a [Mount], groups: &[(Vec<String>, String)], controller: &str) -> Option<Place<'a>> {
+fn place<'a>(mounts: &'a [Mount], groups: &[(Vec<String>, String)], controller: &str) -> Option<Membership<'a>> {
     let v1 = mounts.iter().find(|m| m.version == 1 && m.options.iter().any(|o| o == controller)).and_then(|mount| {
         let (_, path) = groups.iter().find(|(names, _)| names.iter().any(|name| name == controller))?;
         Some((mount, path))
@@ -138,7 +138,7 @@ fn place<'a>(mounts: &'a [Mount], groups: &[(Vec<String>, String)], controller: 
         let (_, path) = groups.iter().find(|(names, _)| names.is_empty())?;
         Some((mount, path))
     })?;
-    Some(Place { version: mount.version, path: path.clone(), dirs: dirs(mount, path), mount })
+    Some(Membership { version: mount.version, path: path.clone(), dirs: dirs(mount, path), mount })
 }
 
 /// The directories from the group up to the mount point. A path outside of what is mounted (another namespace's)
@@ -158,7 +158,7 @@ fn dirs(mount: &Mount, path: &str) -> Vec<String> {
 }
 
 /// The smallest limit along the path, with the memory used in that group.
-fn memory_limit(reader: &Reader<'_>, place: &Place<'_>) -> Option<(u64, Option<u64>)> {
+fn memory_limit(reader: &Reader<'_>, place: &Membership<'_>) -> Option<(u64, Option<u64>)> {
     let (limit, used) = match place.version {
         2 => ("memory.max", "memory.current"),
         _ => ("memory.limit_in_bytes", "memory.usage_in_bytes"),
@@ -177,7 +177,7 @@ fn memory_limit(reader: &Reader<'_>, place: &Place<'_>) -> Option<(u64, Option<u
 }
 
 /// The smallest quota along the path, in cpus.
-fn cpu_quota(reader: &Reader<'_>, place: &Place<'_>) -> Option<f64> {
+fn cpu_quota(reader: &Reader<'_>, place: &Membership<'_>) -> Option<f64> {
     let quota_of = |dir: &String| -> Option<f64> {
         let (quota, period) = if place.version == 2 {
             let text = reader.word(&format!("{dir}/cpu.max"))?;
@@ -202,7 +202,7 @@ fn cpu_quota(reader: &Reader<'_>, place: &Place<'_>) -> Option<f64> {
 }
 
 /// The cpus or memory nodes of the nearest group that states them.
-fn cpuset_ids(reader: &Reader<'_>, place: &Place<'_>, what: &str) -> Option<IdSet> {
+fn cpuset_ids(reader: &Reader<'_>, place: &Membership<'_>, what: &str) -> Option<IdSet> {
     let names = match place.version {
         2 => [format!("cpuset.{what}.effective"), format!("cpuset.{what}")],
         _ if place.bare_names() => [format!("effective_{what}"), what.to_owned()],

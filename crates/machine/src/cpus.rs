@@ -14,13 +14,13 @@ pub(crate) const CPU_DIR: &str = "sys/devices/system/cpu";
 const MAX_BARE_CPUS: u32 = 8192;
 
 /// Online cpus and offline ones.
-pub(crate) struct Found {
+pub(crate) struct CpuSets {
     pub(crate) online: IdSet,
     pub(crate) offline: IdSet,
 }
 
 /// Finds the online cpus: sysfs's list, else the `cpuN` directories, else `/proc/cpuinfo`.
-pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo) -> Found {
+pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo) -> CpuSets {
     let dirs: IdSet = reader.numbered(CPU_DIR, "cpu").into_iter().collect();
     let present = reader.id_list(&format!("{CPU_DIR}/present")).unwrap_or_default();
     let list_path = format!("{CPU_DIR}/online");
@@ -45,7 +45,7 @@ pub(crate) fn find(reader: &Reader<'_>, info: &CpuInfo) -> Found {
     let online = if online.is_empty() { info.processors.clone() } else { online };
     // Some kernels make directories for cpus that could be plugged in but are not there.
     let known = if present.is_empty() { dirs } else { dirs.intersection(&present) };
-    Found { offline: known.difference(&online), online }
+    CpuSets { offline: known.difference(&online), online }
 }
 
 /// The directories of cpus that are not switched off. Kernels before 2.6.26 have no `online` list, and the first
@@ -54,9 +54,9 @@ fn from_dirs(reader: &Reader<'_>, dirs: &IdSet) -> IdSet {
     dirs.iter().filter(|id| reader.word(&format!("{CPU_DIR}/cpu{id}/online")).as_deref() != Some("0")).collect()
 }
 
-/// What sysfs says about one cpu's place.
+/// What sysfs says about one cpu's position; `None` where it does not.
 #[derive(Default, Clone)]
-struct Place {
+struct CpuTopology {
     package: Option<i64>,
     package_cpus: Option<IdSet>,
     die: Option<u32>,
@@ -67,7 +67,7 @@ struct Place {
 
 /// Reads the topology of the online cpus. Node, last-level cache and kind are left to others.
 pub(crate) fn topology(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo) -> Vec<Cpu> {
-    let places: BTreeMap<CpuId, Place> = online.iter().map(|id| (id, place(reader, online, info, id))).collect();
+    let places: BTreeMap<CpuId, CpuTopology> = online.iter().map(|id| (id, place(reader, online, info, id))).collect();
     let sockets = sockets(&places);
     let cores = cores(&places, &sockets);
     let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
@@ -90,7 +90,7 @@ pub(crate) fn topology(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo) -> V
         .collect()
 }
 
-fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> Place {
+fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuTopology {
     let at = |name: &str| format!("{CPU_DIR}/cpu{id}/topology/{name}");
     // A set that leaves out the cpu it is about says nothing.
     let group = |list: &str, mask: &str| {
@@ -99,7 +99,7 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> Plac
     // The kernel's words for "unknown" are -1 and, for an id that an APIC does not give, 65535.
     let known =
         |name: &str| reader.number::<i64>(&at(name)).and_then(|n| u32::try_from(n).ok()).filter(|n| *n != 65535);
-    Place {
+    CpuTopology {
         package: reader.number(&at("physical_package_id")).or_else(|| info.sockets.get(&id).copied().map(i64::from)),
         package_cpus: group("package_cpus_list", "package_cpus")
             .or_else(|| group("core_siblings_list", "core_siblings")),
@@ -113,7 +113,7 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> Plac
 /// The socket of each cpu: the kernel's package id where it tells packages apart, else packages are numbered.
 ///
 /// On s390 all ids are -1, and some Itanium boards repeat ids: only the sets of siblings differ there.
-fn sockets(places: &BTreeMap<CpuId, Place>) -> BTreeMap<CpuId, u32> {
+fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
     let mut groups: BTreeMap<i64, Vec<Option<&IdSet>>> = BTreeMap::new();
     for place in places.values() {
         let sets = groups.entry(place.package.unwrap_or(-1)).or_default();
@@ -145,7 +145,7 @@ fn sockets(places: &BTreeMap<CpuId, Place>) -> BTreeMap<CpuId, u32> {
 }
 
 /// The machine-wide core number of each cpu, in order of socket, die, core id.
-fn cores(places: &BTreeMap<CpuId, Place>, sockets: &BTreeMap<CpuId, u32>) -> BTreeMap<CpuId, u32> {
+fn cores(places: &BTreeMap<CpuId, CpuTopology>, sockets: &BTreeMap<CpuId, u32>) -> BTreeMap<CpuId, u32> {
     let keys: BTreeMap<CpuId, _> = places
         .iter()
         .map(|(&id, place)| {

@@ -13,7 +13,7 @@ pub struct CpuTimes {
     pub idle: u64,
     /// Given by the hypervisor to others.
     pub steal: u64,
-    /// Everything.
+    /// Ticks of all kinds together.
     pub total: u64,
     /// Cpus whose time it is.
     pub cpus: u64,
@@ -82,7 +82,7 @@ impl CpuTimes {
 /// The time a process has used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessTime {
-    /// Its number.
+    /// Process number.
     pub pid: u32,
     /// Its name, as the kernel keeps it.
     pub name: String,
@@ -119,7 +119,7 @@ impl ProcessTime {
         })
     }
 
-    /// Every process.
+    /// Every process of the system; one that ended meanwhile is left out.
     pub fn all(root: &Root) -> Vec<Self> {
         root.numbered("proc", "").unwrap_or_default().into_iter().filter_map(|pid| Self::of(root, pid)).collect()
     }

@@ -52,7 +52,7 @@ pub use selector::resolve_cpus;
 pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{Kinds, LineState, PingOp, Place, Relation};
 pub use state::{Drift, InState, State, StateKind};
-pub use tuning::{Deed, Fate, HeldChanges, KnobRow, Reach, Standing, Tuning};
+pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};
 pub use verdict::{Grade, ReasonCode, Verdict};
 pub use visits::{Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};

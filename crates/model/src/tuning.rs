@@ -90,10 +90,10 @@ pub struct Tuning {
     pub held: Vec<HeldChanges>,
 }
 
-/// What became of one change, or of taking it back.
+/// The outcome of one change, or of taking it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum ChangeOutcome {
     /// Done, and seen to be so.
     Done,
     /// Nothing to do: it is so already.
@@ -108,15 +108,15 @@ pub enum Fate {
 
 /// One change made or taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deed {
+pub struct ChangeRow {
     /// What was changed.
     pub what: String,
     /// From which value.
     pub from: Option<String>,
     /// To which value.
     pub to: Option<String>,
-    /// What became of it.
-    pub fate: Fate,
-    /// Why, where it was not simply done.
+    /// The outcome.
+    pub outcome: ChangeOutcome,
+    /// The reason of any other outcome than `done`; `None` where there is nothing to add.
     pub why: Option<String>,
 }

@@ -1,7 +1,7 @@
 //! `background`: what a busy neighbour costs a chaser, with patterns that prefetchers like and with those they cannot follow.
 
 use serde::{Deserialize, Serialize};
-use tiermark_engine::roll::MEDIAN;
+use tiermark_engine::accounting::MEDIAN;
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
 use tiermark_model::{

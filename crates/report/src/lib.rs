@@ -63,4 +63,4 @@ pub use run::{run, trouble};
 pub use selftest::{Check, selftest};
 pub use style::Style;
 pub use survey::{RunView, run_view};
-pub use tuning::{deeds, tuning};
+pub use tuning::{change_rows, tuning};

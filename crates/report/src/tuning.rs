@@ -1,6 +1,6 @@
 //! The knobs of a system beside what a profile advises, and what became of changes.
 
-use tiermark_model::{Deed, Fate, HeldChanges, KnobRow, Reach, Standing, Tuning};
+use tiermark_model::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 
 use crate::style::{Ink, Style};
 use crate::text::{bullet, hanging, heading, items, left, spoken, width};
@@ -129,23 +129,23 @@ fn closing(tuning: &Tuning, style: &Style) -> String {
 }
 
 /// Renders changes made or taken back, one a line, with why where one was not simply done, and what it comes to.
-pub fn deeds(deeds: &[Deed], closing: &str, style: &Style) -> String {
+pub fn change_rows(rows: &[ChangeRow], closing: &str, style: &Style) -> String {
     let mut out = String::new();
-    for deed in deeds {
-        let (mark, ink, word) = match deed.fate {
-            Fate::Done => (style.glyph("✔", "+"), Ink::Good, ""),
-            Fate::Already => (style.glyph("✔", "+"), Ink::Dim, ": it was so already"),
-            Fate::Gone => (style.glyph("✔", "+"), Ink::Dim, ""),
-            Fate::Left => ("!", Ink::Warn, ": left alone"),
-            Fate::Failed => (style.glyph("✘", "x"), Ink::Bad, ": failed"),
+    for row in rows {
+        let (mark, ink, word) = match row.outcome {
+            ChangeOutcome::Done => (style.glyph("✔", "+"), Ink::Good, ""),
+            ChangeOutcome::Already => (style.glyph("✔", "+"), Ink::Dim, ": it was so already"),
+            ChangeOutcome::Gone => (style.glyph("✔", "+"), Ink::Dim, ""),
+            ChangeOutcome::Left => ("!", Ink::Warn, ": left alone"),
+            ChangeOutcome::Failed => (style.glyph("✘", "x"), Ink::Bad, ": failed"),
         };
-        let values = match (&deed.from, &deed.to) {
+        let values = match (&row.from, &row.to) {
             (Some(from), Some(to)) => format!(" {from} → {to}"),
             (None, Some(to)) => format!(" → {to}"),
             _ => String::new(),
         };
-        let why = deed.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-        out.push_str(&bullet(mark, ink, &format!("{}{values}{word}{why}", deed.what), None, style));
+        let why = row.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        out.push_str(&bullet(mark, ink, &format!("{}{values}{word}{why}", row.what), None, style));
     }
     out + &hanging("", closing, Ink::Plain, style)
 }

@@ -3,7 +3,7 @@
 use tiermark_model::{KnobRow, Reach, Standing};
 use tiermark_undo::KnobChange;
 
-use crate::knob::{Knob, Place};
+use crate::knob::{Knob, KnobSource};
 
 /// The files to write so that everything is as advised: of knobs that can be changed at once, and of devices only where named.
 pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobChange> {
@@ -11,7 +11,7 @@ pub fn changes<'k>(rows: &[KnobRow], knobs: impl IntoIterator<Item = &'k Knob>) 
     let wanted = rows.iter().filter(|row| row.standing == Standing::Differs && row.reach == Reach::Live);
     let of = |row: &KnobRow| -> Option<Vec<KnobChange>> {
         let knob = knobs.iter().find(|knob| knob.name == row.name)?;
-        if !matches!(knob.place, Place::File(_) | Place::Block(_)) {
+        if !matches!(knob.source, KnobSource::File(_) | KnobSource::Block(_)) {
             return None;
         }
         let (old, new) = (row.value.clone()?, row.advice.clone()?);

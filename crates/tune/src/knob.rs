@@ -2,7 +2,7 @@
 
 use tiermark_model::Reach;
 
-use crate::look::Scene;
+use crate::rows::AdviceInput;
 use tiermark_undo::Syntax;
 
 /// What the machine is to be good at.
@@ -29,7 +29,7 @@ impl Profile {
         }
     }
 
-    /// What it is for.
+    /// The goal of the profile, as `tune` prints it.
     pub fn purpose(self) -> &'static str {
         match self {
             Self::SwapTier => "memory extended by swap, zram, zswap or a slower node",
@@ -39,25 +39,25 @@ impl Profile {
     }
 }
 
-/// What a profile wants of a knob.
+/// What a profile advises for a knob.
 #[derive(Debug, Clone, Copy)]
-pub enum Wish {
-    /// Nothing.
+pub enum Advice {
+    /// No advice.
     Free,
     /// One of these values, the first where it has to be written; and why.
     To(&'static [&'static str], &'static str),
     /// Whatever it is, with a word on it.
     Keep(&'static str),
     /// What depends on the machine: a value and why, or nothing.
-    By(fn(&Scene<'_>) -> Option<(String, String)>),
+    By(fn(&AdviceInput<'_>) -> Option<(String, String)>),
 }
 
 /// A fact that no single file holds: what it is about (a device, say) and its value.
-pub type Fact = fn(&Scene<'_>) -> Vec<(Option<String>, String)>;
+pub type Fact = fn(&AdviceInput<'_>) -> Vec<(Option<String>, String)>;
 
-/// Where a knob is.
+/// Where the value of a knob is read.
 #[derive(Debug, Clone, Copy)]
-pub enum Place {
+pub enum KnobSource {
     /// A file below the root. One star in one name stands for a number, or for what kernel names have there.
     File(&'static str),
     /// A file of each block device, below `sys/block/NAME`.
@@ -71,38 +71,38 @@ pub enum Place {
 /// One row of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Knob {
-    /// What people call it.
+    /// The name on the command line and in tables (`vm.page-cluster`).
     pub name: &'static str,
     /// What it does.
     pub about: &'static str,
-    /// Where it is.
-    pub place: Place,
+    /// Where its value is read.
+    pub source: KnobSource,
     /// The form of its file.
     pub syntax: Syntax,
     /// How it can be changed.
     pub reach: Reach,
-    wishes: [Wish; 3],
+    advice: [Advice; 3],
 }
 
 impl Knob {
     /// A file that can be written at any time, by root.
     pub(crate) const fn file(name: &'static str, path: &'static str, syntax: Syntax, about: &'static str) -> Self {
-        Self { name, about, place: Place::File(path), syntax, reach: Reach::Live, wishes: [Wish::Free; 3] }
+        Self { name, about, source: KnobSource::File(path), syntax, reach: Reach::Live, advice: [Advice::Free; 3] }
     }
 
     /// A file of each device's queue.
     pub(crate) const fn block(name: &'static str, path: &'static str, syntax: Syntax, about: &'static str) -> Self {
-        Self { place: Place::Block(path), ..Self::file(name, "", syntax, about) }
+        Self { source: KnobSource::Block(path), ..Self::file(name, "", syntax, about) }
     }
 
     /// A parameter of the kernel command line.
     pub(crate) const fn boot(name: &'static str, parameter: &'static str, about: &'static str) -> Self {
-        Self { place: Place::Boot(parameter), reach: Reach::Reboot, ..Self::file(name, "", Syntax::Word, about) }
+        Self { source: KnobSource::Boot(parameter), reach: Reach::Reboot, ..Self::file(name, "", Syntax::Word, about) }
     }
 
     /// What is only looked at.
     pub(crate) const fn fact(name: &'static str, at: &'static str, fact: Fact, about: &'static str) -> Self {
-        Self { place: Place::Facts(at, fact), reach: Reach::Check, ..Self::file(name, "", Syntax::Word, about) }
+        Self { source: KnobSource::Facts(at, fact), reach: Reach::Check, ..Self::file(name, "", Syntax::Word, about) }
     }
 
     /// The same with another reach.
@@ -111,25 +111,25 @@ impl Knob {
     }
 
     /// The same with what the profile for a slower tier wants.
-    pub(crate) const fn swap_tier(mut self, wish: Wish) -> Self {
-        self.wishes[0] = wish;
+    pub(crate) const fn swap_tier(mut self, advice: Advice) -> Self {
+        self.advice[0] = advice;
         self
     }
 
     /// The same with what the profile for latency wants.
-    pub(crate) const fn latency(mut self, wish: Wish) -> Self {
-        self.wishes[1] = wish;
+    pub(crate) const fn latency(mut self, advice: Advice) -> Self {
+        self.advice[1] = advice;
         self
     }
 
     /// The same with the kernel's own default, where every kernel has the same.
     pub(crate) const fn default(mut self, values: &'static [&'static str]) -> Self {
-        self.wishes[2] = Wish::To(values, "the kernel's default");
+        self.advice[2] = Advice::To(values, "the kernel's default");
         self
     }
 
     /// What a profile wants of it.
-    pub fn wish(&self, profile: Profile) -> Wish {
-        self.wishes[profile as usize]
+    pub fn advice(&self, profile: Profile) -> Advice {
+        self.advice[profile as usize]
     }
 }

@@ -6,15 +6,15 @@
 #![forbid(unsafe_code)]
 
 mod changes;
-mod crowd;
+mod cpu_use;
 pub mod doctor;
 mod kconfig;
 mod knob;
-mod look;
+mod rows;
 mod table;
 
 pub use changes::changes;
 pub use kconfig::KernelConfig;
-pub use knob::{Fact, Knob, Place, Profile, Wish};
-pub use look::{Scene, look};
+pub use knob::{Advice, Fact, Knob, KnobSource, Profile};
+pub use rows::{AdviceInput, knob_rows};
 pub use table::all as knobs;

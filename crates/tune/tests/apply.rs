@@ -9,9 +9,9 @@ use common::Fake;
 use proptest::prelude::*;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover};
-use tiermark_model::{Fate, KnobRow, Reach, Standing};
-use tiermark_tune::{Profile, Scene, changes, knobs, look};
-use tiermark_undo::{Hands, Journal, apply, restore_all};
+use tiermark_model::{ChangeOutcome, KnobRow, Reach, Standing};
+use tiermark_tune::{AdviceInput, Profile, changes, knob_rows, knobs};
+use tiermark_undo::{Journal, SystemWriter, apply, restore_all};
 
 const FILES: [(&str, &str); 8] = [
     ("proc/sys/vm/page-cluster", "3\n"),
@@ -26,8 +26,8 @@ const FILES: [(&str, &str); 8] = [
 
 fn rows(root: &Root, profile: Profile, named: &[&str]) -> Vec<KnobRow> {
     let machine = discover(root, &LiveFacts::default()).unwrap();
-    let scene = Scene::new(root, &machine, named.iter().map(|n| (*n).to_owned()).collect());
-    look(&scene, profile, knobs())
+    let input = AdviceInput::new(root, &machine, named.iter().map(|n| (*n).to_owned()).collect());
+    knob_rows(&input, profile, knobs())
 }
 
 fn row<'a>(rows: &'a [KnobRow], name: &str) -> &'a KnobRow {
@@ -109,7 +109,7 @@ fn everything_is_changed_and_taken_back() {
     assert_eq!(wanted.len(), 7, "{wanted:?}");
     let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
     let applied = apply(&wanted, &mut fake, &mut journal).unwrap();
-    assert!(applied.refused.is_none() && applied.deeds.iter().all(|deed| deed.fate == Fate::Done));
+    assert!(applied.refused.is_none() && applied.rows.iter().all(|row| row.outcome == ChangeOutcome::Done));
     journal.keep();
     assert_eq!(
         fake.get("sys/block/vda/queue/nr_requests").as_deref(),
@@ -146,9 +146,12 @@ fn what_fails_takes_the_rest_back_and_says_why() {
         assert!(refused || refusal.why.contains("says madvise"), "{refusal}");
         assert_eq!(snapshot(&fake), before);
         assert_eq!(fake.journals(), 0, "nothing is left to take back");
-        let fates: Vec<Fate> = applied.deeds.iter().map(|deed| deed.fate).collect();
-        assert_eq!(fates[..3], [Fate::Done, Fate::Done, Fate::Failed]);
-        assert!(fates[3..].iter().all(|fate| matches!(fate, Fate::Done | Fate::Already)), "{fates:?}");
+        let outcomes: Vec<ChangeOutcome> = applied.rows.iter().map(|row| row.outcome).collect();
+        assert_eq!(outcomes[..3], [ChangeOutcome::Done, ChangeOutcome::Done, ChangeOutcome::Failed]);
+        assert!(
+            outcomes[3..].iter().all(|outcome| matches!(outcome, ChangeOutcome::Done | ChangeOutcome::Already)),
+            "{outcomes:?}"
+        );
     }
 }
 

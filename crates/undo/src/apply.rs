@@ -2,34 +2,34 @@
 
 use std::io;
 
-use tiermark_model::{Deed, Fate, Refusal};
+use tiermark_model::{ChangeOutcome, ChangeRow, Refusal};
 
-use crate::hands::Hands;
 use crate::journal::{Change, Journal};
 use crate::restore;
 use crate::syntax::Syntax;
+use crate::writer::SystemWriter;
 
 /// One file that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnobChange {
-    /// What people call the knob.
+    /// The knob's name (`vm.page-cluster`).
     pub name: String,
     /// The file, below the root.
     pub path: String,
-    /// Its form.
+    /// The form of the file.
     pub syntax: Syntax,
-    /// The value now.
+    /// The value before.
     pub old: String,
-    /// The value it is to have.
+    /// The value to write.
     pub new: String,
 }
 
-/// What became of a set of changes.
+/// The outcome of a set of changes.
 #[derive(Debug)]
 pub struct Applied {
     /// Each change, and where one failed, each that was taken back.
-    pub deeds: Vec<Deed>,
-    /// Why not all of them could be made; all are taken back then, as far as the deeds say so.
+    pub rows: Vec<ChangeRow>,
+    /// Why not all of them could be made; all are taken back then, as far as the rows say so.
     pub refused: Option<Refusal>,
 }
 
@@ -37,9 +37,9 @@ pub struct Applied {
 ///
 /// # Errors
 /// A [`Refusal`] where nothing was changed at all: a file cannot be written, or the journal.
-pub fn apply(changes: &[KnobChange], hands: &mut dyn Hands, journal: &mut Journal) -> Result<Applied, Refusal> {
+pub fn apply(changes: &[KnobChange], writer: &mut dyn SystemWriter, journal: &mut Journal) -> Result<Applied, Refusal> {
     for change in changes {
-        hands.may_write(&change.path).map_err(|why| refusal(change, &why))?;
+        writer.may_write(&change.path).map_err(|why| refusal(change, &why))?;
     }
     let first = journal.changes.len();
     let noted = |c: &KnobChange| Change::Knob {
@@ -49,29 +49,29 @@ pub fn apply(changes: &[KnobChange], hands: &mut dyn Hands, journal: &mut Journa
         new: c.new.clone(),
     };
     journal.note(changes.iter().map(noted).collect())?;
-    let mut deeds = Vec::new();
+    let mut rows = Vec::new();
     for change in changes {
-        match write(change, hands) {
-            Ok(()) => deeds.push(deed(change, Fate::Done, None)),
+        match write(change, writer) {
+            Ok(()) => rows.push(row(change, ChangeOutcome::Done, None)),
             Err(refused) => {
-                deeds.push(deed(change, Fate::Failed, Some(refused.why.clone())));
-                deeds.extend(restore::knobs(journal, first.., hands, false));
-                return Ok(Applied { deeds, refused: Some(refused) });
+                rows.push(row(change, ChangeOutcome::Failed, Some(refused.why.clone())));
+                rows.extend(restore::knobs(journal, first.., writer, false));
+                return Ok(Applied { rows, refused: Some(refused) });
             }
         }
     }
-    Ok(Applied { deeds, refused: None })
+    Ok(Applied { rows, refused: None })
 }
 
-fn deed(change: &KnobChange, fate: Fate, why: Option<String>) -> Deed {
+fn row(change: &KnobChange, outcome: ChangeOutcome, why: Option<String>) -> ChangeRow {
     let what = format!("/{}", change.path);
-    Deed { what, from: Some(change.old.clone()), to: Some(change.new.clone()), fate, why }
+    ChangeRow { what, from: Some(change.old.clone()), to: Some(change.new.clone()), outcome, why }
 }
 
 /// Writes one value and reads it again.
-fn write(change: &KnobChange, hands: &mut dyn Hands) -> Result<(), Refusal> {
-    hands.write(&change.path, &change.new).map_err(|why| refusal(change, &why))?;
-    let text = hands.root().read(&change.path).ok().flatten();
+fn write(change: &KnobChange, writer: &mut dyn SystemWriter) -> Result<(), Refusal> {
+    writer.write(&change.path, &change.new).map_err(|why| refusal(change, &why))?;
+    let text = writer.root().read(&change.path).ok().flatten();
     let now = text.as_deref().and_then(|text| change.syntax.parse(text));
     match now {
         Some(now) if change.syntax.same(&now.value, &change.new) => Ok(()),
@@ -86,7 +86,7 @@ fn write(change: &KnobChange, hands: &mut dyn Hands) -> Result<(), Refusal> {
     }
 }
 
-/// What the system says to a write, with what to do about it.
+/// The refusal of a write that failed, with a cure for its cause.
 fn refusal(change: &KnobChange, why: &io::Error) -> Refusal {
     let cure = match why.kind() {
         io::ErrorKind::PermissionDenied => "run as root: sudo tiermark tune --apply",

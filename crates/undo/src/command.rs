@@ -12,30 +12,30 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Starting or stopping a machine elsewhere takes minutes; a command that takes longer hangs.
 pub const COMMAND_MOST: Duration = Duration::from_secs(600);
-/// Bytes of what it said that are told: what is wrong stands at the end.
+/// Bytes of a command's output that an error quotes, from its end: the cause stands there.
 const SAID: u64 = 2000;
-/// What is said of a command that was not waited for any longer.
+/// The error of a command that was stopped on request.
 const STOPPED: &str = "it was stopped";
 
-/// A command as a user writes it.
+/// The command that has a shell run a line as a user writes it.
 pub fn shell(text: &str) -> Command {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", text]);
     command
 }
 
-/// Runs a command for so long at most, without input or output.
+/// Runs a command for at most that time, without input; its output is kept for the error.
 ///
 /// # Errors
-/// What it complains of, or why it could not be started or took too long.
+/// A sentence: the end of the command's output, or why it could not be started or was stopped.
 pub fn bounded(command: Command, most: Duration) -> Result<(), String> {
     bounded_until(command, most, &|| false)
 }
 
-/// As [`bounded`], and no longer than until `stop` says so.
+/// As [`bounded`], and stops the command as soon as `stop` returns true.
 ///
 /// # Errors
-/// As for [`bounded`], and where it was stopped.
+/// As for [`bounded`].
 pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bool) -> Result<(), String> {
     let name = command.get_program().to_string_lossy().into_owned();
     // A pipe would be full some time, and be open as long as anything holds it that the command leaves behind.
@@ -71,7 +71,7 @@ pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bo
     }
 }
 
-/// The end of what a command said.
+/// The end of a command's output.
 fn tail(said: &File) -> String {
     let length = said.metadata().map_or(0, |about| about.len());
     let mut text = vec![0; length.min(SAID) as usize];

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tiermark_machine::{Root, start_ticks};
-use tiermark_model::Fate;
-use tiermark_undo::{Change, Head, Journal, Live, StateDir, pending, restore_all};
+use tiermark_model::ChangeOutcome;
+use tiermark_undo::{Change, Journal, JournalHeader, RootWriter, StateDir, pending, restore_all};
 
 /// What the test needs, or what of it is missing.
 fn memory_groups() -> Result<String, &'static str> {
@@ -65,7 +65,7 @@ fn a_tenant_on_zram_and_a_file_is_taken_back() {
     };
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let (root, state) = (Root::live(), StateDir::at(home.path().join("state")));
-    let mut journal = Journal::create(&state, Head::new(&root, "a test", "2026-11-21T12:00:00Z")).unwrap();
+    let mut journal = Journal::create(&state, JournalHeader::new(&root, "a test", "2026-11-21T12:00:00Z")).unwrap();
 
     let parent = format!("{groups}/tiermark-test-{}", std::process::id());
     let tenant = format!("{parent}/t0");
@@ -107,11 +107,14 @@ fn a_tenant_on_zram_and_a_file_is_taken_back() {
     journal.keep();
 
     assert_eq!(pending(&state, &root)[0].changes.len(), 7);
-    let restored = restore_all(&state, &mut Live::new(root.clone()), false).unwrap();
+    let restored = restore_all(&state, &mut RootWriter::new(root.clone()), false).unwrap();
     // Before anything else: a test that fails must not leave processes either.
     let _ = (inside.kill(), inside.wait(), outside.kill(), outside.wait());
     assert!(!restored.incomplete(), "{restored:?}");
-    assert!(restored.deeds.iter().all(|deed| matches!(deed.fate, Fate::Done | Fate::Already)), "{restored:?}");
+    assert!(
+        restored.rows.iter().all(|row| matches!(row.outcome, ChangeOutcome::Done | ChangeOutcome::Already)),
+        "{restored:?}"
+    );
     assert!(!Path::new(&format!("/{parent}")).exists() && !Path::new(&format!("/sys/block/zram{number}")).exists());
     assert!(!swaps().contains(&node) && !swaps().contains(&file) && !Path::new(&file).exists());
     assert!(pending(&state, &root).is_empty());

@@ -6,7 +6,7 @@ mod common;
 
 use common::{BOOT, Fake};
 use proptest::prelude::*;
-use tiermark_model::{Deed, Fate};
+use tiermark_model::{ChangeOutcome, ChangeRow};
 use tiermark_undo::{Change, Journal, Syntax, pending, restore_all, restore_those};
 
 const GROUP: &str = "sys/fs/cgroup/tiermark-7";
@@ -85,8 +85,8 @@ fn leave(fake: &Fake, changes: Vec<Change>) {
     journal.keep();
 }
 
-fn fates(deeds: &[Deed]) -> Vec<Fate> {
-    deeds.iter().map(|deed| deed.fate).collect()
+fn outcomes(rows: &[ChangeRow]) -> Vec<ChangeOutcome> {
+    rows.iter().map(|row| row.outcome).collect()
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_killed_run_is_taken_back_whole_and_in_order() {
     fake.stubborn.insert(71);
     leave(&fake, run_of_a_tenant());
     let restored = restore_all(&fake.state(), &mut fake, false).unwrap();
-    assert!(!restored.incomplete(), "{:?}", restored.deeds);
+    assert!(!restored.incomplete(), "{:?}", restored.rows);
     let step = |what: &str| {
         fake.log.iter().position(|done| done.starts_with(what)).unwrap_or_else(|| panic!("{what}: {:?}", fake.log))
     };
@@ -129,7 +129,7 @@ fn a_killed_run_is_taken_back_whole_and_in_order() {
     );
     assert_eq!(fake.journals(), 0);
     // Again: nothing is noted any more.
-    assert!(restore_all(&fake.state(), &mut fake, false).unwrap().deeds.is_empty());
+    assert!(restore_all(&fake.state(), &mut fake, false).unwrap().rows.is_empty());
 }
 
 #[test]
@@ -141,18 +141,18 @@ fn what_cannot_be_taken_back_stays_noted() {
     assert!(restored.incomplete());
     // A device in use is not reset: that would lose pages.
     assert!(fake.there("sys/block/zram1") && !fake.log.iter().any(|done| done.contains("reset")));
-    let failed: Vec<&Deed> = restored.deeds.iter().filter(|deed| deed.fate == Fate::Failed).collect();
+    let failed: Vec<&ChangeRow> = restored.rows.iter().filter(|row| row.outcome == ChangeOutcome::Failed).collect();
     assert!(
-        failed.iter().all(|deed| deed.why.is_some())
+        failed.iter().all(|row| row.why.is_some())
             && failed.iter().any(|d| d.why.as_deref().unwrap().contains("Cannot allocate"))
     );
-    let held = pending(&fake.state(), tiermark_undo::Hands::root(&fake));
+    let held = pending(&fake.state(), tiermark_undo::SystemWriter::root(&fake));
     assert_eq!(held.len(), 1);
     assert!(held[0].changes.iter().all(|change| change.contains("zram1") || change.contains("swap")), "{held:?}");
     assert!(held[0].swaps.contains(&"/dev/zram1".to_owned()), "{held:?}");
     fake.no_room = false;
     let restored = restore_all(&fake.state(), &mut fake, false).unwrap();
-    assert!(!restored.incomplete(), "{:?}", restored.deeds);
+    assert!(!restored.incomplete(), "{:?}", restored.rows);
     assert_eq!(fake.journals(), 0);
 }
 
@@ -164,13 +164,13 @@ fn numbers_of_others_are_left_alone() {
     fake.put("sys/fs/cgroup/tiermark-7/t0/cgroup.procs", "");
     leave(&fake, vec![expected(1), run_of_a_tenant().pop().unwrap()]);
     let restored = restore_all(&fake.state(), &mut fake, false).unwrap();
-    assert_eq!(fates(&restored.deeds), [Fate::Already, Fate::Already]);
+    assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Already, ChangeOutcome::Already]);
     assert!(fake.there("proc/70") && fake.there("sys/block/zram1"));
     // Added, and its maker killed before it could set it up or note it: empty, and of the number expected.
     fake.put("sys/block/zram1/disksize", "0\n");
     fake.put("proc/swaps", "");
     leave(&fake, vec![expected(1)]);
-    assert_eq!(fates(&restore_all(&fake.state(), &mut fake, false).unwrap().deeds), [Fate::Done]);
+    assert_eq!(outcomes(&restore_all(&fake.state(), &mut fake, false).unwrap().rows), [ChangeOutcome::Done]);
     assert!(!fake.there("sys/block/zram1"));
 }
 
@@ -184,7 +184,7 @@ fn a_device_that_others_made_meanwhile_stays() {
         fake.put(changed, text);
         leave(&fake, vec![expected(1), ours]);
         let restored = restore_all(&fake.state(), &mut fake, false).unwrap();
-        assert_eq!(fates(&restored.deeds), [Fate::Already, Fate::Already], "{changed}");
+        assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Already, ChangeOutcome::Already], "{changed}");
         assert!(fake.there("sys/block/zram1") && fake.log.is_empty(), "{:?}", fake.log);
     }
     // With another size it is ours all the same, where the kernel says that it is the same disk.
@@ -197,7 +197,7 @@ fn a_device_that_others_made_meanwhile_stays() {
     // A header with another UUID is that of an area that somebody made.
     let other = "10000000-0000-0000-0000-000000000000";
     leave(&fake, vec![Change::SwapHeader { path: "dev/sdb".into(), uuid: other.into() }]);
-    assert_eq!(fates(&restore_all(&fake.state(), &mut fake, false).unwrap().deeds), [Fate::Already]);
+    assert_eq!(outcomes(&restore_all(&fake.state(), &mut fake, false).unwrap().rows), [ChangeOutcome::Already]);
     assert!(fake.get("dev/sdb").unwrap().contains("SWAP"));
 }
 
@@ -212,7 +212,7 @@ fn after_a_reboot_only_files_are_left_to_remove() {
     let done = ["rm var/tmp/tiermark-7.swap", "wipe dev/sdb"];
     assert_eq!(fake.log, done, "whatever bears those names now is somebody else's");
     assert!(!fake.get("dev/sdb").unwrap().contains("SWAP"), "disks keep what is on them");
-    assert_eq!(restored.deeds.iter().filter(|deed| deed.fate == Fate::Gone).count(), 8);
+    assert_eq!(restored.rows.iter().filter(|row| row.outcome == ChangeOutcome::Gone).count(), 8);
     assert!(fake.there("proc/70") && fake.there(GROUP));
     assert_eq!((fake.get("proc/sys/vm/page-cluster").as_deref(), fake.journals()), (Some("0"), 0));
 }
@@ -229,11 +229,11 @@ fn values_that_others_wrote_stay_unless_forced() {
         ],
     );
     let restored = restore_all(&fake.state(), &mut fake, false).unwrap();
-    assert_eq!(fates(&restored.deeds), [Fate::Gone, Fate::Left, Fate::Done]);
-    assert!(restored.incomplete() && restored.deeds[1].why.as_deref().unwrap().contains("--force"));
+    assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Gone, ChangeOutcome::Left, ChangeOutcome::Done]);
+    assert!(restored.incomplete() && restored.rows[1].why.as_deref().unwrap().contains("--force"));
     assert_eq!((fake.get("proc/sys/vm/stat_interval").as_deref(), fake.journals()), (Some("7"), 1));
     let restored = restore_all(&fake.state(), &mut fake, true).unwrap();
-    assert_eq!(fates(&restored.deeds), [Fate::Done], "what was taken back is not taken back again");
+    assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Done], "what was taken back is not taken back again");
     assert_eq!((fake.get("proc/sys/vm/stat_interval").as_deref(), fake.journals()), (Some("1"), 0));
 }
 
@@ -242,7 +242,7 @@ fn several_journals_go_back_to_the_first_value() {
     let mut fake = Fake::new(&[("proc/sys/vm/swappiness", "133\n")]);
     let path = "proc/sys/vm/swappiness";
     for (started, old, new) in [("2026-11-21T12:00:00Z", "60", "10"), ("2026-11-21T12:00:01Z", "10", "133")] {
-        let head = tiermark_undo::Head { started: started.into(), ..fake.head() };
+        let head = tiermark_undo::JournalHeader { started: started.into(), ..fake.head() };
         let mut journal = Journal::create(&fake.state(), head).unwrap();
         journal.note(vec![knob(path, old, new)]).unwrap();
         journal.keep();
@@ -286,7 +286,7 @@ fn nothing_that_this_program_did_not_make_is_noted_or_removed() {
     std::fs::write(fake.state.path().join("x.changes"), evil).unwrap();
     let mut fake = fake;
     let restored = restore_all(&fake.state(), &mut fake, true).unwrap();
-    assert!(restored.deeds.is_empty() && restored.refused.len() == 1 && fake.log.is_empty());
+    assert!(restored.rows.is_empty() && restored.refused.len() == 1 && fake.log.is_empty());
 }
 
 /// Killed while it took an area back: its swapoff goes on without it.
@@ -296,7 +296,7 @@ fn an_area_that_is_being_given_back_already_is_waited_for() {
     (fake.no_room, fake.swapped_off_meanwhile) = (true, Some("dev/zram1".to_owned()));
     leave(&fake, vec![Change::Swap { path: "dev/zram1".into(), remove_file: false }]);
     let restored = restore_all(&fake.state(), &mut fake, false).unwrap();
-    assert_eq!(fates(&restored.deeds), [Fate::Done], "{restored:?}");
+    assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Done], "{restored:?}");
 }
 
 /// Killed, cleaned up by hand, and then the system's own swap came to the same name.
@@ -307,15 +307,15 @@ fn an_area_that_is_another_s_by_now_stays_in_use() {
     let zram = Change::Zram { number: 1, sure: true, size: Some(1 << 30), sequence: Some(4) };
     leave(&fake, vec![zram, Change::Swap { path: "dev/zram1".into(), remove_file: false }]);
     let restored = restore_all(&fake.state(), &mut fake, true).unwrap();
-    assert_eq!(fates(&restored.deeds), [Fate::Already, Fate::Already], "{restored:?}");
-    assert!(restored.deeds.iter().all(|deed| deed.why.as_ref().unwrap().contains("somebody else's")));
+    assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Already, ChangeOutcome::Already], "{restored:?}");
+    assert!(restored.rows.iter().all(|row| row.why.as_ref().unwrap().contains("somebody else's")));
     assert!(fake.log.is_empty() && fake.get("proc/swaps").unwrap().contains("/dev/zram1"), "{:?}", fake.log);
 }
 
 #[test]
 fn the_next_zram_is_the_lowest_that_is_free() {
     let fake = Fake::new(&[("sys/block/zram0/x", ""), ("sys/block/zram2/x", "")]);
-    assert_eq!(Change::next_zram(tiermark_undo::Hands::root(&fake)), 1);
+    assert_eq!(Change::next_zram(tiermark_undo::SystemWriter::root(&fake)), 1);
 }
 
 fn started(number: u32) -> Change {
@@ -330,8 +330,8 @@ fn what_commands_started_is_stopped_by_theirs_also_after_a_reboot() {
         leave(&fake, vec![started(1), started(2)]);
         fake.put(BOOT, boot);
         let restored = restore_all(&fake.state(), &mut fake, false).unwrap();
-        assert_eq!(fates(&restored.deeds), [Fate::Failed, Fate::Done], "{boot}");
-        assert_eq!(restored.deeds[0].why.as_deref(), Some("no such machine"));
+        assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Failed, ChangeOutcome::Done], "{boot}");
+        assert_eq!(restored.rows[0].why.as_deref(), Some("no such machine"));
         // What failed is tried again, and given up where that is asked for.
         fake.log.clear();
         assert!(restore_all(&fake.state(), &mut fake, false).unwrap().incomplete());
@@ -358,8 +358,8 @@ fn what_was_started_before_a_reboot_is_left_to_who_asks() {
     leave(&fake, vec![started(1)]);
     fake.put(BOOT, "boot-2");
     let restored = restore_those(&fake.state(), &mut fake, &|_| true).unwrap();
-    assert!(fates(&restored.deeds) == [Fate::Left] && fake.log.is_empty(), "{restored:?}");
-    assert!(restored.deeds[0].why.as_ref().unwrap().contains("tune --restore"));
+    assert!(outcomes(&restored.rows) == [ChangeOutcome::Left] && fake.log.is_empty(), "{restored:?}");
+    assert!(restored.rows[0].why.as_ref().unwrap().contains("tune --restore"));
     fake.put(BOOT, "boot-1");
     assert!(!restore_those(&fake.state(), &mut fake, &|_| true).unwrap().incomplete());
     assert_eq!(fake.log, ["run virsh destroy vm1"]);
@@ -426,7 +426,7 @@ proptest! {
         let head = serde_json::to_string(&fake.head()).unwrap() + "\n";
         let text = [if with_head { head.as_bytes() } else { b"" }, &bytes].concat();
         std::fs::write(fake.state.path().join("x.changes"), text).unwrap();
-        let _ = pending(&fake.state(), tiermark_undo::Hands::root(&fake));
+        let _ = pending(&fake.state(), tiermark_undo::SystemWriter::root(&fake));
         let _ = restore_all(&fake.state(), &mut fake, true);
         prop_assert!(fake.log.is_empty());
     }

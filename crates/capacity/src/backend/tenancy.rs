@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiermark_machine::{Root, start_ticks};
 use tiermark_model::Refusal;
-use tiermark_undo::{Change, Hands, Live};
+use tiermark_undo::{Change, RootWriter, SystemWriter};
 
 use super::Counted;
 use crate::cgroup::{Budget, Disk, Group, Groups, Layout};
@@ -75,11 +75,11 @@ impl Tenancy {
     pub(super) fn remove(&mut self) -> Result<(), Refusal> {
         let Some(groups) = self.groups.take() else { return Ok(()) };
         let root = Root::live();
-        let mut hands = Live::new(root.clone());
+        let mut writer = RootWriter::new(root.clone());
         for pid in groups.processes() {
             if let Some(start) = start_ticks(&root, pid) {
                 // One that cannot be ended keeps its group busy, which is told then.
-                let _ = hands.stop(pid, start, true);
+                let _ = writer.stop(pid, start, true);
             }
         }
         groups.remove(PATIENCE)

@@ -200,8 +200,8 @@ fn switch(name: &str, path: &str, on: bool, system: &mut System) -> Result<Optio
     if turned {
         let (name, path) = (name.to_owned(), path.to_owned());
         let change = KnobChange { name, path, syntax: Syntax::Switch, old, new: new.to_owned() };
-        let (hands, journal) = system.hands()?;
-        if let Some(refusal) = apply(&[change], hands, journal)?.refused {
+        let (writer, journal) = system.writer()?;
+        if let Some(refusal) = apply(&[change], writer, journal)?.refused {
             return Err(refusal);
         }
     }

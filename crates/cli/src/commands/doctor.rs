@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiermark_machine::Root;
 use tiermark_model::{Exit, Health};
-use tiermark_tune::doctor::{Patient, checkup, watch};
+use tiermark_tune::doctor::{CheckInput, checkup, watch};
 use tiermark_undo::pending;
 
 use crate::args::{DoctorArgs, Simulation};
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     let busy = if live { watch(&root, &machine.allowed_cpus, WATCHED) } else { None };
     let state = shell::state().filter(|_| live);
     let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
-    let checkup = checkup(&Patient { root: &root, machine: &machine, busy, held: &held });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &held });
     let text = if args.json {
         serde_json::to_string_pretty(&checkup).map_err(Failure::tool)?
     } else {

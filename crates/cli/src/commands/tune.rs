@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use tiermark_machine::{Root, resolve_disk};
-use tiermark_model::{Deed, Exit, Fate, HeldChanges, Machine, Refusal, Tuning};
-use tiermark_tune::{Knob, Scene, changes, knobs, look};
-use tiermark_undo::{Applied, Head, Journal, Live, Restored, StateDir, apply, pending, restore_all};
+use tiermark_model::{ChangeOutcome, ChangeRow, Exit, HeldChanges, Machine, Refusal, Tuning};
+use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs};
+use tiermark_undo::{Applied, Journal, JournalHeader, Restored, RootWriter, StateDir, apply, pending, restore_all};
 
 use crate::args::{Simulation, TuneArgs};
 use crate::names::nearest;
@@ -56,12 +56,12 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Knob>, Failure> {
 fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) -> Result<Tuning, Failure> {
     let named = args.device.iter().map(|device| resolve_disk(root, device)).collect::<Result<Vec<_>, _>>()?;
     let profile = args.profile.profile();
-    let scene = Scene::new(root, machine, named);
+    let input = AdviceInput::new(root, machine, named);
     let held = if root.is_live() { shell::state().map(|state| pending(&state, root)) } else { None };
     Ok(Tuning {
         profile: profile.name().to_owned(),
         purpose: profile.purpose().to_owned(),
-        knobs: look(&scene, profile, chosen.iter().copied()),
+        knobs: knob_rows(&input, profile, chosen.iter().copied()),
         held: held.unwrap_or_default(),
     })
 }
@@ -89,22 +89,22 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
         report(args, &[], None, "Nothing to change: every knob that can be changed is as advised.")?;
         return Ok(Exit::Done);
     }
-    let mut hands = Live::new(root.clone());
+    let mut writer = RootWriter::new(root.clone());
     let (started, _) = shell::started_and_id();
     let what = format!("tiermark tune --apply --profile {}", args.profile.profile().name());
-    let mut journal = Journal::create(&state()?, Head::new(root, what, started))?;
-    let applied = apply(&wanted, &mut hands, &mut journal);
+    let mut journal = Journal::create(&state()?, JournalHeader::new(root, what, started))?;
+    let applied = apply(&wanted, &mut writer, &mut journal);
     let place = journal.path().display().to_string();
     journal.keep();
-    let Applied { deeds, refused } = applied?;
-    let taken_back = deeds.iter().skip_while(|deed| deed.fate != Fate::Failed).skip(1);
-    let stuck = taken_back.clone().any(|deed| matches!(deed.fate, Fate::Failed | Fate::Left));
+    let Applied { rows, refused } = applied?;
+    let taken_back = rows.iter().skip_while(|row| row.outcome != ChangeOutcome::Failed).skip(1);
+    let stuck = taken_back.clone().any(|row| matches!(row.outcome, ChangeOutcome::Failed | ChangeOutcome::Left));
     match refused {
         None => {
             let files = if wanted.len() == 1 { "1 file".to_owned() } else { format!("{} files", wanted.len()) };
             let text =
                 format!("{files} changed until the next reboot, or `tiermark tune --restore`. Old values: {place}");
-            report(args, &deeds, None, &text)?;
+            report(args, &rows, None, &text)?;
             Ok(Exit::Done)
         }
         Some(refusal) => {
@@ -112,7 +112,7 @@ fn make(args: &TuneArgs, root: &Root, tuning: &Tuning, chosen: &[&Knob]) -> Resu
                 true => "Not everything could be taken back: see above, then `tiermark tune --restore`.",
                 false => "What was changed before it is taken back: everything is as it was.",
             };
-            report(args, &deeds, Some(&refusal), text)?;
+            report(args, &rows, Some(&refusal), text)?;
             complain_once([&refusal]);
             Ok(if stuck { Exit::Failure } else { Exit::Refused })
         }
@@ -124,8 +124,8 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
     let root = Root::live();
     let state = state()?;
     let at_work: Vec<HeldChanges> = pending(&state, &root).into_iter().filter(|held| held.at_work).collect();
-    let mut hands = Live::new(root);
-    let restored = restore_all(&state, &mut hands, args.force).map_err(|refusal| match at_work.first() {
+    let mut writer = RootWriter::new(root);
+    let restored = restore_all(&state, &mut writer, args.force).map_err(|refusal| match at_work.first() {
         // The lock may be held by a run that says more about itself in its journal.
         Some(held) => {
             Refusal { why: format!("{}; {} works since {}", refusal.why, held.what, held.started), ..refusal }
@@ -133,14 +133,14 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
         None => refusal,
     })?;
     let incomplete = restored.incomplete();
-    let Restored { deeds, refused } = restored;
-    let failed = !refused.is_empty() || deeds.iter().any(|deed| deed.fate == Fate::Failed);
-    let text = match (deeds.is_empty() && refused.is_empty(), incomplete) {
+    let Restored { rows, refused } = restored;
+    let failed = !refused.is_empty() || rows.iter().any(|row| row.outcome == ChangeOutcome::Failed);
+    let text = match (rows.is_empty() && refused.is_empty(), incomplete) {
         (true, _) => "Nothing to take back: no change is noted.",
         (false, false) => "Everything is as it was.",
         (false, true) => "Something is left: see above. What is left stays noted, and --restore can be asked again.",
     };
-    report(args, &deeds, None, text)?;
+    report(args, &rows, None, text)?;
     complain_once(&refused);
     Ok(match (failed, incomplete) {
         (true, _) => Exit::Failure,
@@ -150,11 +150,11 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
 }
 
 /// Tells what became of changes: on standard output, whatever went wrong too.
-fn report(args: &TuneArgs, deeds: &[Deed], refused: Option<&Refusal>, text: &str) -> Result<(), Failure> {
+fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: &str) -> Result<(), Failure> {
     if args.json {
-        let document = json!({ "changes": deeds, "refused": refused });
+        let document = json!({ "changes": rows, "refused": refused });
         tell(format_args!("tiermark: {text}"));
         return print(&serde_json::to_string_pretty(&document).map_err(Failure::tool)?);
     }
-    print(&tiermark_report::deeds(deeds, text, &style(&args.view)))
+    print(&tiermark_report::change_rows(rows, text, &style(&args.view)))
 }

@@ -7,8 +7,8 @@ use tiermark_model::{Disturbance, Labels, Metric, Role, Setup, Step, StopRule, T
 
 use super::value::middle_fifth;
 use super::{ShotResult, merge};
+use crate::accounting::{EVENNESS, Gauge, LINE, PartAccounting, StepAccounting, Work};
 use crate::host::{Guard, Shot, ThreadShot};
-use crate::roll::{EVENNESS, Gauge, LINE, PartRoll, Roll, Work};
 
 fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
     let mut stamps_ns = vec![start];
@@ -23,7 +23,7 @@ fn thread(start: f64, per_block: f64, blocks: &[f64]) -> ThreadShot {
 }
 
 fn analyse(shot: &Shot, metric: Metric, stamp_ns: f64) -> ShotResult {
-    super::analyse(shot, &Roll::plain(metric, shot.threads.len()), stamp_ns)
+    super::analyse(shot, &StepAccounting::plain(metric, shot.threads.len()), stamp_ns)
 }
 
 fn shot(threads: Vec<ThreadShot>) -> Shot {
@@ -53,15 +53,16 @@ fn latency_is_the_median_block_without_the_stamp() {
 fn only_those_that_are_measured_must_stamp() {
     let measured = || thread(0.0, 64.0, &[6_400.0; 400]);
     let silent = || thread(0.0, 1.0, &[]);
-    let roll = Roll { metric: Metric::Latency, threads: vec![Work::Accesses, Work::Service], parts: Vec::new() };
-    let result = super::analyse(&shot(vec![measured(), silent()]), &roll, 0.0);
+    let accounting =
+        StepAccounting { metric: Metric::Latency, threads: vec![Work::Accesses, Work::Service], parts: Vec::new() };
+    let result = super::analyse(&shot(vec![measured(), silent()]), &accounting, 0.0);
     assert!((value(&result).unwrap() - 100.0).abs() < 1e-9);
     // The partner that left its cpu spoils the shot all the same.
     let mut away = silent();
     away.guard.seen_on = [1, 0];
-    assert_eq!(value(&super::analyse(&shot(vec![measured(), away]), &roll, 0.0)), None);
+    assert_eq!(value(&super::analyse(&shot(vec![measured(), away]), &accounting, 0.0)), None);
     // One that should have stamped and did not is not measured at all.
-    let both = Roll { threads: vec![Work::Accesses; 2], ..roll };
+    let both = StepAccounting { threads: vec![Work::Accesses; 2], ..accounting };
     let result = super::analyse(&shot(vec![measured(), silent()]), &both, 0.0);
     assert_eq!((value(&result), result.disturbance.shots_set_aside), (None, 1));
 }
@@ -96,26 +97,26 @@ fn bandwidth_counts_only_windows_in_which_every_thread_runs() {
 fn waits_for_the_other_side_are_part_of_a_channels_rate() {
     // Nine blocks of 64 KiB at 16 GB/s out of what the channel holds, and one that waits for the other side to be woken.
     let blocks: Vec<f64> = (0..600).map(|i| if i % 10 == 9 { 60_000.0 } else { 4_096.0 }).collect();
-    let roll = Roll { metric: Metric::Bandwidth, threads: vec![Work::Transfers], parts: Vec::new() };
+    let accounting = StepAccounting { metric: Metric::Bandwidth, threads: vec![Work::Transfers], parts: Vec::new() };
     let all = 10.0 * 65_536.0 / (9.0 * 4_096.0 + 60_000.0) * 1e9;
-    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &blocks)]), &roll, 0.0);
+    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &blocks)]), &accounting, 0.0);
     assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
     assert!((value(&result).unwrap() / all - 1.0).abs() < 0.02, "{result:?} {all}");
     // A time slice that another had is none of it.
     let mut disturbed = blocks;
     disturbed[300] = 4_000_000.0;
-    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &disturbed)]), &roll, 0.0);
+    let result = super::analyse(&shot(vec![thread(0.0, 65_536.0, &disturbed)]), &accounting, 0.0);
     assert!(result.disturbance.clean_windows < result.disturbance.windows);
     assert!((value(&result).unwrap() / all - 1.0).abs() < 0.05, "{result:?} {all}");
     // What stamps cost is taken out.
-    let stamped = super::analyse(&shot(vec![thread(0.0, 65_536.0, &[4_196.0; 600])]), &roll, 100.0);
+    let stamped = super::analyse(&shot(vec![thread(0.0, 65_536.0, &[4_196.0; 600])]), &accounting, 100.0);
     assert!((value(&stamped).unwrap() / 16e9 - 1.0).abs() < 1e-9, "{stamped:?}");
 }
 
 #[test]
 fn of_long_operations_those_that_were_disturbed_do_not_count() {
-    let roll = |work| Roll { metric: Metric::Latency, threads: vec![work], parts: Vec::new() };
-    let of = |work, blocks: &[f64]| super::analyse(&shot(vec![thread(0.0, 1.0, blocks)]), &roll(work), 0.0);
+    let accounting = |work| StepAccounting { metric: Metric::Latency, threads: vec![work], parts: Vec::new() };
+    let of = |work, blocks: &[f64]| super::analyse(&shot(vec![thread(0.0, 1.0, blocks)]), &accounting(work), 0.0);
     // Five forks of 5 ms, and a slice of another in two of them.
     let forks = [5e6, 5e6, 8e6, 5.1e6, 9e6];
     let result = of(Work::Calls, &forks);
@@ -181,15 +182,15 @@ fn threads_that_never_overlap_have_no_common_window() {
 fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
     let chase = thread(0.0, 64.0, &[6_400.0; 400]);
     let load = |rate: f64| thread(0.0, 65_536.0, &vec![65_536.0 / rate; 400]);
-    let roll = Roll {
+    let accounting = StepAccounting {
         metric: Metric::Latency,
         threads: vec![Work::Accesses, Work::Bytes, Work::Bytes],
         parts: vec![
-            PartRoll { name: "load".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1, 2] },
-            PartRoll { name: "near".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1] },
+            PartAccounting { name: "load".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1, 2] },
+            PartAccounting { name: "near".into(), gauge: Gauge::Own(Work::Bytes), members: vec![1] },
         ],
     };
-    let result = super::analyse(&shot(vec![chase, load(10.0), load(20.0)]), &roll, 0.0);
+    let result = super::analyse(&shot(vec![chase, load(10.0), load(20.0)]), &accounting, 0.0);
     assert!((value(&result).unwrap() - 100.0).abs() < 1e-9);
     assert!(
         (column(&result, 1).unwrap() / 30e9 - 1.0).abs() < 1e-6
@@ -198,17 +199,17 @@ fn a_chase_beside_a_load_gives_its_latency_and_the_load_its_rate() {
     assert_eq!(result.blocks_ns.len(), 400);
 }
 
-/// The roll of so many contenders.
-fn contenders(count: u32) -> Roll {
+/// The accounting of a step with so many contenders.
+fn contenders(count: u32) -> StepAccounting {
     let part = |cpu: u32| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(cpu, Role::Contend, 0) };
     let setup = Setup { regions: Vec::new(), threads: (0..count).map(part).collect(), seed: 0 };
     let stop = StopRule { precision: 0.01, allocations: 1, min_visits: 1, max_visits: 1, shot_seconds: 0.01 };
-    Roll::of(&Step { id: "a".into(), phase: 0, labels: Labels::new(), metric: Metric::Latency, setup, stop })
+    StepAccounting::of(&Step { id: "a".into(), phase: 0, labels: Labels::new(), metric: Metric::Latency, setup, stop })
 }
 
 /// The value of a part.
-fn part(result: &ShotResult, roll: &Roll, name: &str) -> f64 {
-    let index = roll.parts.iter().position(|part| part.name == name).unwrap();
+fn part(result: &ShotResult, accounting: &StepAccounting, name: &str) -> f64 {
+    let index = accounting.parts.iter().position(|part| part.name == name).unwrap();
     column(result, 1 + index).unwrap()
 }
 
@@ -217,14 +218,14 @@ fn who_wins_the_line_counts_no_more_than_who_waits_for_it() {
     // 20 ms: one has a turn every 10 ns, the two others one every 100 ns.
     let winner = || thread(0.0, 128.0, &[1_290.0; 15_000]);
     let loser = || thread(0.0, 128.0, &[12_810.0; 1_510]);
-    let roll = contenders(3);
-    let result = super::analyse(&shot(vec![winner(), loser(), loser()]), &roll, 10.0);
+    let accounting = contenders(3);
+    let result = super::analyse(&shot(vec![winner(), loser(), loser()]), &accounting, 10.0);
     assert!((value(&result).unwrap() / 100.0 - 1.0).abs() < 1e-3, "a cpu in the middle: {:?}", value(&result));
-    assert!((part(&result, &roll, "cpu 0") / 10.0 - 1.0).abs() < 1e-3);
-    assert!((part(&result, &roll, "cpu 2") / 100.0 - 1.0).abs() < 1e-3);
+    assert!((part(&result, &accounting, "cpu 0") / 10.0 - 1.0).abs() < 1e-3);
+    assert!((part(&result, &accounting, "cpu 2") / 100.0 - 1.0).abs() < 1e-3);
     // 0.1 + 0.01 + 0.01 turns a ns on the line, of which the fewest are a tenth of the most.
-    assert!((part(&result, &roll, LINE) / (1.0 / 0.12) - 1.0).abs() < 1e-3);
-    assert!((part(&result, &roll, EVENNESS) / 0.1 - 1.0).abs() < 1e-3);
+    assert!((part(&result, &accounting, LINE) / (1.0 / 0.12) - 1.0).abs() < 1e-3);
+    assert!((part(&result, &accounting, EVENNESS) / 0.1 - 1.0).abs() < 1e-3);
     let two = super::analyse(&shot(vec![winner(), loser()]), &contenders(2), 10.0);
     assert!((value(&two).unwrap() / 55.0 - 1.0).abs() < 1e-3, "neither of two: {:?}", value(&two));
 }
@@ -236,10 +237,10 @@ fn bursts_and_the_wait_for_the_next_are_both_turns() {
         let block = |index: usize| if (index + first).is_multiple_of(10) { 91_000.0 } else { 1_000.0 };
         thread(0.0, 100.0, &(0..2_000).map(block).collect::<Vec<f64>>())
     };
-    let roll = contenders(2);
-    let result = super::analyse(&shot(vec![bursts(0), bursts(5)]), &roll, 0.0);
+    let accounting = contenders(2);
+    let result = super::analyse(&shot(vec![bursts(0), bursts(5)]), &accounting, 0.0);
     assert!((value(&result).unwrap() / 100.0 - 1.0).abs() < 0.01, "{:?}", value(&result));
-    assert!((part(&result, &roll, EVENNESS) - 1.0).abs() < 0.02);
+    assert!((part(&result, &accounting, EVENNESS) - 1.0).abs() < 0.02);
     assert_eq!(result.disturbance.gap_share, 0.0, "waiting for the line is no gap");
     assert_eq!(result.disturbance.clean_windows, result.disturbance.windows);
 }
@@ -250,8 +251,8 @@ fn a_contender_that_lost_its_cpu_is_no_contender() {
     let mut lost = vec![10_000.0; 1_400];
     (lost[300], lost[900]) = (3_000_000.0, 3_000_000.0);
     let other = vec![10_000.0; 2_000];
-    let roll = contenders(2);
-    let result = super::analyse(&shot(vec![thread(0.0, 100.0, &lost), thread(0.0, 100.0, &other)]), &roll, 0.0);
+    let accounting = contenders(2);
+    let result = super::analyse(&shot(vec![thread(0.0, 100.0, &lost), thread(0.0, 100.0, &other)]), &accounting, 0.0);
     assert!((value(&result).unwrap() / 100.0 - 1.0).abs() < 1e-3, "{:?}", value(&result));
     let account = &result.disturbance;
     assert!(account.clean_windows + 6 <= account.windows && account.gap_share > 0.1, "{account:?}");

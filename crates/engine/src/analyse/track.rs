@@ -1,7 +1,7 @@
 //! One thread's blocks: which of them are gaps, and the windows that threads have in common.
 
+use crate::accounting::Work;
 use crate::host::ThreadShot;
-use crate::roll::Work;
 
 /// A block this much longer than its thread's median is a gap, ns: the shortest loss of a cpu to something else (an interrupt that
 /// schedules, a hypervisor's exit that does) takes about that. The limit is absolute: one relative to the shot's own median would

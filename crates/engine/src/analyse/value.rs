@@ -1,7 +1,7 @@
 //! What the blocks inside a window come to.
 
 use super::track::Track;
-use crate::roll::{Gauge, Work};
+use crate::accounting::{Gauge, Work};
 
 /// What a gauge says of some threads in a window; `None` where it holds nothing of theirs.
 pub(super) fn of(gauge: Gauge, tracks: &[&Track<'_>], window: (f64, f64), stamp_ns: f64) -> Option<f64> {

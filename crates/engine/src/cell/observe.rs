@@ -7,10 +7,10 @@ use tiermark_model::{
 };
 
 use super::{BLOCKS_BEYOND, Cell};
+use crate::accounting::StepAccounting;
 use crate::estimate::{Estimate, Reading};
 use crate::judge;
 use crate::probe::Lab;
-use crate::roll::Roll;
 use crate::sharing::Sharing;
 use crate::states::PingGroups;
 
@@ -55,10 +55,10 @@ impl Cell {
             verdict: Verdict::trusted(),
             refusal: self.refusal.clone(),
         };
-        let estimate = reading(&self.step, &self.roll, groups, lab.machine).estimate(&self.visits);
+        let estimate = reading(&self.step, &self.accounting, groups, lab.machine).estimate(&self.visits);
         let mut bound = estimate.bound.clone();
         bound.extend(self.rivals.open().map(|kernel| Reason::RivalsOpen { kernel: kernel.clone() }));
-        let observation = with_estimate(observation, &estimate, &self.roll);
+        let observation = with_estimate(observation, &estimate, &self.accounting);
         let quantum = self.quantum(observation.value);
         let fault = self.fault.as_deref();
         let verdict = judge::judge(&self.step, &observation, fault, quantum, &bound, lab);
@@ -94,10 +94,15 @@ impl Cell {
 }
 
 /// How the windows of a step are read.
-pub(crate) fn reading<'a>(step: &'a Step, roll: &Roll, groups: &'a PingGroups, machine: &Machine) -> Reading<'a> {
+pub(crate) fn reading<'a>(
+    step: &'a Step,
+    accounting: &StepAccounting,
+    groups: &'a PingGroups,
+    machine: &Machine,
+) -> Reading<'a> {
     Reading {
         metric: step.metric,
-        has_edge: roll.has_edge(&step.labels),
+        has_edge: accounting.has_edge(&step.labels),
         sharing: Sharing::of(step, machine),
         groups,
         stop: &step.stop,
@@ -107,7 +112,7 @@ pub(crate) fn reading<'a>(step: &'a Step, roll: &Roll, groups: &'a PingGroups, m
 }
 
 /// An observation with what its windows came to.
-pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, roll: &Roll) -> Observation {
+pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accounting: &StepAccounting) -> Observation {
     let clean = || observation.visits.windows().filter(|window| window.clean).filter_map(|window| window.value());
     let (min, max) = (clean().reduce(f64::min), clean().reduce(f64::max));
     let spread = tiermark_stats::spread(&by_allocation(&observation.visits));
@@ -115,7 +120,7 @@ pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, roll:
         let clean = observation.visits.windows().filter(|window| window.clean);
         clean.filter_map(|window| window.values.get(index).copied().flatten()).collect::<Vec<f64>>()
     };
-    let part = |(index, part): (usize, &crate::roll::PartRoll)| {
+    let part = |(index, part): (usize, &crate::accounting::PartAccounting)| {
         let values = column(1 + index);
         Part {
             name: part.name.clone(),
@@ -125,7 +130,7 @@ pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, roll:
             max: values.iter().copied().reduce(f64::max),
         }
     };
-    let parts = roll.parts.iter().enumerate().map(part).collect();
+    let parts = accounting.parts.iter().enumerate().map(part).collect();
     Observation {
         value: estimate.value,
         interval: estimate.interval,

@@ -72,7 +72,7 @@ impl Runner<'_> {
         let now = self.host.now();
         let leader = self.leader(index);
         let cell = &mut self.cells[index];
-        let Cell { rivals, roll, step, compares_until, .. } = cell;
+        let Cell { rivals, accounting, step, compares_until, .. } = cell;
         let kept = self.keep.rig_of(at);
         kept.visited = now;
         // Each rival at most once a visit, so that rivals see as many moments as the step does.
@@ -83,7 +83,7 @@ impl Runner<'_> {
             !host.stopped() && (is_early || compared.is_empty() && rivals.open().is_some())
         };
         while compared.len() < COMPARISONS && is_due(self.host, rivals, &compared) {
-            let Some(rival) = rivals.compare(kept.rig.as_mut(), roll, stamp_ns, &compared)? else { break };
+            let Some(rival) = rivals.compare(kept.rig.as_mut(), accounting, stamp_ns, &compared)? else { break };
             // The rig has another kernel now.
             kept.kernel = None;
             compared.push(rival);
@@ -97,7 +97,7 @@ impl Runner<'_> {
             kept.kernel = Some(kernel.clone());
         }
         let shot = kept.rig.shot(Duration::from_secs_f64(step.stop.shot_seconds))?;
-        let result = analyse(&shot, roll, stamp_ns);
+        let result = analyse(&shot, accounting, stamp_ns);
         let allocation = kept.allocation;
         cell.measured_by(kernel);
         cell.add(result, now - self.began, allocation, shot.pings);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_engine::roll::{EVENNESS, LINE};
+use tiermark_engine::accounting::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::{
     Finding, Grade, Labels, Mode, Observation, Part, PingOp, Reason, Relation, Request, Unit, Verdict,

@@ -1,7 +1,7 @@
 //! The steps of a loaded-latency request.
 
 use tiermark_engine::Lab;
-use tiermark_engine::roll::MEDIAN;
+use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan,

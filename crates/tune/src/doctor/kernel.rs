@@ -1,70 +1,70 @@
 //! Clock, interruptions, counters, mitigations.
 
-use super::{Check, Found, Patient};
+use super::{Check, CheckInput, CheckResult};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "clocksource",
         why: "where the kernel distrusts the time stamp counter, reading any clock takes a call or worse, and stamps may step",
-        look: clocksource,
+        examine: clocksource,
     },
     Check {
         name: "perf_event_paranoid",
         why: "above 2 a user cannot count events of its own programs",
-        look: paranoid,
+        examine: paranoid,
     },
     Check {
         name: "mitigations",
         why: "they are a part of every call into the kernel: compare only runs with the same",
-        look: mitigations,
+        examine: mitigations,
     },
-    Check { name: "NMI watchdog", why: "it interrupts every cpu, and takes a performance counter", look: watchdog },
+    Check { name: "NMI watchdog", why: "it interrupts every cpu, and takes a performance counter", examine: watchdog },
     Check {
         name: "address randomisation",
         why: "it need not be off: every number is taken from fresh allocations, which should differ",
-        look: randomisation,
+        examine: randomisation,
     },
     Check {
         name: "pressure (PSI)",
         why: "it tells how long programs wait for memory: the first sign of a tier that is too slow",
-        look: pressure,
+        examine: pressure,
     },
     Check {
         name: "delay accounting",
         why: "with it the kernel counts how long each task waits for swap",
-        look: delays,
+        examine: delays,
     },
 ];
 
-fn clocksource(patient: &Patient<'_>) -> Found {
-    let Some(clock) = patient.machine.system.clocksource.as_deref() else { return Found::not_here("not told") };
+fn clocksource(input: &CheckInput<'_>) -> CheckResult {
+    let Some(clock) = input.machine.system.clocksource.as_deref() else { return CheckResult::not_here("not told") };
     match clock {
-        "tsc" | "arch_sys_counter" => Found::ok(clock),
+        "tsc" | "arch_sys_counter" => CheckResult::ok(clock),
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => {
             let cure =
                 "see why in dmesg | grep -i -e tsc -e clocksource; tsc=reliable on the command line only where it is";
-            Found::problem(clock, cure)
+            CheckResult::problem(clock, cure)
         }
         guest => {
-            let has_tsc = patient.machine.system.clocksources.iter().any(|c| c == "tsc");
+            let has_tsc = input.machine.system.clocksources.iter().any(|c| c == "tsc");
             let cure = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource";
-            Found::note(guest, if has_tsc { cure } else { "" })
+            CheckResult::note(guest, if has_tsc { cure } else { "" })
         }
     }
 }
 
-fn paranoid(patient: &Patient<'_>) -> Found {
-    match patient.machine.system.perf_event_paranoid {
-        None => patient.none(),
-        Some(level) if level > 2 => Found::note(level.to_string(), "sysctl kernel.perf_event_paranoid=2"),
-        Some(level) => Found::ok(level.to_string()),
+fn paranoid(input: &CheckInput<'_>) -> CheckResult {
+    match input.machine.system.perf_event_paranoid {
+        None => input.none(),
+        Some(level) if level > 2 => CheckResult::note(level.to_string(), "sysctl kernel.perf_event_paranoid=2"),
+        Some(level) => CheckResult::ok(level.to_string()),
     }
 }
 
-fn mitigations(patient: &Patient<'_>) -> Found {
-    let all = &patient.machine.system.mitigations;
+fn mitigations(input: &CheckInput<'_>) -> CheckResult {
+    let all = &input.machine.system.mitigations;
     if all.is_empty() {
-        return Found::not_here("not told");
+        return CheckResult::not_here("not told");
     }
     let with = |start: &str| {
         all.iter().filter(|(_, state)| state.starts_with(start)).map(|(name, _)| name.as_str()).collect::<Vec<_>>()
@@ -72,43 +72,43 @@ fn mitigations(patient: &Patient<'_>) -> Found {
     let (active, vulnerable) = (with("Mitigation"), with("Vulnerable"));
     let value = format!("{} active", active.len());
     match vulnerable.is_empty() {
-        true => Found::ok(value),
-        false => Found::note(
+        true => CheckResult::ok(value),
+        false => CheckResult::note(
             format!("{value}; none against {}", vulnerable.join(", ")),
             "a machine that has them is slower in calls: say so when comparing",
         ),
     }
 }
 
-fn watchdog(patient: &Patient<'_>) -> Found {
-    match patient.number("proc/sys/kernel/nmi_watchdog") {
-        None => patient.none(),
-        Some(0) => Found::ok("off"),
-        Some(_) => Found::note("on", "tiermark tune --profile latency --only kernel.nmi_watchdog --apply"),
+fn watchdog(input: &CheckInput<'_>) -> CheckResult {
+    match input.number("proc/sys/kernel/nmi_watchdog") {
+        None => input.none(),
+        Some(0) => CheckResult::ok("off"),
+        Some(_) => CheckResult::note("on", "tiermark tune --profile latency --only kernel.nmi_watchdog --apply"),
     }
 }
 
-fn randomisation(patient: &Patient<'_>) -> Found {
-    match patient.number("proc/sys/kernel/randomize_va_space") {
-        None => Found::not_here("not told"),
-        Some(0) => Found::note("off", "sysctl kernel.randomize_va_space=2"),
-        Some(_) => Found::ok("on"),
+fn randomisation(input: &CheckInput<'_>) -> CheckResult {
+    match input.number("proc/sys/kernel/randomize_va_space") {
+        None => CheckResult::not_here("not told"),
+        Some(0) => CheckResult::note("off", "sysctl kernel.randomize_va_space=2"),
+        Some(_) => CheckResult::ok("on"),
     }
 }
 
-fn pressure(patient: &Patient<'_>) -> Found {
-    match patient.root.read("proc/pressure/memory") {
-        Ok(Some(_)) => Found::ok("on"),
+fn pressure(input: &CheckInput<'_>) -> CheckResult {
+    match input.root.read("proc/pressure/memory") {
+        Ok(Some(_)) => CheckResult::ok("on"),
         // A captured tree may just not have it.
-        _ if !patient.root.is_live() => Found::not_here("not told"),
-        _ => Found::note("off", "boot with psi=1 on the kernel command line"),
+        _ if !input.root.is_live() => CheckResult::not_here("not told"),
+        _ => CheckResult::note("off", "boot with psi=1 on the kernel command line"),
     }
 }
 
-fn delays(patient: &Patient<'_>) -> Found {
-    match patient.number("proc/sys/kernel/task_delayacct") {
-        None => patient.none(),
-        Some(0) => Found::ok("off"),
-        Some(_) => Found::ok("on"),
+fn delays(input: &CheckInput<'_>) -> CheckResult {
+    match input.number("proc/sys/kernel/task_delayacct") {
+        None => input.none(),
+        Some(0) => CheckResult::ok("off"),
+        Some(_) => CheckResult::ok("on"),
     }
 }

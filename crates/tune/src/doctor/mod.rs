@@ -9,13 +9,13 @@ mod work;
 use tiermark_machine::Root;
 use tiermark_model::{CheckRow, Checkup, Health, HeldChanges, Machine};
 
-pub use crate::crowd::{Busy, Look, watch};
+pub use crate::cpu_use::{Busy, CpuSnapshot, watch};
 pub use work::{BUSY_NOTE, BUSY_PROBLEM, STEAL_NOTE, STEAL_PROBLEM};
 
-/// What is examined.
+/// What the checks read.
 #[derive(Debug)]
-pub struct Patient<'a> {
-    /// Where files are read.
+pub struct CheckInput<'a> {
+    /// The tree that is read.
     pub root: &'a Root,
     /// The machine found there.
     pub machine: &'a Machine,
@@ -25,7 +25,7 @@ pub struct Patient<'a> {
     pub held: &'a [HeldChanges],
 }
 
-impl Patient<'_> {
+impl CheckInput<'_> {
     /// The trimmed text of a file that is there and not empty; one that cannot be read is not there.
     fn word(&self, path: &str) -> Option<String> {
         let text = self.root.read(path).ok().flatten()?;
@@ -33,8 +33,8 @@ impl Patient<'_> {
     }
 
     /// What it means that a file is not there: a captured tree may just not have it.
-    fn none(&self) -> Found {
-        Found::not_here(if self.root.is_live() { "this kernel has none" } else { "not told" })
+    fn none(&self) -> CheckResult {
+        CheckResult::not_here(if self.root.is_live() { "this kernel has none" } else { "not told" })
     }
 
     fn number(&self, path: &str) -> Option<i64> {
@@ -43,13 +43,13 @@ impl Patient<'_> {
 }
 
 /// What a check found.
-struct Found {
+struct CheckResult {
     health: Health,
     value: String,
     cure: Option<String>,
 }
 
-impl Found {
+impl CheckResult {
     fn ok(value: impl Into<String>) -> Self {
         Self { health: Health::Ok, value: value.into(), cure: None }
     }
@@ -73,7 +73,7 @@ struct Check {
     name: &'static str,
     /// Why it matters, whatever was found.
     why: &'static str,
-    look: fn(&Patient<'_>) -> Found,
+    examine: fn(&CheckInput<'_>) -> CheckResult,
 }
 
 /// Every check, in groups.
@@ -86,9 +86,9 @@ const GROUPS: [(&str, &[Check]); 5] = [
 ];
 
 /// Examines a machine.
-pub fn checkup(patient: &Patient<'_>) -> Checkup {
+pub fn checkup(input: &CheckInput<'_>) -> Checkup {
     let row = |group: &str, check: &Check| {
-        let found = (check.look)(patient);
+        let found = (check.examine)(input);
         CheckRow {
             name: check.name.to_owned(),
             group: group.to_owned(),
@@ -99,7 +99,7 @@ pub fn checkup(patient: &Patient<'_>) -> Checkup {
         }
     };
     let checks = GROUPS.iter().flat_map(|(group, checks)| checks.iter().map(move |check| row(group, check))).collect();
-    Checkup { machine: named(patient.machine), checks }
+    Checkup { machine: named(input.machine), checks }
 }
 
 /// The machine in a line.

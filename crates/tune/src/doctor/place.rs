@@ -2,131 +2,133 @@
 
 use tiermark_model::Bytes;
 
-use super::{Check, Found, Patient};
+use super::{Check, CheckInput, CheckResult};
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "hypervisor",
         why: "a guest's caches, nodes and modules are what the hypervisor declares, and others may share them",
-        look: hypervisor,
+        examine: hypervisor,
     },
-    Check { name: "container", why: "limits and filters of a container are not the machine's", look: container },
-    Check { name: "cpu quota", why: "whoever has used it up stands still for tens of milliseconds", look: quota },
+    Check { name: "container", why: "limits and filters of a container are not the machine's", examine: container },
+    Check { name: "cpu quota", why: "whoever has used it up stands still for tens of milliseconds", examine: quota },
     Check {
         name: "memory limit",
         why: "at the limit the kernel reclaims or kills, however much memory the machine has",
-        look: limit,
+        examine: limit,
     },
-    Check { name: "cpus allowed", why: "only these are measured", look: allowed },
-    Check { name: "microcode", why: "it changes what mitigations cost: record it", look: microcode },
+    Check { name: "cpus allowed", why: "only these are measured", examine: allowed },
+    Check { name: "microcode", why: "it changes what mitigations cost: record it", examine: microcode },
     Check {
         name: "BIOS",
         why: "interleaving, prefetchers and power limits are set there: record its version",
-        look: bios,
+        examine: bios,
     },
     Check {
         name: "memory modules",
         why: "without them the theoretical peak, and a channel left empty, cannot be told",
-        look: modules,
+        examine: modules,
     },
-    Check { name: "redis-server", why: "tenants of capacity runs are real servers", look: redis },
-    Check { name: "zram", why: "compressed memory can be tried as a tier where the kernel has it", look: zram },
+    Check { name: "redis-server", why: "tenants of capacity runs are real servers", examine: redis },
+    Check { name: "zram", why: "compressed memory can be tried as a tier where the kernel has it", examine: zram },
 ];
 
-fn hypervisor(patient: &Patient<'_>) -> Found {
-    match &patient.machine.system.hypervisor {
-        None => Found::ok("none seen"),
-        Some(name) => Found::note(format!("{name} guest"), ""),
+fn hypervisor(input: &CheckInput<'_>) -> CheckResult {
+    match &input.machine.system.hypervisor {
+        None => CheckResult::ok("none seen"),
+        Some(name) => CheckResult::note(format!("{name} guest"), ""),
     }
 }
 
-fn container(patient: &Patient<'_>) -> Found {
-    match &patient.machine.system.container {
-        None => Found::ok("none seen"),
-        Some(name) => Found::note(name, ""),
+fn container(input: &CheckInput<'_>) -> CheckResult {
+    match &input.machine.system.container {
+        None => CheckResult::ok("none seen"),
+        Some(name) => CheckResult::note(name, ""),
     }
 }
 
-fn quota(patient: &Patient<'_>) -> Found {
-    match patient.machine.system.cgroup.as_ref().map(|group| group.cpu_quota) {
-        None => Found::not_here("no control groups seen"),
-        Some(None) => Found::ok("none"),
+fn quota(input: &CheckInput<'_>) -> CheckResult {
+    match input.machine.system.cgroup.as_ref().map(|group| group.cpu_quota) {
+        None => CheckResult::not_here("no control groups seen"),
+        Some(None) => CheckResult::ok("none"),
         Some(Some(cpus)) => {
             let cure =
                 "lift it for the run: cpu.max of the group to max, docker run without --cpus, or a pod with whole cpus";
-            Found::problem(format!("{cpus:.2} cpus"), cure)
+            CheckResult::problem(format!("{cpus:.2} cpus"), cure)
         }
     }
 }
 
-fn limit(patient: &Patient<'_>) -> Found {
-    let system = &patient.machine.system;
+fn limit(input: &CheckInput<'_>) -> CheckResult {
+    let system = &input.machine.system;
     match system.cgroup.as_ref().map(|group| (group.memory_limit, group.memory_used)) {
-        None => Found::not_here("no control groups seen"),
+        None => CheckResult::not_here("no control groups seen"),
         Some((Some(limit), used)) if system.memory_bytes.is_none_or(|all| limit < all) => {
             let used = used.map_or_else(String::new, |used| format!(", {} used", Bytes(used)));
-            Found::note(
+            CheckResult::note(
                 format!("{}{used}", Bytes(limit)),
                 "half of what is left of it is used by default; --max-mem for less",
             )
         }
-        Some(_) => Found::ok("none"),
+        Some(_) => CheckResult::ok("none"),
     }
 }
 
-fn allowed(patient: &Patient<'_>) -> Found {
-    let machine = patient.machine;
+fn allowed(input: &CheckInput<'_>) -> CheckResult {
+    let machine = input.machine;
     let (allowed, all) = (machine.allowed_cpus.len(), machine.cpus.len());
     match allowed < all {
-        true => Found::note(format!("{} of {all}: {}", allowed, machine.allowed_cpus), "taskset or cpusets set this"),
-        false => Found::ok("all"),
+        true => {
+            CheckResult::note(format!("{} of {all}: {}", allowed, machine.allowed_cpus), "taskset or cpusets set this")
+        }
+        false => CheckResult::ok("all"),
     }
 }
 
-fn microcode(patient: &Patient<'_>) -> Found {
-    match &patient.machine.cpu_model.microcode {
-        None => Found::not_here("not told"),
-        Some(revision) => Found::ok(revision),
+fn microcode(input: &CheckInput<'_>) -> CheckResult {
+    match &input.machine.cpu_model.microcode {
+        None => CheckResult::not_here("not told"),
+        Some(revision) => CheckResult::ok(revision),
     }
 }
 
-fn bios(patient: &Patient<'_>) -> Found {
-    patient.machine.system.bios.as_ref().map_or_else(|| Found::not_here("not told"), Found::ok)
+fn bios(input: &CheckInput<'_>) -> CheckResult {
+    input.machine.system.bios.as_ref().map_or_else(|| CheckResult::not_here("not told"), CheckResult::ok)
 }
 
-fn modules(patient: &Patient<'_>) -> Found {
-    let populated = patient.machine.dimms.iter().filter(|dimm| dimm.populated).count();
+fn modules(input: &CheckInput<'_>) -> CheckResult {
+    let populated = input.machine.dimms.iter().filter(|dimm| dimm.populated).count();
     if populated > 0 {
-        return Found::ok(format!("{populated} of {} slots filled", patient.machine.dimms.len()));
+        return CheckResult::ok(format!("{populated} of {} slots filled", input.machine.dimms.len()));
     }
     // The table is there for root only, and in many guests not at all.
-    match patient.root.read_bytes("sys/firmware/dmi/tables/DMI") {
-        Err(_) => Found::note("not readable", "sudo tiermark machine shows them"),
-        Ok(_) => Found::not_here("not told"),
+    match input.root.read_bytes("sys/firmware/dmi/tables/DMI") {
+        Err(_) => CheckResult::note("not readable", "sudo tiermark machine shows them"),
+        Ok(_) => CheckResult::not_here("not told"),
     }
 }
 
 /// Where programs are.
 const PATH: [&str; 6] = ["usr/local/sbin", "usr/local/bin", "usr/sbin", "usr/bin", "sbin", "bin"];
 
-fn redis(patient: &Patient<'_>) -> Found {
+fn redis(input: &CheckInput<'_>) -> CheckResult {
     let names = ["redis-server", "valkey-server"];
     let found = PATH.iter().find_map(|dir| {
-        let here = patient.root.list(dir).ok()?;
+        let here = input.root.list(dir).ok()?;
         let name = names.iter().find(|name| here.iter().any(|h| h == *name))?;
         Some(format!("/{dir}/{name}"))
     });
     match found {
-        Some(path) => Found::ok(path),
-        None if !patient.root.is_live() => Found::not_here("not told"),
-        None => Found::note("not found", "apt-get install redis-server, or valkey-server"),
+        Some(path) => CheckResult::ok(path),
+        None if !input.root.is_live() => CheckResult::not_here("not told"),
+        None => CheckResult::note("not found", "apt-get install redis-server, or valkey-server"),
     }
 }
 
-fn zram(patient: &Patient<'_>) -> Found {
-    match patient.root.list("sys/class/zram-control").is_ok_and(|names| !names.is_empty()) {
-        true => Found::ok("in the kernel"),
-        false if !patient.root.is_live() => Found::not_here("not told"),
-        false => Found::not_here("not loaded: modprobe zram, where the kernel has it"),
+fn zram(input: &CheckInput<'_>) -> CheckResult {
+    match input.root.list("sys/class/zram-control").is_ok_and(|names| !names.is_empty()) {
+        true => CheckResult::ok("in the kernel"),
+        false if !input.root.is_live() => CheckResult::not_here("not told"),
+        false => CheckResult::not_here("not loaded: modprobe zram, where the kernel has it"),
     }
 }

@@ -13,7 +13,7 @@ fn examined(files: &[(&str, &str)], busy: Option<Busy>) -> BTreeMap<String, Chec
     all.extend(files.iter().map(|(path, text)| ((*path).to_owned(), format!("{text}\n"))));
     let root = Root::from_files("test", all);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&Patient { root: &root, machine: &machine, busy, held: &[] });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &[] });
     checkup.checks.into_iter().map(|check| (check.name.clone(), check)).collect()
 }
 
@@ -35,7 +35,7 @@ fn cure_of_swap(held: &[HeldChanges]) -> String {
     let swaps = "F T S U P\n/dev/zram1 partition 1024 512 5\n/dev/sda2 partition 1024 512 -2\n";
     let root = Root::from_files("test", [("proc/swaps", swaps), ("sys/devices/system/cpu/online", "0")]);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&Patient { root: &root, machine: &machine, busy: None, held });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held });
     let swap = checkup.checks.into_iter().find(|check| check.name == "swap").unwrap();
     assert_eq!(swap.health, Health::Note);
     swap.cure.unwrap()
@@ -164,7 +164,7 @@ fn other_work_and_steal_are_judged_as_measurements_do() {
 fn a_bare_tree_has_a_check_up_too() {
     let root = Root::from_files("test", [("sys/devices/system/cpu/online", "0")]);
     let machine = discover(&root, &LiveFacts::default()).unwrap();
-    let checkup = checkup(&Patient { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
+    let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
     assert_eq!(checkup.count(Health::Problem), 0, "{checkup:?}");
     assert!(checkup.checks.len() > 30);
     let synth = Synth {
@@ -172,7 +172,7 @@ fn a_bare_tree_has_a_check_up_too() {
         ..Synth::default()
     };
     let (root, machine) = (synth.root(), synth.machine().unwrap());
-    let checkup = super::checkup(&Patient { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
+    let checkup = super::checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], false)] });
     let found = |name: &str| checkup.checks.iter().find(|check| check.name == name).unwrap();
     assert_eq!(found("memory tiers").value, "2 nodes, 1 without cpus, 2 tiers");
     assert_eq!(
@@ -180,7 +180,7 @@ fn a_bare_tree_has_a_check_up_too() {
         (Health::Note, Some("tiermark tune --restore"))
     );
     assert_eq!(found("changes held").value, "2 changes");
-    let at_work = super::checkup(&Patient { root: &root, machine: &machine, busy: None, held: &[left(&[], true)] });
+    let at_work = super::checkup(&CheckInput { root: &root, machine: &machine, busy: None, held: &[left(&[], true)] });
     assert_eq!(at_work.checks.iter().find(|check| check.name == "changes held").unwrap().value, "none");
 }
 

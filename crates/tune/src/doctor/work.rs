@@ -1,6 +1,6 @@
 //! Who else uses the machine.
 
-use super::{Check, Found, Patient};
+use super::{Check, CheckInput, CheckResult};
 
 /// Share of the cpus that other work may take before a reader should know.
 pub const BUSY_NOTE: f64 = 0.1;
@@ -16,52 +16,52 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "other programs",
         why: "they take cpu time, cache and memory bandwidth from what is measured",
-        look: busy,
+        examine: busy,
     },
     Check {
         name: "steal",
         why: "time that the hypervisor gives to other guests stops a measurement without a trace but a gap",
-        look: steal,
+        examine: steal,
     },
     Check {
         name: "changes held",
         why: "settings that an earlier `tiermark tune --apply` or a killed run made are still in place",
-        look: held,
+        examine: held,
     },
 ];
 
 /// What takes changes back.
 pub(super) const RESTORE: &str = "tiermark tune --restore";
 
-fn busy(patient: &Patient<'_>) -> Found {
-    let load = patient.machine.system.load1.map_or_else(String::new, |load| format!("; load average {load:.2}"));
-    let Some(busy) = &patient.busy else { return Found::not_here(format!("not watched{load}")) };
+fn busy(input: &CheckInput<'_>) -> CheckResult {
+    let load = input.machine.system.load1.map_or_else(String::new, |load| format!("; load average {load:.2}"));
+    let Some(busy) = &input.busy else { return CheckResult::not_here(format!("not watched{load}")) };
     let value = format!("{:.1} of {} cpus busy{}{load}", busy.busy, busy.cpus, busy.names());
     let cure = "wait until it is quieter, stop what is yours, or measure on other cpus with --cpus";
     match busy.busy / busy.cpus.max(1) as f64 {
-        share if share > BUSY_PROBLEM => Found::problem(value, cure),
-        share if share > BUSY_NOTE => Found::note(value, cure),
-        _ => Found::ok(value),
+        share if share > BUSY_PROBLEM => CheckResult::problem(value, cure),
+        share if share > BUSY_NOTE => CheckResult::note(value, cure),
+        _ => CheckResult::ok(value),
     }
 }
 
-fn steal(patient: &Patient<'_>) -> Found {
-    let Some(busy) = &patient.busy else { return Found::not_here("not watched") };
+fn steal(input: &CheckInput<'_>) -> CheckResult {
+    let Some(busy) = &input.busy else { return CheckResult::not_here("not watched") };
     let value = format!("{:.1} %", busy.steal * 100.0);
     let cure = "measure at another time, or on a guest with cpus of its own";
     match busy.steal {
-        share if share > STEAL_PROBLEM => Found::problem(value, cure),
-        share if share > STEAL_NOTE => Found::note(value, cure),
-        _ => Found::ok(value),
+        share if share > STEAL_PROBLEM => CheckResult::problem(value, cure),
+        share if share > STEAL_NOTE => CheckResult::note(value, cure),
+        _ => CheckResult::ok(value),
     }
 }
 
-fn held(patient: &Patient<'_>) -> Found {
+fn held(input: &CheckInput<'_>) -> CheckResult {
     // Those of a run at work are its own business.
-    let left: usize = patient.held.iter().filter(|held| !held.at_work).map(|held| held.changes.len()).sum();
+    let left: usize = input.held.iter().filter(|held| !held.at_work).map(|held| held.changes.len()).sum();
     match left {
-        0 => Found::ok("none"),
-        1 => Found::note("1 change", RESTORE),
-        n => Found::note(format!("{n} changes"), RESTORE),
+        0 => CheckResult::ok("none"),
+        1 => CheckResult::note("1 change", RESTORE),
+        n => CheckResult::note(format!("{n} changes"), RESTORE),
     }
 }

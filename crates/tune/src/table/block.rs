@@ -2,24 +2,26 @@
 
 use tiermark_model::Reach;
 
-use crate::knob::{Knob, Wish};
-use crate::look::Scene;
+use crate::knob::{Advice, Knob};
+use crate::rows::AdviceInput;
 use tiermark_undo::Syntax::{Choice, Number};
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob::block("queue/scheduler", "queue/scheduler", Choice, "who goes first to the device").swap_tier(Wish::To(
+    Knob::block("queue/scheduler", "queue/scheduler", Choice, "who goes first to the device").swap_tier(Advice::To(
         &["mq-deadline"],
         "reads go before writes: a page fault waits for a read, nobody for a write",
     )),
     Knob::block("queue/nr_requests", "queue/nr_requests", Number, "requests under way at once")
-        .swap_tier(Wish::To(&["64"], "a short queue, so that a read does not wait behind many writes")),
+        .swap_tier(Advice::To(&["64"], "a short queue, so that a read does not wait behind many writes")),
     Knob::block("queue/max_sectors_kb", "queue/max_sectors_kb", Number, "the longest request, KiB")
-        .swap_tier(Wish::To(&["32"], "short writes, so that a read behind one does not wait long")),
+        .swap_tier(Advice::To(&["32"], "short writes, so that a read behind one does not wait long")),
     Knob::block("queue/nomerges", "queue/nomerges", Number, "whether neighbouring requests are joined: 0 yes, 2 no")
-        .swap_tier(Wish::To(&["0"], "joined writes leave the device free for reads"))
+        .swap_tier(Advice::To(&["0"], "joined writes leave the device free for reads"))
         .default(&["0"]),
     Knob::fact("device node", "sys/block/NAME/device/numa_node", nodes, "the node each device hangs on").swap_tier(
-        Wish::Keep("a device for each socket, on the socket's own lanes and not behind the chipset, spreads the load"),
+        Advice::Keep(
+            "a device for each socket, on the socket's own lanes and not behind the chipset, spreads the load",
+        ),
     ),
     Knob::file(
         "nvme io_queue_depth",
@@ -28,14 +30,14 @@ pub(super) const KNOBS: &[Knob] = &[
         "the longest queue of NVMe devices",
     )
     .reach(Reach::Reboot)
-    .swap_tier(Wish::Keep("it is read when the driver starts; queue/nr_requests does the same at once")),
+    .swap_tier(Advice::Keep("it is read when the driver starts; queue/nr_requests does the same at once")),
 ];
 
 /// The node of each device looked at, where it says; -1 is "no matter".
-fn nodes(scene: &Scene<'_>) -> Vec<(Option<String>, String)> {
+fn nodes(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
     let node = |device: String| {
         // An NVMe namespace hangs below its controller, and that below the PCI device.
-        let read = |below: &str| scene.root.read(&format!("sys/block/{device}/{below}/numa_node")).ok().flatten();
+        let read = |below: &str| input.root.read(&format!("sys/block/{device}/{below}/numa_node")).ok().flatten();
         let text = read("device").or_else(|| read("device/device"))?;
         let value = match text.trim().parse::<i32>().ok()? {
             n if n < 0 => "any node".to_owned(),
@@ -43,5 +45,5 @@ fn nodes(scene: &Scene<'_>) -> Vec<(Option<String>, String)> {
         };
         Some((Some(device), value))
     };
-    scene.devices().into_iter().filter_map(node).collect()
+    input.devices().into_iter().filter_map(node).collect()
 }

@@ -2,50 +2,52 @@
 
 use tiermark_model::IdSet;
 
-use crate::knob::{Knob, Wish};
-use crate::look::Scene;
+use crate::knob::{Advice, Knob};
+use crate::rows::AdviceInput;
 
 /// How parameters get there; the profile's reason comes first.
 const HOW: &str = "add it to the kernel command line (GRUB_CMDLINE_LINUX and update-grub, or grubby)";
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::boot("rcu_nocbs=", "rcu_nocbs", "cpus whose freed kernel objects other cpus give back")
-        .swap_tier(Wish::By(rcu))
-        .latency(Wish::By(rcu)),
+        .swap_tier(Advice::By(rcu))
+        .latency(Advice::By(rcu)),
     Knob::boot("nohz_full=", "nohz_full", "cpus without a timer tick while one task runs")
-        .latency(Wish::Keep("pays for cpus that run one busy thread each; leave out those that share cpus")),
+        .latency(Advice::Keep("pays for cpus that run one busy thread each; leave out those that share cpus")),
     Knob::boot("isolcpus=", "isolcpus", "cpus that the scheduler leaves alone")
-        .latency(Wish::Keep("pays for cpus whose threads are all pinned; cpusets do the same without a reboot")),
-    Knob::boot("nohz=", "nohz", "whether idle cpus stop their tick").swap_tier(Wish::Keep(
+        .latency(Advice::Keep("pays for cpus whose threads are all pinned; cpusets do the same without a reboot")),
+    Knob::boot("nohz=", "nohz", "whether idle cpus stop their tick").swap_tier(Advice::Keep(
         "off was advised for guests of 2018, to save exits; leave it out, unless a measurement shows a gain",
     )),
-    Knob::boot("highres=", "highres", "whether timers are exact").swap_tier(Wish::Keep(
+    Knob::boot("highres=", "highres", "whether timers are exact").swap_tier(Advice::Keep(
         "off was advised for guests of 2018; it makes every sleep as long as a tick: leave it out",
     )),
-    Knob::boot("lapic=", "lapic", "the timer of each cpu").swap_tier(Wish::Keep(
+    Knob::boot("lapic=", "lapic", "the timer of each cpu").swap_tier(Advice::Keep(
         "notscdeadline was advised for guests of 2018; leave it out, unless a measurement shows a gain",
     )),
     Knob::boot("mitigations=", "mitigations", "what the kernel does against faults of the processor")
-        .swap_tier(Wish::Keep("record it, and compare only runs with the same; security is not given up for a number"))
-        .latency(Wish::Keep("record it, and compare only runs with the same; security is not given up for a number")),
+        .swap_tier(Advice::Keep(
+            "record it, and compare only runs with the same; security is not given up for a number",
+        ))
+        .latency(Advice::Keep("record it, and compare only runs with the same; security is not given up for a number")),
     Knob::fact(
         "pressure stall information",
         "proc/pressure/memory",
         pressure,
         "how long tasks wait for memory, cpu and devices",
     )
-    .swap_tier(Wish::By(psi)),
+    .swap_tier(Advice::By(psi)),
 ];
 
-fn rcu(scene: &Scene<'_>) -> Option<(String, String)> {
-    let last = scene.machine.cpus.iter().map(|cpu| cpu.id).max()?;
+fn rcu(input: &AdviceInput<'_>) -> Option<(String, String)> {
+    let last = input.machine.cpus.iter().map(|cpu| cpu.id).max()?;
     let why = "freed kernel objects are not given back on the cpus that serve";
-    if let Some(now) = scene.parameter("rcu_nocbs")
+    if let Some(now) = input.parameter("rcu_nocbs")
         && (now == "all" || now.parse::<IdSet>().is_ok_and(|ids| (0..=last).all(|cpu| ids.contains(cpu))))
     {
         return Some((now, why.to_owned()));
     }
-    match &scene.config {
+    match &input.config {
         Some(config) if config.has("RCU_NOCB_CPU_DEFAULT_ALL") || config.has("RCU_NOCB_CPU_ALL") => None,
         Some(config) if !config.has("RCU_NOCB_CPU") => Some((
             format!("0-{last}"),
@@ -55,13 +57,13 @@ fn rcu(scene: &Scene<'_>) -> Option<(String, String)> {
     }
 }
 
-fn pressure(scene: &Scene<'_>) -> Vec<(Option<String>, String)> {
-    let there = scene.root.read("proc/pressure/memory").is_ok_and(|text| text.is_some());
+fn pressure(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
+    let there = input.root.read("proc/pressure/memory").is_ok_and(|text| text.is_some());
     // A captured tree may just not have it.
-    let known = there || scene.root.is_live();
+    let known = there || input.root.is_live();
     known.then(|| (None, if there { "on" } else { "off" }.to_owned())).into_iter().collect()
 }
 
-fn psi(_: &Scene<'_>) -> Option<(String, String)> {
+fn psi(_: &AdviceInput<'_>) -> Option<(String, String)> {
     Some(("on".to_owned(), format!("it is the best early sign that a tier is too slow; boot with psi=1: {HOW}")))
 }

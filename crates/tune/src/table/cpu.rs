@@ -1,6 +1,6 @@
 //! Frequency and interruptions.
 
-use crate::knob::{Knob, Wish};
+use crate::knob::{Advice, Knob};
 use tiermark_undo::Syntax::{Number, Word};
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -10,35 +10,35 @@ pub(super) const KNOBS: &[Knob] = &[
         Word,
         "what chooses the frequency of each cpu",
     )
-    .swap_tier(Wish::To(&["performance"], "no request waits for the frequency to rise"))
-    .latency(Wish::To(&["performance"], "no request waits for the frequency to rise")),
+    .swap_tier(Advice::To(&["performance"], "no request waits for the frequency to rise"))
+    .latency(Advice::To(&["performance"], "no request waits for the frequency to rise")),
     Knob::file(
         "intel_pstate/no_turbo",
         "sys/devices/system/cpu/intel_pstate/no_turbo",
         Number,
         "whether Intel cpus stay at their rated frequency: 1 yes",
     )
-    .latency(Wish::Keep("with turbo requests are shorter, and less even: they depend on how many cores are busy")),
+    .latency(Advice::Keep("with turbo requests are shorter, and less even: they depend on how many cores are busy")),
     Knob::file(
         "cpufreq/boost",
         "sys/devices/system/cpu/cpufreq/boost",
         Number,
         "whether cpus may exceed their rated frequency: 1 yes",
     )
-    .latency(Wish::Keep("with boost requests are shorter, and less even: they depend on how many cores are busy")),
+    .latency(Advice::Keep("with boost requests are shorter, and less even: they depend on how many cores are busy")),
     Knob::file(
         "kernel.nmi_watchdog",
         "proc/sys/kernel/nmi_watchdog",
         Number,
         "looking for cpus that hang, by an interrupt a cpu",
     )
-    .latency(Wish::To(&["0"], "it interrupts every cpu, and takes a performance counter")),
+    .latency(Advice::To(&["0"], "it interrupts every cpu, and takes a performance counter")),
     Knob::file(
         "kernel.task_delayacct",
         "proc/sys/kernel/task_delayacct",
         Number,
         "counting how long each task waits for swap and devices",
     )
-    .swap_tier(Wish::Keep("1 tells how long each tenant waits for its pages, at some cost a switch"))
+    .swap_tier(Advice::Keep("1 tells how long each tenant waits for its pages, at some cost a switch"))
     .default(&["0"]),
 ];

@@ -1,12 +1,12 @@
 //! Reclaim and swap.
 
-use crate::knob::{Knob, Wish};
-use crate::look::Scene;
+use crate::knob::{Advice, Knob};
+use crate::rows::AdviceInput;
 use tiermark_undo::Syntax::Number;
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob::file("vm.page-cluster", "proc/sys/vm/page-cluster", Number, "pages read ahead from swap, as a power of two")
-        .swap_tier(Wish::To(
+        .swap_tier(Advice::To(
             &["0"],
             "random accesses want one page, and wait while its neighbours are read too; no effect on zram, which never reads ahead",
         ))
@@ -17,7 +17,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "how much memory kswapd keeps free, in hundredths of a percent",
     )
-    .swap_tier(Wish::To(
+    .swap_tier(Advice::To(
         &["400"],
         "kswapd begins at 4 % free rather than 0.1 %, so that fewer page faults reclaim by themselves; it does not act on limits of control groups",
     ))
@@ -28,14 +28,14 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "reclaim ahead of need after memory was fragmented",
     )
-    .latency(Wish::To(&["0"], "that reclaim comes in bursts, and takes what is in use"))
+    .latency(Advice::To(&["0"], "that reclaim comes in bursts, and takes what is in use"))
     .default(&["15000"]),
     Knob::file("vm.swappiness", "proc/sys/vm/swappiness", Number, "program pages against file cache when memory is short")
-        .swap_tier(Wish::By(swappiness))
+        .swap_tier(Advice::By(swappiness))
         .default(&["60"]),
     Knob::file("vm.zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode", Number, "reclaim in a node before another is asked")
-        .swap_tier(Wish::To(&["0"], "memory of another node is faster than any swap"))
-        .latency(Wish::To(&["0"], "an allocation takes another node's memory rather than wait for reclaim"))
+        .swap_tier(Advice::To(&["0"], "memory of another node is faster than any swap"))
+        .latency(Advice::To(&["0"], "an allocation takes another node's memory rather than wait for reclaim"))
         .default(&["0"]),
     Knob::file(
         "vm.compaction_proactiveness",
@@ -43,28 +43,28 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "how eagerly memory is moved together in the background",
     )
-    .latency(Wish::To(&["0"], "pages that are being moved stop whoever uses them"))
+    .latency(Advice::To(&["0"], "pages that are being moved stop whoever uses them"))
     .default(&["20"]),
     Knob::file("vm.stat_interval", "proc/sys/vm/stat_interval", Number, "seconds between updates of memory statistics")
-        .latency(Wish::To(&["10"], "each cpu is interrupted for them once in ten seconds rather than every second"))
+        .latency(Advice::To(&["10"], "each cpu is interrupted for them once in ten seconds rather than every second"))
         .default(&["1"]),
     Knob::file("vm.overcommit_memory", "proc/sys/vm/overcommit_memory", Number, "whether more may be promised than there is")
-        .swap_tier(Wish::Keep("a database that forks to save wants 1; one that does not save needs no change"))
+        .swap_tier(Advice::Keep("a database that forks to save wants 1; one that does not save needs no change"))
         .default(&["0"]),
     Knob::fact("swap priorities", "proc/swaps", priorities, "which swap area is filled first")
-        .swap_tier(Wish::Keep("areas of equal priority share the load in turn; others are filled one after the other")),
+        .swap_tier(Advice::Keep("areas of equal priority share the load in turn; others are filled one after the other")),
 ];
 
 /// Swap in memory is cheaper than reading files again.
-fn swappiness(scene: &Scene<'_>) -> Option<(String, String)> {
+fn swappiness(input: &AdviceInput<'_>) -> Option<(String, String)> {
     let why = "swap in memory taken as twice as fast as the disk of files: 133 and 67 of 200 (kernel documentation, sysctl/vm)";
     let old =
         "swap in memory is faster than the disk of files; this kernel takes 100 at most (Linux 5.8 and later 200)";
-    let (value, why) = if scene.kernel_before(5, 8) { ("100", old) } else { ("133", why) };
-    scene.swaps_to_memory().then(|| (value.to_owned(), why.to_owned()))
+    let (value, why) = if input.kernel_before(5, 8) { ("100", old) } else { ("133", why) };
+    input.swaps_to_memory().then(|| (value.to_owned(), why.to_owned()))
 }
 
-fn priorities(scene: &Scene<'_>) -> Vec<(Option<String>, String)> {
+fn priorities(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
     let area = |swap: &tiermark_model::Swap| (Some(swap.path.clone()), swap.priority.to_string());
-    scene.machine.system.swaps.iter().map(area).collect()
+    input.machine.system.swaps.iter().map(area).collect()
 }

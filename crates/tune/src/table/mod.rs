@@ -19,7 +19,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::knob::{Place, Profile, Wish};
+    use crate::knob::{Advice, KnobSource, Profile};
 
     #[test]
     fn rows_are_whole() {
@@ -27,15 +27,15 @@ mod tests {
         let mut places = BTreeSet::new();
         for knob in all() {
             assert!(names.insert(knob.name), "{} twice", knob.name);
-            assert!(places.insert(format!("{:?}", knob.place)), "{:?} twice", knob.place);
+            assert!(places.insert(format!("{:?}", knob.source)), "{:?} twice", knob.source);
             assert!(!knob.about.is_empty() && !knob.about.ends_with('.'), "{}", knob.name);
-            if let Place::File(path) = knob.place {
+            if let KnobSource::File(path) = knob.source {
                 assert!(path.starts_with("proc/sys/") || path.starts_with("sys/"), "{path}");
                 assert!(path.matches('*').count() <= 1, "{path}");
             }
             for profile in Profile::ALL {
-                match knob.wish(profile) {
-                    Wish::To(values, why) => {
+                match knob.advice(profile) {
+                    Advice::To(values, why) => {
                         assert!(!values.is_empty() && !why.is_empty(), "{}", knob.name);
                         // What is written must be told apart from other values when it is read again.
                         assert!(
@@ -44,8 +44,8 @@ mod tests {
                             knob.name
                         );
                     }
-                    Wish::Keep(why) => assert!(!why.is_empty(), "{}", knob.name),
-                    Wish::Free | Wish::By(_) => {}
+                    Advice::Keep(why) => assert!(!why.is_empty(), "{}", knob.name),
+                    Advice::Free | Advice::By(_) => {}
                 }
             }
         }

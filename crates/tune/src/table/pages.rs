@@ -1,6 +1,6 @@
 //! Huge pages and merged pages.
 
-use crate::knob::{Knob, Wish};
+use crate::knob::{Advice, Knob};
 use tiermark_undo::Syntax::{Choice, Number};
 
 const NO_SPLIT: &str = "no huge pages to be put together, and split before they are swapped; programs that opt out by themselves, as \
@@ -13,16 +13,16 @@ pub(super) const KNOBS: &[Knob] = &[
         Choice,
         "who gets huge pages without reserving them",
     )
-    .swap_tier(Wish::To(&["never"], NO_SPLIT))
-    .latency(Wish::To(&["madvise"], "programs that ask get them; nobody else waits for pages to be put together")),
+    .swap_tier(Advice::To(&["never"], NO_SPLIT))
+    .latency(Advice::To(&["madvise"], "programs that ask get them; nobody else waits for pages to be put together")),
     Knob::file(
         "transparent_hugepage/defrag",
         "sys/kernel/mm/transparent_hugepage/defrag",
         Choice,
         "whether a page fault waits for a huge page to be made free",
     )
-    .swap_tier(Wish::To(&["never"], "no page fault waits for compaction, which competes with reclaim"))
-    .latency(Wish::To(&["madvise", "defer+madvise", "never"], "only programs that asked wait"))
+    .swap_tier(Advice::To(&["never"], "no page fault waits for compaction, which competes with reclaim"))
+    .latency(Advice::To(&["madvise", "defer+madvise", "never"], "only programs that asked wait"))
     .default(&["madvise"]),
     Knob::file(
         "transparent_hugepage sizes",
@@ -30,7 +30,7 @@ pub(super) const KNOBS: &[Knob] = &[
         Choice,
         "who gets huge pages of each size",
     )
-    .swap_tier(Wish::To(&["never", "inherit"], NO_SPLIT)),
+    .swap_tier(Advice::To(&["never", "inherit"], NO_SPLIT)),
     Knob::file(
         "transparent_hugepage/shrink_underused",
         "sys/kernel/mm/transparent_hugepage/shrink_underused",
@@ -39,10 +39,10 @@ pub(super) const KNOBS: &[Knob] = &[
     )
     .default(&["1"]),
     Knob::file("ksm/run", "sys/kernel/mm/ksm/run", Number, "merging of equal pages: 0 stopped, 1 running, 2 taken apart")
-        .swap_tier(Wish::To(
+        .swap_tier(Advice::To(
             &["0"],
             "random data has no equal pages, and looking for them costs cpu and cache; stop ksmtuned too, which would start it again",
         ))
-        .latency(Wish::To(&["0"], "a write to a merged page takes a fault and a copy; stop ksmtuned too"))
+        .latency(Advice::To(&["0"], "a write to a merged page takes a fault and a copy; stop ksmtuned too"))
         .default(&["0"]),
 ];

@@ -2,8 +2,8 @@
 
 use tiermark_model::Reach;
 
-use crate::knob::{Knob, Wish};
-use crate::look::Scene;
+use crate::knob::{Advice, Knob};
+use crate::rows::AdviceInput;
 use tiermark_undo::Syntax::{Number, Switch, Word};
 
 pub(super) const KNOBS: &[Knob] = &[
@@ -13,15 +13,15 @@ pub(super) const KNOBS: &[Knob] = &[
         Number,
         "moving pages to who uses them: 0 off, 1 between nodes, 2 between tiers",
     )
-    .swap_tier(Wish::By(balancing))
-    .latency(Wish::To(&["0"], "no page faults made only to see who uses a page")),
+    .swap_tier(Advice::By(balancing))
+    .latency(Advice::To(&["0"], "no page faults made only to see who uses a page")),
     Knob::file(
         "numa/demotion_enabled",
         "sys/kernel/mm/numa/demotion_enabled",
         Switch,
         "whether reclaim moves pages to a slower node before it swaps",
     )
-    .swap_tier(Wish::By(demotion)),
+    .swap_tier(Advice::By(demotion)),
     Knob::file(
         "kernel.numa_balancing_promote_rate_limit_MBps",
         "proc/sys/kernel/numa_balancing_promote_rate_limit_MBps",
@@ -42,26 +42,26 @@ pub(super) const KNOBS: &[Knob] = &[
         "pages in a row that each node gets, where a program interleaves by weight",
     )
     .reach(Reach::Check)
-    .swap_tier(Wish::Keep("`tiermark matrix` deals pages by weight itself, and shows which weights pay")),
+    .swap_tier(Advice::Keep("`tiermark matrix` deals pages by weight itself, and shows which weights pay")),
     Knob::file(
         "lru_gen/enabled",
         "sys/kernel/mm/lru_gen/enabled",
         Number,
         "the multi-generational choice of pages to reclaim",
     )
-    .swap_tier(Wish::Keep("neither this nor the older lists are better everywhere: measure both")),
+    .swap_tier(Advice::Keep("neither this nor the older lists are better everywhere: measure both")),
     Knob::file(
         "lru_gen/min_ttl_ms",
         "sys/kernel/mm/lru_gen/min_ttl_ms",
         Number,
         "age below which no page is reclaimed: a program is killed first",
     )
-    .swap_tier(Wish::To(&["0"], "a tenant should get slow and be seen to, not be killed"))
+    .swap_tier(Advice::To(&["0"], "a tenant should get slow and be seen to, not be killed"))
     .default(&["0"]),
     Knob::file("zswap/enabled", "sys/module/zswap/parameters/enabled", Switch, "compressed memory in front of swap")
-        .swap_tier(Wish::Keep("it is a tier of its own: compare runs with and without")),
+        .swap_tier(Advice::Keep("it is a tier of its own: compare runs with and without")),
     Knob::file("zswap/compressor", "sys/module/zswap/parameters/compressor", Word, "how zswap compresses")
-        .swap_tier(Wish::Keep("lz4 is fast, zstd is small: measure with values like your own")),
+        .swap_tier(Advice::Keep("lz4 is fast, zstd is small: measure with values like your own")),
     Knob::file(
         "zswap/max_pool_percent",
         "sys/module/zswap/parameters/max_pool_percent",
@@ -82,33 +82,33 @@ pub(super) const KNOBS: &[Knob] = &[
         Switch,
         "whether zswap writes cold pages to the device before it is full",
     )
-    .swap_tier(Wish::Keep("it makes room for pages in use, and writes more")),
+    .swap_tier(Advice::Keep("it makes room for pages in use, and writes more")),
     Knob::fact("DAMON", "sys/kernel/mm/damon/admin/kdamonds", damon, "threads that watch which pages are in use")
-        .swap_tier(Wish::Keep("one that is not yours is never touched; it clears the marks that reclaim goes by"))
-        .latency(Wish::Keep("one that is not yours is never touched; it costs page walks")),
+        .swap_tier(Advice::Keep("one that is not yours is never touched; it clears the marks that reclaim goes by"))
+        .latency(Advice::Keep("one that is not yours is never touched; it costs page walks")),
 ];
 
-fn balancing(scene: &Scene<'_>) -> Option<(String, String)> {
-    let (value, why) = match scene.has_slow_node() {
+fn balancing(input: &AdviceInput<'_>) -> Option<(String, String)> {
+    let (value, why) = match input.has_slow_node() {
         true => ("2", "pages in use come back from the slower node"),
         false => ("0", "it goes through the same lists of pages as reclaim does, and gets in its way"),
     };
     Some((value.to_owned(), why.to_owned()))
 }
 
-fn demotion(scene: &Scene<'_>) -> Option<(String, String)> {
+fn demotion(input: &AdviceInput<'_>) -> Option<(String, String)> {
     let why = "cold pages go to the slower node, which is faster than a swap device";
-    scene.has_slow_node().then(|| ("true".to_owned(), why.to_owned()))
+    input.has_slow_node().then(|| ("true".to_owned(), why.to_owned()))
 }
 
-fn memory_tiers(scene: &Scene<'_>) -> Vec<(Option<String>, String)> {
-    let nodes = scene.machine.nodes.iter();
+fn memory_tiers(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
+    let nodes = input.machine.nodes.iter();
     let tier =
         |node: &tiermark_model::Node| Some((Some(format!("node {}", node.id)), format!("tier {}", node.memory_tier?)));
     nodes.filter_map(tier).collect()
 }
 
-fn damon(scene: &Scene<'_>) -> Vec<(Option<String>, String)> {
-    let state = scene.machine.system.damon_running.map(|on| if on { "running" } else { "not running" });
+fn damon(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
+    let state = input.machine.system.damon_running.map(|on| if on { "running" } else { "not running" });
     state.map(|state| (None, state.to_owned())).into_iter().collect()
 }

@@ -16,9 +16,9 @@ const OURS: &str = "tiermark";
 pub enum Change {
     /// A file is written. Taken back by writing the old value, while it still has the new one.
     Knob {
-        /// The file.
+        /// The file, below `proc/sys` or `sys`.
         path: String,
-        /// Its form.
+        /// The form of the file.
         syntax: Syntax,
         /// The value before.
         old: String,
@@ -97,7 +97,7 @@ impl Change {
     /// Whether it may be noted, and taken back: what this program did not make is not its to remove.
     ///
     /// # Errors
-    /// A [`Refusal`] in words.
+    /// A [`Refusal`] that names the change.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         let (path, named) = match self {
             Self::Knob { path, .. } => {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 
-use super::{Change, Head, SCHEMA, StateDir, unwritten};
+use super::{Change, JournalHeader, SCHEMA, StateDir, unwritten};
 
 /// A thousand tenants with ten changes each take some 2 MB.
 const MOST_BYTES: u64 = 64 << 20;
@@ -25,10 +25,10 @@ pub(crate) enum Line {
     Undone(usize),
 }
 
-/// What a journal says.
+/// The content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parsed {
-    pub(crate) head: Head,
+    pub(crate) head: JournalHeader,
     pub(crate) changes: Vec<Change>,
     pub(crate) undone: Vec<bool>,
     /// Bytes of its whole lines: its writer died in what comes after them.
@@ -36,7 +36,7 @@ pub(crate) struct Parsed {
 }
 
 /// Begins a file with its head, on disk when this returns.
-pub(super) fn create(state: &StateDir, name: &str, head: &Head) -> Result<(PathBuf, File), Refusal> {
+pub(super) fn create(state: &StateDir, name: &str, head: &JournalHeader) -> Result<(PathBuf, File), Refusal> {
     let path = state.path().join(name);
     let begin = || -> io::Result<File> {
         let mut file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(&path)?;
@@ -90,7 +90,7 @@ pub(super) fn check_owner(path: &Path) -> Result<(), Refusal> {
     if own { Ok(()) } else { Err(senseless(path, why.to_owned())) }
 }
 
-pub(super) fn parse_head(line: &str) -> Option<Head> {
+pub(super) fn parse_head(line: &str) -> Option<JournalHeader> {
     serde_json::from_str(line).ok()
 }
 
@@ -100,7 +100,7 @@ pub(super) fn parse_head(line: &str) -> Option<Head> {
 /// In words, what is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Parsed, String> {
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n') && !line.trim().is_empty());
-    let head: Head = match lines.next() {
+    let head: JournalHeader = match lines.next() {
         // Nothing was changed before the head was whole.
         None => return Err("it is empty: its writer died before anything was changed".to_owned()),
         Some(line) => serde_json::from_str(line).map_err(|why| format!("its first line makes no sense: {why}"))?,

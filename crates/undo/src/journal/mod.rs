@@ -29,7 +29,7 @@ const SCHEMA: &str = "tiermark/changes/1";
 
 /// Who changes what, since when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Head {
+pub struct JournalHeader {
     /// `tiermark/changes/1`.
     pub schema: String,
     /// The kernel's id of this boot: after another one, nothing volatile is left.
@@ -44,7 +44,7 @@ pub struct Head {
     pub what: String,
 }
 
-impl Head {
+impl JournalHeader {
     /// The head of a journal of this process.
     pub fn new(root: &Root, what: impl Into<String>, started: impl Into<String>) -> Self {
         let pid = std::process::id();
@@ -72,7 +72,7 @@ pub(crate) fn boot_id(root: &Root) -> Option<String> {
 #[derive(Debug)]
 pub struct Journal {
     pub(crate) path: PathBuf,
-    pub(crate) head: Head,
+    pub(crate) head: JournalHeader,
     pub(crate) changes: Vec<Change>,
     pub(crate) undone: Vec<bool>,
     file: File,
@@ -85,7 +85,7 @@ impl Journal {
     ///
     /// # Errors
     /// A [`Refusal`] where another is at work, or the state directory cannot be written.
-    pub fn create(state: &StateDir, head: Head) -> Result<Self, Refusal> {
+    pub fn create(state: &StateDir, head: JournalHeader) -> Result<Self, Refusal> {
         let lock = state.hold(&head.what)?;
         Self::create_under(&lock, state, head)
     }
@@ -94,7 +94,7 @@ impl Journal {
     ///
     /// # Errors
     /// A [`Refusal`] where the state directory cannot be written.
-    pub fn create_under(lock: &Lock, state: &StateDir, head: Head) -> Result<Self, Refusal> {
+    pub fn create_under(lock: &Lock, state: &StateDir, head: JournalHeader) -> Result<Self, Refusal> {
         let lock = lock.share(&head.what)?;
         let stamp: String = head.started.chars().filter(char::is_ascii_alphanumeric).collect();
         // One that could not be taken back whole is still there when the next of the same run begins.
@@ -149,7 +149,7 @@ impl Journal {
         })
     }
 
-    /// Where it is.
+    /// The journal's file.
     pub fn path(&self) -> &Path {
         &self.path
     }

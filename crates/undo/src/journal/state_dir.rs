@@ -137,7 +137,7 @@ mod tests {
     use tiermark_machine::Root;
 
     use super::*;
-    use crate::{Head, Journal, Live, restore_all};
+    use crate::{Journal, JournalHeader, RootWriter, restore_all};
 
     #[test]
     fn journals_are_where_the_next_one_looks_for_them() {
@@ -159,8 +159,8 @@ mod tests {
         assert_eq!(place(&StatePlaces::default()), None);
     }
 
-    fn head() -> Head {
-        Head::new(&Root::from_files("test", [("proc/stat", "")]), "a test", "2026-11-21T12:00:00Z")
+    fn head() -> JournalHeader {
+        JournalHeader::new(&Root::from_files("test", [("proc/stat", "")]), "a test", "2026-11-21T12:00:00Z")
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
         let first = Journal::create(&state, head()).unwrap();
         let refusal = Journal::create(&state, head()).unwrap_err();
         assert!(refusal.why.contains("a test, process") && !refusal.cure.is_empty(), "{refusal}");
-        let mut hands = Live::new(Root::from_files("test", [("proc/stat", "")]));
-        assert!(restore_all(&state, &mut hands, false).is_err(), "nor is anything taken back from under it");
+        let mut writer = RootWriter::new(Root::from_files("test", [("proc/stat", "")]));
+        assert!(restore_all(&state, &mut writer, false).is_err(), "nor is anything taken back from under it");
         first.keep();
         Journal::create(&state, head()).unwrap().keep();
     }

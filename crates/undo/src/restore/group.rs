@@ -3,12 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use tiermark_model::{Deed, Fate};
+use tiermark_model::{ChangeOutcome, ChangeRow};
 
-use super::deed;
 use super::knob::said;
-use crate::hands::Hands;
+use super::row;
 use crate::journal::{Change, Journal};
+use crate::writer::SystemWriter;
 
 /// Limits and what lifts them, in an order in which none is ever above another that must be larger: version 1 wants the sum of memory and swap
 /// lifted first.
@@ -25,8 +25,8 @@ const STEP: Duration = Duration::from_millis(50);
 const STEPS: u32 = 100;
 
 /// The processes in a group.
-pub(super) fn members(path: &str, hands: &dyn Hands) -> Vec<u32> {
-    let text = hands.root().read(&format!("{path}/cgroup.procs")).ok().flatten().unwrap_or_default();
+pub(super) fn members(path: &str, writer: &dyn SystemWriter) -> Vec<u32> {
+    let text = writer.root().read(&format!("{path}/cgroup.procs")).ok().flatten().unwrap_or_default();
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 
@@ -41,53 +41,53 @@ fn groups(journal: &Journal) -> Vec<(usize, String)> {
 }
 
 /// Lifts every limit, so that pages that come back from swap have room. Only failures are told.
-pub(super) fn lift(journal: &Journal, hands: &mut dyn Hands) -> Vec<Deed> {
-    let mut deeds = Vec::new();
+pub(super) fn lift(journal: &Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
+    let mut rows = Vec::new();
     for (_, path) in groups(journal) {
         for (file, most) in LIMITS {
             let file = format!("{path}/{file}");
-            let there = hands.root().read(&file).ok().flatten().is_some();
-            if let Some(why) = there.then(|| hands.write(&file, most).err()).flatten() {
+            let there = writer.root().read(&file).ok().flatten().is_some();
+            if let Some(why) = there.then(|| writer.write(&file, most).err()).flatten() {
                 let what = format!("the limit /{file}");
-                deeds.push(Deed {
+                rows.push(ChangeRow {
                     what,
                     from: None,
                     to: Some(most.to_owned()),
-                    fate: Fate::Failed,
+                    outcome: ChangeOutcome::Failed,
                     why: Some(said(&why)),
                 });
             }
         }
     }
-    deeds
+    rows
 }
 
 /// Removes the groups, innermost first.
-pub(super) fn remove(journal: &mut Journal, hands: &mut dyn Hands) -> Vec<Deed> {
-    let mut deeds = Vec::new();
+pub(super) fn remove(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
+    let mut rows = Vec::new();
     for (index, path) in groups(journal).into_iter().rev() {
         let change = Change::Cgroup { path: path.clone() };
-        let done = match rmdir(&path, hands) {
-            Ok(true) => deed(&change, Fate::Done, None),
-            Ok(false) => deed(&change, Fate::Already, None),
-            Err(why) => deed(&change, Fate::Failed, Some(busy(&path, &why, hands))),
+        let done = match rmdir(&path, writer) {
+            Ok(true) => row(&change, ChangeOutcome::Done, None),
+            Ok(false) => row(&change, ChangeOutcome::Already, None),
+            Err(why) => row(&change, ChangeOutcome::Failed, Some(busy(&path, &why, writer))),
         };
-        journal.settle(index, done.fate);
-        deeds.push(done);
+        journal.settle(index, done.outcome);
+        rows.push(done);
     }
-    deeds
+    rows
 }
 
 /// Removes one; `false` where it is not there.
-fn rmdir(path: &str, hands: &mut dyn Hands) -> io::Result<bool> {
+fn rmdir(path: &str, writer: &mut dyn SystemWriter) -> io::Result<bool> {
     let mut tries = 0;
     loop {
-        match hands.remove_dir(path) {
+        match writer.remove_dir(path) {
             Ok(()) => return Ok(true),
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
                 tries += 1;
-                hands.wait(STEP);
+                writer.wait(STEP);
             }
             Err(why) => return Err(why),
         }
@@ -95,8 +95,8 @@ fn rmdir(path: &str, hands: &mut dyn Hands) -> io::Result<bool> {
 }
 
 /// Why a group stays, with who is in it.
-fn busy(path: &str, why: &io::Error, hands: &dyn Hands) -> String {
-    let members = members(path, hands);
+fn busy(path: &str, why: &io::Error, writer: &dyn SystemWriter) -> String {
+    let members = members(path, writer);
     match members.is_empty() {
         true => said(why),
         false => {

@@ -3,30 +3,35 @@
 use std::io;
 use std::ops::RangeFrom;
 
-use tiermark_model::{Deed, Fate};
+use tiermark_model::{ChangeOutcome, ChangeRow};
 
-use super::deed;
-use crate::hands::Hands;
+use super::row;
 use crate::journal::{Change, Journal};
 use crate::syntax::Syntax;
+use crate::writer::SystemWriter;
 
 /// Writes back the old values of the journal's knobs from an index on, the newest first. Then looks again: a queue's scheduler, say,
 /// changes its length, which came back before it.
-pub(crate) fn knobs(journal: &mut Journal, from: RangeFrom<usize>, hands: &mut dyn Hands, force: bool) -> Vec<Deed> {
+pub(crate) fn knobs(
+    journal: &mut Journal,
+    from: RangeFrom<usize>,
+    writer: &mut dyn SystemWriter,
+    force: bool,
+) -> Vec<ChangeRow> {
     let left = journal.left(|change| matches!(change, Change::Knob { .. }).then(|| change.clone()));
     let left: Vec<(usize, Change)> = left.into_iter().filter(|(index, _)| from.contains(index)).collect();
-    let mut deeds: Vec<Deed> = left.iter().map(|(_, change)| back(change, hands, force)).collect();
+    let mut rows: Vec<ChangeRow> = left.iter().map(|(_, change)| back(change, writer, force)).collect();
     for (at, (_, change)) in left.iter().enumerate() {
         // Of several changes of one file the oldest has the last word.
         let last = !left[at + 1..].iter().any(|(_, other)| same_file(other, change));
-        if deeds[at].fate == Fate::Done && last && !is_back(change, hands) {
-            deeds[at] = back(change, hands, true);
+        if rows[at].outcome == ChangeOutcome::Done && last && !is_back(change, writer) {
+            rows[at] = back(change, writer, true);
         }
     }
-    for ((index, _), deed) in left.iter().zip(&deeds) {
-        journal.settle(*index, deed.fate);
+    for ((index, _), row) in left.iter().zip(&rows) {
+        journal.settle(*index, row.outcome);
     }
-    deeds
+    rows
 }
 
 fn same_file(a: &Change, b: &Change) -> bool {
@@ -34,8 +39,8 @@ fn same_file(a: &Change, b: &Change) -> bool {
 }
 
 /// What a knob says now; `None` where it is not there.
-fn now(path: &str, syntax: Syntax, hands: &dyn Hands) -> Result<Option<String>, String> {
-    match hands.root().read(path) {
+fn now(path: &str, syntax: Syntax, writer: &dyn SystemWriter) -> Result<Option<String>, String> {
+    match writer.root().read(path) {
         Ok(None) => Ok(None),
         Ok(Some(text)) => match syntax.parse(&text) {
             Some(reading) => Ok(Some(reading.value)),
@@ -45,33 +50,33 @@ fn now(path: &str, syntax: Syntax, hands: &dyn Hands) -> Result<Option<String>, 
     }
 }
 
-fn is_back(change: &Change, hands: &dyn Hands) -> bool {
+fn is_back(change: &Change, writer: &dyn SystemWriter) -> bool {
     let Change::Knob { path, syntax, old, .. } = change else { return true };
-    matches!(now(path, *syntax, hands), Ok(Some(value)) if syntax.same(&value, old))
+    matches!(now(path, *syntax, writer), Ok(Some(value)) if syntax.same(&value, old))
 }
 
-fn back(change: &Change, hands: &mut dyn Hands, force: bool) -> Deed {
-    let Change::Knob { path, syntax, old, new } = change else { return deed(change, Fate::Already, None) };
-    let value = match now(path, *syntax, hands) {
+fn back(change: &Change, writer: &mut dyn SystemWriter, force: bool) -> ChangeRow {
+    let Change::Knob { path, syntax, old, new } = change else { return row(change, ChangeOutcome::Already, None) };
+    let value = match now(path, *syntax, writer) {
         Ok(Some(value)) => value,
-        Ok(None) => return deed(change, Fate::Gone, Some("it is not there any more".to_owned())),
-        Err(why) => return deed(change, Fate::Failed, Some(why)),
+        Ok(None) => return row(change, ChangeOutcome::Gone, Some("it is not there any more".to_owned())),
+        Err(why) => return row(change, ChangeOutcome::Failed, Some(why)),
     };
     if syntax.same(&value, old) {
-        return deed(change, Fate::Already, None);
+        return row(change, ChangeOutcome::Already, None);
     }
     if !syntax.same(&value, new) && !force {
         let why = format!("it is {value} by now, which somebody else wrote; --force writes {old} all the same");
-        return deed(change, Fate::Left, Some(why));
+        return row(change, ChangeOutcome::Left, Some(why));
     }
-    if let Err(why) = hands.write(path, old) {
-        return deed(change, Fate::Failed, Some(said(&why)));
+    if let Err(why) = writer.write(path, old) {
+        return row(change, ChangeOutcome::Failed, Some(said(&why)));
     }
-    match now(path, *syntax, hands) {
-        Ok(Some(value)) if syntax.same(&value, old) => deed(change, Fate::Done, None),
-        Ok(Some(value)) => deed(change, Fate::Failed, Some(format!("it was written, and is {value}"))),
-        Ok(None) => deed(change, Fate::Gone, Some("it is not there any more".to_owned())),
-        Err(why) => deed(change, Fate::Failed, Some(why)),
+    match now(path, *syntax, writer) {
+        Ok(Some(value)) if syntax.same(&value, old) => row(change, ChangeOutcome::Done, None),
+        Ok(Some(value)) => row(change, ChangeOutcome::Failed, Some(format!("it was written, and is {value}"))),
+        Ok(None) => row(change, ChangeOutcome::Gone, Some("it is not there any more".to_owned())),
+        Err(why) => row(change, ChangeOutcome::Failed, Some(why)),
     }
 }
 

@@ -11,18 +11,18 @@ mod swap;
 use std::ops::RangeFrom;
 use std::path::Path;
 
-use tiermark_model::{Deed, Fate, Refusal};
+use tiermark_model::{ChangeOutcome, ChangeRow, Refusal};
 
-use crate::hands::Hands;
 use crate::journal::{Change, Journal, StateDir, boot_id};
+use crate::writer::SystemWriter;
 
 pub(crate) use knob::knobs;
 
-/// What was taken back.
+/// The outcome of taking changes back.
 #[derive(Debug, Default)]
 pub struct Restored {
-    /// Each change.
-    pub deeds: Vec<Deed>,
+    /// Each change of the journals, in the order in which it was taken back.
+    pub rows: Vec<ChangeRow>,
     /// Journals that make no sense, and whatever else keeps something from being taken back.
     pub refused: Vec<Refusal>,
 }
@@ -30,7 +30,8 @@ pub struct Restored {
 impl Restored {
     /// Whether something is left that was to be taken back.
     pub fn incomplete(&self) -> bool {
-        !self.refused.is_empty() || self.deeds.iter().any(|deed| matches!(deed.fate, Fate::Failed | Fate::Left))
+        !self.refused.is_empty()
+            || self.rows.iter().any(|row| matches!(row.outcome, ChangeOutcome::Failed | ChangeOutcome::Left))
     }
 }
 
@@ -39,9 +40,9 @@ impl Restored {
 ///
 /// # Errors
 /// A [`Refusal`] where another program is changing the system right now, or the directory cannot be written.
-pub fn restore_all(state: &StateDir, hands: &mut dyn Hands, force: bool) -> Result<Restored, Refusal> {
-    let how = How { force, asked: true };
-    restore(state, hands, how, &|_| true)
+pub fn restore_all(state: &StateDir, writer: &mut dyn SystemWriter, force: bool) -> Result<Restored, Refusal> {
+    let how = RestoreMode { force, asked: true };
+    restore(state, writer, how, &|_| true)
 }
 
 /// Takes back what was changed by those that `whose` knows by what they said they do, as [`restore_all`] does of all, but that nobody
@@ -51,25 +52,25 @@ pub fn restore_all(state: &StateDir, hands: &mut dyn Hands, force: bool) -> Resu
 /// As for [`restore_all`].
 pub fn restore_those(
     state: &StateDir,
-    hands: &mut dyn Hands,
+    writer: &mut dyn SystemWriter,
     whose: &dyn Fn(&str) -> bool,
 ) -> Result<Restored, Refusal> {
-    restore(state, hands, How { force: false, asked: false }, whose)
+    restore(state, writer, RestoreMode { force: false, asked: false }, whose)
 }
 
-/// How it is taken back.
+/// RestoreMode it is taken back.
 #[derive(Debug, Clone, Copy)]
-struct How {
-    /// Whatever others did since.
+struct RestoreMode {
+    /// Write old values over those that others wrote since.
     force: bool,
-    /// Somebody said so.
+    /// The user asked for it, and not another run that found the journal.
     asked: bool,
 }
 
 fn restore(
     state: &StateDir,
-    hands: &mut dyn Hands,
-    how: How,
+    writer: &mut dyn SystemWriter,
+    how: RestoreMode,
     whose: &dyn Fn(&str) -> bool,
 ) -> Result<Restored, Refusal> {
     let mut restored = Restored::default();
@@ -86,7 +87,7 @@ fn restore(
         match lock.share(what).and_then(|lock| Journal::reopen(&path, lock)) {
             Ok(journal) if !whose(&journal.head.what) => {}
             Ok(mut journal) => {
-                restored.deeds.extend(one(&mut journal, hands, how));
+                restored.rows.extend(one(&mut journal, writer, how));
                 journal.close();
             }
             Err(refusal) => restored.refused.push(refusal),
@@ -102,15 +103,15 @@ fn never_began(path: &Path) -> bool {
 
 impl Journal {
     /// Takes back what this journal holds, and removes it where all of that worked.
-    pub fn restore(mut self, hands: &mut dyn Hands, force: bool) -> Vec<Deed> {
-        let deeds = one(&mut self, hands, How { force, asked: true });
+    pub fn restore(mut self, writer: &mut dyn SystemWriter, force: bool) -> Vec<ChangeRow> {
+        let rows = one(&mut self, writer, RestoreMode { force, asked: true });
         self.close();
-        deeds
+        rows
     }
 
     /// Runs the commands that stop what commands started, and nothing else.
-    pub fn stop_commanded(&mut self, hands: &mut dyn Hands) -> Vec<Deed> {
-        command::stop(self, hands, false)
+    pub fn stop_commanded(&mut self, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
+        command::stop(self, writer, false)
     }
 
     /// Changes not taken back yet, the newest first, of one kind.
@@ -120,51 +121,51 @@ impl Journal {
     }
 
     /// Notes what became of taking one back.
-    fn settle(&mut self, index: usize, fate: Fate) {
-        if !matches!(fate, Fate::Failed | Fate::Left) {
+    fn settle(&mut self, index: usize, outcome: ChangeOutcome) {
+        if !matches!(outcome, ChangeOutcome::Failed | ChangeOutcome::Left) {
             self.note_undone(index);
         }
     }
 }
 
-fn one(journal: &mut Journal, hands: &mut dyn Hands, how: How) -> Vec<Deed> {
+fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
     // A journal of another boot, or of a system that does not tell its boots apart and is then taken for the same one.
-    if boot_id(hands.root()).is_some_and(|now| now != journal.head.boot) {
-        return after_reboot(journal, hands, how);
+    if boot_id(writer.root()).is_some_and(|now| now != journal.head.boot) {
+        return after_reboot(journal, writer, how);
     }
-    let mut deeds = process::stop(journal, hands);
-    deeds.extend(command::stop(journal, hands, how.force));
-    deeds.extend(group::lift(journal, hands));
-    deeds.extend(swap::areas(journal, hands));
-    deeds.extend(swap::headers(journal, hands));
-    deeds.extend(swap::zram(journal, hands));
+    let mut rows = process::stop(journal, writer);
+    rows.extend(command::stop(journal, writer, how.force));
+    rows.extend(group::lift(journal, writer));
+    rows.extend(swap::areas(journal, writer));
+    rows.extend(swap::headers(journal, writer));
+    rows.extend(swap::zram(journal, writer));
     let all: RangeFrom<usize> = 0..;
-    deeds.extend(knobs(journal, all, hands, how.force));
-    deeds.extend(group::remove(journal, hands));
-    deeds
+    rows.extend(knobs(journal, all, writer, how.force));
+    rows.extend(group::remove(journal, writer));
+    rows
 }
 
 /// A reboot takes everything but what is on disks, and what runs elsewhere.
-fn after_reboot(journal: &mut Journal, hands: &mut dyn Hands, how: How) -> Vec<Deed> {
-    let mut deeds = match how.asked {
-        true => command::stop(journal, hands, how.force),
+fn after_reboot(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
+    let mut rows = match how.asked {
+        true => command::stop(journal, writer, how.force),
         false => command::leave(journal),
     };
     let others = journal.left(|change| (!matches!(change, Change::Command { .. })).then(|| change.clone()));
     for (index, change) in others {
         let done = match &change {
-            Change::Swap { path, remove_file: true } => swap::remove(path, hands),
-            Change::SwapHeader { path, uuid } => swap::wipe(path, uuid, hands),
-            _ => deed(&change, Fate::Gone, Some("it was gone with the reboot".to_owned())),
+            Change::Swap { path, remove_file: true } => swap::remove(path, writer),
+            Change::SwapHeader { path, uuid } => swap::wipe(path, uuid, writer),
+            _ => row(&change, ChangeOutcome::Gone, Some("it was gone with the reboot".to_owned())),
         };
-        journal.settle(index, done.fate);
-        deeds.push(done);
+        journal.settle(index, done.outcome);
+        rows.push(done);
     }
-    deeds
+    rows
 }
 
-/// What became of taking a change back.
-fn deed(change: &Change, fate: Fate, why: Option<String>) -> Deed {
+/// The row of a change that was taken back, or could not be.
+fn row(change: &Change, outcome: ChangeOutcome, why: Option<String>) -> ChangeRow {
     let (from, to) = match change {
         Change::Knob { old, new, .. } => (Some(new.clone()), Some(old.clone())),
         _ => (None, None),
@@ -173,5 +174,5 @@ fn deed(change: &Change, fate: Fate, why: Option<String>) -> Deed {
         Change::Knob { path, .. } => format!("/{path}"),
         other => other.to_string(),
     };
-    Deed { what, from, to, fate, why }
+    ChangeRow { what, from, to, outcome, why }
 }

@@ -5,12 +5,12 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use tiermark_machine::{Root, swap_names};
-use tiermark_model::{Deed, Fate};
+use tiermark_model::{ChangeOutcome, ChangeRow};
 
-use super::deed;
 use super::knob::said;
-use crate::hands::Hands;
+use super::row;
 use crate::journal::{Change, Journal};
+use crate::writer::SystemWriter;
 
 /// Whoever looks at new devices (udev) holds one open for a moment.
 const STEP: Duration = Duration::from_millis(50);
@@ -30,144 +30,149 @@ fn same_file(one: &str, other: &str) -> bool {
 }
 
 /// Gives back every swap area noted, and removes files made for them.
-pub(super) fn areas(journal: &mut Journal, hands: &mut dyn Hands) -> Vec<Deed> {
+pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
     let noted = journal.left(|change| match change {
         Change::Swap { path, remove_file } => Some((path.clone(), *remove_file)),
         _ => None,
     });
-    let mut deeds = Vec::new();
+    let mut rows = Vec::new();
     for (index, (path, remove_file)) in noted {
         let change = Change::Swap { path: path.clone(), remove_file };
-        let used = in_use(hands.root(), &path);
-        if used && is_others(&path, journal, hands) {
-            let done = deed(&change, Fate::Already, Some("the area of that name is somebody else's".to_owned()));
-            journal.settle(index, done.fate);
-            deeds.push(done);
+        let used = in_use(writer.root(), &path);
+        if used && is_others(&path, journal, writer) {
+            let done =
+                row(&change, ChangeOutcome::Already, Some("the area of that name is somebody else's".to_owned()));
+            journal.settle(index, done.outcome);
+            rows.push(done);
             continue;
         }
-        let done = match used.then(|| give_back(&path, hands)) {
-            Some(Err(why)) => deed(&change, Fate::Failed, Some(format!("{why}; free memory, and restore again"))),
-            Some(Ok(())) if in_use(hands.root(), &path) => {
-                deed(&change, Fate::Failed, Some("swapoff says it is done, and it is still in use".to_owned()))
+        let done = match used.then(|| give_back(&path, writer)) {
+            Some(Err(why)) => {
+                row(&change, ChangeOutcome::Failed, Some(format!("{why}; free memory, and restore again")))
             }
-            _ if remove_file => remove(&path, hands),
-            Some(Ok(())) => deed(&change, Fate::Done, None),
-            None => deed(&change, Fate::Already, None),
+            Some(Ok(())) if in_use(writer.root(), &path) => {
+                row(&change, ChangeOutcome::Failed, Some("swapoff says it is done, and it is still in use".to_owned()))
+            }
+            _ if remove_file => remove(&path, writer),
+            Some(Ok(())) => row(&change, ChangeOutcome::Done, None),
+            None => row(&change, ChangeOutcome::Already, None),
         };
-        journal.settle(index, done.fate);
-        deeds.push(done);
+        journal.settle(index, done.outcome);
+        rows.push(done);
     }
-    deeds
+    rows
 }
 
 /// Takes an area out of use. Where that fails, whoever was killed a moment ago may have begun it, and it goes on without them.
-fn give_back(path: &str, hands: &mut dyn Hands) -> Result<(), String> {
-    let given = hands.swapoff(path);
+fn give_back(path: &str, writer: &mut dyn SystemWriter) -> Result<(), String> {
+    let given = writer.swapoff(path);
     for _ in 0..STEPS {
-        if given.is_ok() || !in_use(hands.root(), path) {
+        if given.is_ok() || !in_use(writer.root(), path) {
             return Ok(());
         }
-        hands.wait(STEP);
+        writer.wait(STEP);
     }
     given
 }
 
 /// Whether the device of an area in use is no longer the one that was noted: somebody cleaned up by hand, and another came after it.
-fn is_others(path: &str, journal: &Journal, hands: &dyn Hands) -> bool {
+fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
     let zram = path.strip_prefix("dev/zram").and_then(|number| number.parse::<u32>().ok());
     journal.changes.iter().any(|change| match change {
         Change::Zram { number, sure: true, size, sequence } if Some(*number) == zram => {
             let dir = format!("sys/block/zram{number}");
-            let found = hands.root().read(&format!("{dir}/disksize")).ok().flatten();
+            let found = writer.root().read(&format!("{dir}/disksize")).ok().flatten();
             let found = found.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
-            !is_ours(&dir, found, Made { size: *size, sequence: *sequence }, hands.root())
+            !is_ours(&dir, found, ZramIdentity { size: *size, sequence: *sequence }, writer.root())
         }
         Change::SwapHeader { path: device, uuid } if device == path => {
-            hands.swap_header(path).is_some_and(|found| found != *uuid)
+            writer.swap_header(path).is_some_and(|found| found != *uuid)
         }
         _ => false,
     })
 }
 
 /// Removes a swap file, unless it is in use.
-pub(super) fn remove(path: &str, hands: &mut dyn Hands) -> Deed {
+pub(super) fn remove(path: &str, writer: &mut dyn SystemWriter) -> ChangeRow {
     let change = Change::Swap { path: path.to_owned(), remove_file: true };
-    if in_use(hands.root(), path) {
-        return deed(&change, Fate::Left, Some("somebody uses it for swap".to_owned()));
+    if in_use(writer.root(), path) {
+        return row(&change, ChangeOutcome::Left, Some("somebody uses it for swap".to_owned()));
     }
-    match hands.remove_file(path) {
-        Ok(()) => deed(&change, Fate::Done, None),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => deed(&change, Fate::Already, None),
-        Err(why) => deed(&change, Fate::Failed, Some(said(&why))),
+    match writer.remove_file(path) {
+        Ok(()) => row(&change, ChangeOutcome::Done, None),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => row(&change, ChangeOutcome::Already, None),
+        Err(why) => row(&change, ChangeOutcome::Failed, Some(said(&why))),
     }
 }
 
 /// Wipes every swap header noted, where it is still there.
-pub(super) fn headers(journal: &mut Journal, hands: &mut dyn Hands) -> Vec<Deed> {
+pub(super) fn headers(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
     let noted = journal.left(|change| match change {
         Change::SwapHeader { path, uuid } => Some((path.clone(), uuid.clone())),
         _ => None,
     });
-    let mut deeds = Vec::new();
+    let mut rows = Vec::new();
     for (index, (path, uuid)) in noted {
-        let done = wipe(&path, &uuid, hands);
-        journal.settle(index, done.fate);
-        deeds.push(done);
+        let done = wipe(&path, &uuid, writer);
+        journal.settle(index, done.outcome);
+        rows.push(done);
     }
-    deeds
+    rows
 }
 
-/// Wipes one.
-pub(super) fn wipe(path: &str, uuid: &str, hands: &mut dyn Hands) -> Deed {
+/// Wipes the swap header of a device.
+pub(super) fn wipe(path: &str, uuid: &str, writer: &mut dyn SystemWriter) -> ChangeRow {
     let change = Change::SwapHeader { path: path.to_owned(), uuid: uuid.to_owned() };
-    if in_use(hands.root(), path) {
-        return deed(&change, Fate::Failed, Some("it is in use for swap".to_owned()));
+    if in_use(writer.root(), path) {
+        return row(&change, ChangeOutcome::Failed, Some("it is in use for swap".to_owned()));
     }
     let mut tries = 0;
     loop {
-        match hands.wipe_swap_header(path, uuid) {
-            Ok(true) => return deed(&change, Fate::Done, None),
-            Ok(false) => return deed(&change, Fate::Already, None),
+        match writer.wipe_swap_header(path, uuid) {
+            Ok(true) => return row(&change, ChangeOutcome::Done, None),
+            Ok(false) => return row(&change, ChangeOutcome::Already, None),
             // Whoever looks at devices that were closed (udev) holds it open for a moment.
             Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
                 tries += 1;
-                hands.wait(STEP);
+                writer.wait(STEP);
             }
-            Err(why) => return deed(&change, Fate::Failed, Some(said(&why))),
+            Err(why) => return row(&change, ChangeOutcome::Failed, Some(said(&why))),
         }
     }
 }
 
-/// What is known of a zram device that was made.
+/// By what a zram device that was made is known again.
 #[derive(Debug, Clone, Copy, Default)]
-struct Made {
+struct ZramIdentity {
     size: Option<u64>,
     sequence: Option<u64>,
 }
 
 /// Resets and removes every zram device noted.
-pub(super) fn zram(journal: &mut Journal, hands: &mut dyn Hands) -> Vec<Deed> {
+pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
     let noted = journal.left(|change| match change {
         Change::Zram { number, sure, size, sequence } => Some((*number, sure.then_some((*size, *sequence)))),
         _ => None,
     });
     // Noted twice is sure once: before it was added, and when it was known.
     let of = |number: u32| noted.iter().filter(move |(_, noted)| noted.0 == number).find_map(|(_, (_, made))| *made);
-    let made: Vec<Option<Made>> =
-        noted.iter().map(|(_, (number, _))| of(*number).map(|(size, sequence)| Made { size, sequence })).collect();
-    let mut deeds = Vec::new();
+    let made: Vec<Option<ZramIdentity>> = noted
+        .iter()
+        .map(|(_, (number, _))| of(*number).map(|(size, sequence)| ZramIdentity { size, sequence }))
+        .collect();
+    let mut rows = Vec::new();
     for ((index, (number, sure)), made) in noted.into_iter().zip(made) {
         let (size, sequence) = sure.unwrap_or_default();
         let change = Change::Zram { number, sure: sure.is_some(), size, sequence };
-        let (fate, why) = unmake(number, made, hands);
-        journal.settle(index, fate);
-        deeds.push(deed(&change, fate, why));
+        let (outcome, why) = unmake(number, made, writer);
+        journal.settle(index, outcome);
+        rows.push(row(&change, outcome, why));
     }
-    deeds
+    rows
 }
 
 /// Whether the device of a number that was ours is it still: somebody may have removed it, and another may have got its number.
-fn is_ours(dir: &str, size: u64, made: Made, root: &Root) -> bool {
+fn is_ours(dir: &str, size: u64, made: ZramIdentity, root: &Root) -> bool {
     let sequence: Option<u64> =
         root.read(&format!("{dir}/diskseq")).ok().flatten().and_then(|text| text.trim().parse().ok());
     match (made.sequence, sequence) {
@@ -177,29 +182,31 @@ fn is_ours(dir: &str, size: u64, made: Made, root: &Root) -> bool {
     }
 }
 
-fn unmake(number: u32, made: Option<Made>, hands: &mut dyn Hands) -> (Fate, Option<String>) {
+fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter) -> (ChangeOutcome, Option<String>) {
     let dir = format!("sys/block/zram{number}");
-    let Some(size) = hands.root().read(&format!("{dir}/disksize")).ok().flatten() else { return (Fate::Already, None) };
+    let Some(size) = writer.root().read(&format!("{dir}/disksize")).ok().flatten() else {
+        return (ChangeOutcome::Already, None);
+    };
     let size: u64 = size.trim().parse().unwrap_or(u64::MAX);
     // Of one that was only expected: the next free number was noted, and somebody else may have got it.
-    let ours = made.map_or(size == 0, |made| is_ours(&dir, size, made, hands.root()));
+    let ours = made.map_or(size == 0, |made| is_ours(&dir, size, made, writer.root()));
     if !ours {
-        return (Fate::Already, Some("the device of that number is somebody else's".to_owned()));
+        return (ChangeOutcome::Already, Some("the device of that number is somebody else's".to_owned()));
     }
-    if in_use(hands.root(), &format!("dev/zram{number}")) {
-        return (Fate::Failed, Some("it is in use for swap".to_owned()));
+    if in_use(writer.root(), &format!("dev/zram{number}")) {
+        return (ChangeOutcome::Failed, Some("it is in use for swap".to_owned()));
     }
     let mut tries = 0;
     loop {
-        let reset = hands.write(&format!("{dir}/reset"), "1");
-        let removed = reset.and_then(|()| hands.write("sys/class/zram-control/hot_remove", &number.to_string()));
+        let reset = writer.write(&format!("{dir}/reset"), "1");
+        let removed = reset.and_then(|()| writer.write("sys/class/zram-control/hot_remove", &number.to_string()));
         match removed {
-            Ok(()) => return (Fate::Done, None),
+            Ok(()) => return (ChangeOutcome::Done, None),
             Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
                 tries += 1;
-                hands.wait(STEP);
+                writer.wait(STEP);
             }
-            Err(why) => return (Fate::Failed, Some(said(&why))),
+            Err(why) => return (ChangeOutcome::Failed, Some(said(&why))),
         }
     }
 }

@@ -12,15 +12,15 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tiermark_machine::{LiveFacts, Root, discover};
 use tiermark_model::Machine;
-use tiermark_undo::{Hands, Head, Live, StateDir};
+use tiermark_undo::{JournalHeader, RootWriter, StateDir, SystemWriter};
 
 pub(crate) const BOOT: &str = "proc/sys/kernel/random/boot_id";
 
-/// The tree, a directory for journals, and hands that note what they do.
+/// The tree, a directory for journals, and writer that note what they do.
 pub(crate) struct Fake {
     pub(crate) dir: TempDir,
     pub(crate) state: TempDir,
-    live: Live,
+    live: RootWriter,
     /// What was done, in order.
     pub(crate) log: Vec<String>,
     /// Files whose writes the system refuses.
@@ -48,7 +48,7 @@ impl Fake {
         for (path, text) in files {
             put(dir.path(), path, text);
         }
-        let live = Live::new(Root::at(dir.path()).unwrap());
+        let live = RootWriter::new(Root::at(dir.path()).unwrap());
         Self {
             dir,
             state: tempfile::tempdir().unwrap(),
@@ -79,8 +79,8 @@ impl Fake {
         StateDir::at(self.state.path())
     }
 
-    pub(crate) fn head(&self) -> Head {
-        Head::new(self.root(), "a test", "2026-11-21T12:00:00Z")
+    pub(crate) fn head(&self) -> JournalHeader {
+        JournalHeader::new(self.root(), "a test", "2026-11-21T12:00:00Z")
     }
 
     pub(crate) fn machine(&self) -> Machine {
@@ -111,7 +111,7 @@ fn put(dir: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-impl Hands for Fake {
+impl SystemWriter for Fake {
     fn root(&self) -> &Root {
         self.live.root()
     }

@@ -10,7 +10,7 @@ use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::messages::capacity as messages;
-use tiermark_undo::{Live, StateDir, restore_those};
+use tiermark_undo::{RootWriter, StateDir, restore_those};
 
 use super::asked::{asked, environment, setup};
 use super::scenario;
@@ -104,9 +104,9 @@ pub(super) fn state() -> Result<StateDir, Refusal> {
 
 /// Takes back what a killed run of this kind left.
 fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
-    let mut hands = Live::new(Root::live());
-    let restored = restore_those(state, &mut hands, &|what| what.starts_with(WHAT))?;
-    if !quiet && !restored.deeds.is_empty() {
+    let mut writer = RootWriter::new(Root::live());
+    let restored = restore_those(state, &mut writer, &|what| what.starts_with(WHAT))?;
+    if !quiet && !restored.rows.is_empty() {
         tell("tiermark: taking back what a killed run changed");
     }
     match restored.incomplete() {

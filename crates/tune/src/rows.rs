@@ -1,19 +1,19 @@
-//! Looking at the knobs: what they are now, beside what a profile wants.
+//! Rows of knobs: their values now, beside what a profile advises.
 
 use tiermark_machine::Root;
 use tiermark_model::{IdSet, KnobRow, Machine, Reach, Standing};
 
 use crate::kconfig::KernelConfig;
-use crate::knob::{Knob, Place, Profile, Wish};
+use crate::knob::{Advice, Knob, KnobSource, Profile};
 use tiermark_machine::disk_of;
 
-/// Files of one knob looked at: 16,384 cpus are more than any machine has.
+/// Files of one knob that are read: 16,384 cpus are more than any machine has.
 const MOST_FILES: usize = 16_384;
 
 /// What advice may depend on.
 #[derive(Debug)]
-pub struct Scene<'a> {
-    /// Where everything is read.
+pub struct AdviceInput<'a> {
+    /// The tree that is read.
     pub root: &'a Root,
     /// The machine found there.
     pub machine: &'a Machine,
@@ -23,14 +23,14 @@ pub struct Scene<'a> {
     pub config: Option<KernelConfig>,
 }
 
-impl<'a> Scene<'a> {
-    /// A scene with the devices that the user named.
+impl<'a> AdviceInput<'a> {
+    /// A input with the devices that the user named.
     pub fn new(root: &'a Root, machine: &'a Machine, named: Vec<String>) -> Self {
         let config = KernelConfig::read(root, machine.system.kernel.as_deref());
         Self { root, machine, named, config }
     }
 
-    /// Devices to look at: those named, and those that hold a swap area.
+    /// Block devices whose queues are shown: those named, and those that hold a swap area.
     pub(crate) fn devices(&self) -> Vec<String> {
         let mut devices = self.named.clone();
         let swaps = self.machine.system.swaps.iter().filter_map(|swap| swap.path.strip_prefix("/dev/"));
@@ -87,36 +87,40 @@ pub(crate) fn parameter(text: &str, name: &str) -> Option<String> {
 }
 
 /// One file, or one fact, of a knob.
-struct Spot {
+struct KnobFile {
     on: Option<String>,
     path: String,
     /// The text, or why it cannot be read.
     text: Result<String, String>,
 }
 
-/// Looks at all given knobs.
-pub fn look<'k>(scene: &Scene<'_>, profile: Profile, knobs: impl IntoIterator<Item = &'k Knob>) -> Vec<KnobRow> {
-    knobs.into_iter().flat_map(|knob| rows(scene, profile, knob)).collect()
+/// The rows of some knobs under a profile: one for each value that a knob's files have.
+pub fn knob_rows<'k>(
+    input: &AdviceInput<'_>,
+    profile: Profile,
+    knobs: impl IntoIterator<Item = &'k Knob>,
+) -> Vec<KnobRow> {
+    knobs.into_iter().flat_map(|knob| rows(input, profile, knob)).collect()
 }
 
-fn rows(scene: &Scene<'_>, profile: Profile, knob: &Knob) -> Vec<KnobRow> {
-    let spots = spots(scene, knob);
+fn rows(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> Vec<KnobRow> {
+    let files = files(input, knob);
     let mut rows: Vec<(KnobRow, Vec<String>)> = Vec::new();
-    for spot in spots {
-        let row = judged(scene, profile, knob, &spot);
+    for file in files {
+        let row = judged(input, profile, knob, &file);
         let alike = |known: &&mut (KnobRow, Vec<String>)| {
             (&known.0.value, &known.0.standing, known.0.reach) == (&row.value, &row.standing, row.reach)
         };
         match rows.iter_mut().find(alike) {
             Some((known, on)) => {
-                known.files.push(spot.path);
-                on.extend(spot.on);
+                known.files.push(file.path);
+                on.extend(file.on);
             }
-            None => rows.push((KnobRow { files: vec![spot.path], ..row }, spot.on.into_iter().collect())),
+            None => rows.push((KnobRow { files: vec![file.path], ..row }, file.on.into_iter().collect())),
         }
     }
     if rows.is_empty() {
-        return vec![absent(scene, profile, knob)];
+        return vec![absent(input, profile, knob)];
     }
     rows.into_iter().map(|(row, on)| KnobRow { on: together(&on), ..row }).collect()
 }
@@ -133,28 +137,28 @@ fn together(on: &[String]) -> Option<String> {
 }
 
 /// Every file of a knob that is there.
-fn spots(scene: &Scene<'_>, knob: &Knob) -> Vec<Spot> {
-    let read = |path: String, on: Option<String>| match scene.root.read(&path) {
+fn files(input: &AdviceInput<'_>, knob: &Knob) -> Vec<KnobFile> {
+    let read = |path: String, on: Option<String>| match input.root.read(&path) {
         Ok(None) => None,
-        Ok(Some(text)) => Some(Spot { on, path, text: Ok(text) }),
-        Err(why) => Some(Spot { on, path, text: Err(why.to_string()) }),
+        Ok(Some(text)) => Some(KnobFile { on, path, text: Ok(text) }),
+        Err(why) => Some(KnobFile { on, path, text: Err(why.to_string()) }),
     };
-    match knob.place {
-        Place::File(path) if path.contains('*') => {
-            starred(scene.root, path).into_iter().filter_map(|(path, on)| read(path, Some(on))).collect()
+    match knob.source {
+        KnobSource::File(path) if path.contains('*') => {
+            starred(input.root, path).into_iter().filter_map(|(path, on)| read(path, Some(on))).collect()
         }
-        Place::File(path) => read(path.to_owned(), None).into_iter().collect(),
-        Place::Block(path) => {
+        KnobSource::File(path) => read(path.to_owned(), None).into_iter().collect(),
+        KnobSource::Block(path) => {
             let file = |device: String| read(format!("sys/block/{device}/{path}"), Some(device));
-            scene.devices().into_iter().filter_map(file).collect()
+            input.devices().into_iter().filter_map(file).collect()
         }
-        Place::Boot(name) => {
-            let Ok(Some(_)) = scene.root.read("proc/cmdline") else { return Vec::new() };
-            let text = scene.parameter(name).unwrap_or_else(|| "not set".to_owned());
-            vec![Spot { on: None, path: "proc/cmdline".to_owned(), text: Ok(text) }]
+        KnobSource::Boot(name) => {
+            let Ok(Some(_)) = input.root.read("proc/cmdline") else { return Vec::new() };
+            let text = input.parameter(name).unwrap_or_else(|| "not set".to_owned());
+            vec![KnobFile { on: None, path: "proc/cmdline".to_owned(), text: Ok(text) }]
         }
-        Place::Facts(at, fact) => {
-            fact(scene).into_iter().map(|(on, text)| Spot { on, path: at.to_owned(), text: Ok(text) }).collect()
+        KnobSource::Facts(at, fact) => {
+            fact(input).into_iter().map(|(on, text)| KnobFile { on, path: at.to_owned(), text: Ok(text) }).collect()
         }
     }
 }
@@ -180,14 +184,15 @@ fn starred(root: &Root, path: &str) -> Vec<(String, String)> {
     names.into_iter().map(|(n, name)| (format!("{dir}/{name}{rest}"), label(n, &name))).collect()
 }
 
-fn judged(scene: &Scene<'_>, profile: Profile, knob: &Knob, spot: &Spot) -> KnobRow {
-    let (advice, reason) = wanted(scene, profile, knob);
-    let unnamed = matches!(knob.place, Place::Block(_)) && !spot.on.as_ref().is_some_and(|d| scene.named.contains(d));
+fn judged(input: &AdviceInput<'_>, profile: Profile, knob: &Knob, file: &KnobFile) -> KnobRow {
+    let (advice, reason) = wanted(input, profile, knob);
+    let unnamed =
+        matches!(knob.source, KnobSource::Block(_)) && !file.on.as_ref().is_some_and(|d| input.named.contains(d));
     let reach = if unnamed && knob.reach == Reach::Live { Reach::Unnamed } else { knob.reach };
     let row = KnobRow {
         name: knob.name.to_owned(),
         about: knob.about.to_owned(),
-        on: spot.on.clone(),
+        on: file.on.clone(),
         files: Vec::new(),
         value: None,
         options: Vec::new(),
@@ -197,9 +202,9 @@ fn judged(scene: &Scene<'_>, profile: Profile, knob: &Knob, spot: &Spot) -> Knob
         standing: Standing::Unseen,
     };
     // Parameters and facts are words of this program or of a person; only files have a form.
-    let reading = match (&spot.text, knob.place) {
+    let reading = match (&file.text, knob.source) {
         (Err(why), _) => return KnobRow { reason: Some(why.clone()), ..row },
-        (Ok(text), Place::Boot(_) | Place::Facts(..)) => (text.clone(), Vec::new()),
+        (Ok(text), KnobSource::Boot(_) | KnobSource::Facts(..)) => (text.clone(), Vec::new()),
         (Ok(text), _) => match knob.syntax.parse(text) {
             Some(reading) => (reading.value, reading.options),
             None => return KnobRow { reason: Some(format!("'{}' makes no sense", excerpt(text))), ..row },
@@ -223,17 +228,17 @@ fn judged(scene: &Scene<'_>, profile: Profile, knob: &Knob, spot: &Spot) -> Knob
 }
 
 /// The values a profile accepts, the one to write first, and why.
-fn wanted(scene: &Scene<'_>, profile: Profile, knob: &Knob) -> (Vec<String>, Option<String>) {
-    match knob.wish(profile) {
-        Wish::Free => (Vec::new(), None),
-        Wish::To(values, why) => (values.iter().map(|v| (*v).to_owned()).collect(), Some(why.to_owned())),
-        Wish::Keep(why) => (Vec::new(), Some(why.to_owned())),
-        Wish::By(advice) => advice(scene).map_or((Vec::new(), None), |(value, why)| (vec![value], Some(why))),
+fn wanted(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> (Vec<String>, Option<String>) {
+    match knob.advice(profile) {
+        Advice::Free => (Vec::new(), None),
+        Advice::To(values, why) => (values.iter().map(|v| (*v).to_owned()).collect(), Some(why.to_owned())),
+        Advice::Keep(why) => (Vec::new(), Some(why.to_owned())),
+        Advice::By(advice) => advice(input).map_or((Vec::new(), None), |(value, why)| (vec![value], Some(why))),
     }
 }
 
-fn absent(scene: &Scene<'_>, profile: Profile, knob: &Knob) -> KnobRow {
-    let (advice, reason) = wanted(scene, profile, knob);
+fn absent(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> KnobRow {
+    let (advice, reason) = wanted(input, profile, knob);
     KnobRow {
         name: knob.name.to_owned(),
         about: knob.about.to_owned(),

@@ -1,4 +1,4 @@
-//! Who else used the cpus between two looks at `/proc`.
+//! Who else used the cpus between two readings of `/proc`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -16,7 +16,7 @@ const WORTH_NAMING: f64 = 0.05;
 
 /// The counters of cpus and processes at one moment.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct CpuSnapshot {
     at: Instant,
     cpus: CpuTimes,
     /// Online cpus of the machine, those that were not asked for included.
@@ -39,7 +39,7 @@ pub struct Busy {
     pub whole: bool,
 }
 
-impl Look {
+impl CpuSnapshot {
     /// Reads the counters of these cpus and of every process; `None` where the system does not say.
     pub fn take(root: &Root, cpus: &IdSet) -> Option<Self> {
         let text = root.read("proc/stat").ok().flatten()?;
@@ -48,7 +48,7 @@ impl Look {
         Some(Self { at, cpus: CpuTimes::parse(&text, cpus), all_cpus, processes: ProcessTime::all(root) })
     }
 
-    /// What others used since an earlier look; `None` where no time passed.
+    /// What others used since an earlier snapshot; `None` where no time passed.
     pub fn since(&self, before: &Self) -> Option<Busy> {
         let seconds = self.at.duration_since(before.at).as_secs_f64();
         let shares = self.cpus.since(&before.cpus, seconds)?;
@@ -82,12 +82,12 @@ impl Busy {
 
 /// Watches cpus for a while; `None` where the system does not say.
 pub fn watch(root: &Root, cpus: &IdSet, time: Duration) -> Option<Busy> {
-    let before = Look::take(root, cpus)?;
+    let before = CpuSnapshot::take(root, cpus)?;
     thread::sleep(time);
-    Look::take(root, cpus)?.since(&before)
+    CpuSnapshot::take(root, cpus)?.since(&before)
 }
 
-/// Ticks used between two looks.
+/// Ticks used between two snapshots.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Used {
     /// By this program and its children.
@@ -96,7 +96,7 @@ struct Used {
     others: BTreeMap<String, u64>,
 }
 
-/// A process of the earlier look is the same one later only where its start is the same too: numbers are used again.
+/// A process of the earlier snapshot is the same one later only where its start is the same too: numbers are used again.
 fn used(before: &[ProcessTime], after: &[ProcessTime], own: u32) -> Used {
     let id = |process: &ProcessTime| (process.pid, process.start_ticks);
     let known: BTreeMap<(u32, u64), &ProcessTime> = before.iter().map(|process| (id(process), process)).collect();
@@ -107,7 +107,7 @@ fn used(before: &[ProcessTime], after: &[ProcessTime], own: u32) -> Used {
     for process in after {
         let earlier = known.get(&id(process));
         let itself = process.ticks.saturating_sub(earlier.map_or(0, |p| p.ticks));
-        // What a child had used before the first look is in the parent's sum once the child ended.
+        // What a child had used before the first snapshot is in the parent's sum once the child ended.
         let before = earlier.map_or(0, |p| p.waited + of_ended(&ended, p.pid, ended.len()));
         let children = process.waited.saturating_sub(before);
         if family.contains(&process.pid) {

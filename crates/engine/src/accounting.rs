@@ -47,7 +47,7 @@ pub const MEDIAN: &str = "median";
 
 /// A named part of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartRoll {
+pub struct PartAccounting {
     /// Its name.
     pub name: String,
     /// What is told.
@@ -58,20 +58,20 @@ pub struct PartRoll {
 
 /// What is counted of a step: the value asked for, and the named parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Roll {
+pub struct StepAccounting {
     /// What the value is.
     pub metric: Metric,
     /// The work of each thread, in setup order.
     pub threads: Vec<Work>,
     /// The named parts.
-    pub parts: Vec<PartRoll>,
+    pub parts: Vec<PartAccounting>,
 }
 
-impl Roll {
-    /// That of a step.
+impl StepAccounting {
+    /// The accounting of a step, from the roles of its setup.
     pub fn of(step: &Step) -> Self {
         let threads: Vec<Work> = step.setup.threads.iter().map(|t| work(&t.role, step.metric)).collect();
-        let mut parts: Vec<PartRoll> = Vec::new();
+        let mut parts: Vec<PartAccounting> = Vec::new();
         for (index, thread) in step.setup.threads.iter().enumerate() {
             if thread.part.is_empty() || threads[index] == Work::Service {
                 continue;
@@ -79,20 +79,20 @@ impl Roll {
             let gauge = Gauge::Own(threads[index]);
             match parts.iter_mut().find(|part| part.name == thread.part && part.gauge == gauge) {
                 Some(part) => part.members.push(index),
-                None => parts.push(PartRoll { name: thread.part.clone(), gauge, members: vec![index] }),
+                None => parts.push(PartAccounting { name: thread.part.clone(), gauge, members: vec![index] }),
             }
         }
         let members: Vec<usize> = (0..threads.len()).filter(|index| threads[*index] == Work::Turns).collect();
         if !members.is_empty() {
-            parts.push(PartRoll { name: LINE.into(), gauge: Gauge::Line, members: members.clone() });
+            parts.push(PartAccounting { name: LINE.into(), gauge: Gauge::Line, members: members.clone() });
         }
         if members.len() > 1 {
-            parts.push(PartRoll { name: EVENNESS.into(), gauge: Gauge::Evenness, members });
+            parts.push(PartAccounting { name: EVENNESS.into(), gauge: Gauge::Evenness, members });
         }
         Self { metric: step.metric, threads, parts }
     }
 
-    /// The roll of threads that all do what the metric counts.
+    /// The accounting of threads that all do what the metric counts.
     pub fn plain(metric: Metric, threads: usize) -> Self {
         let work = match metric {
             Metric::Latency => Work::Accesses,

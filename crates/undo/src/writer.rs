@@ -1,4 +1,4 @@
-//! The only way to change anything: files below a root, signals, swapoff. Tests have hands of their own.
+//! The only way to change the system: writes to files below a root, signals, swapoff, commands. Tests implement the trait themselves.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -17,40 +17,40 @@ use crate::command::{COMMAND_MOST, bounded, shell};
 /// Giving back a swap area reads all of it: at 100 MB/s, 60 GB.
 const SWAPOFF_MOST: Duration = Duration::from_secs(600);
 
-/// What changes the system. Paths are below the root.
-pub trait Hands {
-    /// Where everything is read.
+/// Changes the system. Paths are relative to the root.
+pub trait SystemWriter {
+    /// The tree that is changed, for reading it.
     fn root(&self) -> &Root;
 
     /// Writes a file that is there, in one call, as sysfs wants it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system call.
     fn write(&mut self, path: &str, text: &str) -> io::Result<()>;
 
     /// Whether a file could be written, without writing it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system call.
     fn may_write(&self, path: &str) -> io::Result<()>;
 
     /// Removes an empty directory.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system call.
     fn remove_dir(&mut self, path: &str) -> io::Result<()>;
 
     /// Removes a regular file; no other kind, and no link.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the system call.
     fn remove_file(&mut self, path: &str) -> io::Result<()>;
 
     /// Writes zeros over both ends ([`ENDS`]) of a device with a swap area, where that is the one with this UUID; `false` where it is not, or nothing is
     /// there.
     ///
     /// # Errors
-    /// What the system says; that the device is in use is one.
+    /// The error of the system call; `ResourceBusy` where the device is in use.
     fn wipe_swap_header(&mut self, path: &str, uuid: &str) -> io::Result<bool>;
 
     /// The UUID in the swap header of a device; `None` where it has none, or cannot be read.
@@ -59,33 +59,33 @@ pub trait Hands {
     /// Takes a swap area out of use.
     ///
     /// # Errors
-    /// In words, why that did not work.
+    /// A sentence: what the program or the system call reported.
     fn swapoff(&mut self, path: &str) -> Result<(), String>;
 
     /// Sends a signal to the process that has this number and started then; to no other. `false` where there is none.
     ///
     /// # Errors
-    /// In words, why that did not work.
+    /// A sentence: what the program or the system call reported.
     fn stop(&mut self, pid: u32, start_ticks: u64, kill: bool) -> Result<bool, String>;
 
     /// Has a shell run a command.
     ///
     /// # Errors
-    /// In words, why that did not work.
+    /// A sentence: what the program or the system call reported.
     fn run(&mut self, command: &str) -> Result<(), String>;
 
-    /// Waits.
+    /// Waits that long.
     fn wait(&mut self, time: Duration);
 }
 
-/// The hands on a system that is really there: the running one, or a directory.
+/// Writes to a tree on disk: the running system, or a directory.
 #[derive(Debug, Clone)]
-pub struct Live {
+pub struct RootWriter {
     root: Root,
 }
 
-impl Live {
-    /// Hands on a root.
+impl RootWriter {
+    /// A writer to the tree of this root.
     pub fn new(root: Root) -> Self {
         Self { root }
     }
@@ -96,7 +96,7 @@ impl Live {
     }
 }
 
-impl Hands for Live {
+impl SystemWriter for RootWriter {
     fn root(&self) -> &Root {
         &self.root
     }
@@ -223,19 +223,19 @@ mod tests {
         let mut child = Command::new("sleep").arg("30").spawn().unwrap();
         let root = Root::live();
         let start = start_ticks(&root, child.id()).unwrap();
-        let mut hands = Live::new(root);
-        assert_eq!(hands.stop(child.id(), start + 1, true), Ok(false), "another that had the number before");
+        let mut writer = RootWriter::new(root);
+        assert_eq!(writer.stop(child.id(), start + 1, true), Ok(false), "another that had the number before");
         assert!(child.try_wait().unwrap().is_none());
-        assert_eq!(hands.stop(child.id(), start, false), Ok(true));
+        assert_eq!(writer.stop(child.id(), start, false), Ok(true));
         child.wait().unwrap();
-        assert_eq!(hands.stop(child.id(), start, true), Ok(false), "it is gone");
-        assert_eq!(hands.stop(0, 0, true), Ok(false));
+        assert_eq!(writer.stop(child.id(), start, true), Ok(false), "it is gone");
+        assert_eq!(writer.stop(0, 0, true), Ok(false));
     }
 
     #[test]
     fn a_shell_runs_commands() {
-        let mut hands = Live::new(Root::live());
-        assert_eq!((hands.run("true"), hands.run("echo why >&2; false")), (Ok(()), Err("why".to_owned())));
+        let mut writer = RootWriter::new(Root::live());
+        assert_eq!((writer.run("true"), writer.run("echo why >&2; false")), (Ok(()), Err("why".to_owned())));
     }
 
     #[test]
@@ -249,9 +249,9 @@ mod tests {
         let mut bytes = vec![0; 4 << 20];
         bytes[2 << 20] = 7;
         fs::write(&path, &bytes).unwrap();
-        let mut hands = Live::new(Root::at(dir.path()).unwrap());
+        let mut writer = RootWriter::new(Root::at(dir.path()).unwrap());
         let uuid = "0123abcd-4567-89ef-0123-456789abcdef";
-        assert!(!hands.wipe_swap_header("dev/x", uuid).unwrap(), "nothing is on it");
+        assert!(!writer.wipe_swap_header("dev/x", uuid).unwrap(), "nothing is on it");
         let mkswap = ["/sbin/mkswap", "/usr/sbin/mkswap"].into_iter().find(|p| Path::new(p).exists()).unwrap();
         let mut format = Command::new(mkswap);
         format.args(["-L", "tiermark", "-U", uuid]).arg(&path);
@@ -262,14 +262,14 @@ mod tests {
         (formatted[page], formatted[(1 << 20) - 1], formatted[3 << 20], formatted[(4 << 20) - 1]) = (1, 1, 1, 1);
         fs::write(&path, &formatted).unwrap();
         for other in ["0123abcd-4567-89ef-0123-456789abcdee", ""] {
-            assert!(!hands.wipe_swap_header("dev/x", other).unwrap(), "it is another's");
+            assert!(!writer.wipe_swap_header("dev/x", other).unwrap(), "it is another's");
         }
         assert_eq!(fs::read(&path).unwrap(), formatted);
-        assert!(hands.wipe_swap_header("dev/x", uuid).unwrap());
+        assert!(writer.wipe_swap_header("dev/x", uuid).unwrap());
         assert_eq!(fs::read(&path).unwrap(), bytes, "as it was");
-        assert!(!hands.wipe_swap_header("dev/gone", uuid).unwrap());
+        assert!(!writer.wipe_swap_header("dev/gone", uuid).unwrap());
         fs::write(&path, "short").unwrap();
-        assert!(!hands.wipe_swap_header("dev/x", uuid).unwrap());
+        assert!(!writer.wipe_swap_header("dev/x", uuid).unwrap());
     }
 
     #[test]
@@ -277,14 +277,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("sys/devices/group")).unwrap();
         fs::write(dir.path().join("sys/devices/knob"), "a longer text").unwrap();
-        let mut hands = Live::new(Root::at(dir.path()).unwrap());
-        hands.write("sys/devices/knob", "1").unwrap();
+        let mut writer = RootWriter::new(Root::at(dir.path()).unwrap());
+        writer.write("sys/devices/knob", "1").unwrap();
         assert_eq!(fs::read_to_string(dir.path().join("sys/devices/knob")).unwrap(), "1");
-        assert_eq!(hands.write("sys/devices/other", "1").unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert!(hands.may_write("sys/devices/knob").is_ok() && hands.may_write("sys/devices/other").is_err());
-        assert!(hands.remove_file("sys/devices/group").is_err());
-        hands.remove_dir("sys/devices/group").unwrap();
-        hands.remove_file("sys/devices/knob").unwrap();
-        assert!(hands.swapoff("x").is_err() && hands.stop(1, 1, true).is_err());
+        assert_eq!(writer.write("sys/devices/other", "1").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(writer.may_write("sys/devices/knob").is_ok() && writer.may_write("sys/devices/other").is_err());
+        assert!(writer.remove_file("sys/devices/group").is_err());
+        writer.remove_dir("sys/devices/group").unwrap();
+        writer.remove_file("sys/devices/knob").unwrap();
+        assert!(writer.swapoff("x").is_err() && writer.stop(1, 1, true).is_err());
     }
 }
