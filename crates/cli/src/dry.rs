@@ -3,7 +3,7 @@
 use serde_json::json;
 use tiermark_engine::Host;
 use tiermark_engine::admit::{Fresh, admit};
-use tiermark_model::{Exit, Labels, Plan, Refusal, Request};
+use tiermark_model::{Exit, Labels, Plan, Purpose, Refusal, Request};
 
 use crate::args::RunArgs;
 use crate::measure::Planned;
@@ -58,7 +58,7 @@ fn admitted(request: &Request, mut plan: Plan, host: &dyn Host) -> (Plan, bool) 
     let mut refused: Vec<Refusal> = Vec::new();
     plan.steps.retain(|step| {
         let Err(refusal) = admit(&step.setup, machine, &fresh) else { return true };
-        missing |= !step.labels.is(Labels::PURPOSE, "curve");
+        missing |= !step.labels.is_for(Purpose::Curve);
         refused.push(refusal);
         false
     });

@@ -1,7 +1,7 @@
 //! `--max-mem` as a limit on single steps: what fits is measured, what does not is refused by name.
 
 use tiermark_engine::{About, Lab, Probe};
-use tiermark_model::{Bytes, Finding, Labels, Observation, Plan, Refusal, Request, Step};
+use tiermark_model::{Bytes, Finding, Labels, Observation, Plan, Purpose, Refusal, Request, Step};
 
 /// A probe whose steps keep to the memory that the request allows, and whose plans reckon with this machine's scatter.
 pub(crate) struct Limited(pub(crate) &'static dyn Probe);
@@ -37,7 +37,7 @@ impl Probe for Limited {
 fn within(mut plan: Plan, most: Bytes) -> Result<Plan, Refusal> {
     let (fits, above): (Vec<Step>, Vec<Step>) = plan.steps.into_iter().partition(|s| s.setup.total_bytes() <= most);
     plan.steps = fits;
-    let is_curve = |step: &Step| step.labels.is(Labels::PURPOSE, "curve");
+    let is_curve = |step: &Step| step.labels.is_for(Purpose::Curve);
     if above.iter().any(is_curve) {
         plan.rules.push(format!("curves end where --max-mem allows no more: {most}"));
     }

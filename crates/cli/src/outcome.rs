@@ -1,7 +1,9 @@
 //! From a run to an exit code.
 
 use tiermark_model::messages::plan;
-use tiermark_model::{Exit, Experiment, Grade, Labels, Observation, Plan, PrimitiveInfo, Refusal, Request, Run};
+use tiermark_model::{
+    Exit, Experiment, Grade, Labels, Observation, Plan, PrimitiveInfo, Purpose, Refusal, Request, Run,
+};
 use tiermark_probes::os::OsParams;
 
 /// How strictly a run is judged.
@@ -78,12 +80,12 @@ fn is_missing(experiment: &Experiment, observation: &Observation) -> bool {
 /// Whether a step only draws a shape where it is: a point of a scaling beside a ladder, a wait of the residency in a survey. Without it the shape
 /// is less dense, and that is all.
 fn is_shape(experiment: &Experiment, observation: &Observation) -> bool {
-    let purposes: &[&str] = match experiment.request.probe.as_str() {
-        "bandwidth" => &["scaling"],
-        "survey" => &["scaling", "residency", "residency flushed"],
+    let purposes: &[Purpose] = match experiment.request.probe.as_str() {
+        "bandwidth" => &[Purpose::Scaling],
+        "survey" => &[Purpose::Scaling, Purpose::Residency, Purpose::Flushed],
         _ => &[],
     };
-    observation.labels.is_point() || purposes.iter().any(|purpose| observation.labels.is(Labels::PURPOSE, purpose))
+    observation.labels.is_point() || purposes.iter().any(|purpose| observation.labels.is_for(*purpose))
 }
 
 /// Whether the interval of any number is wider than its step wanted: what a longer run would cure. Points only draw shapes.
@@ -107,7 +109,7 @@ mod tests {
 
     fn experiment(tier: &str, value: Option<f64>, refused: Refusal) -> Experiment {
         let finding = Finding {
-            metric: "bandwidth".into(),
+            metric: tiermark_model::Quantity::Bandwidth,
             labels: Labels::new().text(Labels::TIER, tier),
             value,
             unit: Unit::BytesPerSecond,
@@ -156,7 +158,7 @@ mod tests {
         experiment.plan.refused.clear();
         let step = tiermark_model::Step {
             id: "a".into(),
-            labels: Labels::new().text(Labels::PURPOSE, "ladder"),
+            labels: Labels::new().purpose(Purpose::Ladder),
             phase: 0,
             metric: tiermark_model::Metric::Bandwidth,
             setup: tiermark_model::Setup { regions: Vec::new(), threads: Vec::new(), seed: 1 },

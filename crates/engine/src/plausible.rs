@@ -1,7 +1,7 @@
 //! Whether a rate of memory can be: held against the theoretical peak of the nodes it came from. Pure.
 
 use tiermark_model::{
-    IdSet, Labels, Machine, Metric, Observation, Reason, RegionSetup, Role, Setup, Step, Unit, Verdict,
+    IdSet, Labels, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Unit, Verdict,
 };
 
 use crate::admit::nearest_memory_node;
@@ -52,7 +52,7 @@ fn of_memory(step: &Step, machine: &Machine) -> bool {
     let streams = streams(&step.setup);
     let caches = machine.reachable_cache_bytes(&streams.iter().map(|(cpu, _)| *cpu).collect());
     let bytes: u64 = streams.iter().map(|(_, region)| region.bytes.0).sum();
-    let cell = step.labels.is(Labels::PURPOSE, "matrix");
+    let cell = step.labels.is_for(Purpose::Matrix);
     caches > 0 && bytes >= caches * if cell { BEYOND_CACHES_CELL } else { BEYOND_CACHES }
 }
 
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_cell_is_no_faster_than_the_memory_it_reads() {
-        let cell = || Labels::new().text(Labels::PURPOSE, "matrix");
+        let cell = || Labels::new().purpose(Purpose::Matrix);
         let server = server();
         for (nodes, most) in [(&[0u32][..], 40.0), (&[1], 40.0), (&[0, 1], 80.0)] {
             let cell = step(cell(), &[0], nodes, 64 * MIB);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn whatever_is_larger_than_the_caches_is_held_against_the_peak() {
         let server = server();
-        let plain = |each| step(Labels::new().text(Labels::PURPOSE, "scaling"), &[0], &[0], each);
+        let plain = |each| step(Labels::new().purpose(Purpose::Scaling), &[0], &[0], each);
         assert_eq!(grade(&plain(4 * MIB), 60.0, &server), Grade::Invalid);
         assert_eq!(grade(&plain(2 * MIB), 60.0, &server), Grade::Trusted, "half of it may be hits");
         let rung = |tier: &str| step(Labels::new().text(Labels::TIER, tier), &[0], &[0], 64 * MIB);

@@ -64,14 +64,14 @@ fn the_first_version_is_migrated_with_every_figure() {
         assert_eq!(was["rivals"][0]["value"].as_f64(), is.rivals[0].value);
     }
     for (was, is) in was["findings"].as_array().unwrap().iter().zip(&is.findings) {
-        assert_eq!((was["value"].as_f64(), was["metric"].as_str()), (is.value, Some(is.metric.as_str())));
+        assert_eq!((was["value"].as_f64(), was["metric"].as_str()), (is.value, Some(is.metric.name())));
     }
     assert_eq!(was["drift"].as_f64(), Some(is.drift[0].change));
     let stop = is.plan.steps[0].stop;
     assert_eq!((stop.allocations, stop.min_visits, stop.max_visits), (3, 15, 45));
     assert!(run.complete);
     assert!(run.findings().count() >= 2);
-    assert!(run.findings().any(|f| f.metric == "latency" && f.unit == Unit::Ns && f.value.is_some()));
+    assert!(run.findings().any(|f| f.metric.name() == "latency" && f.unit == Unit::Ns && f.value.is_some()));
     assert!(run.observations().all(|o| !o.visits.is_empty()));
     assert!(!run.machine.cpus.is_empty());
 }

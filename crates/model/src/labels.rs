@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::purpose::Purpose;
 use crate::units::Bytes;
 
 /// One label: a word or a number.
@@ -25,7 +26,7 @@ pub enum Label {
 pub struct Labels(pub BTreeMap<String, Label>);
 
 impl Labels {
-    /// Why the step is in the plan: `curve`, `ladder`, `scaling`, `table`.
+    /// What the step is in the plan for: the name of a [`Purpose`].
     pub const PURPOSE: &'static str = "purpose";
     /// The tier it stands for: `L1`, `L2`, `L3`, `DRAM`.
     pub const TIER: &'static str = "tier";
@@ -152,10 +153,26 @@ impl Labels {
         self.number(Self::SIZE).map(Bytes)
     }
 
-    /// Whether it is a point that only draws a shape: of a curve by size, of latency under a load, or of a primitive beside its first. Where time runs out before the
-    /// last of them, the shape is less dense, and no number is missing.
+    /// Adds what the step is in the plan for.
+    #[must_use]
+    pub fn purpose(self, purpose: Purpose) -> Self {
+        self.text(Self::PURPOSE, purpose)
+    }
+
+    /// What the step is in the plan for, where labelled with a purpose that this version knows.
+    pub fn its_purpose(&self) -> Option<Purpose> {
+        let name = self.get(Self::PURPOSE)?;
+        Purpose::ALL.iter().copied().find(|purpose| purpose.name() == name)
+    }
+
+    /// Whether that is what the step is for.
+    pub fn is_for(&self, purpose: Purpose) -> bool {
+        self.is(Self::PURPOSE, purpose.name())
+    }
+
+    /// Whether it is a point that only draws a shape ([`Purpose::is_point`]).
     pub fn is_point(&self) -> bool {
-        ["curve", "load", "os-point"].iter().any(|purpose| self.is(Self::PURPOSE, purpose))
+        self.its_purpose().is_some_and(Purpose::is_point)
     }
 
     /// Whether the word under a key is this one.

@@ -8,6 +8,7 @@ use crate::idset::NodeId;
 use crate::kernel::KernelId;
 use crate::labels::Labels;
 use crate::plan::Metric;
+use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::state::{InState, StateKind};
 use crate::units::Unit;
@@ -246,8 +247,8 @@ pub struct Rival {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// What the number is, as a stable dotted name (`latency`, `bandwidth`, `tier.size`, `latency.tail`).
-    pub metric: String,
+    /// What the number is.
+    pub metric: Quantity,
     /// What it is about.
     pub labels: Labels,
     /// The number in the base unit; `None` when invalid or not measured.

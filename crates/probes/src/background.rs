@@ -6,7 +6,7 @@ use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, Observation, PageKind, Plan,
-    Refusal, Request, Role, Step, StopRule, Unit, format_gbs,
+    Purpose, Quantity, Refusal, Request, Role, Step, StopRule, Unit, format_gbs,
 };
 
 use crate::chasing::{join, plain_kernel, resting_on};
@@ -65,13 +65,14 @@ impl Probe for Background {
 
     fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for observation in with_purpose(observations, "background") {
-            let mut found = derived(observation, "background.latency", observation.labels.clone(), 0.0, Unit::Ns);
+        for observation in with_purpose(observations, Purpose::Background) {
+            let mut found =
+                derived(observation, Quantity::BackgroundLatency, observation.labels.clone(), 0.0, Unit::Ns);
             (found.value, found.interval) = (observation.value, observation.interval);
             findings.push(found);
             let Some(rate) = observation.parts.first() else { continue };
             let labels = observation.labels.clone();
-            let mut beside = derived(observation, "background.rate", labels, 0.0, Unit::BytesPerSecond);
+            let mut beside = derived(observation, Quantity::BackgroundRate, labels, 0.0, Unit::BytesPerSecond);
             beside.value = rate.value.filter(|_| observation.value.is_some());
             findings.push(beside);
             findings.extend(cost(observations, observation, rate.value));
@@ -85,11 +86,11 @@ fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -
     let same = |o: &&Observation| {
         o.labels.is(Labels::BESIDE, ALONE) && o.labels.get(Labels::TIER) == beside.labels.get(Labels::TIER)
     };
-    let alone = with_purpose(observations, "background").find(same)?;
+    let alone = with_purpose(observations, Purpose::Background).find(same)?;
     let (with, without) = (beside.value?, alone.value?);
     let labels = beside.labels.clone();
     let value = Some(with / without - 1.0);
-    let mut found = resting_on(&[beside, alone], "background.cost", labels, value, Unit::Ratio);
+    let mut found = resting_on(&[beside, alone], Quantity::BackgroundCost, labels, value, Unit::Ratio);
     found.note = rate.filter(|rate| *rate > 0.0).map(|rate| {
         format!("{:.2} ns for each GB/s of the neighbour's {}", (with - without) / (rate / 1e9), format_gbs(rate))
     });
@@ -164,7 +165,7 @@ impl<'a> Planner<'a> {
         let (request, name, page) = (self.request, &tier.name, self.page);
         let node = request.scope.mem_node;
         let mut labels = Labels::new()
-            .text(Labels::PURPOSE, "background")
+            .purpose(Purpose::Background)
             .text(Labels::TIER, name)
             .text(Labels::BESIDE, beside)
             .whole(Labels::SIZE, tier.bytes)

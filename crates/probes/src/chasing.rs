@@ -3,7 +3,7 @@
 use tiermark_engine::Lab;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Finding, Interval, KernelId, Labels, Layout, Machine, Metric, Observation, PageKind,
-    Pattern, Request, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
+    Pattern, Purpose, Quantity, Request, Role, Setup, Step, StopRule, ThreadSetup, Unit, Verdict,
 };
 
 use crate::steps::{curve_point, default_page, setup};
@@ -18,8 +18,8 @@ pub(crate) struct Chaser<'a> {
 
 /// One chase.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chase<'a> {
-    pub(crate) purpose: &'a str,
+pub(crate) struct Chase {
+    pub(crate) purpose: Purpose,
     pub(crate) bytes: u64,
     pub(crate) layout: ChainLayout,
     pub(crate) page: PageKind,
@@ -28,11 +28,11 @@ pub(crate) struct Chase<'a> {
 
 impl Chaser<'_> {
     /// The step of a chase.
-    pub(crate) fn step(&self, chase: &Chase<'_>, stop: StopRule) -> Step {
+    pub(crate) fn step(&self, chase: &Chase, stop: StopRule) -> Step {
         let Chase { purpose, bytes, layout, page, chains } = *chase;
         let node = self.request.scope.mem_node;
         let mut labels = Labels::new()
-            .text(Labels::PURPOSE, purpose)
+            .purpose(purpose)
             .whole(Labels::SIZE, bytes)
             .text(Labels::LAYOUT, layout)
             .text(Labels::PAGE, page)
@@ -56,14 +56,14 @@ impl Chaser<'_> {
 /// A number that several observations decide: the worst of their verdicts, and all of them as evidence.
 pub(crate) fn resting_on(
     evidence: &[&Observation],
-    metric: &str,
+    metric: Quantity,
     labels: Labels,
     value: Option<f64>,
     unit: Unit,
 ) -> Finding {
     let verdict = evidence.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
     Finding {
-        metric: metric.to_owned(),
+        metric,
         labels,
         value,
         unit,

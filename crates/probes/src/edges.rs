@@ -1,7 +1,8 @@
 //! How large each tier is, by measurement: where the latency curve leaves its plateaus.
 
 use tiermark_model::{
-    Bytes, CpuId, Finding, Interval, Labels, Machine, Observation, PageKind, Reason, Unit, Verdict, format_ns,
+    Bytes, CpuId, Finding, Interval, Labels, Machine, Observation, PageKind, Purpose, Quantity, Reason, Unit, Verdict,
+    format_ns,
 };
 
 use crate::finder::{declared, point};
@@ -12,7 +13,7 @@ use crate::tlb::page_bytes;
 /// Measured tier sizes: where the plateaus of the random curve end, each named by the declared cache nearest to it. A size that the
 /// curve does not tell is a finding without a number, with the range it lies in and the reason.
 pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
-    let random: Vec<&Observation> = with_purpose(observations, "curve")
+    let random: Vec<&Observation> = with_purpose(observations, Purpose::Curve)
         .filter(|o| o.labels.is(Labels::LAYOUT, "random") && o.labels.number(Labels::CHAINS) == Some(1))
         .collect();
     let Some(page) = random.first().and_then(|o| o.labels.get(Labels::PAGE)).map(str::to_owned) else {
@@ -37,7 +38,7 @@ pub(crate) fn tier_sizes(observations: &[Observation], machine: &Machine) -> Vec
 /// The piece in which the memory behind a page is translated, where the curve bends at the reach of a TLB.
 fn grain_finding(grain: &Grain, asked: u64, last: &Observation, page: &str) -> Finding {
     let labels = Labels::new().text(Labels::PAGE, page).whole(Labels::SIZE, grain.knee);
-    let mut finding = derived(last, "translation.grain", labels, grain.page as f64, Unit::Bytes);
+    let mut finding = derived(last, Quantity::TranslationGrain, labels, grain.page as f64, Unit::Bytes);
     // The curve as a whole decides, and not the verdict of one of its points.
     (finding.verdict, finding.value) = (Verdict::trusted(), Some(grain.page as f64));
     let pieces = if grain.page < asked { ": the host splits the pages" } else { "" };
@@ -57,7 +58,7 @@ fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str)
     let labels = Labels::new().text(Labels::TIER, &name).text(Labels::STATISTIC, "plateau").text(Labels::PAGE, page);
     let (low, high) = tier.size.range();
     let bytes = tier.size.resolved().unwrap_or(low);
-    let mut finding = derived(edge, "tier.size", labels, bytes as f64, Unit::Bytes);
+    let mut finding = derived(edge, Quantity::TierSize, labels, bytes as f64, Unit::Bytes);
     // The curve as a whole decides, and not the verdict of one of its points.
     finding.verdict = Verdict::trusted();
     finding.value = Some(bytes as f64);

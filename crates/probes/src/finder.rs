@@ -4,8 +4,8 @@
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, Machine, Metric, Observation, PageKind, Plan, Request,
-    Role, Step, StopRule,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, Machine, Metric, Observation, PageKind, Plan, Purpose,
+    Request, Role, Step, StopRule,
 };
 
 use crate::found::{CurvePoint, Declared, Found, find, refine};
@@ -131,7 +131,7 @@ impl<'a> Finder<'a> {
             page: self.page,
             chains: 1,
         };
-        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+        let labels = Labels::new().purpose(Purpose::Curve);
         chase.step(labels, 0, self.request.seed, curve_point(self.request.effort))
     }
 
@@ -169,7 +169,7 @@ impl<'a> Finder<'a> {
         let page = self.page.to_string();
         let of_curve = |o: &&Observation| {
             o.metric == Metric::Latency
-                && o.labels.is(Labels::PURPOSE, "curve")
+                && o.labels.is_for(Purpose::Curve)
                 && o.labels.is(Labels::LAYOUT, "random")
                 && o.labels.is(Labels::PAGE, &page)
                 && o.labels.number(Labels::CHAINS) == Some(1)

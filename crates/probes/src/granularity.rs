@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    Bytes, Effort, Finding, Labels, Layout, Metric, Observation, PageKind, Plan, Refusal, Request, Role, Step, Unit,
-    format_gbs,
+    Bytes, Effort, Finding, Labels, Layout, Metric, Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request,
+    Role, Step, Unit, format_gbs,
 };
 
 use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
@@ -55,7 +55,7 @@ impl Probe for Granularity {
                     let Some((kernel, random)) = plain_kernel(lab, op) else { continue };
                     let layout = if random { Layout::Permuted } else { Layout::Data };
                     let labels = Labels::new()
-                        .text(Labels::PURPOSE, "granularity")
+                        .purpose(Purpose::Granularity)
                         .text(Labels::OP, operation)
                         .text(Labels::PAGE, page)
                         .text(Labels::LAYOUT, name)
@@ -78,13 +78,13 @@ impl Probe for Granularity {
 
     fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
-        for observation in with_purpose(observations, "granularity") {
+        for observation in with_purpose(observations, Purpose::Granularity) {
             let mut found =
-                derived(observation, "granularity.rate", observation.labels.clone(), 0.0, Unit::BytesPerSecond);
+                derived(observation, Quantity::GranularityRate, observation.labels.clone(), 0.0, Unit::BytesPerSecond);
             (found.value, found.interval) = (observation.value, observation.interval);
             findings.push(found);
         }
-        findings.extend(with_purpose(observations, "granularity").filter_map(|o| wasted(observations, o)));
+        findings.extend(with_purpose(observations, Purpose::Granularity).filter_map(|o| wasted(observations, o)));
         findings
     }
 }
@@ -95,12 +95,12 @@ fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> 
         o.labels.is(Labels::LAYOUT, SIZES[1])
             && [Labels::OP, Labels::PAGE].iter().all(|key| o.labels.get(key) == small.labels.get(key))
     };
-    let whole = with_purpose(observations, "granularity").find(same)?;
+    let whole = with_purpose(observations, Purpose::Granularity).find(same)?;
     let (small_rate, whole_rate) = (small.value.filter(|_| small.labels.is(Labels::LAYOUT, SIZES[0]))?, whole.value?);
     let mut labels = small.labels.clone();
     labels.0.retain(|key, _| key == Labels::OP || key == Labels::PAGE);
     let share = small_rate / whole_rate;
-    let mut found = resting_on(&[small, whole], "granularity.useful", labels, Some(share), Unit::Ratio);
+    let mut found = resting_on(&[small, whole], Quantity::GranularityUseful, labels, Some(share), Unit::Ratio);
     found.note = Some(format!(
         "{} GB/s of lines are touched for {} GB/s that are used",
         format_gbs(small_rate * 8.0),

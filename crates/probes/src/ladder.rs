@@ -1,15 +1,15 @@
 //! From observations to findings: what both probes do alike.
 
-use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Observation, Unit};
+use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Observation, Purpose, Quantity, Unit};
 
 /// The finding an observation stands for by itself.
 pub(crate) fn finding(observation: &Observation, note: Option<String>) -> Finding {
     let metric = match observation.metric {
-        Metric::Latency => "latency",
-        Metric::Bandwidth => "bandwidth",
+        Metric::Latency => Quantity::Latency,
+        Metric::Bandwidth => Quantity::Bandwidth,
     };
     Finding {
-        metric: metric.to_owned(),
+        metric,
         labels: observation.labels.clone(),
         value: observation.value,
         unit: observation.unit,
@@ -22,9 +22,9 @@ pub(crate) fn finding(observation: &Observation, note: Option<String>) -> Findin
 }
 
 /// A number derived from one observation: same evidence, same verdict.
-pub(crate) fn derived(observation: &Observation, metric: &str, labels: Labels, value: f64, unit: Unit) -> Finding {
+pub(crate) fn derived(observation: &Observation, metric: Quantity, labels: Labels, value: f64, unit: Unit) -> Finding {
     Finding {
-        metric: metric.to_owned(),
+        metric,
         labels,
         value: (observation.verdict.grade != Grade::Invalid).then_some(value),
         unit,
@@ -56,11 +56,8 @@ pub(crate) fn with_range(found: Finding, range: Option<Interval>, shift: f64) ->
 }
 
 /// Observations with this purpose, in order.
-pub(crate) fn with_purpose<'a>(
-    observations: &'a [Observation],
-    purpose: &str,
-) -> impl Iterator<Item = &'a Observation> {
-    observations.iter().filter(move |o| o.labels.is(Labels::PURPOSE, purpose))
+pub(crate) fn with_purpose(observations: &[Observation], purpose: Purpose) -> impl Iterator<Item = &Observation> {
+    observations.iter().filter(move |o| o.labels.is_for(purpose))
 }
 
 /// A curve's points, sorted by size: (footprint, value), numbers only.

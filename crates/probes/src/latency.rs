@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Observation, PageKind, Plan, Reason,
-    Refusal, Request, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Observation, PageKind, Plan, Purpose,
+    Quantity, Reason, Refusal, Request, Step, StopRule, Unit,
 };
 use tiermark_stats::VISITS;
 
@@ -81,7 +81,7 @@ impl Probe for Latency {
 
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
-        for purpose in ["ladder", "table"] {
+        for purpose in [Purpose::Ladder, Purpose::Table] {
             findings
                 .extend(with_purpose(observations, purpose).map(|o| still_rising(finding(o, note(o)), observations)));
         }
@@ -136,7 +136,7 @@ impl Planner<'_> {
                 rows.push((format!("DRAM {}K", self.lab.machine.page_bytes / KIB), PageKind::Base));
             }
             for (name, page) in rows {
-                let labels = Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, name);
+                let labels = Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, name);
                 steps.push(self.step(labels, Bytes(tier.bytes), tier.node, ChainLayout::Random, page, 1, stop));
             }
         }
@@ -169,7 +169,7 @@ impl Planner<'_> {
             for layout in self.layouts() {
                 for page in &pages {
                     for chains in self.chains() {
-                        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+                        let labels = Labels::new().purpose(Purpose::Curve);
                         plan.steps.push(self.step(
                             labels,
                             size,
@@ -194,7 +194,7 @@ impl Planner<'_> {
                 self.check_chain(*size, layout)?;
                 for page in self.pages() {
                     for chains in self.chains() {
-                        let labels = Labels::new().text(Labels::PURPOSE, "table");
+                        let labels = Labels::new().purpose(Purpose::Table);
                         plan.steps.push(self.step(
                             labels,
                             *size,
@@ -230,7 +230,7 @@ impl Planner<'_> {
     /// What to measure next: more points until the curve says where the tiers are, then the ladder, once: another look at the curve may say
     /// something else.
     fn next(&self, observations: &[Observation]) -> Vec<Step> {
-        if with_purpose(observations, "ladder").any(|o| o.metric == Metric::Latency) {
+        if with_purpose(observations, Purpose::Ladder).any(|o| o.metric == Metric::Latency) {
             return Vec::new();
         }
         let only = [self.cpu].into_iter().collect();
@@ -262,7 +262,7 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
         return found;
     };
     let at = |near: u64| {
-        let curve = with_purpose(observations, "curve").filter(|o| o.labels.is(Labels::LAYOUT, "random"));
+        let curve = with_purpose(observations, Purpose::Curve).filter(|o| o.labels.is(Labels::LAYOUT, "random"));
         let points = curve.filter_map(|o| Some((crate::finder::point(o)?, o)));
         let nearest = points.min_by_key(|(point, _)| point.bytes.abs_diff(near));
         nearest.filter(|(point, _)| point.bytes.abs_diff(near) < near / 4)
@@ -294,11 +294,11 @@ fn note(observation: &Observation) -> Option<String> {
 /// The tail of every rung of the ladder.
 fn tails(observations: &[Observation]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for observation in with_purpose(observations, "ladder") {
+    for observation in with_purpose(observations, Purpose::Ladder) {
         let Some(tail) = &observation.tail else { continue };
         for (name, value) in &tail.quantiles {
             let labels = observation.labels.clone().text(Labels::STATISTIC, name);
-            let mut found = derived(observation, "latency.tail", labels, *value, Unit::Ns);
+            let mut found = derived(observation, Quantity::LatencyTail, labels, *value, Unit::Ns);
             found.samples = tail.blocks;
             found.note = Some(format!("mean of {} accesses a block, disturbed blocks included", tail.block_accesses));
             findings.push(found);
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn twice_the_working_set_raises_doubt_only_if_it_was_slower_at_several_moments() {
-        let seen = |purpose: &str, mib: u64, ns: f64, reached: u64| {
+        let seen = |purpose: Purpose, mib: u64, ns: f64, reached: u64| {
             let made = chase(purpose, ChainLayout::Random, mib * MIB, ns);
             let interval = Some(Interval { low: 0.99 * ns, high: 1.01 * ns, level: 0.9 });
             let edge = Some(EdgeSeen { share: 0.1, windows: 50, visits: 8, reached });
@@ -324,8 +324,12 @@ mod tests {
             Observation { interval, edge, labels, ..made }
         };
         let grade = |reached: u64| {
-            let figure = seen("ladder", 132, 171.0, 5);
-            let curve = [seen("curve", 66, 165.0, 5), seen("curve", 132, 171.0, 5), seen("curve", 264, 209.0, reached)];
+            let figure = seen(Purpose::Ladder, 132, 171.0, 5);
+            let curve = [
+                seen(Purpose::Curve, 66, 165.0, 5),
+                seen(Purpose::Curve, 132, 171.0, 5),
+                seen(Purpose::Curve, 264, 209.0, reached),
+            ];
             still_rising(finding(&figure, None), &curve).verdict.grade
         };
         assert_eq!([1, 2, 3].map(grade), [Grade::Trusted, Grade::Trusted, Grade::Suspect]);

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    ChainLayout, CpuId, Effort, Finding, IdSet, Labels, Observation, PageKind, Plan, Refusal, Request, Step, Unit,
-    format_ns,
+    ChainLayout, CpuId, Effort, Finding, IdSet, Labels, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
+    Request, Step, Unit, format_ns,
 };
 
 use crate::chasing::{Chase, Chaser, resting_on};
@@ -67,13 +67,13 @@ impl Probe for Mlp {
     fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut tiers: Vec<&str> = Vec::new();
-        for observation in with_purpose(observations, "mlp") {
+        for observation in with_purpose(observations, Purpose::Mlp) {
             let tier = observation.labels.get(Labels::TIER).unwrap_or_default();
             if !tiers.contains(&tier) {
                 tiers.push(tier);
             }
             let labels = observation.labels.clone();
-            let mut found = derived(observation, "mlp.access", labels, 0.0, Unit::Ns);
+            let mut found = derived(observation, Quantity::MlpAccess, labels, 0.0, Unit::Ns);
             (found.value, found.interval) = (observation.value, observation.interval);
             findings.push(found);
         }
@@ -137,7 +137,8 @@ impl<'a> Planner<'a> {
 
     fn step(&self, tier: &Tier, chains: u8) -> Step {
         let chaser = Chaser { probe: "mlp", request: self.request, cpu: self.cpu };
-        let chase = Chase { purpose: "mlp", bytes: tier.bytes, layout: ChainLayout::Random, page: self.page, chains };
+        let chase =
+            Chase { purpose: Purpose::Mlp, bytes: tier.bytes, layout: ChainLayout::Random, page: self.page, chains };
         let precision = self.request.precision.unwrap_or(PRECISION);
         let mut step = chaser.step(&chase, headline(self.request.effort, precision));
         step.id = format!("mlp/{}/{chains}", tier.name);
@@ -151,16 +152,16 @@ impl<'a> Planner<'a> {
 
 /// The most accesses of a tier under way at once.
 fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
-    let of_tier: Vec<(u64, f64, &Observation)> = with_purpose(observations, "mlp")
+    let of_tier: Vec<(u64, f64, &Observation)> = with_purpose(observations, Purpose::Mlp)
         .filter(|o| o.labels.is(Labels::TIER, tier))
         .filter_map(|o| Some((o.labels.number(Labels::CHAINS)?, o.value?, o)))
         .collect();
     let Some((_, latency, single)) = of_tier.iter().find(|(chains, ..)| *chains == 1) else {
         // Without the latency of one chain there is nothing to divide.
         let alone = |o: &&Observation| o.labels.is(Labels::TIER, tier) && o.labels.number(Labels::CHAINS) == Some(1);
-        let missing = with_purpose(observations, "mlp").find(alone)?;
+        let missing = with_purpose(observations, Purpose::Mlp).find(alone)?;
         let labels = Labels::new().text(Labels::TIER, tier);
-        return Some(resting_on(&[missing], "mlp.in_flight", labels, None, Unit::Count));
+        return Some(resting_on(&[missing], Quantity::MlpInFlight, labels, None, Unit::Count));
     };
     let (_, best, fastest) = of_tier.iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))?;
     let (chains, ns, reached) = of_tier.iter().filter(|(_, ns, _)| *ns <= best * AS_GOOD).min_by_key(|(n, ..)| *n)?;
@@ -171,7 +172,7 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
         labels = labels.text(Labels::STATISTIC, "at least");
     }
     let flying = latency / best;
-    let mut found = resting_on(&[single, reached, fastest], "mlp.in_flight", labels, Some(flying), Unit::Count);
+    let mut found = resting_on(&[single, reached, fastest], Quantity::MlpInFlight, labels, Some(flying), Unit::Count);
     let times = format!("{} ns alone, {} ns an access", format_ns(*latency), format_ns(*ns));
     found.note = Some(if still_falls {
         format!("{times} with {chains} chains, and still falling: at least")

@@ -6,8 +6,8 @@ use serde::de::DeserializeOwned;
 use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bench, Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan, Refusal,
-    RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
+    Bench, Bytes, CpuId, Effort, IdSet, KernelId, Labels, Layout, Machine, MemPolicy, NodeId, PageKind, Plan, Purpose,
+    Refusal, RegionSetup, Request, Role, Scope, Setup, Step, StopRule, ThreadSetup,
 };
 
 use crate::tiers::quiet_cpu;
@@ -158,7 +158,7 @@ pub(crate) fn stream_role(kernels: &[KernelId]) -> Option<Role> {
 
 /// Numbers first, shapes last: a curve or a scaling gives way when time runs out.
 pub(crate) fn phase(labels: &Labels) -> u8 {
-    u8::from(labels.is(Labels::PURPOSE, "curve") || labels.is(Labels::PURPOSE, "scaling"))
+    u8::from(labels.is_for(Purpose::Curve) || labels.is_for(Purpose::Scaling))
 }
 
 /// Seconds that points added to curves take, where they move: as on measured curves, a quarter of those that were planned.
@@ -167,7 +167,7 @@ pub(crate) fn denser_seconds(effort: Effort, steps: &[Step]) -> f64 {
     if effort == Effort::Quick {
         return 0.0;
     }
-    let curve = steps.iter().filter(|step| step.labels.is(Labels::PURPOSE, "curve"));
+    let curve = steps.iter().filter(|step| step.labels.is_for(Purpose::Curve));
     ADDED * curve.map(Step::expected_seconds).sum::<f64>()
 }
 

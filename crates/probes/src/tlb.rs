@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Refusal, Request, Step,
-    Unit,
+    Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
+    Request, Step, Unit,
 };
 
 use crate::chasing::{Chase, Chaser, bounds, pages_to_be_had, quarters, resting_on};
@@ -200,7 +200,7 @@ impl<'a> Planner<'a> {
     fn pair(&self, page: PageKind, bytes: u64, pages: u64) -> [Step; 2] {
         let step = |pitch: u64, page: PageKind| {
             let layout = ChainLayout::Scatter(pitch);
-            let chase = Chase { purpose: "shape", bytes: pages * pitch, layout, page, chains: 1 };
+            let chase = Chase { purpose: Purpose::Shape, bytes: pages * pitch, layout, page, chains: 1 };
             self.chaser.step(&chase, self.chaser.shape())
         };
         [step(pitch(bytes), page), step(LINE, self.packed)]
@@ -220,12 +220,12 @@ impl<'a> Seen<'a> {
         let apart = ChainLayout::Scatter(pitch(bytes)).to_string();
         let packed = ChainLayout::Scatter(LINE).to_string();
         let of = |o: &&Observation, layout: &str| o.labels.is(Labels::LAYOUT, layout) && o.value.is_some();
-        let mut points: Vec<(u64, &Observation, &Observation)> = with_purpose(observations, "shape")
+        let mut points: Vec<(u64, &Observation, &Observation)> = with_purpose(observations, Purpose::Shape)
             .filter(|o| of(o, &apart) && o.labels.is(Labels::PAGE, &page.to_string()))
             .filter_map(|o| {
                 let pages = o.labels.size()?.0 / pitch(bytes);
                 let same = |p: &&Observation| of(p, &packed) && p.labels.size() == Some(Bytes(pages * LINE));
-                Some((pages, o, with_purpose(observations, "shape").find(same)?))
+                Some((pages, o, with_purpose(observations, Purpose::Shape).find(same)?))
             })
             .collect();
         points.sort_by_key(|(pages, ..)| *pages);
@@ -254,11 +254,11 @@ impl<'a> Seen<'a> {
                 .collect();
             let labels = self.labels(&format!("L{}", index + 1));
             let value = Some(entries.value as f64);
-            let mut found = resting_on(&evidence, "tlb.entries", labels.clone(), value, Unit::Count);
+            let mut found = resting_on(&evidence, Quantity::TlbEntries, labels.clone(), value, Unit::Count);
             found.interval = bounds(entries.low, entries.high);
             findings.push(found);
             if index == 0 {
-                findings.push(resting_on(&evidence, "tlb.miss", labels, Some(miss_ns), Unit::Ns));
+                findings.push(resting_on(&evidence, Quantity::TlbMiss, labels, Some(miss_ns), Unit::Ns));
             }
         }
         let tried = self.solved.tried;
@@ -266,14 +266,14 @@ impl<'a> Seen<'a> {
             // What was not left holds at least what was tried.
             let labels =
                 self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
-            let mut found = resting_on(&last, "tlb.entries", labels, Some(tried as f64), Unit::Count);
+            let mut found = resting_on(&last, Quantity::TlbEntries, labels, Some(tried as f64), Unit::Count);
             found.note = Some(format!("no step up to {tried} pages, the most tried"));
             findings.push(found);
         } else {
             let pages = self.solved.walk_pages.unwrap_or(tried);
             let labels = self.labels("walk").whole(Labels::LENGTH, pages);
             let evidence = self.at(pages);
-            let mut found = resting_on(&evidence, "tlb.walk", labels, self.solved.walk_ns, Unit::Ns);
+            let mut found = resting_on(&evidence, Quantity::TlbWalk, labels, self.solved.walk_ns, Unit::Ns);
             found.note = Some(format!("what translation adds to an access where nearly all walk, up to {pages} pages"));
             findings.push(found);
         }

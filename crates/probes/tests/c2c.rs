@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
+use tiermark_model::Purpose;
 
 use tiermark_engine::{Event, Host, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
@@ -42,7 +43,7 @@ fn plan(synth: &Synth, request: &Request) -> Result<Plan, Refusal> {
 }
 
 fn value(experiment: &Experiment, metric: &str, labels: &[(&str, &str)]) -> f64 {
-    let fits = |f: &&Finding| f.metric == metric && labels.iter().all(|(key, value)| f.labels.is(key, value));
+    let fits = |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, value)| f.labels.is(key, value));
     let found: Vec<&Finding> = experiment.findings.iter().filter(fits).collect();
     assert_eq!(found.len(), 1, "{metric} {labels:?}: {found:?}");
     found[0].value.unwrap()
@@ -51,7 +52,7 @@ fn value(experiment: &Experiment, metric: &str, labels: &[(&str, &str)]) -> f64 
 #[test]
 fn relations_of_a_server_come_out_as_they_are() {
     let (experiment, _) = run(&server(), &request(Effort::Standard, None, serde_json::Value::Null));
-    let pairs = experiment.findings.iter().filter(|f| f.metric == "c2c.pair").count();
+    let pairs = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.pair").count();
     assert_eq!(pairs, 32 * 31 / 2, "all pairs of 32 cpus fit");
     for (relation, truth) in [("SMT", 16.0), ("LLC", 60.0), ("socket", 140.0), ("remote", 280.0)] {
         let median = value(
@@ -77,7 +78,7 @@ fn a_guests_relations_are_its_hypervisors_word() {
         let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
         let request = request(Effort::Quick, None, serde_json::Value::Null);
         let findings = run_experiment(&C2c, &request, &mut host, &mut Deaf).unwrap().findings;
-        let median = |f: &&Finding| f.metric == "c2c.relation" && f.labels.is(Labels::STATISTIC, "median");
+        let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.is(Labels::STATISTIC, "median");
         findings.iter().filter(median).map(|f| f.note.clone()).collect()
     };
     let machine = server().machine().unwrap();
@@ -98,14 +99,14 @@ fn homes_are_swept_and_named() {
     assert!((home("remote", "third") / home("remote", "first") - 1.25).abs() < 0.02);
     assert!((home("SMT", "third") / home("SMT", "first") - 1.25).abs() < 0.02);
     let second = |f: &&Finding| {
-        f.metric == "c2c.home" && f.labels.is(Labels::RELATION, "SMT") && f.labels.is(Labels::HOME, "second")
+        f.metric.name() == "c2c.home" && f.labels.is(Labels::RELATION, "SMT") && f.labels.is(Labels::HOME, "second")
     };
     assert!(!experiment.findings.iter().any(|f| second(&f)));
     // With a node of one's own choice there is nothing to sweep.
     let mut request = request(Effort::Quick, None, serde_json::Value::Null);
     request.scope.mem_node = Some(3);
     let plan = plan(&server(), &request).unwrap();
-    assert!(!plan.steps.iter().any(|s| s.labels.is(Labels::PURPOSE, "home")));
+    assert!(!plan.steps.iter().any(|s| s.labels.is_for(Purpose::Home)));
     assert!(plan.steps.iter().all(|s| s.setup.regions.iter().all(|r| r.nodes.contains(3))));
 }
 
@@ -115,7 +116,7 @@ fn fetched_lines_say_where_their_home_is() {
         let mut request = request(Effort::Quick, None, serde_json::Value::Null);
         request.scope.mem_node = mem_node;
         let (experiment, _) = run(&server(), &request);
-        let fetched = experiment.findings.into_iter().filter(|f| f.metric == "c2c.transfer");
+        let fetched = experiment.findings.into_iter().filter(|f| f.metric.name() == "c2c.transfer");
         fetched.map(|f| (f.labels.number(Labels::FROM).unwrap(), f.labels.number(Labels::NODE).unwrap())).collect()
     };
     let machine = server().machine().unwrap();
@@ -134,14 +135,15 @@ fn kinds_of_cores_are_told_apart() {
         Synth { smt: 1, cores_per_node: 8, cores_per_llc: 8, first_efficiency_core: Some(2), ..Synth::default() };
     let (experiment, _) = run(&synth, &request(Effort::Quick, None, serde_json::Value::Null));
     let pairs = |kinds: &str| {
-        let fits = |f: &&Finding| f.metric == "c2c.relation" && f.labels.is(Labels::KINDS, kinds);
+        let fits = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.is(Labels::KINDS, kinds);
         let found = experiment.findings.iter().filter(fits).find(|f| f.labels.is(Labels::STATISTIC, "median")).unwrap();
         (found.labels.number(Labels::PAIRS), found.labels.number(Labels::OF))
     };
     assert_eq!(["P-P", "P-E", "E-E"].map(pairs), [1, 12, 15].map(|n| (Some(n), Some(n))));
-    let speakers = experiment.findings.iter().filter(|f| f.metric == "c2c.transfer");
+    let speakers = experiment.findings.iter().filter(|f| f.metric.name() == "c2c.transfer");
     assert_eq!(speakers.filter_map(|f| f.labels.get(Labels::KINDS)).collect::<BTreeSet<_>>().len(), 3);
-    let pair = experiment.findings.iter().find(|f| f.metric == "c2c.pair" && f.labels.is(Labels::CPUS, "0,5")).unwrap();
+    let pair =
+        experiment.findings.iter().find(|f| f.metric.name() == "c2c.pair" && f.labels.is(Labels::CPUS, "0,5")).unwrap();
     assert!(pair.labels.is(Labels::KINDS, "P-E") && pair.labels.is(Labels::RELATION, "LLC"), "{:?}", pair.labels);
 }
 
@@ -149,7 +151,7 @@ fn kinds_of_cores_are_told_apart() {
 fn contention_goes_to_all_cpus_and_says_who_waits() {
     let (experiment, _) = run(&server(), &request(Effort::Quick, None, serde_json::Value::Null));
     let threads = |metric: &str| -> BTreeMap<u64, f64> {
-        let of = experiment.findings.iter().filter(|f| f.metric == metric);
+        let of = experiment.findings.iter().filter(|f| f.metric.name() == metric);
         of.map(|f| (f.labels.number(Labels::THREADS).unwrap(), f.value.unwrap())).collect()
     };
     let times = threads("c2c.contention");
@@ -187,10 +189,10 @@ fn the_largest_machine_is_planned_in_a_second_and_run_in_its_time() {
 fn samples_and_operations_are_as_asked() {
     let asked = serde_json::json!({ "ops": ["flag", "one-way"], "sample": { "each": 3 } });
     let planned = plan(&server(), &request(Effort::Quick, None, asked)).unwrap();
-    let pairs: Vec<&Step> = planned.steps.iter().filter(|s| s.labels.is(Labels::PURPOSE, "pair")).collect();
+    let pairs: Vec<&Step> = planned.steps.iter().filter(|s| s.labels.is_for(Purpose::Pair)).collect();
     let ops: BTreeSet<&str> = pairs.iter().filter_map(|s| s.labels.get(Labels::OP)).collect();
     assert_eq!((pairs.len(), ops), (2 * 4 * 3, BTreeSet::from(["flag", "one-way"])));
-    assert!(!planned.steps.iter().any(|s| s.labels.is(Labels::PURPOSE, "op")));
+    assert!(!planned.steps.iter().any(|s| s.labels.is_for(Purpose::Op)));
     let refused = |params| plan(&server(), &request(Effort::Quick, None, params)).unwrap_err();
     assert!(refused(serde_json::json!({ "sample": { "each": 0 } })).what.contains("sample"));
     assert!(refused(serde_json::json!({ "colour": 1 })).why.contains("colour"));
@@ -201,13 +203,13 @@ fn a_pair_at_two_distances_in_turn_is_told() {
     let asked = request(Effort::Quick, None, serde_json::Value::Null);
     let host = host(&Synth { smt: 1, ..Synth::default() });
     let (experiment, _) = run(&Synth { smt: 1, ..Synth::default() }, &asked);
-    assert!(!experiment.findings.iter().any(|f| f.metric == "c2c.modes"), "a steady machine has one mode");
+    assert!(!experiment.findings.iter().any(|f| f.metric.name() == "c2c.modes"), "a steady machine has one mode");
     let mut seen = experiment.observations;
     let lab = Lab { machine: host.machine(), bench: host.bench() };
     let mode = |value| Mode { value, share: 0.5 };
     seen[0].modes = vec![mode(50.0), mode(200.0)];
     let found = C2c.derive(&asked, lab, &seen);
-    let modes: Vec<&Finding> = found.iter().filter(|f| f.metric == "c2c.modes").collect();
+    let modes: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "c2c.modes").collect();
     assert_eq!((modes.len(), &modes[0].evidence), (1, &vec![seen[0].step.clone()]));
     assert!(
         (modes[0].value.unwrap() - 4.0).abs() < 0.1

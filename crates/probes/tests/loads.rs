@@ -4,6 +4,7 @@
 
 use tiermark_engine::{Ceilings, Event, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
+use tiermark_model::Purpose;
 use tiermark_model::*;
 use tiermark_probes::{loaded::Loaded, scale::Scale};
 
@@ -39,7 +40,7 @@ fn run(probe: &dyn Probe, machine: &Machine, request: &Request, ceilings: Ceilin
 }
 
 fn found<'a>(experiment: &'a Experiment, metric: &str, labels: &[(&str, &str)]) -> &'a Finding {
-    let fits = |f: &&Finding| f.metric == metric && labels.iter().all(|(key, word)| f.labels.is(key, word));
+    let fits = |f: &&Finding| f.metric.name() == metric && labels.iter().all(|(key, word)| f.labels.is(key, word));
     experiment
         .findings
         .iter()
@@ -118,7 +119,8 @@ fn shares_of_the_peak_are_those_of_the_node() {
         let request = request("scale", Effort::Quick, 1, serde_json::Value::Null);
         let experiment = run(&Scale, machine, &request, Ceilings::default());
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
-        let of_peak = |f: &&Finding| f.metric == "scale.share" && f.labels.is(Labels::STATISTIC, "of theoretical peak");
+        let of_peak =
+            |f: &&Finding| f.metric.name() == "scale.share" && f.labels.is(Labels::STATISTIC, "of theoretical peak");
         let local = |f: &&Finding| f.labels.is(Labels::PLACE, "local");
         let shares = experiment.findings.iter().filter(of_peak).filter(local);
         shares.map(|f| (ceiling / f.value.unwrap(), f.note.clone().unwrap())).collect()
@@ -145,10 +147,10 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let mut host = SimHost::new(machine, kernels(), options);
     let experiment = run_experiment(&Loaded, &request, &mut host, &mut Deaf).unwrap();
     let local = |metric: &str, findings: &[Finding]| -> String {
-        let found = findings.iter().find(|f| f.metric == metric && f.labels.is(Labels::PLACE, "local")).unwrap();
+        let found = findings.iter().find(|f| f.metric.name() == metric && f.labels.is(Labels::PLACE, "local")).unwrap();
         found.note.clone().unwrap()
     };
-    let is_load = |o: &&Observation| o.labels.is(Labels::PURPOSE, "load") && o.labels.is(Labels::PLACE, "local");
+    let is_load = |o: &&Observation| o.labels.is_for(Purpose::Load) && o.labels.is(Labels::PLACE, "local");
     // Without noise each pause less moves more, up to the ceiling.
     let rate = |o: &Observation| o.parts.iter().find(|p| p.name == "load").unwrap().value.unwrap();
     let mut rates: Vec<(u64, f64)> = experiment
@@ -169,7 +171,7 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let note = local("loaded.at_target", &experiment.findings);
     assert!(note.contains("without load"), "{note}");
     let loaded: Vec<Observation> =
-        experiment.observations.into_iter().filter(|o| !o.labels.is(Labels::PURPOSE, "unloaded")).collect();
+        experiment.observations.into_iter().filter(|o| !o.labels.is_for(Purpose::Unloaded)).collect();
     let lab = Lab { machine: tiermark_engine::Host::machine(&host), bench: tiermark_engine::Host::bench(&host) };
     let note = local("loaded.at_target", &Loaded.derive(&request, lab, &loaded));
     assert!(note.contains("under the lightest load") && !note.contains("without load"), "{note}");
@@ -188,13 +190,13 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
         let experiment = run(&Scale, &machine, &request, ceilings.clone());
         for place in ["local", "remote"] {
             let points = experiment.observations.iter().filter(|o| {
-                o.labels.is(Labels::PURPOSE, "scaling") && o.labels.is(Labels::PLACE, place) && o.value.is_some()
+                o.labels.is_for(Purpose::Scaling) && o.labels.is(Labels::PLACE, place) && o.value.is_some()
             });
             let points: Vec<(u64, f64)> =
                 points.map(|o| (o.labels.number(Labels::THREADS).unwrap(), o.value.unwrap())).collect();
             let Some((last, _)) = points.iter().copied().max_by_key(|(threads, _)| *threads) else { continue };
             let of = |metric: &str| {
-                experiment.findings.iter().find(|f| f.metric == metric && f.labels.is(Labels::PLACE, place))
+                experiment.findings.iter().find(|f| f.metric.name() == metric && f.labels.is(Labels::PLACE, place))
             };
             let ceiling = of("scale.ceiling").unwrap();
             let note = ceiling.note.as_ref().unwrap();
@@ -248,7 +250,7 @@ fn knee_is_found(effort: Effort, seed: u64, points: usize) {
     let full = found(&experiment, "loaded.saturated", &local).value.unwrap();
     let target = found(&experiment, "loaded.at_target", &local).value.unwrap();
     assert!(idle < 100.0 && full > 2.0 * idle && target > truth && target < most, "{idle} {full} {target}");
-    let seen = experiment.observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load"));
+    let seen = experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Load));
     assert!(seen.clone().count() >= points && seen.clone().all(|o| o.value.is_some()), "{effort:?}, seed {seed}");
 }
 
@@ -277,7 +279,7 @@ fn a_curve_without_a_load_has_no_knee() {
         request.scope.max_seconds = Some(seconds);
         let ceilings = Ceilings { node: Some(120e9), link: 200e9, knee: 0.7, ..Ceilings::default() };
         let experiment = run(&Loaded, &server(16, 1), &request, ceilings);
-        for knee in experiment.findings.iter().filter(|f| f.metric == "loaded.knee") {
+        for knee in experiment.findings.iter().filter(|f| f.metric.name() == "loaded.knee") {
             assert!(knee.evidence.len() > 1, "{seconds} s: {knee:#?}");
         }
     }
@@ -307,7 +309,7 @@ fn overload_is_named_and_kept() {
     let lost = found(&experiment, "loaded.overload", &[("place", "local")]);
     assert!((0.1..0.3).contains(&lost.value.unwrap()), "{lost:#?}");
     let calm = run(&Loaded, &machine, &request("loaded-latency", Effort::Standard, 5, params), Ceilings::default());
-    assert!(calm.findings.iter().all(|f| f.metric != "loaded.overload"));
+    assert!(calm.findings.iter().all(|f| f.metric.name() != "loaded.overload"));
 }
 
 /// The shape of the published placement matrix: reads are limited by the link when remote, and mixed placement helps writes, not reads.
@@ -384,7 +386,7 @@ fn the_chaser_has_a_core_of_its_own() {
     let bench = SimHost::new(machine.clone(), kernels(), SimOptions::default());
     let lab = Lab { machine: &machine, bench: tiermark_engine::Host::bench(&bench) };
     let plan = Loaded.plan(&request("loaded-latency", Effort::Standard, 1, serde_json::Value::Null), lab).unwrap();
-    let points: Vec<&Step> = plan.steps.iter().filter(|s| s.labels.is(Labels::PURPOSE, "load")).collect();
+    let points: Vec<&Step> = plan.steps.iter().filter(|s| s.labels.is_for(Purpose::Load)).collect();
     assert!(points.len() >= 6 * 7);
     for step in points {
         let core = |cpu: CpuId| machine.cpu(cpu).unwrap().core;
@@ -400,11 +402,15 @@ fn the_chaser_has_a_core_of_its_own() {
         assert_eq!(others.len(), 3, "one on each other core of the node");
         assert!(others.iter().all(|t| machine.node_of(t.cpu) == machine.node_of(chaser.cpu)));
     }
-    let system = |purpose: &str| {
-        let of = |s: &&Step| s.labels.is(Labels::PLACE, "system") && s.labels.is(Labels::PURPOSE, purpose);
+    let system = |purpose: Purpose| {
+        let of = |s: &&Step| s.labels.is(Labels::PLACE, "system") && s.labels.is_for(purpose);
         plan.steps.iter().filter(of).count()
     };
-    assert_eq!((system("load"), system("peak")), (6, 5), "a curve of reads, and what all cores move in five mixes");
+    assert_eq!(
+        (system(Purpose::Load), system(Purpose::Peak)),
+        (6, 5),
+        "a curve of reads, and what all cores move in five mixes"
+    );
     // One core has nobody to load the memory for it.
     let one = Synth { cores_per_node: 1, smt: 2, ..Synth::default() }.machine().unwrap();
     let lab = Lab { machine: &one, bench: tiermark_engine::Host::bench(&bench) };

@@ -5,6 +5,7 @@
 
 use tiermark_engine::{ComesAndGoes, Event, Neighbours, Probe, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
+use tiermark_model::Purpose;
 use tiermark_model::*;
 use tiermark_probes::{background::Background, loaded::Loaded, matrix::Matrix};
 
@@ -34,10 +35,10 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
     for seed in 0..SEEDS {
         let neighbours = Neighbours { sibling: BUSY, ..Neighbours::default() };
         let experiment = run(&Background, 1, neighbours, seed, serde_json::Value::Null);
-        let rows = || experiment.observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "background"));
+        let rows = || experiment.observations.iter().filter(|o| o.labels.is_for(Purpose::Background));
         let alone = rows().find(|o| o.labels.is(Labels::BESIDE, "nothing") && o.labels.is(Labels::TIER, "L1")).unwrap();
         assert!(alone.value > alone.min.map(|least| 1.05 * least) && alone.edge.is_none(), "{:?}", alone.value);
-        let of_l1 = |f: &&Finding| f.metric == "background.cost" && f.labels.is(Labels::TIER, "L1");
+        let of_l1 = |f: &&Finding| f.metric.name() == "background.cost" && f.labels.is(Labels::TIER, "L1");
         costs.extend(experiment.findings.iter().filter(of_l1).map(|found| found.value.unwrap()));
         // Medians of the same moments: as many visits to each.
         let visits: Vec<usize> = rows().map(|o| o.visits.len()).collect();
@@ -52,13 +53,13 @@ fn a_private_cache_costs_nothing_however_busy_the_core_is() {
 /// What the lightest load adds to the latency without any, as a factor.
 fn lightest_over_idle(neighbours: Neighbours, seed: u64) -> f64 {
     let experiment = run(&Loaded, 1, neighbours, seed, serde_json::Value::Null);
-    let of = |purpose: &str, pause: Option<u64>| {
-        let here = |o: &&Observation| o.labels.is(Labels::PURPOSE, purpose) && o.labels.number(Labels::PAUSE) == pause;
+    let of = |purpose: Purpose, pause: Option<u64>| {
+        let here = |o: &&Observation| o.labels.is_for(purpose) && o.labels.number(Labels::PAUSE) == pause;
         experiment.observations.iter().find(here).unwrap()
     };
-    let (idle, light) = (of("unloaded", None), of("load", Some(30_000)));
+    let (idle, light) = (of(Purpose::Unloaded, None), of(Purpose::Load, Some(30_000)));
     assert!(idle.edge.is_none() && light.edge.is_none());
-    let told = experiment.findings.iter().find(|f| f.metric == "loaded.unloaded").unwrap();
+    let told = experiment.findings.iter().find(|f| f.metric.name() == "loaded.unloaded").unwrap();
     assert_eq!(told.value, idle.value);
     light.value.unwrap() / idle.value.unwrap()
 }
@@ -82,7 +83,7 @@ fn the_parts_of_a_mixed_cell_add_up_to_its_edge() {
         let mixed = experiment.observations.iter().find(|o| o.labels.is(Labels::POLICY, "mixed")).unwrap();
         let total = mixed.value.unwrap();
         assert!(mixed.edge.is_some() && mixed.now.unwrap().median < 0.95 * total, "{:?} of {total}", mixed.now);
-        let parts = experiment.findings.iter().filter(|f| f.metric == "bandwidth.part");
+        let parts = experiment.findings.iter().filter(|f| f.metric.name() == "bandwidth.part");
         let sum: f64 = parts.map(|f| f.value.unwrap()).sum();
         assert!((sum / total - 1.0).abs() < 0.02, "seed {seed}: parts {sum} of {total}");
     }

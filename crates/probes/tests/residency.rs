@@ -45,12 +45,12 @@ fn evicting(seed: u64, half_life_ms: f64) -> SimOptions {
 }
 
 fn half_life(found: &[Finding], bytes: u64) -> &Finding {
-    let here = |f: &&Finding| f.metric == "residency.half_life" && f.labels.number(Labels::SIZE) == Some(bytes);
+    let here = |f: &&Finding| f.metric.name() == "residency.half_life" && f.labels.number(Labels::SIZE) == Some(bytes);
     found.iter().find(here).unwrap()
 }
 
 fn only<'a>(found: &'a [Finding], metric: &str) -> &'a Finding {
-    found.iter().find(|f| f.metric == metric).unwrap()
+    found.iter().find(|f| f.metric.name() == metric).unwrap()
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn findings(probe: &dyn Probe, params: serde_json::Value, options: SimOptions) -
 
 /// The finding of a name and a tier (empty: without one).
 fn find<'a>(findings: &'a [Finding], metric: &str, tier: &str) -> &'a Finding {
-    let here = |f: &&Finding| f.metric == metric && f.labels.get(Labels::TIER).unwrap_or_default() == tier;
+    let here = |f: &&Finding| f.metric.name() == metric && f.labels.get(Labels::TIER).unwrap_or_default() == tier;
     findings.iter().find(here).unwrap_or_else(|| panic!("no {metric} of '{tier}' in {findings:#?}"))
 }
 
@@ -129,7 +129,9 @@ fn siblings_share_what_other_cores_do_not() {
         [("sibling", "L1", true), ("sibling", "L2", true), ("same L3", "L1", false), ("same L3", "L3", true)]
     {
         let here = |f: &&Finding| {
-            f.metric == "geometry.shared" && f.labels.is(Labels::TIER, tier) && f.labels.is(Labels::RELATION, relation)
+            f.metric.name() == "geometry.shared"
+                && f.labels.is(Labels::TIER, tier)
+                && f.labels.is(Labels::RELATION, relation)
         };
         let found = found.iter().find(here).unwrap_or_else(|| panic!("{relation} {tier}"));
         assert_eq!(found.value.unwrap() > 0.25, shared, "{relation} {tier}: {found:?}");
@@ -155,8 +157,9 @@ fn translation_buffers_are_found_exactly() {
     for seed in 0..20 {
         let found = findings(&tlb::Tlb, serde_json::json!({ "pages": ["base", "thp"] }), noisy(seed, core.clone()));
         let of = |metric: &str, tier: &str, page: &str| {
-            let here =
-                |f: &&Finding| f.metric == metric && f.labels.is(Labels::TIER, tier) && f.labels.is(Labels::PAGE, page);
+            let here = |f: &&Finding| {
+                f.metric.name() == metric && f.labels.is(Labels::TIER, tier) && f.labels.is(Labels::PAGE, page)
+            };
             found.iter().find(here).cloned().unwrap_or_else(|| panic!("no {metric} {tier} {page} in {found:#?}"))
         };
         for (page, first, second) in [("base", 72.0, Some(3072.0)), ("thp", 96.0, None)] {
@@ -206,7 +209,8 @@ fn a_ratio_is_as_uncertain_as_what_it_is_made_of() {
         (&background::Background, "background.cost"),
     ] {
         let width = |half: f64| {
-            let found = derived_again(probe, |o| widen(o, half)).into_iter().find(|f| f.metric == metric).unwrap();
+            let found =
+                derived_again(probe, |o| widen(o, half)).into_iter().find(|f| f.metric.name() == metric).unwrap();
             let interval = found.interval.unwrap();
             assert!(interval.low <= found.value.unwrap() && found.value.unwrap() <= interval.high, "{found:?}");
             interval.high - interval.low
@@ -232,7 +236,7 @@ fn without_the_latency_of_one_chain_nothing_is_said_to_be_in_flight() {
 #[test]
 fn eight_bytes_of_a_line_are_an_eighth_of_it() {
     let found = findings(&granularity::Granularity, serde_json::Value::Null, noisy(1, SimCore::default()));
-    let shares: Vec<&Finding> = found.iter().filter(|f| f.metric == "granularity.useful").collect();
+    let shares: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "granularity.useful").collect();
     // Reading and writing, on base and on huge pages.
     assert_eq!(shares.len(), 4, "{found:#?}");
     for f in shares {
@@ -245,7 +249,9 @@ fn a_neighbour_is_measured_beside() {
     let found = findings(&background::Background, serde_json::Value::Null, noisy(1, SimCore::default()));
     let cost = |tier: &str, beside: &str| {
         let here = |f: &&Finding| {
-            f.metric == "background.cost" && f.labels.is(Labels::TIER, tier) && f.labels.is(Labels::BESIDE, beside)
+            f.metric.name() == "background.cost"
+                && f.labels.is(Labels::TIER, tier)
+                && f.labels.is(Labels::BESIDE, beside)
         };
         found.iter().find(here).unwrap_or_else(|| panic!("{tier} {beside}")).value.unwrap()
     };
@@ -253,7 +259,8 @@ fn a_neighbour_is_measured_beside() {
         assert!(cost("L1", beside).abs() < 0.05, "a private cache is nobody else's");
         assert!(cost("L3", beside) > 0.25, "a shared one is: {beside}");
     }
-    let rates = found.iter().filter(|f| f.metric == "background.rate" && f.value.is_some_and(|v| v > 1e9)).count();
+    let rates =
+        found.iter().filter(|f| f.metric.name() == "background.rate" && f.value.is_some_and(|v| v > 1e9)).count();
     assert_eq!(rates, 16, "four neighbours beside four tiers");
 }
 

@@ -34,7 +34,7 @@ fn findings(probe: &dyn Probe, effort: Effort, core: SimCore, seed: u64) -> Vec<
 }
 
 fn sizes(effort: Effort, core: SimCore, seed: u64) -> Vec<Finding> {
-    findings(&Latency, effort, core, seed).into_iter().filter(|f| f.metric == "tier.size").collect()
+    findings(&Latency, effort, core, seed).into_iter().filter(|f| f.metric.name() == "tier.size").collect()
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn rungs_lie_in_the_caches_that_are_there() {
 
 /// The footprints that a tier was measured at.
 fn footprints(found: &[Finding], metric: &str, tier: &str) -> Vec<u64> {
-    let here = found.iter().filter(|f| f.metric == metric && f.labels.is(Labels::TIER, tier));
+    let here = found.iter().filter(|f| f.metric.name() == metric && f.labels.is(Labels::TIER, tier));
     let mut sizes: Vec<u64> = here.filter_map(|f| f.labels.number(Labels::SIZE)).collect();
     sizes.dedup();
     sizes

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Finding, Kinds, Labels, Relation, Unit};
+use tiermark_model::{Finding, Kinds, Labels, Quantity, Relation, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, median, nanoseconds, percent};
@@ -20,29 +20,32 @@ const KINDS: &str = "kinds of the two cores: P performance (big), E efficiency (
 
 /// All of it; empty where a run has no such findings.
 pub(crate) fn c2c(shown: &mut Shown<'_>, style: &Style) -> String {
-    let findings = shown.take_all(|f| f.metric.starts_with("c2c."));
+    let findings = shown.take_all(|f| f.metric.family() == "c2c");
     if findings.is_empty() {
         return String::new();
     }
-    shown.count(&findings.iter().filter(|f| f.metric != "c2c.modes").copied().collect::<Vec<_>>());
-    let of = |metric: &str| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
-    let pairs = of("c2c.pair");
-    let mut out = relations(&of("c2c.relation"), style);
+    shown.count(&findings.iter().filter(|f| f.metric != Quantity::C2cModes).copied().collect::<Vec<_>>());
+    let of = |metric: Quantity| findings.iter().filter(|f| f.metric == metric).copied().collect::<Vec<_>>();
+    let pairs = of(Quantity::C2cPair);
+    let mut out = relations(&of(Quantity::C2cRelation), style);
     let ops: BTreeSet<&str> = pairs.iter().filter_map(|f| f.labels.get(Labels::OP)).collect();
     for op in ops {
         let of_op: Vec<&Finding> = pairs.iter().filter(|f| f.labels.is(Labels::OP, op)).copied().collect();
         out.push_str(&matrix(op, &of_op, style));
     }
     out.push_str(&speakers(&findings, style));
-    out.push_str(&modes(&of("c2c.modes"), style));
-    out.push_str(&homes(&of("c2c.home"), style));
-    out.push_str(&contention(&of("c2c.contention"), &of("c2c.line"), &of("c2c.fairness"), style));
+    out.push_str(&modes(&of(Quantity::C2cModes), style));
+    out.push_str(&homes(&of(Quantity::C2cHome), style));
+    out.push_str(&contention(&of(Quantity::C2cContention), &of(Quantity::C2cLine), &of(Quantity::C2cFairness), style));
     let mut reasons = Reasons::default();
     // What the median of a relation says of its pairs, the pairs need not say again.
-    let told = |f: &&&Finding| style.verbose || f.metric != "c2c.relation" || f.labels.is(Labels::STATISTIC, "median");
+    let told =
+        |f: &&&Finding| style.verbose || f.metric != Quantity::C2cRelation || f.labels.is(Labels::STATISTIC, "median");
     // Modes say themselves what there is to doubt, and an only pair says it for its relation.
     let told = |f: &&&Finding| {
-        told(f) && f.metric != "c2c.modes" && !(f.metric == "c2c.relation" && f.labels.number(Labels::PAIRS) == Some(1))
+        told(f)
+            && f.metric != Quantity::C2cModes
+            && !(f.metric == Quantity::C2cRelation && f.labels.number(Labels::PAIRS) == Some(1))
     };
     findings.iter().filter(told).for_each(|f| reasons.add(&subject(f), &f.verdict));
     out + &reasons.render(style)
@@ -53,16 +56,16 @@ fn subject(finding: &Finding) -> String {
     let labels = &finding.labels;
     let mut words: Vec<String> = Vec::new();
     words.extend(class(finding));
-    words.extend(pair_name(finding).filter(|_| finding.metric != "c2c.relation"));
+    words.extend(pair_name(finding).filter(|_| finding.metric != Quantity::C2cRelation));
     let cpus = |n: u64| format!("{n} cpu{} on one line:", if n == 1 { "" } else { "s" });
     words.extend(labels.number(Labels::THREADS).map(cpus));
     // The rest as the columns are called.
-    let column = match finding.metric.as_str() {
-        "c2c.contention" => Some("an addition".to_owned()),
-        "c2c.line" => Some("additions a µs".to_owned()),
-        "c2c.fairness" => Some("slowest over fastest".to_owned()),
-        "c2c.asymmetry" => Some("reverse".to_owned()),
-        "c2c.transfer" => labels.get(Labels::STATE).map(|state| format!("a {state} line")),
+    let column = match &finding.metric {
+        Quantity::C2cContention => Some("an addition".to_owned()),
+        Quantity::C2cLine => Some("additions a µs".to_owned()),
+        Quantity::C2cFairness => Some("slowest over fastest".to_owned()),
+        Quantity::C2cAsymmetry => Some("reverse".to_owned()),
+        Quantity::C2cTransfer => labels.get(Labels::STATE).map(|state| format!("a {state} line")),
         _ => labels.get(Labels::OP).map(str::to_owned),
     };
     words.extend(column);
@@ -233,16 +236,18 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
         let (from, to) = (f.labels.number(Labels::FROM)?, f.labels.number(Labels::TO)?);
         Some((from.min(to), from.max(to)))
     };
-    let fetched: Vec<&&Finding> = findings.iter().filter(|f| f.metric == "c2c.transfer").collect();
+    let fetched: Vec<&&Finding> = findings.iter().filter(|f| f.metric == Quantity::C2cTransfer).collect();
     let rows: BTreeSet<(Relation, Option<Kinds>, (u64, u64))> =
         fetched.iter().filter_map(|f| Some((relation(f)?, kinds(f), ends(f)?))).collect();
     if rows.is_empty() {
         return String::new();
     }
-    let find = |metric: &str, key: &str, value: &str, pair: (u64, u64)| {
+    let find = |metric: Quantity, key: &str, value: &str, pair: (u64, u64)| {
         findings.iter().find(|f| f.metric == metric && f.labels.is(key, value) && ends(f) == Some(pair))
     };
-    let by = |op: &str, pair| find("c2c.pair", Labels::OP, op, pair).or_else(|| find("c2c.op", Labels::OP, op, pair));
+    let by = |op: &str, pair| {
+        find(Quantity::C2cPair, Labels::OP, op, pair).or_else(|| find(Quantity::C2cOp, Labels::OP, op, pair))
+    };
     let ops: Vec<&str> = ["cas", "flag", "one-way"]
         .into_iter()
         .filter(|op| rows.iter().any(|(_, _, pair)| by(op, *pair).is_some()))
@@ -257,7 +262,7 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
         let name = kinds.map_or_else(|| related.to_string(), |kinds| format!("{related} {kinds}"));
         let mut row = vec![Cell::new(name), Cell::new(format!("{}-{}", pair.0, pair.1))];
         row.extend(ops.iter().map(|op| ns(by(op, *pair), style)));
-        let back = findings.iter().find(|f| f.metric == "c2c.asymmetry" && ends(f) == Some(*pair));
+        let back = findings.iter().find(|f| f.metric == Quantity::C2cAsymmetry && ends(f) == Some(*pair));
         row.push(back.map_or_else(Cell::default, |f| {
             let signed = |v: f64| match v {
                 // What rounds to nothing has no sign.
@@ -267,7 +272,7 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
             };
             graded(f.value.map(signed), &f.verdict, f.unit, style)
         }));
-        row.extend(["clean", "dirty"].map(|state| ns(find("c2c.transfer", Labels::STATE, state, *pair), style)));
+        row.extend(["clean", "dirty"].map(|state| ns(find(Quantity::C2cTransfer, Labels::STATE, state, *pair), style)));
         table.row(row);
     }
     let key = "reverse: when the other cpu begins; lines: the time to fetch one that the other cpu has read (clean) or written (dirty)";

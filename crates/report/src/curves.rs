@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Labels, Machine, Metric, Observation, Refusal, Unit};
+use tiermark_model::{Labels, Machine, Metric, Observation, Purpose, Refusal, Unit};
 
 use crate::findings::words;
 use crate::number::{graded, percent, short_size, unit_name, with_interval};
@@ -64,10 +64,8 @@ impl Names {
     }
 }
 
-fn is_for(observation: &Observation, metric: Metric, purpose: &str) -> bool {
-    observation.metric == metric
-        && observation.labels.is(Labels::PURPOSE, purpose)
-        && observation.labels.size().is_some()
+fn is_for(observation: &Observation, metric: Metric, purpose: Purpose) -> bool {
+    observation.metric == metric && observation.labels.is_for(purpose) && observation.labels.size().is_some()
 }
 
 fn title(metric: Metric, style: &Style) -> String {
@@ -108,7 +106,7 @@ fn all(observations: &[&Observation], machine: &Machine, detail: Detail, style: 
     let rows = if detail == Detail::Large { 2 * ROWS } else { ROWS };
     for metric in [Metric::Latency, Metric::Bandwidth] {
         let mut points: Vec<&Observation> =
-            observations.iter().filter(|o| is_for(o, metric, "curve")).copied().collect();
+            observations.iter().filter(|o| is_for(o, metric, Purpose::Curve)).copied().collect();
         if detail == Detail::Brief {
             points = headlines(points);
         }
@@ -209,7 +207,8 @@ fn reasons(points: &[&Observation], names: &Names) -> Reasons {
 pub(crate) fn tables(observations: &[&Observation], style: &Style) -> String {
     let mut out = String::new();
     for metric in [Metric::Latency, Metric::Bandwidth] {
-        let cells: Vec<&Observation> = observations.iter().filter(|o| is_for(o, metric, "table")).copied().collect();
+        let cells: Vec<&Observation> =
+            observations.iter().filter(|o| is_for(o, metric, Purpose::Table)).copied().collect();
         if !cells.is_empty() {
             let names = Names::new(&cells);
             out.push_str(&heading(&names.titled(&title(metric, style)), style));
@@ -310,12 +309,12 @@ fn size_table(
 /// Whether a curve, a table or a finding speaks for an observation.
 fn told(o: &Observation, evidence: &BTreeSet<&str>) -> bool {
     evidence.contains(o.step.as_str())
-        || is_for(o, o.metric, "curve")
-        || is_for(o, o.metric, "table")
+        || is_for(o, o.metric, Purpose::Curve)
+        || is_for(o, o.metric, Purpose::Table)
         // The points of curves of latency over bandwidth.
-        || o.labels.is(Labels::PURPOSE, "load")
+        || o.labels.is_for(Purpose::Load)
         // Many chases make one shape, which its findings tell.
-        || (is_for(o, o.metric, "shape") && o.value.is_some())
+        || (is_for(o, o.metric, Purpose::Shape) && o.value.is_some())
 }
 
 /// Steps without a number: those that were refused, and those that came to nothing and that nothing else speaks for.

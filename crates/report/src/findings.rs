@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tiermark_model::{Finding, Label, Labels};
+use tiermark_model::{Finding, Label, Labels, Purpose, Quantity};
 
 use crate::ladder::{SPANS, Shown, subject};
 use crate::number::{graded, percent, unit_name, value, with_interval};
@@ -70,7 +70,7 @@ pub(crate) fn words(labels: &Labels, without: &[&str]) -> String {
         (Labels::PAUSE, _) => format!("pause {} ns", label_text(key, label)),
         // The prefetcher takes part in these numbers: they must not be read as the latency of memory.
         // Layouts that a search for a shape makes up are told by what they are.
-        (Labels::LAYOUT, Label::Text(text)) if labels.is(Labels::PURPOSE, "shape") => made_up(text),
+        (Labels::LAYOUT, Label::Text(text)) if labels.is_for(Purpose::Shape) => made_up(text),
         (Labels::LAYOUT, Label::Text(text)) if text.starts_with("stride:") => format!("{text} prefetch-assisted"),
         (Labels::REMOTE, _) => format!("{} % remote", label_text(key, label)),
         (Labels::FROM, Label::Whole(_)) => format!("cpu {}", label_text(key, label)),
@@ -179,21 +179,21 @@ fn notes(findings: &[&Finding], style: &Style) -> String {
 
 /// Tail latency: quantiles as columns.
 pub(crate) fn tails(shown: &mut Shown<'_>, style: &Style) -> String {
-    let findings = shown.take_all(|f| f.metric == "latency.tail" && f.labels.get(Labels::STATISTIC).is_some());
+    let findings = shown.take_all(|f| f.metric == Quantity::LatencyTail && f.labels.get(Labels::STATISTIC).is_some());
     shown.count(&findings);
     pivot("Tail latency, ns an access, of the means of blocks", &findings, Labels::STATISTIC, style)
 }
 
 /// How bandwidth grows with threads, with bars; of two cpus the ladder tells as much.
 pub(crate) fn scaling(shown: &mut Shown<'_>, style: &Style) -> String {
-    let findings = shown.take_all(|f| f.metric == "bandwidth.scaling");
+    let findings = shown.take_all(|f| f.metric == Quantity::BandwidthScaling);
     let name = |f: &Finding| {
         // The footprint of one thread shrinks as threads are added; the rest must be the same along the table.
         let along = [Labels::THREADS, Labels::SIZE, Labels::PURPOSE, Labels::SPAN, Labels::CPUS, Labels::KERNEL];
         words(&f.labels, &along)
     };
     let mut groups = grouped(findings.into_iter().map(|f| (name(f), f)));
-    let rates = shown.findings.iter().filter(|f| f.metric == "bandwidth" && f.value.is_some());
+    let rates = shown.findings.iter().filter(|f| f.metric == Quantity::Bandwidth && f.value.is_some());
     let columns: HashSet<Column<'_>> = rates.map(|f| column(f, f.labels.get(Labels::SPAN))).collect();
     groups.retain(|(_, group)| style.verbose || !is_on_ladder(group, &columns));
     groups.iter().for_each(|(_, group)| shown.count(group));
@@ -262,7 +262,7 @@ pub(crate) fn others(shown: &mut Shown<'_>, style: &Style) -> String {
     }
     for f in &findings {
         table.row(vec![
-            Cell::new(&f.metric),
+            Cell::new(f.metric.name()),
             Cell::new(words(&f.labels, &[Labels::PURPOSE])),
             graded(f.value.map(|v| with_interval(v, f.interval, f.unit, style)), &f.verdict, f.unit, style),
             Cell::inked(unit_name(f.unit, style), Ink::Dim),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Finding, Grade, Labels, NodeId, Run};
+use tiermark_model::{Finding, Grade, Labels, NodeId, Purpose, Quantity, Run};
 
 use crate::matrix::{measured, node};
 
@@ -17,8 +17,8 @@ const MB: f64 = 1e6;
 pub fn hmat(run: &Run) -> String {
     let cells: Vec<&Finding> = run
         .findings()
-        .filter(|f| f.labels.is(Labels::PURPOSE, "matrix") && f.labels.get(Labels::POLICY).is_none())
-        .filter(|f| matches!(f.metric.as_str(), "latency" | "bandwidth"))
+        .filter(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::POLICY).is_none())
+        .filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth))
         .collect();
     let mut out = format!("{HEAD}\n");
     let initiators: BTreeSet<NodeId> =

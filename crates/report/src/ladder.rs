@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Finding, Grade, Labels, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Purpose, Quantity, Unit, Verdict};
 
 use crate::kernels::{Winner, kernels};
 use crate::number::{graded, measured_size, nanoseconds, percent, rate, with_interval};
@@ -81,16 +81,18 @@ pub(crate) fn subject(finding: &Finding) -> String {
     if words.is_empty() {
         words.extend(labels.size().map(|s| s.to_string()));
     }
-    let what = match finding.metric.as_str() {
-        "bandwidth" => labels.get(Labels::OP).or_else(|| labels.get(Labels::KERNEL)).unwrap_or("bandwidth").to_owned(),
-        "tier.size" => "size".to_owned(),
-        "latency.tail" => "tail".to_owned(),
-        "bandwidth.scaling" => format!("{} scaling", labels.get(Labels::OP).unwrap_or("bandwidth")),
-        metric => metric.to_owned(),
+    let what = match &finding.metric {
+        Quantity::Bandwidth => {
+            labels.get(Labels::OP).or_else(|| labels.get(Labels::KERNEL)).unwrap_or("bandwidth").to_owned()
+        }
+        Quantity::TierSize => "size".to_owned(),
+        Quantity::LatencyTail => "tail".to_owned(),
+        Quantity::BandwidthScaling => format!("{} scaling", labels.get(Labels::OP).unwrap_or("bandwidth")),
+        metric => metric.name().to_owned(),
     };
     words.push(what);
     // The quantiles of a tail stand and fall together, and a scaling is told by its threads.
-    let scaling = finding.metric == "bandwidth.scaling";
+    let scaling = finding.metric == Quantity::BandwidthScaling;
     words.extend(labels.get(Labels::LAYOUT).filter(|w| *w != "random").map(str::to_owned));
     words.extend(labels.get(Labels::SPAN).filter(|_| !scaling).map(str::to_owned));
     if scaling || labels.get(Labels::SPAN).is_none() {
@@ -102,7 +104,8 @@ pub(crate) fn subject(finding: &Finding) -> String {
 
 /// The ladder with its reasons and kernels; empty when no finding names a tier. `only` names the cpus where they are of one core.
 pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: Option<&str>, style: &Style) -> String {
-    let on_ladder = |at: &usize| matches!(shown.findings[*at].metric.as_str(), "tier.size" | "latency" | "bandwidth");
+    let on_ladder =
+        |at: &usize| matches!(shown.findings[*at].metric, Quantity::TierSize | Quantity::Latency | Quantity::Bandwidth);
     let named = (0..shown.findings.len()).filter_map(|at| Some((row_name(&shown.findings[at].labels)?, at)));
     let mut rows = grouped(named);
     rows.retain(|(_, places)| places.iter().any(on_ladder));
@@ -194,24 +197,24 @@ struct Row<'a> {
 impl<'a> Row<'a> {
     /// Takes the findings of a tier, which are at some places.
     fn take(places: &[usize], shown: &mut Shown<'a>) -> Self {
-        let of = |f: &Finding, metric: &str| f.metric == metric;
+        let of = |f: &Finding, metric: Quantity| f.metric == metric;
         let mut take = |fits: &dyn Fn(&Finding) -> bool| shown.take_of(places.iter().copied(), fits).next();
-        let size = take(&|f| of(f, "tier.size"));
+        let size = take(&|f| of(f, Quantity::TierSize));
         // The random chase is the headline; another layout stands in only where there is none.
         let headline = |f: &Finding| f.labels.get(Labels::LAYOUT).is_none_or(|l| l == "random");
-        let latency = take(&|f| of(f, "latency") && headline(f))
-            .or_else(|| take(&|f| of(f, "latency") && f.labels.get(Labels::STATISTIC).is_none()));
+        let latency = take(&|f| of(f, Quantity::Latency) && headline(f))
+            .or_else(|| take(&|f| of(f, Quantity::Latency) && f.labels.get(Labels::STATISTIC).is_none()));
         let mut rates = Vec::new();
         for op in OPS {
             for span in SPANS {
                 let rate = |f: &Finding| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span);
-                rates.push(take(&|f| of(f, "bandwidth") && rate(f)));
+                rates.push(take(&|f| of(f, Quantity::Bandwidth) && rate(f)));
             }
         }
-        let other = |f: &Finding| f.labels.is(Labels::PURPOSE, "ladder") && f.labels.get(Labels::KERNEL).is_some();
-        let others = shown.take_of(places.iter().copied(), |f| of(f, "bandwidth") && other(f)).collect();
+        let other = |f: &Finding| f.labels.is_for(Purpose::Ladder) && f.labels.get(Labels::KERNEL).is_some();
+        let others = shown.take_of(places.iter().copied(), |f| of(f, Quantity::Bandwidth) && other(f)).collect();
         // The best share is the row's; all of them are told below.
-        let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| of(f, "peak.share"));
+        let shares = places.iter().map(|at| shown.findings[*at]).filter(|f| of(f, Quantity::PeakShare));
         let known = shares.filter(|f| f.value.is_some_and(f64::is_finite));
         let peak = known.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
         Self { size, latency, rates, others, peak }
@@ -279,7 +282,7 @@ impl<'a> Row<'a> {
 fn shares(shown: &mut Shown<'_>, style: &Style) -> String {
     let mut out = String::new();
     let mut reasons = Reasons::default();
-    let shares = shown.take_all(|f| f.metric == "peak.share" && row_name(&f.labels).is_some());
+    let shares = shown.take_all(|f| f.metric == Quantity::PeakShare && row_name(&f.labels).is_some());
     shares.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
     let part = |f: &&Finding| {
         let words = [f.labels.get(Labels::OP), f.labels.get(Labels::SPAN)];

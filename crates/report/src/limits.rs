@@ -1,6 +1,6 @@
 //! What ends the growth of bandwidth with threads.
 
-use tiermark_model::{Finding, Labels, Unit};
+use tiermark_model::{Finding, Labels, Quantity, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, percent, value, with_interval};
@@ -19,19 +19,19 @@ fn name(labels: &Labels) -> String {
 
 /// What the column of a finding is called; a share has a remark.
 fn column_name(finding: &Finding) -> String {
-    match finding.metric.as_str() {
-        "scale.latency" => "idle".to_owned(),
-        "scale.in_flight" => "lines in flight".to_owned(),
-        "scale.share" => format!("share {}", finding.labels.get(Labels::STATISTIC).unwrap_or_default()),
-        metric => metric.trim_start_matches("scale.").to_owned(),
+    match &finding.metric {
+        Quantity::ScaleLatency => "idle".to_owned(),
+        Quantity::ScaleInFlight => "lines in flight".to_owned(),
+        Quantity::ScaleShare => format!("share {}", finding.labels.get(Labels::STATISTIC).unwrap_or_default()),
+        metric => metric.part().to_owned(),
     }
 }
 
 /// One row a ramp: latency, lines in flight, knee, ceiling and what it is the ceiling of; then why.
 pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
-    let findings = shown.take_all(|f| f.metric.starts_with("scale."));
+    let findings = shown.take_all(|f| f.metric.family() == "scale");
     // A share stands in a remark, and has the doubts of its ceiling.
-    shown.count(&findings.iter().filter(|f| f.metric != "scale.share").copied().collect::<Vec<_>>());
+    shown.count(&findings.iter().filter(|f| f.metric != Quantity::ScaleShare).copied().collect::<Vec<_>>());
     let mut rows: Vec<&Labels> = Vec::new();
     for finding in findings.iter().filter(|f| f.labels.get(Labels::OP).is_some()) {
         if rows.iter().all(|known| name(known) != name(&finding.labels)) {
@@ -51,10 +51,10 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
         let here = |f: &Finding| {
             name(&f.labels) == row
                 // Latency belongs to every operation of its place.
-                || f.metric == "scale.latency" && [Labels::PLACE, Labels::NODE].iter().all(|k| f.labels.0.get(*k) == labels.0.get(*k))
+                || f.metric == Quantity::ScaleLatency && [Labels::PLACE, Labels::NODE].iter().all(|k| f.labels.0.get(*k) == labels.0.get(*k))
         };
-        let find = |metric: &str| findings.iter().find(|f| f.metric == metric && here(f)).copied();
-        let cell = |metric: &str| match find(metric) {
+        let find = |metric: Quantity| findings.iter().find(|f| f.metric == metric && here(f)).copied();
+        let cell = |metric: Quantity| match find(metric) {
             Some(f) if f.unit == Unit::Count => {
                 let shown = |v: f64| value(v.round(), Unit::Count, style);
                 graded(f.value.map(shown), &f.verdict, f.unit, style)
@@ -67,13 +67,13 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
             }
             None => Cell::default(),
         };
-        let ceiling = find("scale.ceiling");
+        let ceiling = find(Quantity::ScaleCeiling);
         table.row(vec![
             Cell::new(&row),
-            cell("scale.latency"),
-            cell("scale.in_flight"),
-            cell("scale.knee"),
-            cell("scale.ceiling"),
+            cell(Quantity::ScaleLatency),
+            cell(Quantity::ScaleInFlight),
+            cell(Quantity::ScaleKnee),
+            cell(Quantity::ScaleCeiling),
             Cell::new(ceiling.and_then(|f| f.labels.get(Labels::LIMIT)).unwrap_or_default()),
         ]);
         for finding in findings.iter().filter(|f| here(f)) {
@@ -84,7 +84,7 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
         if let Some(note) = ceiling.and_then(|f| f.note.as_ref()) {
             remarks.push_str(&hanging("  ", &format!("{row}: {note}"), Ink::Plain, style));
         }
-        for finding in findings.iter().filter(|f| f.metric == "scale.share" && here(f)) {
+        for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(f)) {
             let of = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             let share = finding.value.map_or_else(|| style.absent().to_owned(), percent);
             let note = finding.note.as_deref().unwrap_or_default();

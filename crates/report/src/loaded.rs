@@ -1,6 +1,6 @@
 //! Latency over bandwidth: curves as plots, what they come to as a table, and their points.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Unit, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Observation, Purpose, Quantity, Unit, Verdict};
 
 use crate::ladder::Shown;
 use crate::machine::many;
@@ -16,23 +16,23 @@ use crate::text::{hanging, heading};
 /// More curves than this in one plot cannot be told apart.
 const CURVES_A_PLOT: usize = 5;
 /// What a curve comes to, in the order of the columns.
-const COLUMNS: [(&str, &str); 5] = [
-    ("loaded.unloaded", "idle|ns "),
-    ("loaded.knee", "knee| "),
-    ("loaded.most", "most| "),
-    ("loaded.saturated", "full|ns "),
-    ("loaded.peak", "all|cores "),
+const COLUMNS: [(Quantity, &str); 5] = [
+    (Quantity::LoadedUnloaded, "idle|ns "),
+    (Quantity::LoadedKnee, "knee| "),
+    (Quantity::LoadedMost, "most| "),
+    (Quantity::LoadedSaturated, "full|ns "),
+    (Quantity::LoadedPeak, "all|cores "),
 ];
 
 /// What the column of a finding is called.
 fn column_name(finding: &Finding) -> String {
     let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
-    match finding.metric.as_str() {
-        "loaded.unloaded" => "idle".to_owned(),
-        "loaded.saturated" => "full".to_owned(),
-        "loaded.peak" => "all cores".to_owned(),
-        "loaded.at_target" => format!("below {target}"),
-        metric => metric.trim_start_matches("loaded.").to_owned(),
+    match &finding.metric {
+        Quantity::LoadedUnloaded => "idle".to_owned(),
+        Quantity::LoadedSaturated => "full".to_owned(),
+        Quantity::LoadedPeak => "all cores".to_owned(),
+        Quantity::LoadedAtTarget => format!("below {target}"),
+        metric => metric.part().to_owned(),
     }
 }
 
@@ -61,7 +61,7 @@ fn name(labels: &Labels) -> String {
 /// The curves of a run.
 fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
     let mut curves: Vec<LoadedCurve<'a>> = Vec::new();
-    for seen in observations.iter().filter(|o| o.labels.is(Labels::PURPOSE, "load")) {
+    for seen in observations.iter().filter(|o| o.labels.is_for(Purpose::Load)) {
         let Some(rate) = seen.parts.iter().find(|p| p.unit == Unit::BytesPerSecond).and_then(|p| p.value) else {
             continue;
         };
@@ -77,7 +77,7 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
         let same = |o: &Observation, key: &str| first.is_some_and(|f| f.labels.0.get(key) == o.labels.0.get(key));
         let idle = observations
             .iter()
-            .find(|o| o.labels.is(Labels::PURPOSE, "unloaded") && same(o, Labels::PLACE) && same(o, Labels::NODE));
+            .find(|o| o.labels.is_for(Purpose::Unloaded) && same(o, Labels::PLACE) && same(o, Labels::NODE));
         curve.points.extend(idle.map(|seen| LoadedPoint { pause: None, rate: 0.0, seen }));
         curve.points.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u64::MAX - pause)));
     }
@@ -86,9 +86,9 @@ fn curves_of<'a>(observations: &[&'a Observation]) -> Vec<LoadedCurve<'a>> {
 
 /// The view of a run's curves, or an empty string if it has none.
 pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style: &Style) -> String {
-    let findings = shown.take_all(|f| f.metric.starts_with("loaded."));
+    let findings = shown.take_all(|f| f.metric.family() == "loaded");
     let in_table =
-        |f: &&&Finding| f.metric == "loaded.at_target" || COLUMNS.iter().any(|(metric, _)| f.metric == *metric);
+        |f: &&&Finding| f.metric == Quantity::LoadedAtTarget || COLUMNS.iter().any(|(metric, _)| f.metric == *metric);
     shown.count(&findings.iter().filter(in_table).copied().collect::<Vec<_>>());
     let curves = curves_of(observations);
     if findings.is_empty() && curves.is_empty() {
@@ -140,10 +140,12 @@ fn table(findings: &[&Finding], style: &Style) -> String {
             rows.push(name);
         }
     }
-    let target = findings.iter().find(|f| f.metric == "loaded.at_target").and_then(|f| f.labels.get(Labels::STATISTIC));
+    let target =
+        findings.iter().find(|f| f.metric == Quantity::LoadedAtTarget).and_then(|f| f.labels.get(Labels::STATISTIC));
     let mut table = Table::new().gap(1).column("", Align::Left);
     for (metric, head) in COLUMNS {
-        let unit = if matches!(metric, "loaded.unloaded" | "loaded.saturated") { "" } else { style.rate_unit() };
+        let unit =
+            if matches!(metric, Quantity::LoadedUnloaded | Quantity::LoadedSaturated) { "" } else { style.rate_unit() };
         table = table.column(
             &if unit.is_empty() { head.to_owned() } else { head.replacen('|', &format!("|{unit} "), 1) },
             Align::Right,
@@ -155,12 +157,13 @@ fn table(findings: &[&Finding], style: &Style) -> String {
     let mut reasons = Reasons::default();
     let mut notes: Vec<String> = Vec::new();
     for row in &rows {
-        let of = |metric: &str| findings.iter().find(|f| f.metric == metric && name(&f.labels) == *row);
-        let cell = |metric: &str| {
+        let of = |metric: &Quantity| findings.iter().find(|f| f.metric == *metric && name(&f.labels) == *row);
+        let cell = |metric: &Quantity| {
             of(metric).map_or_else(Cell::default, |f| {
                 // That of a knee is no confidence interval, but where the next points are: its remark says so.
-                let interval = f.interval.filter(|_| metric != "loaded.knee");
-                let none = (metric == "loaded.knee" && f.verdict.grade != Grade::Invalid).then(|| "none".to_owned());
+                let interval = f.interval.filter(|_| *metric != Quantity::LoadedKnee);
+                let none =
+                    (*metric == Quantity::LoadedKnee && f.verdict.grade != Grade::Invalid).then(|| "none".to_owned());
                 let shown = f.value.map(|v| with_interval(v, interval, f.unit, style));
                 let is_told = is_number(f) && (shown.is_some() || none.is_none());
                 let verdict = if is_told { f.verdict.clone() } else { Verdict::trusted() };
@@ -169,7 +172,7 @@ fn table(findings: &[&Finding], style: &Style) -> String {
         };
         let mut cells = vec![Cell::new(row)];
         cells.extend(COLUMNS.iter().map(|(metric, _)| cell(metric)));
-        cells.extend(target.map(|_| cell("loaded.at_target")));
+        cells.extend(target.map(|_| cell(&Quantity::LoadedAtTarget)));
         table.row(cells);
         for finding in findings.iter().filter(|f| name(&f.labels) == *row) {
             if is_number(finding) {
@@ -190,13 +193,13 @@ fn table(findings: &[&Finding], style: &Style) -> String {
 /// What a finding adds in words: knees, targets and overload always, the rest with `verbose`.
 fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
     let note = finding.note.as_ref()?;
-    match finding.metric.as_str() {
-        "loaded.overload" => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
-        "loaded.knee" => Some(match finding.value {
+    match &finding.metric {
+        Quantity::LoadedOverload => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
+        Quantity::LoadedKnee => Some(match finding.value {
             Some(_) => format!("{row}, knee: {note}"),
             None => format!("{row}: {note}"),
         }),
-        "loaded.at_target" => {
+        Quantity::LoadedAtTarget => {
             let target = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             Some(format!("{row}: below {target}: {note}"))
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Finding, Labels, Machine, NodeId, Unit};
+use tiermark_model::{Finding, Labels, Machine, NodeId, Purpose, Quantity, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, nanoseconds, percent, rate, unit_name, value, with_interval};
@@ -14,13 +14,13 @@ use crate::text::{bullet, glued, hanging, heading};
 
 /// All that a matrix found, in tables of the style's width.
 pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) -> String {
-    let all = shown.take_all(|f| f.labels.is(Labels::PURPOSE, "matrix") && f.labels.get(Labels::FROM).is_some());
-    let is_number = |f: &&&Finding| matches!(f.metric.as_str(), "latency" | "bandwidth");
+    let all = shown.take_all(|f| f.labels.is_for(Purpose::Matrix) && f.labels.get(Labels::FROM).is_some());
+    let is_number = |f: &&&Finding| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth);
     let numbers: Vec<&Finding> = all.iter().filter(is_number).copied().collect();
     let (spread, cells): (Vec<&Finding>, Vec<&Finding>) =
         numbers.iter().copied().partition(|f| f.labels.get(Labels::POLICY).is_some());
     let mut reasons = Reasons::default();
-    let parts = |f: &&&Finding| matches!(f.metric.as_str(), "matrix.far" | "bandwidth.part");
+    let parts = |f: &&&Finding| matches!(f.metric, Quantity::MatrixFar | Quantity::BandwidthPart);
     shown.count(&numbers);
     shown.count(&all.iter().filter(parts).copied().collect::<Vec<_>>());
     numbers.iter().for_each(|f| reasons.add(&named(f), &f.verdict));
@@ -31,11 +31,11 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) ->
     } else {
         works.iter().for_each(|(work, group)| out.push_str(&square(work, group, machine, style)));
     }
-    out.push_str(&far(&of_metric(&all, "matrix.far"), style));
+    out.push_str(&far(&of_metric(&all, &Quantity::MatrixFar), style));
     let (mixed, spread): (Vec<&Finding>, Vec<&Finding>) =
         spread.into_iter().partition(|f| f.labels.is(Labels::POLICY, "mixed"));
     out.push_str(&policies(&spread, &cells, style));
-    out.push_str(&best(&of_metric(&all, "interleave.best"), style));
+    out.push_str(&best(&of_metric(&all, &Quantity::InterleaveBest), style));
     out.push_str(&mixes(&mixed, &all, &cells, style));
     out.push_str(&uneven(&all, style));
     out.push_str(&firmware(&cells, machine, style));
@@ -43,8 +43,8 @@ pub(crate) fn matrix(shown: &mut Shown<'_>, machine: &Machine, style: &Style) ->
     out + &if trouble.is_empty() { trouble } else { format!("\n{trouble}") }
 }
 
-fn of_metric<'a>(findings: &[&'a Finding], metric: &str) -> Vec<&'a Finding> {
-    findings.iter().filter(|f| f.metric == metric).copied().collect()
+fn of_metric<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
+    findings.iter().filter(|f| f.metric == *metric).copied().collect()
 }
 
 fn label<'a>(finding: &'a Finding, key: &str) -> &'a str {
@@ -289,9 +289,9 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
         let alike = |other: &&&Finding| label(other, Labels::FROM) == label(f, Labels::FROM) && work(other) == work(f);
         let same = |other: &&&Finding| other.evidence.contains(&f.evidence.first().cloned().unwrap_or_default());
         let part = |name: &str| {
-            all.iter().filter(same).find(|p| p.metric == "bandwidth.part" && label(p, Labels::PART) == name)
+            all.iter().filter(same).find(|p| p.metric == Quantity::BandwidthPart && label(p, Labels::PART) == name)
         };
-        let against = all.iter().filter(same).find(|p| p.metric == "mixed.against_local");
+        let against = all.iter().filter(same).find(|p| p.metric == Quantity::MixedAgainstLocal);
         let local =
             cells.iter().filter(alike).find(|cell| against.is_some_and(|a| a.evidence.get(1) == cell.evidence.first()));
         let remote = cells.iter().filter(alike).find(|cell| node(cell) == node(f));
@@ -319,14 +319,17 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
 
 /// Pairs that differ and should not, each named; the others in one line.
 fn uneven(all: &[&Finding], style: &Style) -> String {
-    let found: Vec<&Finding> =
-        all.iter().filter(|f| f.metric == "matrix.asymmetry" || f.metric == "matrix.uneven").copied().collect();
+    let found: Vec<&Finding> = all
+        .iter()
+        .filter(|f| f.metric == Quantity::MatrixAsymmetry || f.metric == Quantity::MatrixUneven)
+        .copied()
+        .collect();
     let by = |f: &Finding| f.value.map_or_else(|| style.absent().to_owned(), |v| percent(v - 1.0));
     let (alike, named): (Vec<&Finding>, Vec<&Finding>) =
         found.into_iter().partition(|f| f.labels.is(Labels::STATISTIC, "widest"));
     let mut out = String::new();
     for f in &named {
-        let what = if f.metric == "matrix.asymmetry" { "both directions" } else { "same distance" };
+        let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
         let text =
             format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note.as_deref().unwrap_or_default());
         out.push_str(&bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None, style));

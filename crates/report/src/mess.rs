@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use tiermark_model::{Experiment, Grade, Labels, Observation, Run, Unit};
+use tiermark_model::{Experiment, Grade, Labels, Observation, Purpose, Run, Unit};
 
 /// Columns that are written, in order.
 const COLUMNS: [&str; 11] = [
@@ -66,7 +66,7 @@ impl std::error::Error for MessError {}
 /// The curves of a run as such a file; only its head where the run has none.
 pub fn mess(run: &Run) -> String {
     let mut out = format!("{}\n", COLUMNS.join(","));
-    let is_load = |o: &&Observation| o.labels.is(Labels::PURPOSE, "load");
+    let is_load = |o: &&Observation| o.labels.is_for(Purpose::Load);
     let loads = |e: &&Experiment| e.observations.iter().any(|o| is_load(&o));
     // Curves of several experiments of a plan may have the same name, and must not become one.
     let several = run.experiments.iter().filter(loads).count() > 1;
@@ -108,7 +108,7 @@ pub fn mess(run: &Run) -> String {
 /// How many of the points of such a file are not trusted, in words: its layout has no column for that. `None` where all are.
 pub fn mess_doubts(run: &Run) -> Option<String> {
     let points: Vec<&Observation> =
-        run.observations().filter(|o| o.labels.is(Labels::PURPOSE, "load") && o.value.is_some()).collect();
+        run.observations().filter(|o| o.labels.is_for(Purpose::Load) && o.value.is_some()).collect();
     let doubted = points.iter().filter(|o| o.verdict.grade != Grade::Trusted).count();
     let are = if doubted == 1 { "is" } else { "are" };
     (doubted > 0)

@@ -10,7 +10,7 @@ mod system;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use tiermark_model::{Grade, Labels, Observation, Run};
+use tiermark_model::{Grade, Labels, Observation, Purpose, Run};
 
 use crate::run::numbers;
 use crate::text::clean;
@@ -65,7 +65,7 @@ fn from_node(observation: &Observation) -> Option<u64> {
 /// Cells of the plain matrix of one operation.
 fn cells<'a>(seen: &[&'a Observation], op: &str) -> Vec<(u64, u64, &'a Observation)> {
     let plain = |o: &&&Observation| {
-        o.labels.is(Labels::PURPOSE, "matrix") && o.labels.is(Labels::OP, op) && o.labels.get(Labels::POLICY).is_none()
+        o.labels.is_for(Purpose::Matrix) && o.labels.is(Labels::OP, op) && o.labels.get(Labels::POLICY).is_none()
     };
     let place = |o: &&'a Observation| Some((from_node(o)?, o.labels.number(Labels::NODE)?, *o));
     seen.iter().filter(plain).filter_map(place).collect()
@@ -108,7 +108,7 @@ fn rates(seen: &[&Observation]) -> Option<String> {
 fn transfers(seen: &[&Observation], run: &Run) -> Option<String> {
     let of = |state: &str, remote: bool| -> Vec<&Observation> {
         let fits = |o: &&&Observation| {
-            o.labels.is(Labels::PURPOSE, "transfer")
+            o.labels.is_for(Purpose::Transfer)
                 && o.labels.is(Labels::STATE, state)
                 && o.labels.is(Labels::RELATION, "remote") == remote
         };

@@ -8,7 +8,7 @@ mod points;
 mod tables;
 mod words;
 
-use tiermark_model::{Experiment, Finding, Labels, OsGroup, Run};
+use tiermark_model::{Experiment, Finding, Labels, OsGroup, Quantity, Run};
 
 use crate::findings::quantile;
 use crate::ladder::Shown;
@@ -22,13 +22,13 @@ use points::{Point, name, parts};
 use tables::{cell, tables};
 
 /// Where the curve of a channel bends: told in words.
-const KNEE: &str = "os.knee";
+const KNEE: Quantity = Quantity::OsKnee;
 /// How single operations are distributed: a table of its own.
-const TAIL: &str = "os.tail";
+const TAIL: Quantity = Quantity::OsTail;
 
 /// Whether a finding of this name is a number of this view.
-fn is_number(metric: &str) -> bool {
-    metric.starts_with("os.")
+fn is_number(metric: &Quantity) -> bool {
+    metric.family() == "os"
 }
 
 /// The view; empty where nothing of it was found.

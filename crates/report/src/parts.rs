@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, PlanPage, Request, Run};
+use tiermark_model::{Experiment, PlanPage, Quantity, Request, Run};
 
 use crate::style::{Ink, Style};
 use crate::text::hanging;
@@ -63,7 +63,7 @@ fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
         (scope.cpus.clone(), scope.mem_node, scope.page)
     };
     let tiers = |e: &Experiment| {
-        let numbers = e.findings.iter().filter(|f| matches!(f.metric.as_str(), "latency" | "bandwidth"));
+        let numbers = e.findings.iter().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
         let mut tiers = numbers.map(|f| f.labels.get(tiermark_model::Labels::TIER)).peekable();
         tiers.peek().is_some() && tiers.all(|tier| tier.is_some())
     };

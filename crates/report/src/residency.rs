@@ -1,6 +1,6 @@
 //! How long a shared cache keeps what was touched: a table of waits and ranges, and what it comes to in words.
 
-use tiermark_model::{Finding, Labels, Unit};
+use tiermark_model::{Finding, Labels, Quantity, Unit};
 
 use crate::number::{graded, measured_size, percent, size, value};
 use crate::reasons::Reasons;
@@ -11,11 +11,11 @@ use crate::text::{hanging, heading};
 
 /// The view; empty where nothing of it was found.
 pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
-    let medians = of(findings, "residency.access");
+    let medians = of(findings, &Quantity::ResidencyAccess);
     if medians.is_empty() {
         return String::new();
     }
-    let edges = of(findings, "residency.edge");
+    let edges = of(findings, &Quantity::ResidencyEdge);
     let cell = |f: &Finding| {
         let same = |edge: &&&Finding| {
             [Labels::SIZE, Labels::WAIT].iter().all(|key| edge.labels.number(key) == f.labels.number(key))
@@ -30,7 +30,7 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
     };
     let mut out = heading("ns an access of a range, so long after it was touched: median (fast edge)", style);
     out.push_str(&table(&medians, &cell));
-    let held = of(findings, "residency.held");
+    let held = of(findings, &Quantity::ResidencyHeld);
     if !held.is_empty() {
         out.push_str(&heading("Share of the range that still hits", style));
         let share = |f: &Finding| Cell::new(format!("{} ", f.value.map_or_else(String::new, percent)));
@@ -41,11 +41,11 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
     }
     let mut reasons = Reasons::default();
     medians.iter().for_each(|f| reasons.add(&format!("{} after {}", column(f), wait(f)), &f.verdict));
-    of(findings, "residency.hit").iter().for_each(|f| reasons.add("an access that hits", &f.verdict));
+    of(findings, &Quantity::ResidencyHit).iter().for_each(|f| reasons.add("an access that hits", &f.verdict));
     out.push_str(&reasons.render(style));
     if style.verbose {
         for f in findings {
-            let note = f.note.as_ref().map(|note| format!("{}: {note}", f.metric.trim_start_matches("residency.")));
+            let note = f.note.as_ref().map(|note| format!("{}: {note}", f.metric.part()));
             out.push_str(&note.map_or_else(String::new, |note| hanging("  ", &note, Ink::Dim, style)));
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
 
 /// The findings that are numbers of their own: edges and shares say the same in other words.
 pub(crate) fn counted<'a>(findings: &[&'a Finding]) -> Vec<&'a Finding> {
-    let own = |f: &&Finding| !matches!(f.metric.as_str(), "residency.edge" | "residency.held");
+    let own = |f: &&Finding| !matches!(f.metric, Quantity::ResidencyEdge | Quantity::ResidencyHeld);
     findings.iter().copied().filter(own).collect()
 }
 
@@ -78,9 +78,9 @@ pub(crate) fn milliseconds(ns: f64) -> String {
 
 /// What the numbers come to.
 fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
-    let first = |metric: &str| of(findings, metric).first().copied();
+    let first = |metric: &Quantity| of(findings, metric).first().copied();
     let mut lines = Vec::new();
-    for half in of(findings, "residency.half_life") {
+    for half in of(findings, &Quantity::ResidencyHalfLife) {
         let (Some(range), Some(ns)) = (bytes(half), half.value) else { continue };
         let (range, ms) = (size(range), milliseconds(ns));
         lines.push(match half.labels.get(Labels::STATISTIC) {
@@ -89,8 +89,8 @@ fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
             _ => format!("Half of a touched {range} is gone after {ms}."),
         });
     }
-    lines.extend(first("residency.hit").and_then(|hit| accesses(hit, findings, style)));
-    lines.extend(first("residency.limit").and_then(|limit| verdict(limit, findings)));
+    lines.extend(first(&Quantity::ResidencyHit).and_then(|hit| accesses(hit, findings, style)));
+    lines.extend(first(&Quantity::ResidencyLimit).and_then(|limit| verdict(limit, findings)));
     lines
 }
 
@@ -98,7 +98,7 @@ fn words(findings: &[&Finding], style: &Style) -> Vec<String> {
 fn accesses(hit: &Finding, findings: &[&Finding], style: &Style) -> Option<String> {
     let text = |ns: f64| value(ns, Unit::Ns, style);
     let hits = graded(Some(text(hit.value?)), &hit.verdict, Unit::Ns, style).text;
-    let misses: Vec<f64> = of(findings, "residency.miss").iter().filter_map(|f| f.value).collect();
+    let misses: Vec<f64> = of(findings, &Quantity::ResidencyMiss).iter().filter_map(|f| f.value).collect();
     let ends = [f64::min, f64::max].map(|end| misses.iter().copied().reduce(end).map(text));
     let misses = match ends {
         [Some(low), Some(high)] if low == high => format!(", one that misses {low} ns"),
@@ -110,7 +110,7 @@ fn accesses(hit: &Finding, findings: &[&Finding], style: &Style) -> Option<Strin
 
 /// What limits the cache, and what to do about it.
 fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
-    let halves = of(findings, "residency.half_life");
+    let halves = of(findings, &Quantity::ResidencyHalfLife);
     let shortest = halves.iter().filter_map(|f| f.value).reduce(f64::min);
     let bytes = limit.value.map(measured_size)?;
     Some(match limit.labels.get(Labels::LIMIT)? {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Grade, IdSet, Labels, Observation, Refusal, Run, Warning};
+use tiermark_model::{Experiment, Finding, Grade, IdSet, Labels, Observation, Quantity, Refusal, Run, Warning};
 
 use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables, unmeasured};
@@ -120,7 +120,7 @@ fn told_by_tables(shown: &mut Shown<'_>, observations: &[&Observation]) {
         .map(|o| o.step.as_str())
         .collect();
     let repeats = |f: &Finding| {
-        matches!(f.metric.as_str(), "latency" | "bandwidth")
+        matches!(f.metric, Quantity::Latency | Quantity::Bandwidth)
             && f.labels.get("tier").is_none()
             && matches!(f.evidence.as_slice(), [step] if cells.contains(step.as_str()))
     };
@@ -134,7 +134,7 @@ fn drift(experiments: &[&Experiment], shown: &mut Shown<'_>, style: &Style) -> S
     let signed = |value: f64| format!("{}{}", if value > 0.0 { "+" } else { "" }, percent(value));
     // As the engine judged it: beyond both, all numbers were suspect.
     let line = |drift: &str| format!("Drift: first step measured again last, {drift} (allowed: 3 % or its interval)");
-    let findings = shown.take_all(|f| f.metric == "drift");
+    let findings = shown.take_all(|f| f.metric == Quantity::Drift);
     let mut reasons = Reasons::default();
     for f in &findings {
         reasons.add(&subject(f), &f.verdict);

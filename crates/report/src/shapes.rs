@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Finding, Label, Labels, Unit};
+use tiermark_model::{Finding, Label, Labels, Quantity, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, measured_size, percent, size, value, with_interval};
@@ -14,12 +14,12 @@ use crate::table::{Align, Cell, Table};
 use crate::tally::is_number;
 use crate::text::{hanging, heading};
 
-/// Beginnings of the names of findings that are told here.
-const TOLD: [&str; 6] = ["geometry.", "tlb.", "mlp.", "granularity.", "background.", "residency."];
+/// Families of the quantities that are shown here.
+const TOLD: [&str; 6] = ["geometry", "tlb", "mlp", "granularity", "background", "residency"];
 
 /// All views of shapes; empty where nothing of them was found.
 pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
-    let mut take = |told: &str| shown.take_all(|f| f.metric.starts_with(told));
+    let mut take = |told: &str| shown.take_all(|f| f.metric.family() == told);
     let [caches, tlb, flight, grain, beside, kept] = TOLD.map(&mut take);
     [&caches, &tlb, &flight, &grain, &beside].into_iter().for_each(|told| shown.count(told));
     shown.count(&counted(&kept));
@@ -35,8 +35,8 @@ pub(crate) fn shapes(shown: &mut Shown<'_>, style: &Style) -> String {
 }
 
 /// Findings of a metric.
-pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &str) -> Vec<&'a Finding> {
-    findings.iter().copied().filter(|f| f.metric == metric).collect()
+pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Finding> {
+    findings.iter().copied().filter(|f| f.metric == *metric).collect()
 }
 
 fn label(finding: &Finding, key: &str) -> String {
@@ -106,7 +106,7 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
             reasons.add(&name, &f.verdict);
         }
         // Sets follow from ways and lines.
-        let told = style.verbose || f.metric != "geometry.sets";
+        let told = style.verbose || f.metric != Quantity::GeometrySets;
         let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));
         notes.extend(note);
     }
@@ -116,23 +116,23 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
 
 /// What a finding is about: its tier and what of it.
 fn subject(finding: &Finding) -> String {
-    let what = finding.metric.split_once('.').map_or(finding.metric.as_str(), |(_, what)| what);
+    let what = finding.metric.part();
     // A number of a table is called by its row and its column.
-    match finding.metric.as_str() {
-        "granularity.rate" => {
+    match &finding.metric {
+        Quantity::GranularityRate => {
             return [Labels::OP, Labels::PAGE, Labels::LAYOUT].map(|key| label(finding, key)).join(" ");
         }
-        "granularity.useful" => {
+        Quantity::GranularityUseful => {
             return format!("{} {} {USEFUL}", label(finding, Labels::OP), label(finding, Labels::PAGE));
         }
-        "mlp.access" => {
+        Quantity::MlpAccess => {
             let chains = label(finding, Labels::CHAINS);
             return format!("{} {chains} chain{}", label(finding, Labels::TIER), if chains == "1" { "" } else { "s" });
         }
         _ => {}
     }
     // Chases of one tier are all on the same pages.
-    let page = matches!(finding.metric.split('.').next(), Some("tlb" | "granularity")).then_some(Labels::PAGE);
+    let page = matches!(finding.metric.family(), "tlb" | "granularity").then_some(Labels::PAGE);
     let keys = [Labels::TIER, Labels::OP, Labels::RELATION, Labels::BESIDE].into_iter().chain(page);
     let said = |word: &String| !word.is_empty() && *word != what;
     let words: Vec<String> = keys.map(|key| label(finding, key)).filter(said).collect();
@@ -143,19 +143,20 @@ fn geometry(findings: &[&Finding], style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let parts = ["latency", "size", "ways", "sets"];
-    let of_tier = |f: &&&Finding| !label(f, Labels::TIER).is_empty() && f.metric != "geometry.shared";
+    let parts = [Quantity::GeometrySize, Quantity::GeometryWays, Quantity::GeometrySets];
+    let of_tier = |f: &&&Finding| !label(f, Labels::TIER).is_empty() && f.metric != Quantity::GeometryShared;
     let levels: Vec<&Finding> = findings.iter().filter(of_tier).copied().collect();
     let tiers = grouped(levels.iter().map(|f| (label(f, Labels::TIER), *f)));
     let mut table = Table::new().column("cache", Align::Left).column("ns ", Align::Right);
-    for name in &parts[1..] {
-        table = table.column(&format!("{name} "), Align::Right).column("declared", Align::Right);
+    for what in &parts {
+        table = table.column(&format!("{} ", what.part()), Align::Right).column("declared", Align::Right);
     }
     for (tier, here) in &tiers {
-        let find = |part: &str| here.iter().find(|f| f.metric.strip_prefix("geometry.") == Some(part));
-        let mut row = vec![Cell::new(tier), find("latency").map_or_else(Cell::default, |f| number(f, style))];
-        for part in &parts[1..] {
-            let Some(f) = find(part) else {
+        let find = |what: &Quantity| here.iter().find(|f| f.metric == *what);
+        let mut row =
+            vec![Cell::new(tier), find(&Quantity::GeometryLatency).map_or_else(Cell::default, |f| number(f, style))];
+        for what in &parts {
+            let Some(f) = find(what) else {
                 row.extend([Cell::default(), Cell::default()]);
                 continue;
             };
@@ -169,14 +170,14 @@ fn geometry(findings: &[&Finding], style: &Style) -> String {
     if !table.is_empty() {
         out.push_str(&table.render(style));
     }
-    for f in of(findings, "geometry.line").into_iter().chain(of(findings, "geometry.neighbours")) {
+    for f in of(findings, &Quantity::GeometryLine).into_iter().chain(of(findings, &Quantity::GeometryNeighbours)) {
         let what = subject(f);
         let bytes = f.value.map_or_else(|| style.absent().to_owned(), |v| value(v, f.unit, style));
         let note = f.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
         out.push_str(&hanging("  ", &format!("{what} {bytes}{note}"), Ink::Plain, style));
     }
     out.push_str(&remarks(&levels, style));
-    out + &sharing(&of(findings, "geometry.shared"), style)
+    out + &sharing(&of(findings, &Quantity::GeometryShared), style)
 }
 
 /// A number, or about where it lies: only what is known exactly is written without a tilde.
@@ -220,9 +221,9 @@ fn buffers(findings: &[&Finding], style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let what = |f: &Finding| match (f.metric.as_str(), label(f, Labels::TIER).as_str()) {
-        ("tlb.entries", tier) => format!("{tier}|entries"),
-        ("tlb.miss", tier) => format!("{tier} miss|ns"),
+    let what = |f: &Finding| match (&f.metric, label(f, Labels::TIER).as_str()) {
+        (Quantity::TlbEntries, tier) => format!("{tier}|entries"),
+        (Quantity::TlbMiss, tier) => format!("{tier} miss|ns"),
         _ => "walk|ns".to_owned(),
     };
     let pivot = Pivot::new(findings, &|f| label(f, Labels::PAGE), &what);
@@ -244,8 +245,8 @@ fn in_flight(findings: &[&Finding], style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let times = of(findings, "mlp.access");
-    let best = of(findings, "mlp.in_flight");
+    let times = of(findings, &Quantity::MlpAccess);
+    let best = of(findings, &Quantity::MlpInFlight);
     let pivot = Pivot::new(&times, &|f| label(f, Labels::CHAINS), &|f| label(f, Labels::TIER));
     let mut table = pivot.table("chains", &|f| number(f, style));
     let mut row = vec![Cell::new("in flight")];
@@ -269,12 +270,13 @@ fn granularity(findings: &[&Finding], style: &Style) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let rates = of(findings, "granularity.rate");
+    let rates = of(findings, &Quantity::GranularityRate);
     let row = |f: &Finding| format!("{} {}", label(f, Labels::OP), label(f, Labels::PAGE));
     let column = |f: &Finding| label(f, Labels::LAYOUT).replacen(" random", "|random", 1);
-    let shares = of(findings, "granularity.useful");
-    let head =
-        |f: &Finding| if f.metric == "granularity.useful" { USEFUL.replacen(" of", "|of", 1) } else { column(f) };
+    let shares = of(findings, &Quantity::GranularityUseful);
+    let head = |f: &Finding| {
+        if f.metric == Quantity::GranularityUseful { USEFUL.replacen(" of", "|of", 1) } else { column(f) }
+    };
     let all: Vec<&Finding> = rates.iter().chain(&shares).copied().collect();
     let pivot = Pivot::new(&all, &row, &head);
     let key = format!("{USEFUL} = useful bytes at random, of those in the lines that are fetched for them");
@@ -292,8 +294,8 @@ fn background(findings: &[&Finding], style: &Style) -> String {
     }
     let column = |f: &Finding| label(f, Labels::TIER);
     let row = |f: &Finding| label(f, Labels::BESIDE);
-    let times = of(findings, "background.latency");
-    let rates = of(findings, "background.rate");
+    let times = of(findings, &Quantity::BackgroundLatency);
+    let rates = of(findings, &Quantity::BackgroundRate);
     let mut out = heading("Latency beside a neighbour on another core, ns", style)
         + &Pivot::new(&times, &row, &column).table("beside", &|f| number(f, style)).render(style);
     if !rates.is_empty() {
@@ -301,7 +303,7 @@ fn background(findings: &[&Finding], style: &Style) -> String {
         let table = Pivot::new(&rates, &row, &column).table("beside", &|f| number(f, style));
         out.push_str(&table.render(style));
     }
-    let costs = of(findings, "background.cost");
+    let costs = of(findings, &Quantity::BackgroundCost);
     if !costs.is_empty() {
         out.push_str(&heading("What it costs the chaser", style));
         let signed = |v: f64| format!("{}{}", if v >= 0.0 { "+" } else { "" }, percent(v));

@@ -263,7 +263,7 @@ fn two_experiments_are_reported_as_one() {
     for probe in ["latency", "bandwidth"] {
         let mut half = all.clone();
         half.request.probe = probe.into();
-        half.findings.retain(|f| f.metric.starts_with("bandwidth") == (probe == "bandwidth"));
+        half.findings.retain(|f| (f.metric.family() == "bandwidth") == (probe == "bandwidth"));
         half.observations.retain(|o| (o.metric == Metric::Bandwidth) == (probe == "bandwidth"));
         two.experiments.push(half);
     }

@@ -6,6 +6,7 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
+use tiermark_model::Purpose;
 use tiermark_model::*;
 use tiermark_report::{Check, ProbeLine, Style};
 use unicode_width::UnicodeWidthStr;
@@ -131,7 +132,7 @@ fn reasons_call_numbers_as_the_columns_do() {
 #[test]
 fn steps_that_came_to_nothing_are_not_measured() {
     let mut run = Run { title: "latency".into(), ..vm_run() };
-    let labels = Labels::new().text(Labels::PURPOSE, "shape").text(Labels::LAYOUT, "scatter:2101312");
+    let labels = Labels::new().purpose(Purpose::Shape).text(Labels::LAYOUT, "scatter:2101312");
     let mut lost = observation(labels.whole(Labels::SIZE, 64 * MIB), Metric::Latency, 1.0);
     lost.value = None;
     lost.verdict
@@ -146,7 +147,7 @@ fn steps_that_came_to_nothing_are_not_measured() {
 
 #[test]
 fn deviations_without_an_interval_come_of_the_range() {
-    let labels = Labels::new().text(Labels::PURPOSE, "load").whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
+    let labels = Labels::new().purpose(Purpose::Load).whole(Labels::READS, 100).whole(Labels::PAUSE, 0);
     let mut point = observation(labels, Metric::Latency, 155.0);
     (point.interval, point.min, point.max) = (None, Some(154.0), Some(158.0));
     point.parts =
@@ -312,10 +313,10 @@ proptest! {
         whole: u64,
         text in "\\PC{0,40}|[\\x00-\\x1f]{0,9}|日本{0,20}",
         width in 0usize..200,
-        purpose in prop::sample::select(vec!["curve", "table", "ladder", "scaling"]),
+        purpose in prop::sample::select(vec![Purpose::Curve, Purpose::Table, Purpose::Ladder, Purpose::Scaling]),
     ) {
         let style = Style { width, unicode: true, color: true, verbose: true, units_iec: true };
-        let labels = Labels::new().text(Labels::PURPOSE, purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
+        let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
         let labels = labels.whole(Labels::THREADS, whole).text(Labels::OP, "read").text(Labels::STATISTIC, &text);
         let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];
         let metrics = ["tier.size", "latency", "bandwidth", "peak.share", "latency.tail", "bandwidth.scaling", "drift"];

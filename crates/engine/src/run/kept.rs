@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiermark_model::{Bench, KernelId, Labels, PlacementProof, Role, Setup, Step, ThreadSetup};
+use tiermark_model::{Bench, KernelId, Labels, PlacementProof, Purpose, Role, Setup, Step, ThreadSetup};
 
 use super::{Runner, VISITS_A_PLACE};
 use crate::cell::first_kernel;
@@ -135,7 +135,7 @@ impl Runner<'_> {
 
     /// Whether a step is a point of a curve whose memory takes long to make.
     pub(super) fn is_costly_point(&self, index: usize) -> bool {
-        let is_curve = self.cells[index].step.labels.is(Labels::PURPOSE, "curve");
+        let is_curve = self.cells[index].step.labels.is_for(Purpose::Curve);
         is_curve && self.making_seconds(index) >= SOON_MADE
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use tiermark_engine::{Fault, Rig, Shot};
-use tiermark_model::PlacementProof;
+use tiermark_model::{PlacementProof, Purpose};
 
 /// The steps given, all at once, and those that are added when these were seen.
 struct Given(Vec<Step>, Vec<Step>);
@@ -104,7 +104,7 @@ fn chase(id: &str, bytes: u64) -> Step {
 }
 
 fn point(step: Step) -> Step {
-    Step { labels: step.labels.clone().text(Labels::PURPOSE, "curve"), ..step }
+    Step { labels: step.labels.clone().purpose(Purpose::Curve), ..step }
 }
 
 #[test]

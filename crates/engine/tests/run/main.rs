@@ -6,6 +6,7 @@ mod kept;
 mod time;
 
 use tiermark_engine::{About, Event, Host, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
+use tiermark_model::Quantity;
 use tiermark_model::*;
 
 /// Plans one latency step a size, and one read step with two rivals.
@@ -72,7 +73,7 @@ impl Probe for Tiny {
     fn derive(&self, _: &Request, _: Lab<'_>, seen: &[Observation]) -> Vec<Finding> {
         seen.iter()
             .map(|o| Finding {
-                metric: "seen".into(),
+                metric: Quantity::Other("seen".into()),
                 labels: o.labels.clone(),
                 value: o.value,
                 unit: o.unit,

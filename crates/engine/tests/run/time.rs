@@ -13,9 +13,9 @@ impl Probe for Many {
     fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
         let chase =
             |n: u64| step(&format!("{n:02}"), Metric::Latency, n * MIB, PageKind::Thp, Role::Chase { chains: 1 }, STOP);
-        let ladder = |n: u64| Step { labels: Labels::new().text(Labels::PURPOSE, "ladder"), ..chase(n) };
+        let ladder = |n: u64| Step { labels: Labels::new().purpose(Purpose::Ladder), ..chase(n) };
         let mut steps: Vec<Step> = (1..=12).map(ladder).collect();
-        let labels = Labels::new().text(Labels::PURPOSE, "curve");
+        let labels = Labels::new().purpose(Purpose::Curve);
         steps.push(Step { id: "curve".into(), phase: 1, labels, ..chase(1) });
         Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
     }
@@ -136,15 +136,16 @@ impl Probe for Restless {
     }
 
     fn plan(&self, request: &Request, _: Lab<'_>) -> Result<Plan, Refusal> {
-        let chase = |id: String, bytes: u64, purpose: &str, phase: u8, stop: StopRule| Step {
-            labels: Labels::new().text(Labels::PURPOSE, purpose),
+        let chase = |id: String, bytes: u64, purpose: Purpose, phase: u8, stop: StopRule| Step {
+            labels: Labels::new().purpose(purpose),
             phase,
             ..step(&id, Metric::Latency, bytes, PageKind::Thp, Role::Chase { chains: 1 }, stop)
         };
         let never = StopRule { precision: 1e-9, max_visits: 100_000, ..STOP };
-        let mut steps: Vec<Step> = (0..3).map(|n| chase(format!("number {n}"), MIB, "ladder", 0, never)).collect();
+        let mut steps: Vec<Step> =
+            (0..3).map(|n| chase(format!("number {n}"), MIB, Purpose::Ladder, 0, never)).collect();
         let shape = StopRule { precision: 1e-9, allocations: 1, ..never };
-        let point = |size: u64| chase(format!("point {size}"), size * MIB, "curve", 1, shape);
+        let point = |size: u64| chase(format!("point {size}"), size * MIB, Purpose::Curve, 1, shape);
         steps.extend([2048, 64, 32, 16, 8, 4, 2].map(point));
         Ok(Plan { steps, max_seconds: request.scope.max_seconds.unwrap_or(60.0), ..Plan::default() })
     }
@@ -163,7 +164,7 @@ fn on_a_machine_that_is_never_quiet_some_of_the_time_is_left_for_a_curve() {
         run_experiment(&Restless, &Request { scope, ..request() }, &mut host, &mut Log::default()).unwrap();
     assert!(host.now() - began <= 1.0);
     let (numbers, points): (Vec<_>, Vec<_>) =
-        experiment.observations.iter().partition(|o| o.labels.is(Labels::PURPOSE, "ladder"));
+        experiment.observations.iter().partition(|o| o.labels.is_for(Purpose::Ladder));
     let seconds = |of: &[&Observation]| of.iter().map(|o| o.seconds).sum::<f64>();
     let (of_numbers, of_points) = (seconds(&numbers), seconds(&points));
     assert!(of_points > 0.1 && of_numbers > of_points, "{of_numbers} s of numbers, {of_points} s of points");

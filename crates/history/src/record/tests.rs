@@ -1,7 +1,7 @@
 use super::*;
 use crate::store::Store;
 use serde_json::{Value, json};
-use tiermark_model::{Disturbance, Labels, ReasonCode, Step, Verdict};
+use tiermark_model::{Disturbance, Labels, Purpose, ReasonCode, Step, Verdict};
 
 const DAY: &str = "2026-11-22T10:00:00Z";
 const LATER: &str = "2026-11-23T10:00:00Z";
@@ -45,7 +45,7 @@ fn seen(id: &str, labels: &Labels, value: f64) -> Observation {
 }
 
 fn usual() -> Labels {
-    Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, "L1").whole(Labels::SIZE, 16 << 10)
+    Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").whole(Labels::SIZE, 16 << 10)
 }
 
 /// A run with one number.
@@ -107,7 +107,7 @@ fn a_cell_is_the_same_whoever_measured_it_and_whatever_won() {
     let (_home, store) = home();
     shown(&store, &run(DAY, &usual(), &[1], 1.0));
     let worse = |labels: Labels, cpus: &[u32]| held(&store, &run(LATER, &labels, cpus, 2.0));
-    let point = || Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, 16 << 10);
+    let point = || Labels::new().purpose(Purpose::Curve).whole(Labels::SIZE, 16 << 10);
     assert!(worse(usual().text(Labels::KERNEL, "read/avx2").text(Labels::CPUS, "1"), &[1]));
     assert!(worse(point(), &[1]), "a point of a curve at the footprint of the tier");
     assert!(worse(usual(), &[2]), "another cpu of the same kind");

@@ -1,6 +1,7 @@
 //! A complete run made by hand, with a value in every field, so that the fixture shows every field of its version.
 
 use std::collections::BTreeMap;
+use tiermark_model::{Purpose, Quantity};
 
 use tiermark_model::*;
 
@@ -171,7 +172,7 @@ fn bench() -> Bench {
 fn step(id: &str, role: Role, layout: Layout, metric: Metric) -> Step {
     Step {
         id: id.into(),
-        labels: Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, "L1").whole(Labels::SIZE, 24 * KIB),
+        labels: Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, "L1").whole(Labels::SIZE, 24 * KIB),
         phase: 0,
         metric,
         setup: Setup {
@@ -264,7 +265,7 @@ pub(crate) fn example_run() -> Run {
     let findings = observations
         .iter()
         .map(|o| Finding {
-            metric: if o.metric == Metric::Latency { "latency".into() } else { "bandwidth".into() },
+            metric: if o.metric == Metric::Latency { Quantity::Latency } else { Quantity::Bandwidth },
             labels: o.labels.clone(),
             value: o.value,
             unit: o.unit,

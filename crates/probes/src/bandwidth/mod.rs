@@ -5,7 +5,9 @@ mod planner;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
-use tiermark_model::{Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Refusal, Request, Step, Unit};
+use tiermark_model::{
+    Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
+};
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once, with_steps};
@@ -101,12 +103,12 @@ impl Probe for Bandwidth {
 
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let mut findings: Vec<Finding> = Vec::new();
-        for purpose in ["ladder", "table"] {
+        for purpose in [Purpose::Ladder, Purpose::Table] {
             findings.extend(with_purpose(observations, purpose).map(|o| finding(o, overhead_note(o))));
         }
         findings.extend(
-            with_purpose(observations, "scaling")
-                .map(|o| Finding { metric: "bandwidth.scaling".into(), ..finding(o, overhead_note(o)) }),
+            with_purpose(observations, Purpose::Scaling)
+                .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) }),
         );
         findings.extend(peak_shares(observations, lab));
         findings
@@ -125,13 +127,13 @@ fn effort_seconds(effort: Effort) -> f64 {
 /// DRAM bandwidth with all cores as a share of the theoretical peak, where that is known.
 fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
     let Some(peak) = &lab.machine.theoretical_peak else { return Vec::new() };
-    with_purpose(observations, "ladder")
+    with_purpose(observations, Purpose::Ladder)
         .filter(|o| o.labels.is(Labels::TIER, "DRAM") && o.verdict.grade != Grade::Invalid)
         .filter_map(|o| {
             let share = o.value? / peak.bytes_per_second;
             let mut labels = o.labels.clone();
             labels.0.insert(Labels::STATISTIC.into(), Label::Text("share of theoretical peak".into()));
-            let mut found = derived(o, "peak.share", labels, share, Unit::Ratio);
+            let mut found = derived(o, Quantity::PeakShare, labels, share, Unit::Ratio);
             found.note = Some(peak.how.clone());
             Some(found)
         })

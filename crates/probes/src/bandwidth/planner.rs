@@ -4,7 +4,7 @@ use tiermark_engine::Lab;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, Isa, KernelId, KernelInfo, Labels, Layout, Metric, NodeId, Observation, PageKind,
-    Pattern, Plan, Refusal, Request, Role, Step, StopRule, StoreKind,
+    Pattern, Plan, Purpose, Refusal, Request, Role, Step, StopRule, StoreKind,
 };
 
 use super::choice::Choice;
@@ -230,7 +230,7 @@ impl<'a> Planner<'a> {
         if !quick && self.params.ops.is_empty() && !self.zeros() && tier.name == "DRAM" {
             jobs.push(self.job("write", true));
         }
-        let labels = || Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::TIER, &tier.name);
+        let labels = || Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, &tier.name);
         let place = Place { size: Bytes(tier.stream_bytes), node: tier.node };
         jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
     }
@@ -253,7 +253,7 @@ impl<'a> Planner<'a> {
         let (job, crew) = (self.job(op, self.zeros()), self.one());
         let step = |size: &Bytes| {
             let place = Place { size: *size, node: self.request.scope.mem_node };
-            let labels = Labels::new().text(Labels::PURPOSE, "curve");
+            let labels = Labels::new().purpose(Purpose::Curve);
             self.step(labels, &job, &crew, place, curve_point(self.request.effort))
         };
         sizes.iter().filter_map(step).collect()
@@ -276,7 +276,7 @@ impl<'a> Planner<'a> {
             let size = dram_bytes(self.lab.machine, &mine, self.request.scope.mem_node, &self.request.scope);
             let Ok((size, _)) = size else { continue };
             let place = Place { size: Bytes(size), node: self.request.scope.mem_node };
-            let labels = Labels::new().text(Labels::PURPOSE, "scaling").text(Labels::TIER, "DRAM");
+            let labels = Labels::new().purpose(Purpose::Scaling).text(Labels::TIER, "DRAM");
             plan.steps.extend(self.step(
                 labels,
                 &self.job("read", self.zeros()),
@@ -295,7 +295,7 @@ impl<'a> Planner<'a> {
             for op in self.ops() {
                 for crew in self.crews()? {
                     let place = Place { size: *size, node: self.request.scope.mem_node };
-                    let labels = Labels::new().text(Labels::PURPOSE, "table");
+                    let labels = Labels::new().purpose(Purpose::Table);
                     plan.steps.extend(self.step(labels, &self.job(&op, self.zeros()), &crew, place, stop));
                 }
             }
@@ -311,8 +311,8 @@ impl<'a> Planner<'a> {
     /// What to measure next: more points until the latency curve says where the tiers are, then the ladder, then the curves, with the kernels that the
     /// ladder has chosen, and last points between neighbours that differ. A ladder that was begun stays: another look at the curve may say something else.
     pub(super) fn next(&self, observations: &[Observation]) -> Vec<Step> {
-        let began = |purpose: &str| with_purpose(observations, purpose).any(|o| o.metric == Metric::Bandwidth);
-        match (began("ladder"), began("curve")) {
+        let began = |purpose: Purpose| with_purpose(observations, purpose).any(|o| o.metric == Metric::Bandwidth);
+        match (began(Purpose::Ladder), began(Purpose::Curve)) {
             (false, _) => after_curve(self.finder(), observations, |found| {
                 self.ladder(found, &mut Plan::default()).unwrap_or_default()
             }),
@@ -324,7 +324,7 @@ impl<'a> Planner<'a> {
     /// Points between neighbours of every curve that differ; large ones, which take long to be made, with `--full` only.
     fn denser(&self, observations: &[Observation]) -> Vec<Step> {
         let of = |o: &&Observation, label: &str| o.metric == Metric::Bandwidth && o.labels.is(Labels::OP, label);
-        let curve = |label: &str| points(with_purpose(observations, "curve").filter(|o| of(o, label)));
+        let curve = |label: &str| points(with_purpose(observations, Purpose::Curve).filter(|o| of(o, label)));
         let full = self.request.effort == Effort::Full;
         let denser = |op: &String| {
             let mut sizes = between(&curve(&self.job(op, self.zeros()).label));

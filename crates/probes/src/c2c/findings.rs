@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use tiermark_engine::accounting::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::{
-    Finding, Grade, Labels, Mode, Observation, Part, PingOp, Reason, Relation, Request, Unit, Verdict,
+    Finding, Grade, Labels, Mode, Observation, Part, PingOp, Purpose, Quantity, Reason, Relation, Request, Unit,
+    Verdict,
 };
 
 use super::pairs::{Class, count};
@@ -29,21 +30,25 @@ pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observatio
     remark::on_relations(&mut findings, lab.machine.system.hypervisor.is_some());
     findings.extend(asymmetries(observations));
     findings.extend(homes(observations, lab));
-    for (purpose, metric) in [("op", "c2c.op"), ("transfer", "c2c.transfer"), ("contention", "c2c.contention")] {
-        findings.extend(with_purpose(observations, purpose).map(|o| named(o, metric)));
+    for (purpose, metric) in [
+        (Purpose::Op, Quantity::C2cOp),
+        (Purpose::Transfer, Quantity::C2cTransfer),
+        (Purpose::Contention, Quantity::C2cContention),
+    ] {
+        findings.extend(with_purpose(observations, purpose).map(|o| named(o, metric.clone())));
     }
-    findings.extend(with_purpose(observations, "contention").filter_map(line));
-    findings.extend(with_purpose(observations, "contention").filter_map(fairness));
+    findings.extend(with_purpose(observations, Purpose::Contention).filter_map(line));
+    findings.extend(with_purpose(observations, Purpose::Contention).filter_map(fairness));
     findings.extend(observations.iter().filter(|o| relation(o).is_some()).filter_map(|o| modes(o, lab)));
-    findings.extend(with_purpose(observations, "pair").map(|o| named(o, "c2c.pair")));
+    findings.extend(with_purpose(observations, Purpose::Pair).map(|o| named(o, Quantity::C2cPair)));
     findings
 }
 
-fn named(observation: &Observation, metric: &str) -> Finding {
+fn named(observation: &Observation, metric: Quantity) -> Finding {
     let one_way = observation.labels.is(Labels::OP, &PingOp::OneWay.to_string());
     let note = [one_way.then(|| "one way, not a round trip".to_owned()), overhead_note(observation)];
     let note: Vec<String> = note.into_iter().flatten().collect();
-    Finding { metric: metric.into(), ..finding(observation, (!note.is_empty()).then(|| note.join("; "))) }
+    Finding { metric, ..finding(observation, (!note.is_empty()).then(|| note.join("; "))) }
 }
 
 /// The relation of an observed pair.
@@ -54,7 +59,7 @@ fn relation(observation: &Observation) -> Option<Relation> {
 /// Median, least and most over the pairs of each class, for each way to pass turns.
 fn relations(observations: &[Observation], all: &BTreeMap<Class, u64>) -> Vec<Finding> {
     let mut groups: BTreeMap<(&str, Class), Vec<&Observation>> = BTreeMap::new();
-    for pair in with_purpose(observations, "pair") {
+    for pair in with_purpose(observations, Purpose::Pair) {
         if let (Some(op), Some(relation)) = (pair.labels.get(Labels::OP), relation(pair)) {
             let kinds = pair.labels.get(Labels::KINDS).and_then(|kinds| kinds.parse().ok());
             groups.entry((op, Class { relation, kinds })).or_default().push(pair);
@@ -77,7 +82,7 @@ fn one_relation(labels: Labels, of: &[&Observation], all: Option<u64>) -> Vec<Fi
         labels = labels.whole(Labels::OF, all);
     }
     let make = |statistic: &str, value: Option<f64>, verdict: Verdict, evidence: Vec<String>| Finding {
-        metric: "c2c.relation".into(),
+        metric: Quantity::C2cRelation,
         labels: labels.clone().text(Labels::STATISTIC, statistic),
         value: value.filter(|_| verdict.grade != Grade::Invalid),
         unit: Unit::Ns,
@@ -156,7 +161,8 @@ impl Groups {
 /// Where the windows of one pair pile up at several values: its cpus were at several distances in turn.
 fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
     let (near, far) = (observation.modes.first()?, observation.modes.last()?);
-    let mut found = derived(observation, "c2c.modes", observation.labels.clone(), far.value / near.value, Unit::Ratio);
+    let mut found =
+        derived(observation, Quantity::C2cModes, observation.labels.clone(), far.value / near.value, Unit::Ratio);
     let why = match lab.machine.system.hypervisor {
         Some(_) => "the hypervisor moves the cpus between cores",
         None => "something changed while it was measured",
@@ -174,7 +180,7 @@ fn ends(observation: &Observation) -> Option<(u64, u64)> {
 
 /// The measurement of the same pair, in the same way, from the first cpu's own memory.
 fn plain<'a>(observations: &'a [Observation], like: &Observation) -> Option<&'a Observation> {
-    with_purpose(observations, "pair")
+    with_purpose(observations, Purpose::Pair)
         .find(|o| ends(o) == ends(like) && o.labels.get(Labels::OP) == like.labels.get(Labels::OP))
 }
 
@@ -183,23 +189,23 @@ fn asymmetries(observations: &[Observation]) -> Vec<Finding> {
     let of = |reverse: &Observation| {
         let forward = plain(observations, reverse)?;
         let ratio = reverse.value? / forward.value? - 1.0;
-        let mut found = derived(reverse, "c2c.asymmetry", reverse.labels.clone(), ratio, Unit::Ratio);
+        let mut found = derived(reverse, Quantity::C2cAsymmetry, reverse.labels.clone(), ratio, Unit::Ratio);
         found.verdict = found.verdict.and(&forward.verdict);
         found.value = found.value.filter(|_| found.verdict.grade != Grade::Invalid);
         found.evidence.push(forward.step.clone());
         Some(with_range(found, quotient(reverse, forward), -1.0))
     };
-    with_purpose(observations, "reverse").filter_map(of).collect()
+    with_purpose(observations, Purpose::Reverse).filter_map(of).collect()
 }
 
 /// The round trips of pairs that were measured with several homes, the first cpu's own among them.
 fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for swept in with_purpose(observations, "home") {
+    for swept in with_purpose(observations, Purpose::Home) {
         if let Some(own) = plain(observations, swept) {
             let known = findings.iter().any(|f| f.evidence == [own.step.clone()]);
             if !known {
-                let mut found = named(own, "c2c.home");
+                let mut found = named(own, Quantity::C2cHome);
                 found.labels = found.labels.text(Labels::HOME, "first");
                 let first = own.labels.number(Labels::FROM).and_then(|cpu| u32::try_from(cpu).ok());
                 if let Some(node) = first.and_then(|cpu| nearest_memory_node(cpu, lab.machine)) {
@@ -208,7 +214,7 @@ fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
                 findings.push(found);
             }
         }
-        findings.push(named(swept, "c2c.home"));
+        findings.push(named(swept, Quantity::C2cHome));
     }
     findings
 }
@@ -221,13 +227,13 @@ fn part<'a>(observation: &'a Observation, name: &str) -> Option<&'a Part> {
 /// Time from one addition to the next, whoever makes it.
 fn line(observation: &Observation) -> Option<Finding> {
     let value = part(observation, LINE)?.value?;
-    Some(derived(observation, "c2c.line", observation.labels.clone(), value, Unit::Ns))
+    Some(derived(observation, Quantity::C2cLine, observation.labels.clone(), value, Unit::Ns))
 }
 
 /// How evenly contenders got their turn within a shot: the fewest additions over the most.
 fn fairness(observation: &Observation) -> Option<Finding> {
     let even = part(observation, EVENNESS)?.value?;
-    let mut found = derived(observation, "c2c.fairness", observation.labels.clone(), even, Unit::Ratio);
+    let mut found = derived(observation, Quantity::C2cFairness, observation.labels.clone(), even, Unit::Ratio);
     let own = observation.parts.iter().filter(|part| part.name.starts_with("cpu "));
     let slowest = own.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
     found.note = slowest.map(|part| format!("{} got the fewest turns", part.name));

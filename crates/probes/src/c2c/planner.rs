@@ -6,7 +6,7 @@ use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, LineState, MemPolicy, Metric, NodeId, PageKind, PingOp, Plan,
-    Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Purpose, Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::pairs::{Choice, Class, Pair, choose, count, divide};
@@ -60,7 +60,7 @@ impl<'a> Planner<'a> {
                 plan.steps.push(Step {
                     phase,
                     stop,
-                    ..self.trip("pair", *op, *pair, self.request.scope.mem_node, None)
+                    ..self.trip(Purpose::Pair, *op, *pair, self.request.scope.mem_node, None)
                 });
             }
         }
@@ -114,7 +114,8 @@ impl<'a> Planner<'a> {
                 let stop = self.pair_stop();
                 let class = Class { relation: Relation::Socket, kinds: None };
                 let pair = Pair { class, first: 0, second: 0 };
-                let seconds = Step { stop, ..self.trip("pair", PingOp::Cas, pair, None, None) }.expected_seconds();
+                let seconds =
+                    Step { stop, ..self.trip(Purpose::Pair, PingOp::Cas, pair, None, None) }.expected_seconds();
                 let pairs = (allowed * PAIRS_SHARE).min(allowed - taken).max(0.0) / seconds / ops.max(1) as f64;
                 divide(all, pairs as u64)
             }
@@ -124,16 +125,16 @@ impl<'a> Planner<'a> {
     /// What is asked of one pair of each class only.
     fn of_speaker(&self, pair: Pair, ops: &[PingOp]) -> Vec<Step> {
         let node = self.request.scope.mem_node;
-        let mut steps = vec![self.trip("reverse", ops[0], pair.turned(), node, None)];
+        let mut steps = vec![self.trip(Purpose::Reverse, ops[0], pair.turned(), node, None)];
         if self.request.effort > Effort::Quick && self.params.ops.is_empty() {
             let usable = |op: &&PingOp| !ops.contains(op) && (**op != PingOp::OneWay || self.common_clock().is_ok());
-            steps.extend(PingOp::ALL.iter().filter(usable).map(|op| self.trip("op", *op, pair, node, None)));
+            steps.extend(PingOp::ALL.iter().filter(usable).map(|op| self.trip(Purpose::Op, *op, pair, node, None)));
         }
         for state in [LineState::Clean, LineState::Dirty] {
             steps.push(self.transfer(pair, state));
         }
         for (home, node) in self.homes(pair) {
-            steps.push(self.trip("home", ops[0], pair, Some(node), Some(home)));
+            steps.push(self.trip(Purpose::Home, ops[0], pair, Some(node), Some(home)));
         }
         steps
     }
@@ -161,7 +162,7 @@ impl<'a> Planner<'a> {
     }
 
     fn say_homes(&self, choice: &Choice, plan: &mut Plan) {
-        let swept = plan.steps.iter().any(|step| step.labels.is(Labels::PURPOSE, "home"));
+        let swept = plan.steps.iter().any(|step| step.labels.is_for(Purpose::Home));
         plan.rules.push(match (self.request.scope.mem_node, swept) {
             (Some(node), _) => format!("lines have their home on node {node}"),
             (None, true) => {
@@ -186,7 +187,7 @@ impl<'a> Planner<'a> {
         let part = |cpu: &CpuId| ThreadSetup { part: format!("cpu {cpu}"), ..ThreadSetup::new(*cpu, Role::Contend, 0) };
         let set: IdSet = cpus.iter().copied().collect();
         let labels = Labels::new()
-            .text(Labels::PURPOSE, "contention")
+            .purpose(Purpose::Contention)
             .whole(Labels::THREADS, cpus.len() as u64)
             .text(Labels::CPUS, &set);
         let id = format!("c2c/contention/{}", cpus.len());
@@ -196,7 +197,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A round trip between two cpus.
-    fn trip(&self, purpose: &str, op: PingOp, pair: Pair, node: Option<NodeId>, home: Option<&str>) -> Step {
+    fn trip(&self, purpose: Purpose, op: PingOp, pair: Pair, node: Option<NodeId>, home: Option<&str>) -> Step {
         let mut labels = pair_labels(purpose, pair).text(Labels::OP, op);
         let mut id = format!("c2c/{purpose}/{op}/{}-{}", pair.first, pair.second);
         if let Some(home) = home {
@@ -216,7 +217,7 @@ impl<'a> Planner<'a> {
     /// Lines that the second cpu holds, fetched by the first.
     fn transfer(&self, pair: Pair, state: LineState) -> Step {
         let node = self.request.scope.mem_node;
-        let mut labels = pair_labels("transfer", pair).text(Labels::STATE, state);
+        let mut labels = pair_labels(Purpose::Transfer, pair).text(Labels::STATE, state);
         let mut id = format!("c2c/transfer/{state}/{}-{}", pair.first, pair.second);
         if let Some(node) = node {
             id.push_str(&format!("/node{node}"));
@@ -267,10 +268,10 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn pair_labels(purpose: &str, pair: Pair) -> Labels {
+fn pair_labels(purpose: Purpose, pair: Pair) -> Labels {
     let cpus: IdSet = [pair.first, pair.second].into_iter().collect();
     let labels = Labels::new()
-        .text(Labels::PURPOSE, purpose)
+        .purpose(purpose)
         .text(Labels::RELATION, pair.class.relation)
         .whole(Labels::FROM, u64::from(pair.first))
         .whole(Labels::TO, u64::from(pair.second))

@@ -1,7 +1,7 @@
 //! What the solver says, as findings beside what the system declares.
 
 use tiermark_model::{
-    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, Reason, Unit, format_ns,
+    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, Quantity, Reason, Unit, format_ns,
 };
 
 use super::seen::{AGREE, Seen};
@@ -52,7 +52,8 @@ fn lines(seen: &Seen<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option
     let at = bytes.and_then(|bytes| decides(bytes, &cached));
     if let (Some(bytes), Some(at)) = (bytes, at) {
         let (near, far) = (&cached[at - 1], &cached[at]);
-        let mut line = resting_on(&[near.2, far.2], "geometry.line", Labels::new(), Some(bytes as f64), Unit::Bytes);
+        let mut line =
+            resting_on(&[near.2, far.2], Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
         let words = format!(
             "words {} apart take {} ns, words {} apart {} ns",
             Bytes(near.0),
@@ -79,7 +80,7 @@ fn lines(seen: &Seen<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option
             None => memory.iter().map(|(_, _, o)| *o).collect(),
         };
         let value = Some(value as f64);
-        let mut found_reach = resting_on(&decide, "geometry.neighbours", Labels::new(), value, Unit::Bytes);
+        let mut found_reach = resting_on(&decide, Quantity::GeometryNeighbours, Labels::new(), value, Unit::Bytes);
         found_reach.note = Some(match reach {
             Some(reach) => {
                 format!("from memory {} come together: lines are prefetched with their neighbours", Bytes(reach))
@@ -143,7 +144,7 @@ impl<'a> LevelView<'a> {
         let by_ways = solved.and_then(|w| w.size());
         let exact = by_ways.filter(|bytes| near(*bytes));
         let value = exact.unwrap_or((bounded.value as f64 / random) as u64);
-        let mut found = resting_on(&self.edge, "geometry.size", self.labels(), Some(value as f64), Unit::Bytes);
+        let mut found = resting_on(&self.edge, Quantity::GeometrySize, self.labels(), Some(value as f64), Unit::Bytes);
         let mut notes = Vec::new();
         match (exact, by_ways) {
             (Some(_), _) => found.interval = bounds(value, Some(value)),
@@ -174,13 +175,13 @@ impl<'a> LevelView<'a> {
         // A point well inside: half the capacity.
         let inside = self.seen.curve.iter().map(|(x, _)| *x).rfind(|x| *x <= self.level.size.low / 2)?;
         let o = self.seen.at(ChainLayout::Random, inside)?;
-        Some(derived(o, "geometry.latency", self.labels(), self.level.ns, Unit::Ns))
+        Some(derived(o, Quantity::GeometryLatency, self.labels(), self.level.ns, Unit::Ns))
     }
 
     fn ways(&self, solved: &Ways, line: Option<u64>) -> Vec<Finding> {
         let decides = self.conflicts(solved);
         let mut found =
-            resting_on(&decides, "geometry.ways", self.labels(), Some(solved.ways.value as f64), Unit::Count);
+            resting_on(&decides, Quantity::GeometryWays, self.labels(), Some(solved.ways.value as f64), Unit::Count);
         found.interval = bounds(solved.ways.low, solved.ways.high);
         if let Some(ways) = self.declared.and_then(|c| c.ways) {
             found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
@@ -194,7 +195,8 @@ impl<'a> LevelView<'a> {
         }
         let mut out = vec![found];
         if let (Some(way), Some(line)) = (solved.way_bytes, line) {
-            let mut sets = resting_on(&decides, "geometry.sets", self.labels(), Some((way / line) as f64), Unit::Count);
+            let mut sets =
+                resting_on(&decides, Quantity::GeometrySets, self.labels(), Some((way / line) as f64), Unit::Count);
             sets.note = Some(format!("a way of {} in lines of {line} B", Bytes(way)));
             if let Some(declared) = self.declared.and_then(|c| c.sets) {
                 sets.labels = sets.labels.whole(Labels::DECLARED, u64::from(declared));
@@ -214,7 +216,7 @@ impl<'a> LevelView<'a> {
 
     /// Why no ways are told.
     fn unresolved(&self, index: usize, hidden: bool, above: Option<u64>) -> Option<Finding> {
-        let mut found = resting_on(&self.edge, "geometry.ways", self.labels(), None, Unit::Count);
+        let mut found = resting_on(&self.edge, Quantity::GeometryWays, self.labels(), None, Unit::Count);
         let page = self.edge.first().and_then(|o| o.labels.get(Labels::PAGE)?.parse::<PageKind>().ok());
         found.note = Some(match above {
             _ if index >= RESOLVED => {
@@ -265,7 +267,7 @@ fn missing(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
         .map(|cache| {
             let labels = Labels::new().text(Labels::TIER, format!("L{}", cache.level));
             let labels = cache.bytes.into_iter().fold(labels, |labels, bytes| labels.whole(Labels::DECLARED, bytes));
-            let mut found = resting_on(&[last], "geometry.size", labels, None, Unit::Bytes);
+            let mut found = resting_on(&[last], Quantity::GeometrySize, labels, None, Unit::Bytes);
             found.verdict.suspect(Reason::NoPlateau { level: cache.level, bytes: cache.bytes.map(Bytes) });
             found.note = Some(climb(seen));
             found

@@ -1,6 +1,6 @@
 //! Observations made up for tests.
 
-use tiermark_model::{ChainLayout, Disturbance, Labels, Metric, Observation, Unit, Verdict, Visits};
+use tiermark_model::{ChainLayout, Disturbance, Labels, Metric, Observation, Purpose, Unit, Verdict, Visits};
 
 /// A number with labels, and nothing that speaks against it.
 pub(super) fn observation(step: &str, labels: Labels, value: f64) -> Observation {
@@ -38,7 +38,7 @@ pub(super) fn observation(step: &str, labels: Labels, value: f64) -> Observation
 }
 
 /// A chase through so many bytes.
-pub(crate) fn chase(purpose: &str, layout: ChainLayout, bytes: u64, ns: f64) -> Observation {
-    let labels = Labels::new().text(Labels::PURPOSE, purpose).text(Labels::LAYOUT, layout).whole(Labels::SIZE, bytes);
+pub(crate) fn chase(purpose: Purpose, layout: ChainLayout, bytes: u64, ns: f64) -> Observation {
+    let labels = Labels::new().purpose(purpose).text(Labels::LAYOUT, layout).whole(Labels::SIZE, bytes);
     observation(&format!("{purpose}/{layout}/{bytes}"), labels.text(Labels::CPUS, 1), ns)
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
-    CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Observation, PageKind, Plan, Refusal, Request, Step,
+    CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Observation, PageKind, Plan, Purpose, Refusal, Request, Step,
 };
 
 use crate::chasing::{Chase, Chaser, quarters};
@@ -82,11 +82,11 @@ impl Probe for Geometry {
             }
         };
         for size in grid(SMALLEST, memory, 4) {
-            plan.steps.push(planner.step("curve", size.0, ChainLayout::Random));
+            plan.steps.push(planner.step(Purpose::Curve, size.0, ChainLayout::Random));
         }
         for apart in APART {
             for bytes in [planner.behind_first(), memory] {
-                plan.steps.push(planner.step("shape", bytes, ChainLayout::Pair(apart)));
+                plan.steps.push(planner.step(Purpose::Shape, bytes, ChainLayout::Pair(apart)));
             }
         }
         for stride in MEETING {
@@ -147,13 +147,13 @@ impl<'a> Planner<'a> {
         Ok(Self { chaser: Chaser { probe: "geometry", request, cpu }, lab, page })
     }
 
-    fn step(&self, purpose: &str, bytes: u64, layout: ChainLayout) -> Step {
+    fn step(&self, purpose: Purpose, bytes: u64, layout: ChainLayout) -> Step {
         let chase = Chase { purpose, bytes, layout, page: self.page, chains: 1 };
         self.chaser.step(&chase, self.chaser.shape())
     }
 
     fn strided(&self, stride: u64, nodes: u64) -> Step {
-        self.step("shape", stride * nodes, ChainLayout::Scatter(stride))
+        self.step(Purpose::Shape, stride * nodes, ChainLayout::Scatter(stride))
     }
 
     /// A footprint that misses the first level and stays in the second.
@@ -171,7 +171,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             let inside = quarters(low, high, STEP);
-            steps.extend(inside.into_iter().map(|bytes| self.step("curve", bytes, ChainLayout::Random)));
+            steps.extend(inside.into_iter().map(|bytes| self.step(Purpose::Curve, bytes, ChainLayout::Random)));
         }
         steps
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{ChainLayout, CpuId, Labels, Machine, Observation};
+use tiermark_model::{ChainLayout, CpuId, Labels, Machine, Observation, Purpose};
 
 use super::BEHIND_FIRST;
 use super::solve::{Level, Strided, levels, split, ways};
@@ -27,9 +27,9 @@ pub(super) struct Seen<'a> {
 
 impl<'a> Seen<'a> {
     pub(super) fn new(observations: &'a [Observation], machine: &Machine) -> Self {
-        let curve = points(with_purpose(observations, "curve"));
+        let curve = points(with_purpose(observations, Purpose::Curve));
         let layout = |o: &Observation| o.labels.get(Labels::LAYOUT)?.parse().ok();
-        let shapes = with_purpose(observations, "shape").chain(with_purpose(observations, "curve"));
+        let shapes = with_purpose(observations, Purpose::Shape).chain(with_purpose(observations, Purpose::Curve));
         let chases: Vec<(ChainLayout, &Observation)> =
             shapes.filter(|o| o.value.is_some()).filter_map(|o| Some((layout(o)?, o))).collect();
         let cpu = chases.first().and_then(|(_, o)| o.labels.get(Labels::CPUS)?.parse().ok());
@@ -147,7 +147,8 @@ mod tests {
             let mut all: Vec<Observation> = Vec::new();
             for bytes in sizes {
                 all.extend(
-                    [256, 64, 8].map(|apart| made::chase("shape", ChainLayout::Pair(apart), *bytes, apart as f64)),
+                    [256, 64, 8]
+                        .map(|apart| made::chase(Purpose::Shape, ChainLayout::Pair(apart), *bytes, apart as f64)),
                 );
             }
             let seen = Seen::new(&all, &machine);

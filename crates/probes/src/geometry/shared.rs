@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::Lab;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Reason, Role,
-    Step, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Purpose, Quantity,
+    Reason, Role, Step, Unit,
 };
 
 use super::seen::Seen;
@@ -33,7 +33,7 @@ pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &Se
             let subject = level.size.low / 4 * 3 / KIB * KIB;
             for (beside, bytes) in [("full", level.size.value / KIB * KIB), ("little", LITTLE)] {
                 let labels = Labels::new()
-                    .text(Labels::PURPOSE, "shared")
+                    .purpose(Purpose::Shared)
                     .text(Labels::TIER, name)
                     .text(Labels::RELATION, &relation)
                     .text(Labels::BESIDE, beside)
@@ -85,13 +85,13 @@ fn relation(machine: &Machine, cpu: CpuId, other: CpuId) -> Option<(u8, String)>
 /// What a full neighbour costs more than a small one, for each level and relation, and whether that agrees with the system.
 pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &Seen<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let full = with_purpose(observations, "shared").filter(|o| o.labels.is(Labels::BESIDE, "full"));
+    let full = with_purpose(observations, Purpose::Shared).filter(|o| o.labels.is(Labels::BESIDE, "full"));
     for beside in full {
         let same = |o: &&Observation| {
             [Labels::TIER, Labels::RELATION].iter().all(|key| o.labels.get(key) == beside.labels.get(key))
                 && o.labels.is(Labels::BESIDE, "little")
         };
-        let Some(alone) = with_purpose(observations, "shared").find(same) else { continue };
+        let Some(alone) = with_purpose(observations, Purpose::Shared).find(same) else { continue };
         let cost = beside.value.zip(alone.value).map(|(full, little)| full / little);
         let declared = declared(beside, machine);
         let mut labels = beside.labels.clone();
@@ -100,7 +100,8 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &S
         if let Some(declared) = declared {
             labels = labels.text(Labels::DECLARED, if declared { "shared" } else { "private" });
         }
-        let mut found = resting_on(&[beside, alone], "geometry.shared", labels, cost.map(|c| c - 1.0), Unit::Ratio);
+        let mut found =
+            resting_on(&[beside, alone], Quantity::GeometryShared, labels, cost.map(|c| c - 1.0), Unit::Ratio);
         let tier = beside.labels.get(Labels::TIER).unwrap_or_default();
         let level = seen.levels.iter().find(|(name, _)| name == tier).map(|(_, level)| level.ns);
         let fitted = level.zip(alone.value).is_none_or(|(level, ns)| ns <= FITTED * level);
@@ -163,8 +164,7 @@ mod tests {
         let levels = vec![("L3".to_owned(), Level { ns: 10.0, next_ns: 100.0, size })];
         let seen = Seen { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels, curve: Vec::new() };
         let beside = |beside: &str, ns| {
-            let labels =
-                Labels::new().text(Labels::PURPOSE, "shared").text(Labels::TIER, "L3").text(Labels::CPUS, "0,1");
+            let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::CPUS, "0,1");
             made::observation(beside, labels.text(Labels::RELATION, "same L3").text(Labels::BESIDE, beside), ns)
         };
         let mut found = findings(&[beside("full", full), beside("little", little)], &machine, &seen);
@@ -204,8 +204,7 @@ mod tests {
     fn a_number_that_is_lacking_tells_nothing() {
         let seen =
             Seen { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels: Vec::new(), curve: Vec::new() };
-        let labels =
-            Labels::new().text(Labels::PURPOSE, "shared").text(Labels::TIER, "L3").text(Labels::RELATION, "sibling");
+        let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::RELATION, "sibling");
         let mut full = made::observation("full", labels.clone().text(Labels::BESIDE, "full"), 1.0);
         assert!(findings(&[full.clone()], &Machine::default(), &seen).is_empty());
         full.value = None;

@@ -1,6 +1,8 @@
 //! What a curve of latency over bandwidth says.
 
-use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Unit, Verdict, format_gbs, format_ns};
+use tiermark_model::{
+    Finding, Grade, Interval, Labels, Observation, PageKind, Purpose, Quantity, Unit, Verdict, format_gbs, format_ns,
+};
 
 use super::pauses::{Point, by_pressure, knee_of, monotone, rising};
 use super::planner::{Family, LOAD};
@@ -11,7 +13,7 @@ const LOST: f64 = 0.04;
 
 /// A curve's points with the observations behind them, in order of rising pressure; those without numbers are left out.
 pub(super) fn points_of<'a>(family: &Family, observations: &'a [Observation]) -> Vec<(Point, &'a Observation)> {
-    let unloaded = with_purpose(observations, "unloaded")
+    let unloaded = with_purpose(observations, Purpose::Unloaded)
         .filter(|o| family.site.owns(o))
         .filter_map(|o| Some((Point { pause: None, rate: 0.0, latency: o.value? }, o)));
     let loaded = observations.iter().filter(|o| family.owns(o)).filter_map(|o| {
@@ -49,7 +51,7 @@ pub(super) fn findings(
         findings.extend(reading.overload());
     }
     findings.extend(
-        with_purpose(observations, "peak")
+        with_purpose(observations, Purpose::Peak)
             .filter(|o| family.site.owns(o) && o.labels.is(Labels::MIX, &family.mix.to_string()))
             .filter_map(|o| reading.peak(o)),
     );
@@ -62,12 +64,12 @@ impl Reading<'_> {
     }
 
     /// A finding that rests on some points: the worst of their verdicts, all of them as evidence.
-    fn finding(&self, metric: &str, value: Option<f64>, unit: Unit, on: &[Point]) -> Finding {
+    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[Point]) -> Finding {
         let seen: Vec<&Observation> =
             self.points.iter().filter(|(p, _)| on.iter().any(|q| q.pause == p.pause)).map(|(_, o)| *o).collect();
         Finding {
-            metric: metric.to_owned(),
-            labels: self.family.labels("loaded", self.page),
+            metric,
+            labels: self.family.labels(Purpose::Loaded, self.page),
             value,
             unit,
             interval: None,
@@ -80,7 +82,7 @@ impl Reading<'_> {
 
     fn unloaded(&self) -> Option<Finding> {
         let (point, seen) = self.points.iter().find(|(p, _)| p.pause.is_none())?;
-        let found = self.finding("loaded.unloaded", Some(point.latency), Unit::Ns, &[*point]);
+        let found = self.finding(Quantity::LoadedUnloaded, Some(point.latency), Unit::Ns, &[*point]);
         Some(Finding { interval: seen.interval, ..found })
     }
 
@@ -97,7 +99,7 @@ impl Reading<'_> {
                 format_ns(first.latency),
                 format_ns(last.latency)
             );
-            let found = self.finding("loaded.knee", None, Unit::BytesPerSecond, &rising);
+            let found = self.finding(Quantity::LoadedKnee, None, Unit::BytesPerSecond, &rising);
             return Some(Finding { note: Some(note), ..found });
         };
         let at = rising.iter().position(|p| p.pause == knee.pause)?;
@@ -113,21 +115,21 @@ impl Reading<'_> {
             format_gbs(beside[0].rate),
             format_gbs(beside[beside.len() - 1].rate)
         );
-        let found = self.finding("loaded.knee", Some(knee.rate), Unit::BytesPerSecond, beside);
+        let found = self.finding(Quantity::LoadedKnee, Some(knee.rate), Unit::BytesPerSecond, beside);
         Some(Finding { note: Some(note), interval, ..found })
     }
 
     /// The most that the injectors moved beside the chaser.
     fn most(&self) -> Option<Finding> {
         let most = self.plain().into_iter().filter(|p| p.pause.is_some()).max_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        let found = self.finding("loaded.most", Some(most.rate), Unit::BytesPerSecond, &[most]);
+        let found = self.finding(Quantity::LoadedMost, Some(most.rate), Unit::BytesPerSecond, &[most]);
         Some(Finding { note: Some("by the injectors, beside the chaser".into()), ..found })
     }
 
     /// The latency without any pause.
     fn saturated(&self) -> Option<Finding> {
         let (full, seen) = self.points.iter().find(|(p, _)| p.pause == Some(0))?;
-        let found = self.finding("loaded.saturated", Some(full.latency), Unit::Ns, &[*full]);
+        let found = self.finding(Quantity::LoadedSaturated, Some(full.latency), Unit::Ns, &[*full]);
         let note = Some(format!("at {} GB/s, without pauses", format_gbs(full.rate)));
         Some(Finding { interval: seen.interval, note, ..found })
     }
@@ -143,17 +145,17 @@ impl Reading<'_> {
                 None => format!("already {ns} ns without load"),
                 Some(_) => format!("already {ns} ns under the lightest load, {} GB/s", format_gbs(first.rate)),
             };
-            let found = self.finding("loaded.at_target", None, Unit::BytesPerSecond, &[first]);
+            let found = self.finding(Quantity::LoadedAtTarget, None, Unit::BytesPerSecond, &[first]);
             return Some(labels(Finding { note: Some(note), ..found }));
         }
         let Some(pair) = points.windows(2).find(|p| p[1].latency > target) else {
             let note = format!("at least: the curve ends at {} ns", format_ns(last.latency));
-            let found = self.finding("loaded.at_target", Some(last.rate), Unit::BytesPerSecond, &[last]);
+            let found = self.finding(Quantity::LoadedAtTarget, Some(last.rate), Unit::BytesPerSecond, &[last]);
             return Some(labels(Finding { note: Some(note), ..found }));
         };
         let share = (target - pair[0].latency) / (pair[1].latency - pair[0].latency);
         let rate = pair[0].rate + share * (pair[1].rate - pair[0].rate);
-        Some(labels(self.finding("loaded.at_target", Some(rate), Unit::BytesPerSecond, pair)))
+        Some(labels(self.finding(Quantity::LoadedAtTarget, Some(rate), Unit::BytesPerSecond, pair)))
     }
 
     /// The share of the most bandwidth that is lost where pressure is highest; only where it is more than noise.
@@ -163,7 +165,7 @@ impl Reading<'_> {
         let last = *ordered.last().filter(|p| p.pause.is_some())?;
         let lost = 1.0 - last.rate / most.rate;
         (lost > LOST).then(|| {
-            let found = self.finding("loaded.overload", Some(lost), Unit::Ratio, &[most, last]);
+            let found = self.finding(Quantity::LoadedOverload, Some(lost), Unit::Ratio, &[most, last]);
             let note = format!(
                 "bandwidth falls from {} to {} GB/s while pressure rises; the curve keeps it",
                 format_gbs(most.rate),
@@ -176,13 +178,13 @@ impl Reading<'_> {
     /// What all cores moved with nobody timed.
     fn peak(&self, seen: &Observation) -> Option<Finding> {
         let value = seen.value.filter(|_| seen.verdict.grade != Grade::Invalid)?;
-        let mut labels = self.family.labels("loaded", self.page);
+        let mut labels = self.family.labels(Purpose::Loaded, self.page);
         for key in [Labels::THREADS, Labels::KERNEL] {
             if let Some(label) = seen.labels.0.get(key) {
                 labels.0.insert(key.into(), label.clone());
             }
         }
-        let found = derived(seen, "loaded.peak", labels, value, Unit::BytesPerSecond);
+        let found = derived(seen, Quantity::LoadedPeak, labels, value, Unit::BytesPerSecond);
         Some(Finding { interval: seen.interval, note: Some("all cores, nobody timed".into()), ..found })
     }
 }

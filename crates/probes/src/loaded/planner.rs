@@ -5,7 +5,7 @@ use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan,
-    Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Purpose, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::LoadedParams;
@@ -210,8 +210,10 @@ impl<'a> Planner<'a> {
     /// The chaser alone: a point of the curve like the others, so a median, of as many visits in the same moments. Of moments of its own, or
     /// as an edge, it would be lower than the others by more than the load.
     fn unloaded(&self, site: &Site) -> Step {
-        let labels =
-            site.labels("unloaded", self.page()).whole(Labels::SIZE, site.chain.0).text(Labels::CPUS, site.chaser);
+        let labels = site
+            .labels(Purpose::Unloaded, self.page())
+            .whole(Labels::SIZE, site.chain.0)
+            .text(Labels::CPUS, site.chaser);
         let labels = labels.text(Labels::STATISTIC, MEDIAN);
         let role = Role::Chase { chains: 1 };
         let layout = Layout::Chain(ChainLayout::Random);
@@ -231,7 +233,7 @@ impl<'a> Planner<'a> {
             Some(role) => role,
             None => Role::Load { kernels: family.kernels(self.lab)?, pause_ns: 0 },
         };
-        let mut labels = family.labels("peak", self.page());
+        let mut labels = family.labels(Purpose::Peak, self.page());
         if matches!(site.place.distance, Distance::Local | Distance::System) {
             labels = labels.text(Labels::TIER, "DRAM");
         }
@@ -261,7 +263,7 @@ impl<'a> Planner<'a> {
         }
         let all: IdSet = threads.iter().map(|t| t.cpu).collect();
         let labels = family
-            .labels("load", self.page())
+            .labels(Purpose::Load, self.page())
             .whole(Labels::PAUSE, u64::from(pause_ns))
             .whole(Labels::THREADS, site.injectors.len() as u64)
             .text(Labels::CPUS, all);
@@ -294,8 +296,8 @@ impl Site {
         format!("loaded/{}{node}/{what}", self.place.distance)
     }
 
-    fn labels(&self, purpose: &str, page: PageKind) -> Labels {
-        let labels = Labels::new().text(Labels::PURPOSE, purpose).text(Labels::PLACE, self.place.distance);
+    fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
+        let labels = Labels::new().purpose(purpose).text(Labels::PLACE, self.place.distance);
         let labels = labels.text(Labels::PAGE, page);
         match self.place.node {
             Some(node) => labels.whole(Labels::NODE, u64::from(node)),
@@ -321,7 +323,7 @@ impl Family {
     }
 
     /// What is common to all its steps and findings.
-    pub(super) fn labels(&self, purpose: &str, page: PageKind) -> Labels {
+    pub(super) fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
         self.site.labels(purpose, page).text(Labels::MIX, self.mix).whole(Labels::READS, self.mix.reads())
     }
 
@@ -329,6 +331,6 @@ impl Family {
     pub(super) fn owns(&self, observation: &Observation) -> bool {
         self.site.owns(observation)
             && observation.labels.is(Labels::MIX, &self.mix.to_string())
-            && observation.labels.is(Labels::PURPOSE, "load")
+            && observation.labels.is_for(Purpose::Load)
     }
 }

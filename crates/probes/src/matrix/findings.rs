@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tiermark_model::{
-    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, Reason, Unit, Verdict, format_gbs,
+    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, Quantity, Reason, Unit, Verdict, format_gbs,
 };
 
 use super::groups::Group;
@@ -36,7 +36,7 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
     let of = |o: &Observation| -> Vec<Finding> {
         let part = |part: &tiermark_model::Part| {
             let labels = o.labels.clone().text(Labels::PART, &part.name);
-            Some(derived(o, "bandwidth.part", labels, part.value?, part.unit))
+            Some(derived(o, Quantity::BandwidthPart, labels, part.value?, part.unit))
         };
         o.parts.iter().filter_map(part).collect()
     };
@@ -44,11 +44,11 @@ pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// Two observations as a ratio: as doubtful as the worse of both.
-pub(super) fn ratio(metric: &str, labels: Labels, of: &Observation, to: &Observation) -> Option<Finding> {
+pub(super) fn ratio(metric: Quantity, labels: Labels, of: &Observation, to: &Observation) -> Option<Finding> {
     let value = of.value? / to.value?;
     let interval = quotient(of, to);
     let found = Finding {
-        metric: metric.to_owned(),
+        metric,
         labels,
         value: Some(value),
         unit: Unit::Ratio,
@@ -96,7 +96,7 @@ pub(super) fn far(observations: &[Observation], groups: &[Group], targets: &IdSe
         for node in group.far_kinds(targets, machine) {
             for cell in row().filter(|o| node_of(o) == Some(node)) {
                 let own = row().find(|o| alike(o, cell) && node_of(o).is_some_and(|node| group.homes.contains(node)));
-                let against = own.and_then(|own| ratio("matrix.far", cell.labels.clone(), cell, own));
+                let against = own.and_then(|own| ratio(Quantity::MatrixFar, cell.labels.clone(), cell, own));
                 found.extend(against.map(|mut one| {
                     one.note = group.distance(node, machine).map(|distance| format!("at distance {distance}"));
                     one
@@ -119,7 +119,7 @@ pub(super) fn mixed(observations: &[Observation], groups: &[Group]) -> Vec<Findi
         let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
         let local = plain(o, observations).find(|o| node_of(o).is_some_and(|node| group.homes.contains(node)))?;
         let remote = plain(o, observations).find(|cell| node_of(cell) == node_of(o));
-        let mut found = ratio("mixed.against_local", o.labels.clone(), o, local)?;
+        let mut found = ratio(Quantity::MixedAgainstLocal, o.labels.clone(), o, local)?;
         let part = |name: &str| o.parts.iter().find(|p| p.name == name).and_then(|p| p.value);
         let said = |what: &str, value: Option<f64>| value.map(|value| format!("{what} {}", format_gbs(value)));
         let words = [
@@ -146,7 +146,7 @@ pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
         let sweep: Vec<&Observation> = weighted.iter().filter(same).copied().collect();
         let Some(best) = sweep.iter().max_by(|a, b| value(a).total_cmp(&value(b))) else { continue };
         if sweep.len() > 1 && told.insert(best.step.clone()) {
-            let mut one = derived(best, "interleave.best", best.labels.clone(), value(best), best.unit);
+            let mut one = derived(best, Quantity::InterleaveBest, best.labels.clone(), value(best), best.unit);
             one.interval = best.interval;
             one.note = Some(beside(best, &sweep, observations));
             found.push(one);

@@ -4,8 +4,8 @@ use tiermark_engine::Lab;
 use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, PageKind, Plan, Refusal,
-    RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, PageKind, Plan, Purpose,
+    Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::groups::{Group, groups, memory_nodes};
@@ -278,7 +278,7 @@ impl<'a> Planner<'a> {
     fn step(&self, spot: Spot<'_>, at: &str, metric: Metric, labels: Labels, setup: Setup) -> Step {
         let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
         let labels = labels
-            .text(Labels::PURPOSE, "matrix")
+            .purpose(Purpose::Matrix)
             .text(Labels::FROM, &spot.group.name)
             .text(Labels::OP, spot.op)
             .text(Labels::PAGE, self.page())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Unit, format_gbs, format_ns};
+use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Purpose, Quantity, Unit, format_gbs, format_ns};
 
 use super::findings::ratio;
 use super::groups::{Group, memory_only};
@@ -53,7 +53,7 @@ fn directions(cells: &[Cell<'_>]) -> Vec<Finding> {
         if !own(back) {
             continue;
         }
-        let Some(pair) = compared("matrix.asymmetry", there, back) else { continue };
+        let Some(pair) = compared(Quantity::MatrixAsymmetry, there, back) else { continue };
         if is_visible(&pair) {
             found.push(pair);
         } else if widest.as_ref().and_then(|w| w.value) < pair.value {
@@ -87,7 +87,7 @@ fn distances(cells: &[Cell<'_>], machine: &Machine) -> Vec<Finding> {
         let Some((low, high)) = low.zip(high).filter(|(low, high)| low.seen.step != high.seen.step) else { continue };
         // Two directions of one pair are told as such.
         let is_pair = high.group.homes.contains(low.node) && low.group.homes.contains(high.node) && class.len() == 2;
-        let pair = compared("matrix.uneven", high, low).filter(|pair| is_visible(pair) && !is_pair);
+        let pair = compared(Quantity::MatrixUneven, high, low).filter(|pair| is_visible(pair) && !is_pair);
         found.extend(pair.map(|mut pair| {
             pair.note = pair.note.map(|note| format!("{note}, both at distance {distance}"));
             pair
@@ -97,10 +97,10 @@ fn distances(cells: &[Cell<'_>], machine: &Machine) -> Vec<Finding> {
 }
 
 /// How much the larger of two cells is above the other, with both in words.
-fn compared(metric: &str, one: &Cell<'_>, other: &Cell<'_>) -> Option<Finding> {
+fn compared(metric: Quantity, one: &Cell<'_>, other: &Cell<'_>) -> Option<Finding> {
     let (large, small) = if one.seen.value? >= other.seen.value? { (one, other) } else { (other, one) };
     let labels = Labels::new()
-        .text(Labels::PURPOSE, "matrix")
+        .purpose(Purpose::Matrix)
         .text(Labels::OP, one.seen.labels.get(Labels::OP).unwrap_or_default())
         .text(Labels::FROM, &large.group.name)
         .whole(Labels::NODE, u64::from(large.node))

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Bytes, Finding, Label, Labels, Metric, Observation, OsGroup, Reason, Unit, Verdict, format_gbs};
+use tiermark_model::{
+    Bytes, Finding, Label, Labels, Metric, Observation, OsGroup, Quantity, Reason, Unit, Verdict, format_gbs,
+};
 use tiermark_stats::{Curve, XScale, knee};
 
 /// Kneedle's sensitivity: the paper's advice.
@@ -142,7 +144,7 @@ impl Course<'_> {
             verdict.suspect(Reason::FewPoints { points: self.points.len() as u64, of: asked as u64 });
         }
         Finding {
-            metric: "os.knee".to_owned(),
+            metric: Quantity::OsKnee,
             labels: self.labels.clone(),
             value,
             unit: Unit::Bytes,
@@ -165,7 +167,7 @@ fn differs(small: &(u64, f64, &Observation), large: &(u64, f64, &Observation)) -
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use tiermark_model::Interval;
+    use tiermark_model::{Interval, Purpose};
 
     fn observations(op: &str, group: OsGroup, rates: &[(u64, f64)]) -> Vec<Observation> {
         let labels = |kib: u64| {
@@ -220,7 +222,7 @@ pub(super) mod tests {
         let found = knees(&observations("pipe", OsGroup::Channels, &PIPE));
         assert_eq!(found.len(), 1);
         let knee = &found[0];
-        assert_eq!((knee.metric.as_str(), knee.unit), ("os.knee", Unit::Bytes));
+        assert_eq!((&knee.metric, knee.unit), (&Quantity::OsKnee, Unit::Bytes));
         assert_eq!(knee.value, Some(65_536.0), "{knee:?}");
         let note = knee.note.as_ref().unwrap();
         assert!(
@@ -312,8 +314,8 @@ pub(super) mod tests {
     fn the_first_point_is_one_of_the_curve() {
         let mut seen = observations("pipe", OsGroup::Channels, &PIPE);
         for (index, point) in seen.iter_mut().enumerate() {
-            let purpose = if index == 0 { "os" } else { "os-point" };
-            point.labels = point.labels.clone().text(Labels::PURPOSE, purpose);
+            let purpose = if index == 0 { Purpose::Os } else { Purpose::OsPoint };
+            point.labels = point.labels.clone().purpose(purpose);
         }
         let found = knees(&seen);
         assert_eq!((found.len(), found[0].value), (1, Some(65_536.0)), "{found:?}");

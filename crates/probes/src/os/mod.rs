@@ -12,7 +12,7 @@ use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
-    PrimitiveInfo, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
+    PrimitiveInfo, Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
 };
 
 use crate::ladder::derived;
@@ -111,8 +111,8 @@ impl Probe for Os {
     fn derive(&self, _request: &Request, _lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let numbers = observations.iter().map(|observation| {
             let metric = match observation.metric {
-                Metric::Latency => "os.latency",
-                Metric::Bandwidth => "os.bandwidth",
+                Metric::Latency => Quantity::OsLatency,
+                Metric::Bandwidth => Quantity::OsBandwidth,
             };
             let labels = observation.labels.clone();
             let mut found = derived(observation, metric, labels, 0.0, observation.unit);
@@ -141,7 +141,7 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
         let quantiles = tail.flat_map(|tail| tail.quantiles.iter().map(|(name, value)| (tail.blocks, name, *value)));
         let found = quantiles.map(|(blocks, name, value)| {
             let labels = observation.labels.clone().text(Labels::STATISTIC, name);
-            let mut found = derived(observation, "os.tail", labels, value, observation.unit);
+            let mut found = derived(observation, Quantity::OsTail, labels, value, observation.unit);
             found.samples = blocks;
             found.note = Some("single operations, disturbed ones included".to_owned());
             found
@@ -241,8 +241,8 @@ impl<'a> Planner<'a> {
         if let [cpu] = point.call.others.as_slice() {
             labels = labels.text(Labels::TO, cpu);
         }
-        let purpose = if point.first { "os" } else { "os-point" };
-        labels = labels.text(Labels::PURPOSE, purpose).text(Labels::CPUS, self.cpu);
+        let purpose = if point.first { Purpose::Os } else { Purpose::OsPoint };
+        labels = labels.purpose(purpose).text(Labels::CPUS, self.cpu);
         let region = RegionSetup {
             bytes: Bytes(point.resident.unwrap_or(NO_MEMORY)),
             policy: MemPolicy::Bind,

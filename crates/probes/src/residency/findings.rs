@@ -1,6 +1,6 @@
 //! From visits to shares of hits, half-lives, and what limits a shared cache.
 
-use tiermark_model::{Bytes, CpuId, Finding, Grade, Labels, Machine, Observation, Reason, Unit, Verdict};
+use tiermark_model::{Bytes, CpuId, Finding, Grade, Labels, Machine, Observation, Quantity, Reason, Unit, Verdict};
 use tiermark_stats::{Edge, Side, VisitWindows, bare_edge};
 
 use super::{FLUSHED, TOUCHED, inner_bytes, shared_cache};
@@ -38,10 +38,10 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
     let mut ranges = ranges(observations);
     for point in ranges.iter().flat_map(|range| &range.points) {
         let labels = point.seen.labels.clone();
-        let mut median = derived(point.seen, "residency.access", labels.clone(), point.median, Unit::Ns);
+        let mut median = derived(point.seen, Quantity::ResidencyAccess, labels.clone(), point.median, Unit::Ns);
         median.interval = point.seen.interval;
         found.push(median);
-        found.push(derived(point.seen, "residency.edge", labels, point.edge.value, Unit::Ns));
+        found.push(derived(point.seen, Quantity::ResidencyEdge, labels, point.edge.value, Unit::Ns));
     }
     let Some(first) = ranges.first().and_then(|range| range.points.first()) else { return found };
     let (hit, hit_seen) = (first.edge.value, first.seen);
@@ -54,7 +54,7 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         else {
             continue;
         };
-        let mut told = derived(miss_seen, "residency.miss", size(range.bytes), miss, Unit::Ns);
+        let mut told = derived(miss_seen, Quantity::ResidencyMiss, size(range.bytes), miss, Unit::Ns);
         told.interval = miss_seen.interval;
         found.push(told);
         // What closer caches hold of a range nobody takes from them: the share that can be lost is the rest.
@@ -64,13 +64,13 @@ pub(super) fn derive(machine: &Machine, observations: &[Observation]) -> Vec<Fin
         for (point, share) in range.points.iter().zip(&range.held) {
             let evidence = [point.seen, miss_seen, hit_seen];
             let labels = point.seen.labels.clone();
-            found.push(resting_on(&evidence, "residency.held", labels, Some(*share), Unit::Ratio));
+            found.push(resting_on(&evidence, Quantity::ResidencyHeld, labels, Some(*share), Unit::Ratio));
         }
         found.push(half_life(machine, range));
     }
     ranges.retain(|range| !range.held.is_empty());
     found.extend(limit(&ranges));
-    for described in found.iter_mut().filter(|f| f.metric != "residency.hit") {
+    for described in found.iter_mut().filter(|f| f.metric != Quantity::ResidencyHit) {
         described.verdict = description(&described.verdict);
     }
     found
@@ -130,7 +130,7 @@ fn inner_of(machine: &Machine, seen: &Observation) -> u64 {
 /// What an access takes that hits.
 fn hit_finding(machine: &Machine, first: &Point<'_>) -> Finding {
     let (seen, edge) = (first.seen, first.edge);
-    let mut found = derived(seen, "residency.hit", seen.labels.clone(), edge.value, Unit::Ns);
+    let mut found = derived(seen, Quantity::ResidencyHit, seen.labels.clone(), edge.value, Unit::Ns);
     // It is an edge: the hardware's where windows pile up at it again and again.
     found.verdict = description(&seen.verdict);
     if !edge.is_sharp() {
@@ -196,7 +196,7 @@ fn half_life(machine: &Machine, range: &Range<'_>) -> Finding {
         Some(_) if is_gone => labels = labels.text(Labels::STATISTIC, "at most"),
         Some(_) => {}
     }
-    resting_on(&evidence, "residency.half_life", labels, found.or(longest), Unit::Ns)
+    resting_on(&evidence, Quantity::ResidencyHalfLife, labels, found.or(longest), Unit::Ns)
 }
 
 /// The largest footprint that is held after the wait of this index; 0 below the smallest range, infinite where all are held.
@@ -239,7 +239,7 @@ fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
     if kind != "partition" {
         labels = labels.text(Labels::STATISTIC, "at least");
     }
-    let mut found = resting_on(&evidence, "residency.limit", labels, Some(had), Unit::Bytes);
+    let mut found = resting_on(&evidence, Quantity::ResidencyLimit, labels, Some(had), Unit::Bytes);
     found.note = Some(
         match kind {
             "none" => "all ranges are held, however long ago they were touched",

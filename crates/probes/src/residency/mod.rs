@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan, Refusal,
-    Request, Role, Step, StopRule,
+    Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan, Purpose,
+    Refusal, Request, Role, Step, StopRule,
 };
 
 use crate::steps::{asked, check_size, default_page, max_seconds, once, one_cpu, scope_cpus, setup};
@@ -49,8 +49,8 @@ const PRECISION: f64 = 0.1;
 const BRIEF_PRECISION: f64 = 0.02;
 
 /// Purpose of the visits to what was touched before, and of those to what was flushed: what a miss takes.
-const TOUCHED: &str = "residency";
-const FLUSHED: &str = "residency flushed";
+const TOUCHED: Purpose = Purpose::Residency;
+const FLUSHED: Purpose = Purpose::Flushed;
 
 /// What can be asked of the residency probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -169,8 +169,7 @@ fn step(request: &Request, lab: Lab<'_>, cpu: CpuId, bytes: u64, wait: Option<u3
     let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
     let node = request.scope.mem_node;
     let accesses = (bytes / 64 / SAMPLED).clamp(FEWEST_ACCESSES, ACCESSES) as u32;
-    let mut labels =
-        Labels::new().text(Labels::PURPOSE, if wait.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
+    let mut labels = Labels::new().purpose(if wait.is_some() { TOUCHED } else { FLUSHED }).whole(Labels::SIZE, bytes);
     labels = labels.text(Labels::PAGE, page).text(Labels::CPUS, cpu);
     if let Some(wait) = wait {
         labels = labels.whole(Labels::WAIT, u64::from(wait));

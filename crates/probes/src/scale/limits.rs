@@ -1,6 +1,8 @@
 //! What the ramps of threads say: lines in flight, knees, ceilings and what they are the limits of.
 
-use tiermark_model::{Finding, Interval, Labels, Machine, Node, Observation, Unit, Verdict, format_gbs, format_ns};
+use tiermark_model::{
+    Finding, Interval, Labels, Machine, Node, Observation, Purpose, Quantity, Unit, Verdict, format_gbs, format_ns,
+};
 use tiermark_stats::{Curve, XScale, knee};
 
 use super::ramp::{Course, IN_PROPORTION, Limit, Planned, Ramp, ramps};
@@ -29,15 +31,15 @@ impl Ramp<'_> {
     fn labels(&self) -> Labels {
         let first = self.seen.first().map_or_else(Labels::new, |o| o.labels.clone());
         let keep = [Labels::PLACE, Labels::NODE, Labels::OP, Labels::PAGE];
-        let mut labels = Labels::new().text(Labels::PURPOSE, "scale");
+        let mut labels = Labels::new().purpose(Purpose::Scale);
         labels.0.extend(first.0.into_iter().filter(|(key, _)| keep.contains(&key.as_str())));
         labels
     }
 
     /// A finding that rests on these observations.
-    fn finding(&self, metric: &str, value: Option<f64>, unit: Unit, on: &[&Observation], note: String) -> Finding {
+    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[&Observation], note: String) -> Finding {
         Finding {
-            metric: metric.to_owned(),
+            metric,
             labels: self.labels(),
             value,
             unit,
@@ -57,7 +59,7 @@ impl Ramp<'_> {
         let note =
             format!("one core: {} GB/s x {} ns / 64 bytes, prefetches included", format_gbs(rate), format_ns(ns));
         let single = *self.seen.first()?;
-        let found = self.finding("scale.in_flight", Some(lines), Unit::Count, &[single, latency], note);
+        let found = self.finding(Quantity::ScaleInFlight, Some(lines), Unit::Count, &[single, latency], note);
         let range = product(single, latency).map(|range| Interval {
             low: range.low * 1e-9 / LINE,
             high: range.high * 1e-9 / LINE,
@@ -85,7 +87,7 @@ impl Ramp<'_> {
             None => how,
         };
         let seen: Vec<&Observation> = self.seen.iter().copied().take(self.cores).collect();
-        Some(self.finding("scale.knee", Some(threads), Unit::Count, &seen, how))
+        Some(self.finding(Quantity::ScaleKnee, Some(threads), Unit::Count, &seen, how))
     }
 
     /// The level of the ramp, with what it is the limit of and its shares of what is known; where no level was seen, the most that was.
@@ -101,18 +103,18 @@ impl Ramp<'_> {
                 return Vec::new();
             };
             let rate = Some(self.points[most].1);
-            let found = self.finding("scale.ceiling", rate, Unit::BytesPerSecond, &[self.seen[most]], why);
+            let found = self.finding(Quantity::ScaleCeiling, rate, Unit::BytesPerSecond, &[self.seen[most]], why);
             return vec![Finding { labels: found.labels.text(Labels::STATISTIC, "at least"), ..found }];
         }
         let level = self.level();
         let on: Vec<&Observation> = self.on_level().map(|i| self.seen[i]).collect();
-        let mut ceiling = self.finding("scale.ceiling", Some(level), Unit::BytesPerSecond, &on, why);
+        let mut ceiling = self.finding(Quantity::ScaleCeiling, Some(level), Unit::BytesPerSecond, &on, why);
         if let Some(limit) = limit {
             ceiling.labels = ceiling.labels.text(Labels::LIMIT, limit);
         }
         let mut findings = vec![ceiling];
         let share = |of: &str, value: f64, note: String| {
-            let found = self.finding("scale.share", Some(value), Unit::Ratio, &on, note);
+            let found = self.finding(Quantity::ScaleShare, Some(value), Unit::Ratio, &on, note);
             Finding { labels: found.labels.text(Labels::STATISTIC, of), ..found }
         };
         if let Some((peak, note)) = self.peak(machine) {

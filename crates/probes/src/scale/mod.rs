@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, NodeId, Observation, PageKind,
-    Plan, Refusal, Request, Role, Step, StopRule,
+    Plan, Purpose, Quantity, Refusal, Request, Role, Step, StopRule,
 };
 
 use crate::ladder::{finding, overhead_note, with_purpose};
@@ -57,12 +57,12 @@ impl Probe for Scale {
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
         let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
-        let mut findings: Vec<Finding> = with_purpose(observations, "scaling")
-            .map(|o| Finding { metric: "bandwidth.scaling".into(), ..finding(o, overhead_note(o)) })
+        let mut findings: Vec<Finding> = with_purpose(observations, Purpose::Scaling)
+            .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) })
             .collect();
         findings.extend(
-            with_purpose(observations, "unloaded")
-                .map(|o| Finding { metric: "scale.latency".into(), ..finding(o, None) }),
+            with_purpose(observations, Purpose::Unloaded)
+                .map(|o| Finding { metric: Quantity::ScaleLatency, ..finding(o, None) }),
         );
         let planned: Vec<ramp::Planned> = planner.ramps().iter().map(|place| planner.planned(place)).collect();
         for op in planner.ops() {
@@ -193,8 +193,8 @@ impl<'a> Planner<'a> {
         headline(self.request.effort, self.request.precision.unwrap_or(PRECISION))
     }
 
-    fn labels(place: &Place, purpose: &str, page: PageKind) -> Labels {
-        let labels = Labels::new().text(Labels::PURPOSE, purpose).text(Labels::PLACE, place.distance);
+    fn labels(place: &Place, purpose: Purpose, page: PageKind) -> Labels {
+        let labels = Labels::new().purpose(purpose).text(Labels::PLACE, place.distance);
         let labels = labels.text(Labels::PAGE, page);
         place.node.map_or_else(|| labels.clone(), |node| labels.clone().whole(Labels::NODE, u64::from(node)))
     }
@@ -204,7 +204,8 @@ impl<'a> Planner<'a> {
         let machine = self.lab.machine;
         let cpu: CpuId = one_cpu(machine, &place.cpus, "scale")?;
         let (bytes, _) = dram_bytes(machine, &[cpu].into_iter().collect(), place.node, &self.request.scope)?;
-        let labels = Self::labels(place, "unloaded", self.page()).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
+        let labels =
+            Self::labels(place, Purpose::Unloaded, self.page()).whole(Labels::SIZE, bytes).text(Labels::CPUS, cpu);
         let (role, layout) = (Role::Chase { chains: 1 }, Layout::Chain(ChainLayout::Random));
         let setup = setup(&[cpu], Bytes(bytes), place.node, self.page(), layout, &role, self.request.seed);
         let id = format!("scale/{}{}/latency", place.distance, at(place));
@@ -216,7 +217,7 @@ impl<'a> Planner<'a> {
         let crew: IdSet = cpus.iter().copied().collect();
         let (bytes, _) = dram_bytes(self.lab.machine, &crew, place.node, &self.request.scope)?;
         let Some(kernel) = self.kernel(op) else { return Ok(None) };
-        let mut labels = Self::labels(place, "scaling", self.page())
+        let mut labels = Self::labels(place, Purpose::Scaling, self.page())
             .text(Labels::OP, op)
             .text(Labels::KERNEL, &kernel)
             .whole(Labels::SIZE, bytes)

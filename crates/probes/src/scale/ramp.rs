@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tiermark_model::{Labels, Observation};
+use tiermark_model::{Labels, Observation, Purpose};
 
 use crate::ladder::with_purpose;
 
@@ -79,7 +79,7 @@ pub(super) struct Ramp<'a> {
 /// Ramps in order of appearance.
 pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observation]) -> Vec<Ramp<'a>> {
     let mut ramps: Vec<Ramp<'a>> = Vec::new();
-    for seen in with_purpose(observations, "scaling").filter(|o| o.labels.is(Labels::OP, op)) {
+    for seen in with_purpose(observations, Purpose::Scaling).filter(|o| o.labels.is(Labels::OP, op)) {
         let (Some(place), Some(threads), Some(rate)) =
             (seen.labels.get(Labels::PLACE), seen.labels.number(Labels::THREADS), seen.value)
         else {
@@ -89,7 +89,7 @@ pub(super) fn ramps<'a>(op: &str, planned: &[Planned], observations: &'a [Observ
         let known = ramps.iter().position(|r| r.place == place && r.node == node);
         let index = known.unwrap_or_else(|| {
             let here = |o: &&Observation| o.labels.is(Labels::PLACE, place) && o.labels.number(Labels::NODE) == node;
-            let latency = with_purpose(observations, "unloaded").find(here).filter(|o| o.value.is_some());
+            let latency = with_purpose(observations, Purpose::Unloaded).find(here).filter(|o| o.value.is_some());
             let cores = planned.iter().find(|p| p.place == place && p.node == node).map_or(0, |p| p.cores);
             ramps.push(Ramp { place, node, points: Vec::new(), cores: 0, planned: cores, seen: Vec::new(), latency });
             ramps.len() - 1

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, IdSet, KernelId, Labels, Machine, Observation, Run};
+use tiermark_model::{Experiment, IdSet, KernelId, Labels, Machine, Observation, Purpose, Run};
 
 use super::{THREADS, UNIT};
 
@@ -65,11 +65,11 @@ fn used(seen: &Observation) -> Option<IdSet> {
 }
 
 fn is_peak(seen: &Observation) -> bool {
-    seen.labels.is(Labels::PURPOSE, "peak")
+    seen.labels.is_for(Purpose::Peak)
 }
 
 fn is_point(seen: &Observation) -> bool {
-    seen.labels.is(Labels::PURPOSE, "load") && seen.labels.is(Labels::MIX, "read")
+    seen.labels.is_for(Purpose::Load) && seen.labels.is(Labels::MIX, "read")
 }
 
 /// Lines for people before the first block: how bytes are counted, whose the numbers are, and what is left out.
@@ -119,7 +119,7 @@ fn peak_of<'a>(peak: &Peak, all: &[Whole<'a>]) -> Option<(Whole<'a>, f64)> {
         // By the kernel, since the winner of a job may store past the caches.
         let kernel = labels.get(Labels::KERNEL).map(|id| KernelId(id.to_owned()));
         labels.is(Labels::TIER, "DRAM")
-            && labels.is(Labels::PURPOSE, "ladder")
+            && labels.is_for(Purpose::Ladder)
             && labels.get(Labels::DATA).is_none()
             && kernel.is_some_and(|kernel| kernel.op() == peak.op)
     });

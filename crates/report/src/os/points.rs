@@ -1,6 +1,6 @@
 //! A primitive's numbers, taken apart: which of them differ in one thing only, and so are a row, a column or a curve.
 
-use tiermark_model::{Finding, Label, Labels, Relation};
+use tiermark_model::{Finding, Label, Labels, Purpose, Relation};
 
 use super::words::{self, Dimension};
 
@@ -66,7 +66,7 @@ impl<'a> Point<'a> {
 
     /// Whether it is its primitive's first point.
     fn is_first(&self) -> bool {
-        self.finding.labels.is(Labels::PURPOSE, "os")
+        self.finding.labels.is_for(Purpose::Os)
     }
 
     pub(super) fn number(&self, dimension: Dimension) -> Option<u64> {

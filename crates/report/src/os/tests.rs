@@ -1,9 +1,9 @@
 use super::*;
-use tiermark_model::{Interval, Machine, Reason, ReasonCode, Relation, Unit, Verdict};
+use tiermark_model::{Interval, Machine, Purpose, Quantity, Reason, ReasonCode, Relation, Unit, Verdict};
 
-fn finding(metric: &str, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
+fn finding(metric: Quantity, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
     Finding {
-        metric: metric.to_owned(),
+        metric,
         labels: Labels::new().text(Labels::OP, op).text(Labels::GROUP, group),
         value,
         unit,
@@ -16,11 +16,11 @@ fn finding(metric: &str, op: &str, group: OsGroup, value: Option<f64>, unit: Uni
 }
 
 fn rate(op: &str, gbs: f64) -> Finding {
-    finding("os.bandwidth", op, OsGroup::Channels, Some(gbs * 1e9), Unit::BytesPerSecond)
+    finding(Quantity::OsBandwidth, op, OsGroup::Channels, Some(gbs * 1e9), Unit::BytesPerSecond)
 }
 
 fn latency(op: &str, group: OsGroup, ns: f64) -> Finding {
-    finding("os.latency", op, group, Some(ns), Unit::Ns)
+    finding(Quantity::OsLatency, op, group, Some(ns), Unit::Ns)
 }
 
 fn with(mut finding: Finding, change: impl FnOnce(Labels) -> Labels) -> Finding {
@@ -32,10 +32,10 @@ fn with(mut finding: Finding, change: impl FnOnce(Labels) -> Labels) -> Finding 
 #[test]
 fn some_points_on_the_same_cpu_are_a_column_of_the_curve() {
     let point = |size: u64, capacity: u64, place: &str| {
-        let purpose = if (size, capacity, place) == (64, 64, "LLC") { "os" } else { "os-point" };
+        let purpose = if (size, capacity, place) == (64, 64, "LLC") { Purpose::Os } else { Purpose::OsPoint };
         with(rate("pipe", 2.0), |labels| {
             let labels = labels.whole(Labels::SIZE, size << 10).whole(Labels::CAPACITY, capacity << 10);
-            labels.text(Labels::RELATION, place).text(Labels::PURPOSE, purpose)
+            labels.text(Labels::RELATION, place).purpose(purpose)
         })
     };
     let mut all: Vec<Finding> = [64, 4, 16, 1024].map(|size| point(size, 64, "LLC")).to_vec();
@@ -59,10 +59,10 @@ fn shown(findings: &[Finding], style: &Style) -> String {
 /// A pipe as it is measured on a server: sizes and capacities beside the nearest core, places at the first point.
 fn pipe() -> Vec<Finding> {
     let point = |size: u64, capacity: u64, place: &str, gbs: f64| {
-        let purpose = if (size, capacity, place) == (64, 64, "LLC") { "os" } else { "os-point" };
+        let purpose = if (size, capacity, place) == (64, 64, "LLC") { Purpose::Os } else { Purpose::OsPoint };
         with(rate("pipe", gbs), |labels| {
             let labels = labels.whole(Labels::SIZE, size << 10).whole(Labels::CAPACITY, capacity << 10);
-            labels.text(Labels::RELATION, place).text(Labels::PURPOSE, purpose)
+            labels.text(Labels::RELATION, place).purpose(purpose)
         })
     };
     let mut all = vec![point(64, 64, "LLC", 1.5), point(64, 64, "SMT", 2.5), point(64, 64, "remote", 1.0)];
@@ -154,7 +154,7 @@ fn what_was_never_tried_has_no_row() {
 fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     let labels = |f| with(f, |labels| labels.whole(Labels::SIZE, 65_536));
     let point = with(rate("pipe", 1.0), |labels| labels.whole(Labels::SIZE, 4096));
-    let mut knee = finding("os.knee", "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
+    let mut knee = finding(Quantity::OsKnee, "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
     knee.note = Some("use blocks of 64 KiB: 4.00 GB/s".to_owned());
     let text = shown(&[point, labels(rate("pipe", 4.0)), knee.clone()], &Style::default());
     assert!(text.contains("pipe: use blocks of 64 KiB: 4.00 GB/s\n"), "{text}");
@@ -185,7 +185,7 @@ fn a_channel_slower_on_another_cpu_has_its_cause_with_what_waking_takes() {
 fn names_of_single_operations_are_whole_and_their_quantiles_columns() {
     let mut all = vec![latency("fork+exec tiny", OsGroup::Processes, 335e3)];
     for (statistic, ns) in [("max", 465e3), ("p50", 335e3)] {
-        let tail = finding("os.tail", "fork+exec tiny", OsGroup::Processes, Some(ns), Unit::Ns);
+        let tail = finding(Quantity::OsTail, "fork+exec tiny", OsGroup::Processes, Some(ns), Unit::Ns);
         all.push(with(tail, |labels| labels.text(Labels::STATISTIC, statistic)));
     }
     let text = shown(&all, &Style::default());
@@ -203,19 +203,19 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     experiment.plan.max_seconds = 20.0;
     experiment.findings = vec![latency("getppid", OsGroup::Syscalls, 100.0)];
     let step = experiment.observations[0].clone();
-    let untried = |op: &str, purpose: &str, why: &str| {
+    let untried = |op: &str, purpose: Purpose, why: &str| {
         let mut seen = step.clone();
         seen.step = format!("os/{op}/{purpose}");
         seen.labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, OsGroup::Syscalls);
-        seen.labels = seen.labels.text(Labels::PURPOSE, purpose);
+        seen.labels = seen.labels.purpose(purpose);
         (seen.value, seen.interval) = (None, None);
         seen.verdict.invalid(Reason::Told { code: ReasonCode::System, text: format!("refused: {why}") });
         seen.refusal = Some(tiermark_model::Refusal::new(seen.step.clone(), why, "allow more with --max-time"));
         seen
     };
     let (late, later) = ("the time left did not suffice", "the time allowed went to the numbers: a point less");
-    experiment.observations = vec![untried("stat", "os", late), untried("read", "os-point", later)];
-    experiment.observations.push(untried("pread", "os-point", "memfd_create: EPERM"));
+    experiment.observations = vec![untried("stat", Purpose::Os, late), untried("read", Purpose::OsPoint, later)];
+    experiment.observations.push(untried("pread", Purpose::OsPoint, "memfd_create: EPERM"));
     experiment.plan.rules = vec!["clone3, fork+exit: points above 20 MiB (--max-mem) are left out".to_owned()];
     run.experiments = vec![experiment];
     let text = crate::run(&run, &Style::default()).replace('\n', " ");

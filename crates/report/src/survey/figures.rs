@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Run};
+use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run};
 
 use super::words::is_scatter;
 use crate::findings::words;
@@ -84,11 +84,11 @@ impl<'a> Figure<'a> {
     /// `L3 latency`, `DRAM write, all cores`.
     pub(crate) fn name(&self) -> String {
         let labels = &self.finding.labels;
-        match (row_name(labels), self.finding.metric.as_str(), labels.get(Labels::OP), labels.get(Labels::SPAN)) {
-            (Some(tier), "latency", ..) if is_random(self.finding) => format!("{tier} latency"),
-            (Some(tier), "bandwidth", Some(op), Some("one")) => format!("{tier} {op}, one core"),
-            (Some(tier), "bandwidth", Some(op), Some("all")) => format!("{tier} {op}, all cores"),
-            (None, metric, ..) if metric.contains('.') => {
+        match (row_name(labels), &self.finding.metric, labels.get(Labels::OP), labels.get(Labels::SPAN)) {
+            (Some(tier), Quantity::Latency, ..) if is_random(self.finding) => format!("{tier} latency"),
+            (Some(tier), Quantity::Bandwidth, Some(op), Some("one")) => format!("{tier} {op}, one core"),
+            (Some(tier), Quantity::Bandwidth, Some(op), Some("all")) => format!("{tier} {op}, all cores"),
+            (None, metric, ..) if metric.family() != metric.part() => {
                 let words = words(labels, &[Labels::KERNEL, Labels::PURPOSE, Labels::CPUS, Labels::GROUP]);
                 if words.is_empty() { subject(self.finding) } else { words }
             }
@@ -130,8 +130,8 @@ impl<'a> Survey<'a> {
     pub(crate) fn new(run: &'a Run) -> Self {
         let steps = Steps::of(run);
         let named = |f: &'a Finding| Some((row_name(&f.labels)?, f));
-        let sizes = first(run.findings().filter(|f| f.metric == "tier.size").filter_map(named));
-        let numbers = run.findings().filter(|f| matches!(f.metric.as_str(), "latency" | "bandwidth"));
+        let sizes = first(run.findings().filter(|f| f.metric == Quantity::TierSize).filter_map(named));
+        let numbers = run.findings().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
         let mut rows: Vec<Row<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for (name, here) in grouped(numbers.filter_map(named)) {
@@ -169,11 +169,11 @@ fn is_page(word: &str) -> bool {
 
 /// The figures of a tier, without its size.
 fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> Row<'a> {
-    let here = |metric: &'static str| findings.iter().copied().filter(move |f| f.metric == metric);
+    let here = |metric: Quantity| findings.iter().copied().filter(move |f| f.metric == metric);
     // Another layout stands in where there is no random chase.
-    let latency = here("latency").find(|f| is_random(f)).or_else(|| here("latency").next());
+    let latency = here(Quantity::Latency).find(|f| is_random(f)).or_else(|| here(Quantity::Latency).next());
     let rate = |span: &str, op: &str| {
-        let found = here("bandwidth").find(|f| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span));
+        let found = here(Quantity::Bandwidth).find(|f| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span));
         found.map(|f| Figure::new(steps, f))
     };
     Row {

@@ -1,6 +1,6 @@
 //! The ladder of a survey: a row a tier, what it does when left alone, and below it what programs got, where that differs.
 
-use tiermark_model::{Bytes, Grade, Labels, Machine, StateKind, Unit};
+use tiermark_model::{Bytes, Grade, Labels, Machine, Quantity, StateKind, Unit};
 
 use super::figures::{Figure, Row, Survey};
 use super::words;
@@ -173,7 +173,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
 /// What memory takes in pages that need walks.
 fn walks(survey: &Survey<'_>, style: &Style) -> String {
     let mut out = String::new();
-    for grain in survey.run.findings().filter(|f| f.metric == "translation.grain") {
+    for grain in survey.run.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
         if let Some(note) = &grain.note {
             out.push_str(&hanging("", &format!("Translation: {note}"), Ink::Plain, style));
         }
@@ -193,7 +193,7 @@ fn walks(survey: &Survey<'_>, style: &Style) -> String {
 
 /// How long a shared cache keeps what was touched.
 fn residency(survey: &Survey<'_>, style: &Style) -> String {
-    let halves = survey.run.findings().filter(|f| f.metric == "residency.half_life");
+    let halves = survey.run.findings().filter(|f| f.metric == Quantity::ResidencyHalfLife);
     let text = halves.filter_map(|half| {
         let tier = half.labels.get(Labels::TIER)?;
         let range = Bytes(half.labels.number(Labels::SIZE)?);

@@ -1,6 +1,6 @@
 //! The line that answers whether the machine is all right.
 
-use tiermark_model::{Finding, Grade, Labels, Reason, Unit};
+use tiermark_model::{Finding, Grade, Labels, Quantity, Reason, Unit};
 
 use super::figures::{Figure, Survey};
 use super::ladder::with_unit;
@@ -39,7 +39,7 @@ pub(crate) fn below_record<'a>(survey: &Survey<'a>) -> Option<(Figure<'a>, f64, 
 
 /// The first tier whose size is not known, though the curve was to tell it.
 pub(crate) fn not_resolved<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
-    survey.run.findings().find(|f| f.metric == "tier.size" && f.value.is_none())
+    survey.run.findings().find(|f| f.metric == Quantity::TierSize && f.value.is_none())
 }
 
 /// Why a size is not known, without the name that is said before it.
@@ -51,7 +51,7 @@ pub(crate) fn why_not_resolved(finding: &Finding) -> String {
 /// The best share of the theoretical peak that all cores reach, where that is little; of any cores where nobody says how many.
 pub(crate) fn below_peak<'a>(survey: &Survey<'a>) -> Option<&'a Finding> {
     let of_all = |f: &&Finding| f.labels.get(Labels::SPAN).is_none_or(|span| span == "all");
-    let shares = survey.run.findings().filter(|f| f.metric == "peak.share").filter(of_all);
+    let shares = survey.run.findings().filter(|f| f.metric == Quantity::PeakShare).filter(of_all);
     let best = shares
         .filter(|f| f.value.is_some_and(f64::is_finite))
         .max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)))?;

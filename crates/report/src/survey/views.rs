@@ -1,6 +1,6 @@
 //! The long views of a saved run: why figures are not trusted, curves, tails, kernels.
 
-use tiermark_model::{Finding, Grade, Labels, Observation, Run, Verdict};
+use tiermark_model::{Finding, Grade, Labels, Observation, Quantity, Run, Verdict};
 
 use super::figures::{Figure, Steps};
 use super::ladder::with_unit;
@@ -54,7 +54,7 @@ fn tails_of(run: &Run, style: &Style) -> String {
         verdict: if f.verdict.grade == Grade::Bound { Verdict::trusted() } else { f.verdict.clone() },
         ..f.clone()
     };
-    let findings: Vec<Finding> = run.findings().filter(|f| f.metric == "latency.tail").map(described).collect();
+    let findings: Vec<Finding> = run.findings().filter(|f| f.metric == Quantity::LatencyTail).map(described).collect();
     let out = tails(&mut Shown::new(findings.iter()), style);
     if out.is_empty() {
         return nothing("This run measured no tail of latency.", style);
@@ -70,7 +70,7 @@ fn kernels_of(run: &Run, style: &Style) -> String {
     table = table.column("kernel", Align::Left).column("to default", Align::Right).column("default", Align::Left);
     let mut rivals = String::new();
     let steps = Steps::of(run);
-    for f in run.findings().filter(|f| f.metric == "bandwidth" && f.labels.get(Labels::KERNEL).is_some()) {
+    for f in run.findings().filter(|f| f.metric == Quantity::Bandwidth && f.labels.get(Labels::KERNEL).is_some()) {
         let figure = Figure::new(&steps, f);
         let kernel = f.labels.get(Labels::KERNEL).unwrap_or_default();
         let default = figure.seen.and_then(|o| o.rivals.first()).map(|rival| rival.kernel.to_string());

@@ -3,6 +3,7 @@
 pub(crate) mod machines;
 
 use std::collections::BTreeMap;
+use tiermark_model::Purpose;
 
 use tiermark_model::*;
 
@@ -12,7 +13,7 @@ pub(crate) fn around(value: f64, relative: f64) -> Option<Interval> {
 
 pub(crate) fn finding(metric: &str, labels: Labels, unit: Unit, value: f64) -> Finding {
     Finding {
-        metric: metric.into(),
+        metric: metric.to_owned().into(),
         labels,
         value: Some(value),
         unit,
@@ -150,8 +151,7 @@ fn curve() -> Vec<Observation> {
     for step in 0..34 {
         let size = (4096.0 * 2f64.powf(f64::from(step) * 0.55)) as u64;
         let (_, _, ns, rates) = TIERS.iter().find(|(_, tier, ..)| size <= *tier).unwrap_or(&TIERS[3]);
-        let labels =
-            || Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, size).text(Labels::PAGE, "thp");
+        let labels = || Labels::new().purpose(Purpose::Curve).whole(Labels::SIZE, size).text(Labels::PAGE, "thp");
         points.push(observation(labels().text(Labels::LAYOUT, "random"), Metric::Latency, *ns));
         let strided = labels().text(Labels::LAYOUT, "stride:64");
         points.push(observation(strided, Metric::Latency, ns.sqrt() * 1.2));
@@ -209,7 +209,7 @@ pub(crate) fn table_run() -> Run {
     let mut cells = Vec::new();
     for (kib, values) in rows {
         for (layout, ns) in ["stride:64", "random"].into_iter().zip(values) {
-            let labels = Labels::new().text(Labels::PURPOSE, "table").whole(Labels::SIZE, kib * KIB);
+            let labels = Labels::new().purpose(Purpose::Table).whole(Labels::SIZE, kib * KIB);
             let labels = labels.text(Labels::LAYOUT, layout).text(Labels::PAGE, "base").whole(Labels::NODE, 0);
             cells.push(observation(labels, Metric::Latency, ns));
         }
@@ -236,7 +236,7 @@ pub(crate) fn rates_run() -> Run {
     for op in ["read", "write"] {
         for (span, threads) in [("one", 1), ("all", 8)] {
             let labels = |size: u64| {
-                let labels = Labels::new().text(Labels::PURPOSE, "table").text(Labels::OP, op).text(Labels::SPAN, span);
+                let labels = Labels::new().purpose(Purpose::Table).text(Labels::OP, op).text(Labels::SPAN, span);
                 let labels = labels.whole(Labels::SIZE, size).whole(Labels::THREADS, threads);
                 labels.text(Labels::PAGE, "thp").text(Labels::CPUS, "0-7")
             };
@@ -287,7 +287,7 @@ pub(crate) fn troubled_run() -> Run {
     experiment.findings.push(finding("knee", Labels::new().text(Labels::NODE, "0"), Unit::BytesPerSecond, f64::NAN));
     experiment.observations[3].value = None;
     experiment.observations[3].verdict = misplaced;
-    let huge = Labels::new().text(Labels::PURPOSE, "ladder").text(Labels::PAGE, "1G");
+    let huge = Labels::new().purpose(Purpose::Ladder).text(Labels::PAGE, "1G");
     let mut refused = observation(huge, Metric::Latency, 0.0);
     refused.value = None;
     refused.interval = None;
@@ -330,7 +330,7 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
         Step {
             id: format!("step/{n}"),
             labels: Labels::new()
-                .text(Labels::PURPOSE, "curve")
+                .purpose(Purpose::Curve)
                 .whole(Labels::SIZE, size)
                 .text("kind", ["chase", "read", "write"][(n % 3) as usize]),
             phase: 0,

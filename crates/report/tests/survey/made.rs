@@ -1,5 +1,6 @@
 //! A survey made up figure by figure.
 
+use tiermark_model::Purpose;
 use tiermark_model::*;
 
 /// One figure of the ladder.
@@ -81,7 +82,7 @@ impl MadeFigure {
     }
 
     fn labels(&self) -> Labels {
-        let labels = Labels::new().text(Labels::TIER, self.tier).text(Labels::PURPOSE, "ladder");
+        let labels = Labels::new().text(Labels::TIER, self.tier).purpose(Purpose::Ladder);
         match (self.op, self.span) {
             (Some(op), Some(span)) => {
                 let threads = if span == "one" { 1 } else { 2 };
@@ -127,7 +128,7 @@ impl MadeFigure {
 
 fn finding(metric: &str, labels: Labels, unit: Unit, value: Option<f64>, step: String) -> Finding {
     Finding {
-        metric: metric.into(),
+        metric: metric.to_owned().into(),
         labels,
         value,
         unit,
@@ -205,7 +206,7 @@ impl Made {
         for step in 0..17 {
             let size = 4096u64 << step;
             let (_, _, ns, [rates, _]) = TIERS.iter().find(|(_, tier, ..)| size <= *tier).unwrap();
-            let point = || Labels::new().text(Labels::PURPOSE, "curve").whole(Labels::SIZE, size);
+            let point = || Labels::new().purpose(Purpose::Curve).whole(Labels::SIZE, size);
             let chase = point().text(Labels::LAYOUT, "random").whole(Labels::CHAINS, 1).text(Labels::PAGE, "thp");
             points.push(observation(&format!("c{step}"), chase, Metric::Latency, *ns));
             for (op, rate) in ["read", "write", "copy"].into_iter().zip(rates) {

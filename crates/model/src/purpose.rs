@@ -1,0 +1,92 @@
+//! What a step is in a plan for.
+
+use std::fmt;
+
+macro_rules! purposes {
+    ($($(#[$doc:meta])+ $purpose:ident = $name:literal,)+) => {
+        /// What a step is in a plan for. Documents keep its name as a label.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Purpose {
+            $($(#[$doc])+ $purpose,)+
+        }
+
+        impl Purpose {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$purpose),+];
+
+            /// Its name in documents and in ids of steps.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$purpose => $name,)+
+                }
+            }
+        }
+    };
+}
+
+purposes! {
+    /// A point of a curve by size.
+    Curve = "curve",
+    /// A figure of a tier.
+    Ladder = "ladder",
+    /// A figure of so many threads.
+    Scaling = "scaling",
+    /// A figure that was asked for by its size.
+    Table = "table",
+    /// A point of latency under a load.
+    Load = "load",
+    /// What a curve of latency under a load comes to.
+    Loaded = "loaded",
+    /// Latency without load, beside such points.
+    Unloaded = "unloaded",
+    /// The highest rate of the system.
+    Peak = "peak",
+    /// A cell of the placement matrix.
+    Matrix = "matrix",
+    /// What a ramp of threads comes to.
+    Scale = "scale",
+    /// A chase that shows the shape of a cache or TLB.
+    Shape = "shape",
+    /// A chase beside a neighbour that may share the cache.
+    Shared = "shared",
+    /// Accesses of one grain.
+    Granularity = "granularity",
+    /// A chase or a stream beside a busy neighbour.
+    Background = "background",
+    /// Independent chains at once.
+    Mlp = "mlp",
+    /// Accesses to what was touched before a wait.
+    Residency = "residency",
+    /// Accesses to what was flushed.
+    Flushed = "residency flushed",
+    /// A way to pass a line.
+    Op = "op",
+    /// A line between two cpus.
+    Pair = "pair",
+    /// The same pair, the other way.
+    Reverse = "reverse",
+    /// Lines fetched from another core.
+    Transfer = "transfer",
+    /// A pair with the line's memory on a chosen node.
+    Home = "home",
+    /// Several cores on one line.
+    Contention = "contention",
+    /// The first point of a primitive.
+    Os = "os",
+    /// Another point of a primitive.
+    OsPoint = "os-point",
+}
+
+impl Purpose {
+    /// Whether its steps only draw a shape: a curve by size, latency under a load, a primitive beside its first point. Where time runs out
+    /// before the last of them, the shape is less dense, and no number is missing.
+    pub const fn is_point(self) -> bool {
+        matches!(self, Self::Curve | Self::Load | Self::OsPoint)
+    }
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}

@@ -1,0 +1,227 @@
+//! What a finding says a number of.
+
+use serde::{Deserialize, Serialize};
+
+/// The quantities, each with its name in documents.
+macro_rules! quantities {
+    ($($(#[$doc:meta])+ $quantity:ident = $name:literal,)+) => {
+        /// What the number of a finding is. Documents keep its dotted name.
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(from = "String", into = "String")]
+        pub enum Quantity {
+            $($(#[$doc])+ $quantity,)+
+            /// One that this version does not know, from a document of another.
+            Other(String),
+        }
+
+        impl Quantity {
+            /// All that this version knows.
+            pub const ALL: &[Self] = &[$(Self::$quantity),+];
+
+            /// Its name in documents.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Self::$quantity => $name,)+
+                    Self::Other(name) => name,
+                }
+            }
+        }
+
+        impl From<String> for Quantity {
+            fn from(name: String) -> Self {
+                match name.as_str() {
+                    $($name => Self::$quantity,)+
+                    _ => Self::Other(name),
+                }
+            }
+        }
+    };
+}
+
+quantities! {
+    /// Time of one access.
+    Latency = "latency",
+    /// Bytes a second.
+    Bandwidth = "bandwidth",
+    /// Bytes a second of so many threads.
+    BandwidthScaling = "bandwidth.scaling",
+    /// Bytes a second of one part of a mixed load.
+    BandwidthPart = "bandwidth.part",
+    /// A percentile of the time of blocks of accesses.
+    LatencyTail = "latency.tail",
+    /// Size of a cache, as the latency curve shows it.
+    TierSize = "tier.size",
+    /// Share of the theoretical peak that a rate reaches.
+    PeakShare = "peak.share",
+    /// Page size with which the system translates memory.
+    TranslationGrain = "translation.grain",
+    /// Change of a figure in the course of a run (documents of version 1).
+    Drift = "drift",
+    /// Bytes a second beside a busy neighbour.
+    BackgroundRate = "background.rate",
+    /// Time of an access beside a busy neighbour.
+    BackgroundLatency = "background.latency",
+    /// How much a busy neighbour slows.
+    BackgroundCost = "background.cost",
+    /// Time of a line's round trip, by the operation that passes it.
+    C2cOp = "c2c.op",
+    /// Time to fetch a line that another core holds.
+    C2cTransfer = "c2c.transfer",
+    /// Operations a second of several cores on one line.
+    C2cContention = "c2c.contention",
+    /// Operations a second on one line, of all cores together.
+    C2cLine = "c2c.line",
+    /// Share of the slowest core among those that contend.
+    C2cFairness = "c2c.fairness",
+    /// Time of a line's round trip between two cpus.
+    C2cPair = "c2c.pair",
+    /// That time, over the pairs of one relation.
+    C2cRelation = "c2c.relation",
+    /// Groups of those times.
+    C2cModes = "c2c.modes",
+    /// Difference between the two directions of a pair.
+    C2cAsymmetry = "c2c.asymmetry",
+    /// That time, by the node of the line's memory.
+    C2cHome = "c2c.home",
+    /// Bytes of a cache line.
+    GeometryLine = "geometry.line",
+    /// Size of a cache.
+    GeometrySize = "geometry.size",
+    /// Ways of a cache.
+    GeometryWays = "geometry.ways",
+    /// Sets of a cache.
+    GeometrySets = "geometry.sets",
+    /// Time of an access to a cache.
+    GeometryLatency = "geometry.latency",
+    /// Lines that come together.
+    GeometryNeighbours = "geometry.neighbours",
+    /// Whether two cpus share a cache.
+    GeometryShared = "geometry.shared",
+    /// Useful bytes a second of a whole sequential access.
+    GranularityUseful = "granularity.useful",
+    /// Useful bytes a second.
+    GranularityRate = "granularity.rate",
+    /// Weights of nodes with the highest rate.
+    InterleaveBest = "interleave.best",
+    /// A rate over two nodes, relative to local memory.
+    MixedAgainstLocal = "mixed.against_local",
+    /// A far rate or latency, relative to the local one.
+    MatrixFar = "matrix.far",
+    /// Difference between two directions.
+    MatrixAsymmetry = "matrix.asymmetry",
+    /// Difference between nodes at one distance.
+    MatrixUneven = "matrix.uneven",
+    /// Time of an access with so many chains.
+    MlpAccess = "mlp.access",
+    /// Misses that one core keeps in flight.
+    MlpInFlight = "mlp.in_flight",
+    /// Latency without load.
+    LoadedUnloaded = "loaded.unloaded",
+    /// Rate from which latency rises steeply.
+    LoadedKnee = "loaded.knee",
+    /// Latency at the highest load.
+    LoadedSaturated = "loaded.saturated",
+    /// Highest rate.
+    LoadedPeak = "loaded.peak",
+    /// Highest rate of the curve.
+    LoadedMost = "loaded.most",
+    /// Share of the peak that is lost under too much load.
+    LoadedOverload = "loaded.overload",
+    /// Rate at which latency reaches the target.
+    LoadedAtTarget = "loaded.at_target",
+    /// Time of an access after a wait.
+    ResidencyAccess = "residency.access",
+    /// Time of an access to what was flushed.
+    ResidencyMiss = "residency.miss",
+    /// Time of an access to what is still held.
+    ResidencyHit = "residency.hit",
+    /// Share that is still held after a wait.
+    ResidencyHeld = "residency.held",
+    /// The same, at the edge.
+    ResidencyEdge = "residency.edge",
+    /// Time after which half is evicted.
+    ResidencyHalfLife = "residency.half_life",
+    /// Longest wait that was tried.
+    ResidencyLimit = "residency.limit",
+    /// Latency without load, beside a ramp of threads.
+    ScaleLatency = "scale.latency",
+    /// Threads from which the rate hardly rises.
+    ScaleKnee = "scale.knee",
+    /// Rate that more threads do not raise.
+    ScaleCeiling = "scale.ceiling",
+    /// Share of a limit that a rate reaches.
+    ScaleShare = "scale.share",
+    /// Lines in flight that rate and latency imply.
+    ScaleInFlight = "scale.in_flight",
+    /// Entries of a TLB.
+    TlbEntries = "tlb.entries",
+    /// Cost of a miss of a TLB.
+    TlbMiss = "tlb.miss",
+    /// Cost of a page walk.
+    TlbWalk = "tlb.walk",
+    /// Time of an operation of the system.
+    OsLatency = "os.latency",
+    /// Bytes a second of an operation of the system.
+    OsBandwidth = "os.bandwidth",
+    /// A percentile of the time of an operation.
+    OsTail = "os.tail",
+    /// Size of blocks from which the rate hardly rises.
+    OsKnee = "os.knee",
+}
+
+impl Quantity {
+    /// The first part of its name: the probe it is of, or `latency` and `bandwidth`, which several measure.
+    pub fn family(&self) -> &str {
+        self.name().split('.').next().unwrap_or_default()
+    }
+
+    /// The rest of its name; the whole where it has one part.
+    pub fn part(&self) -> &str {
+        self.name().split_once('.').map_or(self.name(), |(_, part)| part)
+    }
+}
+
+impl From<Quantity> for String {
+    fn from(quantity: Quantity) -> Self {
+        match quantity {
+            Quantity::Other(name) => name,
+            known => known.name().to_owned(),
+        }
+    }
+}
+
+impl std::fmt::Display for Quantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Quantity {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Quantity".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<&str> = Self::ALL.iter().map(Self::name).collect();
+        schemars::json_schema!({
+            "description": "What a number is. Documents of other versions may have other names.",
+            "type": "string",
+            "enum": names,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_keep_the_name_of_every_quantity() {
+        for quantity in Quantity::ALL.iter().cloned().chain([Quantity::Other("tier.colour".to_owned())]) {
+            let json = serde_json::to_value(&quantity).unwrap();
+            assert_eq!(json, quantity.name());
+            assert_eq!(serde_json::from_value::<Quantity>(json).unwrap(), quantity);
+        }
+    }
+}
