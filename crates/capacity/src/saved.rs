@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(saved.pending().tiers, [&Tier::Dram, &Tier::Zram(None)]);
         saved.answered(0, Answer::AtLeast { tenants: 3 }).unwrap();
         assert_eq!(saved.pending().tiers, [&Tier::Zram(None)]);
-        saved.refused(1, Refusal::new("zram", "none", "")).unwrap();
+        saved.refused(1, tiermark_model::messages::tiers::zram_missing("sys")).unwrap();
         assert!(saved.is_whole());
         let twice = Saved::open(saved.path()).unwrap_err();
         assert_eq!(twice.code, messages::codes::saved_run_busy);

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tiermark_model::{Cache, CacheKind, Cpu, CpuId, IdSet, Refusal};
+use tiermark_model::messages::machine as messages;
+use tiermark_model::{Cache, CacheKind, Cpu, CpuId, IdSet};
 
 use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
@@ -20,11 +21,7 @@ struct View {
 pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
     let views: Vec<View> = cpus.iter().flat_map(|cpu| views(reader, cpu)).collect();
     if views.is_empty() {
-        reader.refuse(Refusal::new(
-            "cache sizes and sharing",
-            format!("the kernel describes no cache in {CPU_DIR}/cpu*/cache"),
-            "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured",
-        ));
+        reader.refuse(messages::caches_not_described(CPU_DIR));
     }
     let mut seen = HashSet::new();
     let mut caches = Vec::new();

@@ -1,6 +1,7 @@
 //! Putting a machine together from all readers.
 
-use tiermark_model::{Dimm, IdSet, Machine, Refusal, TheoreticalPeak};
+use tiermark_model::messages::machine as messages;
+use tiermark_model::{Dimm, IdSet, Machine, TheoreticalPeak};
 
 use crate::error::DiscoverError;
 use crate::reader::Reader;
@@ -98,11 +99,7 @@ pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError>
 fn peak(reader: &Reader<'_>, dimms: &[Dimm]) -> Option<TheoreticalPeak> {
     let peak = dmi::theoretical_peak(dimms);
     if peak.is_none() && dimms.iter().any(|dimm| dimm.populated) {
-        reader.refuse(Refusal::new(
-            "the theoretical peak of the memory channels",
-            "not every memory module states its speed, as on virtual boards",
-            "shares of the peak are left out",
-        ));
+        reader.refuse(messages::peak_unknown());
     }
     peak
 }
@@ -139,11 +136,7 @@ fn allowed(reader: &Reader<'_>, what: &str, all: &IdSet, process: Option<&IdSet>
         let Some(limit) = limit else { continue };
         let cut = allowed.intersection(limit);
         if cut.is_empty() {
-            reader.refuse(Refusal::new(
-                format!("the {what} this process may use"),
-                format!("{from} is {limit}, and none of those is among {allowed}"),
-                "that limit is set aside",
-            ));
+            reader.refuse(messages::limit_set_aside(what, from, limit, &allowed));
         } else {
             allowed = cut;
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::Root;
 use tiermark_model::Refusal;
+use tiermark_model::messages::machine as messages;
 
 /// The whole device (`vda`) behind a name such as `vda`, `/dev/vda1` or `/dev/disk/by-id/…`.
 ///
@@ -13,12 +14,7 @@ pub fn resolve_disk(root: &Root, asked: &str) -> Result<String, Refusal> {
     let found = name(root, asked).and_then(|name| disk_of(root, &name));
     found.ok_or_else(|| {
         let known = root.list("sys/block").unwrap_or_default();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Refusal::new(
-            format!("the device '{asked}'"),
-            format!("this system has no block device of that name; it has {known}"),
-            "name one of those with --device, as vda or /dev/disk/by-id/NAME",
-        )
+        messages::disk_unknown(asked, &known)
     })
 }
 
@@ -70,7 +66,7 @@ mod tests {
         }
         for asked in ["", "vda9", "queue", "..", "/dev/disk/by-id/x", "../vda", "/etc/passwd"] {
             let refused = resolve_disk(&root, asked).unwrap_err();
-            assert!(refused.why.contains("nvme0n1, vda") && !refused.cure.is_empty(), "{asked}: {refused}");
+            assert_eq!(refused, messages::disk_unknown(asked, &["nvme0n1".to_owned(), "vda".to_owned()]));
         }
     }
 }

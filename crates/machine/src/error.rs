@@ -3,6 +3,7 @@
 use std::io;
 
 use tiermark_model::Refusal;
+use tiermark_model::messages::machine as messages;
 
 /// How much of a malformed file is quoted: enough to recognise it, short enough for one line.
 const EXCERPT_CHARS: usize = 60;
@@ -64,17 +65,18 @@ impl DiscoverError {
         Self::Malformed { path: path.to_owned(), text, why: why.into() }
     }
 
-    /// The same as something that could not be seen.
+    /// The refusal for the `unseen` of a machine.
     pub(crate) fn into_refusal(self) -> Refusal {
         match self {
             Self::Io { path, source } => {
-                let cure = if source.kind() == io::ErrorKind::PermissionDenied { "run as root to see it" } else { "" };
-                Refusal::new(path, source.to_string(), cure)
+                let refusal = match source.kind() {
+                    io::ErrorKind::PermissionDenied => messages::file_denied,
+                    _ => messages::file_unreadable,
+                };
+                refusal(&path, &source.to_string())
             }
-            Self::Malformed { path, text, why } => {
-                Refusal::new(path, format!("'{text}' {why}"), "check the file; it is treated as absent")
-            }
-            other => Refusal::new("a file of this machine", other.to_string(), "it is treated as absent"),
+            Self::Malformed { path, text, why } => messages::file_malformed(&path, &text, &why),
+            other => messages::file_unusable(&other.to_string()),
         }
     }
 }

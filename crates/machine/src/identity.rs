@@ -1,6 +1,7 @@
 //! The board: SMBIOS's table where it can be read, the kernel's copies of its strings, and EDAC's labels.
 
-use tiermark_model::{Dimm, Refusal};
+use tiermark_model::Dimm;
+use tiermark_model::messages::machine as messages;
 
 use crate::dmi::{self, Dmi};
 use crate::error::DiscoverError;
@@ -40,16 +41,14 @@ pub(crate) fn read(reader: &Reader<'_>) -> Identity {
 }
 
 fn table(reader: &Reader<'_>) -> Option<Dmi> {
-    let what = "memory modules (SMBIOS)";
     let bytes = match reader.root().read_bytes(TABLE) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
-            let why = format!("there is no {TABLE}, as in many virtual machines and on boards without SMBIOS");
-            reader.refuse(Refusal::new(what, why, "none here; the theoretical peak stays unknown"));
+            reader.refuse(messages::modules_not_described(TABLE));
             return None;
         }
         Err(DiscoverError::Io { source, .. }) => {
-            reader.refuse(Refusal::new(what, format!("{TABLE}: {source}"), "run `tiermark machine` as root once"));
+            reader.refuse(messages::modules_unreadable(TABLE, &source.to_string()));
             return None;
         }
         Err(error) => {
@@ -60,16 +59,12 @@ fn table(reader: &Reader<'_>) -> Option<Dmi> {
     match dmi::parse_dmi(&bytes) {
         Ok(dmi) => {
             if dmi.truncated {
-                reader.refuse(Refusal::new(
-                    what,
-                    format!("{TABLE} breaks off in the middle"),
-                    "update the firmware; what comes before is used",
-                ));
+                reader.refuse(messages::modules_cut_off(TABLE));
             }
             Some(dmi)
         }
         Err(error) => {
-            reader.refuse(Refusal::new(what, format!("{TABLE}: {error}"), "check the file; it is treated as absent"));
+            reader.refuse(messages::modules_malformed(TABLE, &error.to_string()));
             None
         }
     }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Bytes, Cpu, HmatAccess, HugePool, IdSet, Node, NodeId, Refusal};
+use tiermark_model::messages::machine as messages;
+use tiermark_model::{Bytes, Cpu, HmatAccess, HugePool, IdSet, Node, NodeId};
 
 use crate::reader::Reader;
 
@@ -116,11 +117,7 @@ fn keep_apart(reader: &Reader<'_>, nodes: &mut [Node]) {
         claimed = claimed.union(&node.cpus);
     }
     if !wrong.is_empty() {
-        reader.refuse(Refusal::new(
-            format!("the cpus of nodes {wrong}"),
-            "some of them also belong to a node before, so the firmware's NUMA tables are wrong",
-            "update the firmware; each cpu is counted for the first node that claims it",
-        ));
+        reader.refuse(messages::cpus_of_two_nodes(&wrong));
     }
 }
 
@@ -131,11 +128,7 @@ fn check_sum(reader: &Reader<'_>, nodes: &[Node]) {
     let Some(sum) = nodes.iter().map(|node| node.memory_bytes).sum::<Option<u64>>() else { return };
     // Rounding and memory that belongs to no node stay far below a tenth.
     if sum.abs_diff(total) > total / 10 {
-        reader.refuse(Refusal::new(
-            "the memory of each node",
-            format!("the nodes add up to {}, and the machine has {}", Bytes(sum), Bytes(total)),
-            "sizes are planned by the nodes' figures; name one (--max-mem) where they are too small",
-        ));
+        reader.refuse(messages::node_memory_differs(Bytes(sum), Bytes(total)));
     }
 }
 
@@ -170,11 +163,7 @@ fn global_pools(reader: &Reader<'_>, nodes: &mut [Node]) {
     }
     let totals = pools(reader, "sys/kernel/mm/hugepages");
     if nodes.len() > 1 && totals.iter().any(|pool| pool.total > 0) {
-        reader.refuse(Refusal::new(
-            "huge page pools of each node",
-            "the kernel gives only the machine's totals",
-            "they are shown with the first node",
-        ));
+        reader.refuse(messages::node_huge_pages_unknown());
     }
     if let Some(first) = nodes.first_mut() {
         first.huge_pages = totals;

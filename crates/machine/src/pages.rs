@@ -1,6 +1,7 @@
 //! Facts that only system calls give, for captured machines: what the capture states, and what can be inferred.
 
-use tiermark_model::{Refusal, System};
+use tiermark_model::System;
+use tiermark_model::messages::machine as messages;
 
 use crate::reader::Reader;
 
@@ -21,15 +22,7 @@ pub(crate) fn base_page(reader: &Reader<'_>, arch: Option<&str>, system: &System
         ("aarch64", Some(0x0200_0000)) => 16 << 10,
         ("aarch64", Some(0x2000_0000)) => 64 << 10,
         (arch, _) => {
-            let why = match arch {
-                "" => "no file states it, nor the architecture".to_owned(),
-                arch => format!("no file states it, and {arch} has several"),
-            };
-            reader.refuse(Refusal::new(
-                "the base page size",
-                why,
-                "4 KiB is assumed; a capture by `tiermark machine --capture` states it",
-            ));
+            reader.refuse(messages::page_size_unknown(Some(arch).filter(|arch| !arch.is_empty())));
             4 << 10
         }
     }

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::str::FromStr;
 
+use tiermark_model::messages::machine as messages;
 use tiermark_model::{IdSet, Refusal};
 
 use crate::error::DiscoverError;
@@ -50,11 +51,7 @@ impl<'a> Reader<'a> {
         let mut refusals = self.refusals.into_inner();
         let dropped = self.dropped.into_inner();
         if dropped > 0 {
-            refusals.push(Refusal::new(
-                format!("{dropped} more files of this machine"),
-                "they cannot be read or make no sense",
-                "check the tree; they are treated as absent",
-            ));
+            refusals.push(messages::more_files_unusable(dropped));
         }
         refusals
     }
@@ -246,7 +243,8 @@ mod tests {
         assert_eq!(reader.number::<u32>("absent"), None);
         let refusals = reader.into_refusals();
         assert_eq!(refusals.len(), 5, "{refusals:?}");
-        assert!(refusals.iter().all(|r| r.what == "f" && r.why.contains("12 monkeys")), "{refusals:?}");
+        let quotes = |r: &Refusal| (r.text("path"), r.text("text")) == (Some("f"), Some("12 monkeys"));
+        assert!(refusals.iter().all(|r| r.code == messages::codes::file_malformed && quotes(r)), "{refusals:?}");
     }
 
     #[test]
@@ -258,7 +256,7 @@ mod tests {
         }
         let refusals = reader.into_refusals();
         assert_eq!(refusals.len(), MAX_REFUSALS + 1);
-        assert!(refusals.last().unwrap().what.contains("960"));
+        assert_eq!(refusals.last(), Some(&messages::more_files_unusable(960)));
     }
 
     #[test]

@@ -4,7 +4,8 @@
 
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, Uname, capture, discover};
-use tiermark_model::{CoreKind, IdSet, MIB, Machine};
+use tiermark_model::messages::machine::codes;
+use tiermark_model::{Code, CoreKind, IdSet, MIB, Machine, Refusal};
 
 fn found(root: &Root) -> Machine {
     discover(root, &LiveFacts::default()).unwrap()
@@ -12,6 +13,12 @@ fn found(root: &Root) -> Machine {
 
 fn of(files: impl IntoIterator<Item = (String, String)>) -> Machine {
     found(&Root::from_files("test", files))
+}
+
+/// The first refusal of a machine with this code.
+fn unseen<'a>(machine: &'a Machine, code: &Code) -> &'a Refusal {
+    let found = machine.unseen.iter().find(|refusal| refusal.code == *code);
+    found.unwrap_or_else(|| panic!("no {code} in {:?}", machine.unseen))
 }
 
 fn ids(text: &str) -> IdSet {
@@ -55,7 +62,9 @@ fn a_short_row_of_distances_is_used_as_far_as_it_goes() {
     let m = of(files);
     assert_eq!(m.node(1).unwrap().distances.len(), 1);
     assert!(m.node(0).unwrap().distances.is_empty());
-    assert!(m.unseen.iter().any(|r| r.what.ends_with("node0/distance") && r.why.contains("10 far")), "{:?}", m.unseen);
+    let refusal = unseen(&m, &codes::file_malformed);
+    assert!(refusal.text("path").unwrap().ends_with("node0/distance"));
+    assert_eq!(refusal.text("text"), Some("10 far"));
 }
 
 #[test]
@@ -185,7 +194,7 @@ fn limits_of_control_groups_and_live_facts_meet() {
     let elsewhere = LiveFacts { allowed_cpus: Some(ids("6")), ..LiveFacts::default() };
     let m = discover(&root, &elsewhere).unwrap();
     assert_eq!(m.allowed_cpus, ids("6"), "a cpuset that leaves nothing was misread");
-    assert!(m.unseen.iter().any(|r| r.why.contains("cpuset")));
+    assert_eq!(unseen(&m, &codes::limit_set_aside).text("source"), Some("its control group's cpuset"));
 }
 
 #[test]
@@ -196,7 +205,7 @@ fn huge_page_pools_by_node_or_for_the_machine() {
     files.insert(format!("{global}/free_hugepages"), "10\n".into());
     let m = of(files.clone());
     assert_eq!((m.nodes[0].huge_pages[0].total, m.nodes[0].huge_pages[0].free), (12, 10));
-    assert!(m.unseen.iter().any(|r| r.what.contains("huge page pools")));
+    unseen(&m, &codes::node_huge_pages_unknown);
     let node = "sys/devices/system/node/node1/hugepages/hugepages-1048576kB";
     files.insert(format!("{node}/nr_hugepages"), "3\n".into());
     files.insert(format!("{node}/free_hugepages"), "3\n".into());
@@ -217,7 +226,7 @@ fn package_ids_of_minus_one_and_missing_topology() {
     let m = of(files);
     assert_eq!((m.sockets().len(), m.core_count(), m.cpus.len()), (1, 16, 16));
     assert!(m.caches.is_empty());
-    assert!(m.unseen.iter().any(|r| r.what.contains("cache")), "{:?}", m.unseen);
+    unseen(&m, &codes::caches_not_described);
 }
 
 #[test]
@@ -289,7 +298,8 @@ fn the_state_of_the_system() {
     assert_eq!((idle.driver.as_deref(), idle.governor.as_deref()), (Some("intel_idle"), Some("menu")));
     let states: Vec<_> = idle.states.iter().map(|s| (s.name.as_str(), s.latency_us, s.disabled)).collect();
     assert_eq!(states, [("POLL", Some(0), false), ("C6", Some(133), true)]);
-    assert!(m.unseen.iter().any(|r| r.what == "proc/swaps" && r.why.contains("/broken line")));
+    let refusal = unseen(&m, &codes::file_malformed);
+    assert_eq!((refusal.text("path"), refusal.text("text")), (Some("proc/swaps"), Some("/broken line")));
 }
 
 #[test]
@@ -356,14 +366,14 @@ fn a_capture_of_a_real_guest() {
     assert_eq!(m.system.mthp.len(), 8);
     assert_eq!((m.system.hypervisor.as_deref(), m.system.container.as_deref()), (Some("KVM"), Some("Docker")));
     assert_eq!((m.system.kernel.as_deref(), m.system.hostname.as_deref()), (Some("6.18.44"), Some("captured")));
-    let cgroup = m.system.cgroup.unwrap();
+    let cgroup = m.system.cgroup.as_ref().unwrap();
     assert_eq!((cgroup.version, cgroup.path.as_str(), cgroup.memory_limit), (1, "/jobs/1", None));
     assert_eq!(m.nodes[0].memory_tier, Some(4));
     assert_eq!(m.nodes[0].huge_pages.iter().map(|p| p.page_bytes).collect::<Vec<_>>(), [2 * MIB, 1 << 30]);
     assert_eq!(m.cpus[0].cluster, None, "65535 is no cluster");
-    assert!(m.unseen.iter().any(|r| r.what.contains("SMBIOS")));
+    unseen(&m, &codes::modules_not_described);
     // Memory was added to this guest while it ran, and its node does not count it.
-    assert!(m.unseen.iter().any(|r| r.what == "the memory of each node"), "{:?}", m.unseen);
+    unseen(&m, &codes::node_memory_differs);
 }
 
 /// An SMBIOS table of modules: their slots' names, MiB and MT/s (0 for unknown).
@@ -418,5 +428,5 @@ fn modules_labels_and_their_peak() {
 
     let virtual_board = found(&with(&[("DIMM 0", 8192, 0)]));
     assert_eq!(virtual_board.theoretical_peak, None);
-    assert!(virtual_board.unseen.iter().any(|r| r.what.contains("peak")));
+    unseen(&virtual_board, &codes::peak_unknown);
 }

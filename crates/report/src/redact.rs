@@ -19,6 +19,7 @@ pub fn redact(run: &Run) -> Run {
     run.simulated.iter_mut().for_each(|name| scrub.text(name));
     for warning in &mut run.warnings {
         scrub.text(&mut warning.text);
+        warning.data.values_mut().for_each(|datum| scrub.value(datum));
         warning.cure.iter_mut().for_each(|cure| scrub.text(cure));
     }
     for experiment in &mut run.experiments {
@@ -90,6 +91,7 @@ impl Scrub {
 
     fn refusal(&self, refusal: &mut Refusal) {
         [&mut refusal.what, &mut refusal.why, &mut refusal.cure].into_iter().for_each(|text| self.text(text));
+        refusal.data.values_mut().for_each(|datum| self.value(datum));
     }
 
     fn verdict(&self, verdict: &mut Verdict) {

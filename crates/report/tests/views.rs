@@ -277,6 +277,8 @@ fn json_is_the_document() {
 fn redacted_documents_name_nobody() {
     let mut run = troubled_run();
     run.bench.kernels = vec![];
+    run.warnings.push(tiermark_model::messages::system::governor("that of build-7"));
+    run.machine.unseen.push(tiermark_model::messages::machine::file_denied("/home/ada/x", "build-7 denies it"));
     let redacted = tiermark_report::redact(&run);
     let text = tiermark_report::json(&redacted);
     for name in ["build-7", "ada", "example.org", "user-1000"] {

@@ -9,6 +9,7 @@ use common::Fake;
 use proptest::prelude::*;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{LiveFacts, Root, discover};
+use tiermark_model::messages::undo::codes;
 use tiermark_model::{ChangeOutcome, KnobRow, Reach, Standing};
 use tiermark_tune::{AdviceInput, Profile, changes, knob_rows, knobs};
 use tiermark_undo::{Journal, SystemWriter, apply, restore_all};
@@ -142,8 +143,9 @@ fn what_fails_takes_the_rest_back_and_says_why() {
         let applied = apply(&wanted, &mut fake, &mut journal).unwrap();
         journal.keep();
         let refusal = applied.refused.unwrap();
-        assert!(refusal.what.contains("transparent_hugepage/enabled") && !refusal.cure.is_empty(), "{refusal}");
-        assert!(refused || refusal.why.contains("says madvise"), "{refusal}");
+        let code = if refused { codes::knob_refused } else { codes::knob_not_kept };
+        assert_eq!((&refusal.code, refusal.text("name")), (&code, Some("transparent_hugepage/enabled")));
+        assert!(refused || refusal.text("found") == Some("madvise"), "{refusal}");
         assert_eq!(snapshot(&fake), before);
         assert_eq!(fake.journals(), 0, "nothing is left to take back");
         let outcomes: Vec<ChangeOutcome> = applied.rows.iter().map(|row| row.outcome).collect();
@@ -163,7 +165,7 @@ fn a_file_that_cannot_be_written_changes_nothing() {
     let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
     let refusal = apply(&wanted, &mut fake, &mut journal).unwrap_err();
     journal.keep();
-    assert!(refusal.why.contains("/proc/sys/vm/absent"), "{refusal}");
+    assert_eq!((&refusal.code, refusal.text("path")), (&codes::knob_refused, Some("proc/sys/vm/absent")));
     assert!(fake.log.is_empty() && fake.journals() == 0);
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use tiermark_model::messages::undo as messages;
 use tiermark_model::{ChangeOutcome, ChangeRow, Refusal};
 
 use crate::journal::{Change, Journal};
@@ -76,28 +77,18 @@ fn write(change: &KnobChange, writer: &mut dyn SystemWriter) -> Result<(), Refus
     match now {
         Some(now) if change.syntax.same(&now.value, &change.new) => Ok(()),
         now => {
-            let now = now.map_or_else(|| "nothing that makes sense".to_owned(), |reading| reading.value);
-            Err(Refusal::new(
-                format!("{}: {} instead of {}", change.name, change.new, change.old),
-                format!("the kernel took the value and says {now} when it is read again"),
-                "leave this knob out with --only, or see the kernel's log (dmesg)",
-            ))
+            let now = now.map(|reading| reading.value);
+            Err(messages::knob_not_kept(&change.name, &change.new, &change.old, now.as_deref()))
         }
     }
 }
 
 /// The refusal of a write that failed, with a cure for its cause.
 fn refusal(change: &KnobChange, why: &io::Error) -> Refusal {
-    let cure = match why.kind() {
-        io::ErrorKind::PermissionDenied => "run as root: sudo tiermark tune --apply",
-        io::ErrorKind::ReadOnlyFilesystem => {
-            "a container shows it read-only: run on the host, or in a privileged container"
-        }
-        _ => "leave this knob out with --only, or see the kernel's log (dmesg)",
+    let refusal = match why.kind() {
+        io::ErrorKind::PermissionDenied => messages::knob_denied,
+        io::ErrorKind::ReadOnlyFilesystem => messages::knob_read_only,
+        _ => messages::knob_refused,
     };
-    Refusal::new(
-        format!("{}: {} instead of {}", change.name, change.new, change.old),
-        format!("/{}: {why}", change.path),
-        cure,
-    )
+    refusal(&change.name, &change.new, &change.old, &change.path, &why.to_string())
 }

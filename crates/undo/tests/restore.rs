@@ -6,6 +6,7 @@ mod common;
 
 use common::{BOOT, Fake};
 use proptest::prelude::*;
+use tiermark_model::messages::undo::codes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 use tiermark_undo::{Change, Journal, Syntax, pending, restore_all, restore_those};
 
@@ -276,7 +277,7 @@ fn nothing_that_this_program_did_not_make_is_noted_or_removed() {
     ] {
         let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
         let refused = journal.note(vec![change]).unwrap_err();
-        assert!(refused.why.contains("tiermark"), "{refused}");
+        assert_eq!(refused.code, codes::change_forbidden);
         journal.keep();
     }
     assert_eq!(fake.journals(), 0);
@@ -349,7 +350,7 @@ fn a_journal_that_others_can_write_to_is_not_obeyed() {
     let journal = journals.find(|path| path.extension().is_some()).unwrap();
     std::fs::set_permissions(&journal, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
     let restored = restore_all(&fake.state(), &mut fake, true).unwrap();
-    assert!(restored.refused[0].why.contains("others can write") && fake.log.is_empty(), "{restored:?}");
+    assert!(restored.refused[0].code == codes::journal_of_others && fake.log.is_empty(), "{restored:?}");
 }
 
 #[test]
@@ -373,7 +374,7 @@ fn a_journal_whose_writer_is_at_work_is_left_alone() {
     // Who shares the directory and not the lock, as another container may.
     std::fs::remove_file(fake.state.path().join("lock")).unwrap();
     let restored = restore_all(&fake.state(), &mut fake, true).unwrap();
-    assert!(restored.refused[0].why.contains("at work") && fake.log.is_empty(), "{restored:?}");
+    assert!(restored.refused[0].code == codes::journal_in_use && fake.log.is_empty(), "{restored:?}");
     journal.keep();
     assert!(!restore_all(&fake.state(), &mut fake, false).unwrap().incomplete());
 }
@@ -384,7 +385,8 @@ fn several_journals_are_begun_under_one_lock() {
     let lock = fake.state().hold("a run").unwrap();
     drop(Journal::create_under(&lock, &fake.state(), fake.head()).unwrap());
     let refused = Journal::create(&fake.state(), fake.head()).unwrap_err();
-    assert!(refused.why.contains("a run, process"), "{refused}");
+    assert_eq!(refused.code, codes::system_being_changed);
+    assert!(refused.text("holder").is_some_and(|who| who.starts_with("a run, process")), "{refused}");
     drop(lock);
     assert!(Journal::create(&fake.state(), fake.head()).is_ok());
 }

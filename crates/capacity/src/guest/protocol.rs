@@ -119,7 +119,8 @@ mod tests {
     #[test]
     fn what_is_said_is_heard_in_pieces_of_any_size() {
         let requests = [job(None), job(Some(Phase::Measure(2))), Request::Stop];
-        let replies = [Reply::Ready, done(), Reply::Refused(Refusal::new("what", "why", "cure"))];
+        let replies =
+            [Reply::Ready, done(), Reply::Refused(tiermark_model::messages::tenants::guest_request_unreadable("why"))];
         let asked: Vec<u8> = requests.iter().flat_map(|message| line(message).unwrap()).collect();
         let said: Vec<u8> = replies.iter().flat_map(|message| line(message).unwrap()).collect();
         for size in [1, 2, 7, 100, 100_000] {

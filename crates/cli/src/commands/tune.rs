@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use tiermark_machine::{Root, resolve_disk};
+use tiermark_model::messages::undo as messages;
 use tiermark_model::{ChangeOutcome, ChangeRow, Exit, HeldChanges, Machine, Refusal, Tuning};
 use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs};
 use tiermark_undo::{Applied, Journal, JournalHeader, Restored, RootWriter, StateDir, apply, pending, restore_all};
@@ -77,9 +78,7 @@ fn show(args: &TuneArgs, tuning: &Tuning) -> Result<Exit, Failure> {
 
 /// Where journals go.
 fn state() -> Result<StateDir, Failure> {
-    let none =
-        || Refusal::new("changing the system", "no directory for the journal is known", "set TIERMARK_HOME or HOME");
-    Ok(shell::state().ok_or_else(none)?)
+    Ok(shell::state().ok_or_else(messages::no_journal_directory)?)
 }
 
 /// Makes the changes that the advice is about.

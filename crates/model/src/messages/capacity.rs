@@ -32,10 +32,6 @@ messages! {
     Refusal no_run_directory():
         "saving the run", "neither TIERMARK_HOME nor HOME is set, so a killed run could not be resumed", "set TIERMARK_HOME or HOME";
 
-    /// A user without a directory for the journal.
-    Refusal no_journal_directory():
-        "changing the system", "neither TIERMARK_HOME nor HOME is set, so changes could not be noted", "set TIERMARK_HOME or HOME";
-
     /// Changes of the run that could not be taken back.
     Refusal changes_left(changes: &[String]):
         "taking back what was changed for the tenants", { changes.join("; ") },

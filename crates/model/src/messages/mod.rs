@@ -7,20 +7,24 @@
 mod rows;
 
 pub mod capacity;
+pub mod machine;
 pub mod plan;
 pub mod run;
 pub mod system;
 pub mod tenants;
 pub mod tiers;
+pub mod undo;
 
 /// All codes there are. Each names one message.
 pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
+    machine::codes::ALL,
     plan::codes::ALL,
     run::codes::ALL,
     system::codes::ALL,
     tenants::codes::ALL,
     tiers::codes::ALL,
+    undo::codes::ALL,
 ];
 
 #[cfg(test)]

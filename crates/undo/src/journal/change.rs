@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
+use tiermark_model::messages::undo as messages;
 
 use crate::syntax::Syntax;
 
@@ -120,13 +121,7 @@ impl Change {
         if named && plain {
             return Ok(());
         }
-        Err(Refusal::new(
-            self.to_string(),
-            format!(
-                "changes are made to files below proc/sys and sys, and to groups and files whose names contain '{OURS}'"
-            ),
-            "leave the journal alone, or remove it if it was damaged",
-        ))
+        Err(messages::change_forbidden(&self.to_string(), OURS))
     }
 }
 

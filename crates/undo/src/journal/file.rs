@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
+use tiermark_model::messages::undo as messages;
 
 use super::{Change, JournalHeader, SCHEMA, StateDir, unwritten};
 
@@ -61,7 +62,7 @@ pub(super) fn create(state: &StateDir, name: &str, head: &JournalHeader) -> Resu
 /// # Errors
 /// A [`Refusal`] that names the file.
 pub(crate) fn read(path: &Path) -> Result<Parsed, Refusal> {
-    let refuse = |why: String| senseless(path, why);
+    let refuse = |why: String| malformed(path, &why);
     let mut text = Vec::new();
     let file = File::open(path).map_err(|why| refuse(why.to_string()))?;
     file.take(MOST_BYTES + 1).read_to_end(&mut text).map_err(|why| refuse(why.to_string()))?;
@@ -74,9 +75,8 @@ pub(crate) fn read(path: &Path) -> Result<Parsed, Refusal> {
     parse(&String::from_utf8_lossy(&text)).map(|parsed| Parsed { whole: whole as u64, ..parsed }).map_err(refuse)
 }
 
-fn senseless(path: &Path, why: String) -> Refusal {
-    let cure = "look at it, put back by hand what it says, and remove it";
-    Refusal::new(format!("the journal {}", path.display()), why, cure)
+fn malformed(path: &Path, why: &str) -> Refusal {
+    messages::journal_malformed(&path.display().to_string(), why)
 }
 
 /// Whether what it says may be done, with this user's rights: only what this user wrote, and nobody else could.
@@ -84,10 +84,9 @@ fn senseless(path: &Path, why: String) -> Refusal {
 /// # Errors
 /// A [`Refusal`] that names the file.
 pub(super) fn check_owner(path: &Path) -> Result<(), Refusal> {
-    let about = fs::symlink_metadata(path).map_err(|why| senseless(path, why.to_string()))?;
+    let about = fs::symlink_metadata(path).map_err(|why| malformed(path, &why.to_string()))?;
     let own = about.is_file() && about.uid() == rustix::process::geteuid().as_raw() && about.mode() & OTHERS_WRITE == 0;
-    let why = "it belongs to another user, or others can write to it";
-    if own { Ok(()) } else { Err(senseless(path, why.to_owned())) }
+    if own { Ok(()) } else { Err(messages::journal_of_others(&path.display().to_string())) }
 }
 
 pub(super) fn parse_head(line: &str) -> Option<JournalHeader> {

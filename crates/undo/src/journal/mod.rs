@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tiermark_machine::Root;
+use tiermark_model::messages::undo as messages;
 use tiermark_model::{HeldChanges, Refusal};
 
 pub use change::Change;
@@ -198,20 +199,13 @@ impl Journal {
 fn own(path: &Path, file: &File) -> Result<(), Refusal> {
     match lock_soon(file) {
         Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let what = format!("the journal {}", path.display());
-            Err(Refusal::new(what, "whoever writes it is at work", "wait until it has ended, or stop it"))
-        }
+        Err(TryLockError::WouldBlock) => Err(messages::journal_in_use(&path.display().to_string())),
         Err(TryLockError::Error(why)) => Err(unwritten(path, &why.to_string())),
     }
 }
 
 fn unwritten(path: &Path, why: &str) -> Refusal {
-    Refusal::new(
-        format!("the journal {}", path.display()),
-        format!("it cannot be written: {why}; nothing is changed without it"),
-        "free space there, or set TIERMARK_HOME to a directory that can be written",
-    )
+    messages::journal_unwritable(&path.display().to_string(), why)
 }
 
 /// Changes that were made and not taken back, oldest first.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tiermark_model::Refusal;
+use tiermark_model::messages::undo as messages;
 
 /// The lock of whoever may change the system: one for all, wherever they keep their journals. Only root can write there.
 const SYSTEM_LOCK: &str = "/run/tiermark.lock";
@@ -55,7 +56,7 @@ pub struct Lock(File);
 impl Lock {
     /// The same lock once more: free when both are gone.
     pub(crate) fn share(&self, what: &str) -> Result<Self, Refusal> {
-        self.0.try_clone().map(Self).map_err(|why| Refusal::new(what, why.to_string(), "close other programs"))
+        self.0.try_clone().map(Self).map_err(|why| messages::lock_not_shared(what, &why.to_string()))
     }
 }
 
@@ -101,11 +102,7 @@ impl StateDir {
     /// A [`Refusal`] where somebody has, or the directory cannot be written.
     pub fn hold(&self, what: &str) -> Result<Lock, Refusal> {
         let unusable = |path: &Path, why: std::io::Error| {
-            Refusal::new(
-                what,
-                format!("{} cannot be written: {why}", path.display()),
-                "run as root, or set TIERMARK_HOME to a directory that can be written",
-            )
+            messages::journal_directory_unwritable(what, &path.display().to_string(), &why.to_string())
         };
         fs::create_dir_all(&self.path).map_err(|why| unusable(&self.path, why))?;
         let mut options = OpenOptions::new();
@@ -124,8 +121,7 @@ impl StateDir {
                 const MOST: u64 = 300;
                 let _ = file.take(MOST).read_to_string(&mut who);
                 let who = if who.is_empty() { "another tiermark".to_owned() } else { who };
-                let cure = "wait until it has ended, or stop it";
-                Err(Refusal::new(what, format!("{who} is changing this system right now"), cure))
+                Err(messages::system_being_changed(what, &who))
             }
             Err(TryLockError::Error(why)) => Err(unusable(&self.lock, why)),
         }
@@ -169,7 +165,8 @@ mod tests {
         let state = StateDir::at(dir.path());
         let first = Journal::create(&state, head()).unwrap();
         let refusal = Journal::create(&state, head()).unwrap_err();
-        assert!(refusal.why.contains("a test, process") && !refusal.cure.is_empty(), "{refusal}");
+        assert_eq!(refusal.code, messages::codes::system_being_changed);
+        assert!(refusal.text("holder").is_some_and(|who| who.starts_with("a test, process")), "{refusal}");
         let mut writer = RootWriter::new(Root::from_files("test", [("proc/stat", "")]));
         assert!(restore_all(&state, &mut writer, false).is_err(), "nor is anything taken back from under it");
         first.keep();
@@ -181,6 +178,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("in-the-way"), "").unwrap();
         let state = StateDir::at(dir.path().join("in-the-way"));
-        assert!(Journal::create(&state, head()).unwrap_err().cure.contains("TIERMARK_HOME"));
+        assert_eq!(Journal::create(&state, head()).unwrap_err().code, messages::codes::journal_directory_unwritable);
     }
 }

@@ -58,7 +58,7 @@ pub fn restore_those(
     restore(state, writer, RestoreMode { force: false, asked: false }, whose)
 }
 
-/// RestoreMode it is taken back.
+/// Under which conditions changes are taken back.
 #[derive(Debug, Clone, Copy)]
 struct RestoreMode {
     /// Write old values over those that others wrote since.

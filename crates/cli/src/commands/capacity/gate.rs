@@ -10,6 +10,7 @@ use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::messages::capacity as messages;
+use tiermark_model::messages::undo::no_journal_directory;
 use tiermark_undo::{RootWriter, StateDir, restore_those};
 
 use super::asked::{asked, environment, setup};
@@ -99,7 +100,7 @@ pub(super) fn directory() -> Result<PathBuf, Refusal> {
 }
 
 pub(super) fn state() -> Result<StateDir, Refusal> {
-    shell::state().ok_or_else(messages::no_journal_directory)
+    shell::state().ok_or_else(no_journal_directory)
 }
 
 /// Takes back what a killed run of this kind left.

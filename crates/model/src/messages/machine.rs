@@ -1,0 +1,95 @@
+//! The description of a machine: what cannot be read, and what does not make sense.
+
+use super::rows::messages;
+use crate::{Bytes, IdSet};
+
+const MODULES: &str = "memory modules (SMBIOS)";
+const TREATED_AS_ABSENT: &str = "check the file; it is treated as absent";
+
+messages! {
+    /// A file that this user may not read.
+    Refusal file_denied(path: &str, error: &str):
+        "{path}", "{error}", "run as root to see it";
+
+    /// A file that cannot be read for another reason.
+    Refusal file_unreadable(path: &str, error: &str):
+        "{path}", "{error}", "";
+
+    /// A file whose text is not what the kernel writes there; `text` is its beginning.
+    Refusal file_malformed(path: &str, text: &str, problem: &str):
+        "{path}", "'{text}' {problem}", { TREATED_AS_ABSENT };
+
+    /// A file that is larger than any file of a machine's description, or a tree that is none.
+    Refusal file_unusable(error: &str):
+        "a file of this machine", "{error}", "it is treated as absent";
+
+    /// Files beyond those that are named one by one.
+    Refusal more_files_unusable(count: usize):
+        "{count} more files of this machine", "they cannot be read or make no sense", "check the tree; they are treated as absent";
+
+    /// A kernel that describes no cache.
+    Refusal caches_not_described(directory: &str):
+        "cache sizes and sharing", "the kernel describes no cache in {directory}/cpu*/cache",
+        "the firmware (ACPI PPTT or device tree) must describe them; latency steps still show them when measured";
+
+    /// Cpus that two NUMA nodes claim.
+    Refusal cpus_of_two_nodes(nodes: &IdSet):
+        "the cpus of nodes {nodes}", "some of them also belong to a node before, so the firmware's NUMA tables are wrong",
+        "update the firmware; each cpu is counted for the first node that claims it";
+
+    /// NUMA nodes that do not add up to the machine's memory.
+    Refusal node_memory_differs(nodes: Bytes, machine: Bytes):
+        "the memory of each node", "the nodes add up to {nodes}, and the machine has {machine}",
+        "sizes are planned by the nodes' figures; name one (--max-mem) where they are too small";
+
+    /// Huge pages of several nodes of which only the sum is known.
+    Refusal node_huge_pages_unknown():
+        "huge page pools of each node", "the kernel gives only the machine's totals", "they are shown with the first node";
+
+    /// A machine without an SMBIOS table.
+    Refusal modules_not_described(path: &str):
+        { MODULES }, "there is no {path}, as in many virtual machines and on boards without SMBIOS",
+        "none here; the theoretical peak stays unknown";
+
+    /// An SMBIOS table that this user may not read.
+    Refusal modules_unreadable(path: &str, error: &str):
+        { MODULES }, "{path}: {error}", "run `tiermark machine` as root once";
+
+    /// An SMBIOS table that ends too early.
+    Refusal modules_cut_off(path: &str):
+        { MODULES }, "{path} breaks off in the middle", "update the firmware; what comes before is used";
+
+    /// An SMBIOS table that is none.
+    Refusal modules_malformed(path: &str, error: &str):
+        { MODULES }, "{path}: {error}", { TREATED_AS_ABSENT };
+
+    /// Memory modules without a speed.
+    Refusal peak_unknown():
+        "the theoretical peak of the memory channels", "not every memory module states its speed, as on virtual boards",
+        "shares of the peak are left out";
+
+    /// A limit of this process, on cpus or nodes, that leaves none of them.
+    Refusal limit_set_aside(what: &str, source: &str, limit: &IdSet, present: &IdSet):
+        "the {what} this process may use", "{source} is {limit}, and none of those is among {present}",
+        "that limit is set aside";
+
+    /// A tree that states no base page size, of an architecture that has several; without the architecture where that is unknown too.
+    Refusal page_size_unknown(architecture: Option<&str>):
+        "the base page size",
+        {
+            match architecture {
+                None => "no file states it, nor the architecture".to_owned(),
+                Some(architecture) => format!("no file states it, and {architecture} has several"),
+            }
+        },
+        "4 KiB is assumed; a capture by `tiermark machine --capture` states it";
+
+    /// A block device that this system does not have.
+    Refusal disk_unknown(device: &str, present: &[String]):
+        "the device '{device}'",
+        {
+            let present = if present.is_empty() { "none".to_owned() } else { present.join(", ") };
+            format!("this system has no block device of that name; it has {present}")
+        },
+        "name one of those with --device, as vda or /dev/disk/by-id/NAME";
+}

@@ -1,0 +1,69 @@
+//! Changes to the system, and the journal that they are noted in.
+
+use super::rows::messages;
+
+const ANOTHER_DIRECTORY: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
+const LEAVE_OUT: &str = "leave this knob out with --only, or see the kernel's log (dmesg)";
+const LOOK: &str = "look at it, put back by hand what it says, and remove it";
+const WAIT: &str = "wait until it has ended, or stop it";
+
+messages! {
+    /// A user without a directory for the journal.
+    Refusal no_journal_directory():
+        "changing the system", "neither TIERMARK_HOME nor HOME is set, so changes could not be noted", "set TIERMARK_HOME or HOME";
+
+    /// A directory of journals, or the lock of the system, that cannot be written.
+    Refusal journal_directory_unwritable(purpose: &str, path: &str, error: &str):
+        "{purpose}", "{path} cannot be written: {error}", "run as root, or set TIERMARK_HOME to a directory that can be written";
+
+    /// Another process that changes the system.
+    Refusal system_being_changed(purpose: &str, holder: &str):
+        "{purpose}", "{holder} is changing this system right now", { WAIT };
+
+    /// The lock of the system that cannot be held twice by this process.
+    Refusal lock_not_shared(purpose: &str, error: &str):
+        "{purpose}", "{error}", "close other programs";
+
+    /// A journal that cannot be written.
+    Refusal journal_unwritable(path: &str, error: &str):
+        "the journal {path}", "it cannot be written: {error}; nothing is changed without it", { ANOTHER_DIRECTORY };
+
+    /// A journal that another process writes.
+    Refusal journal_in_use(path: &str):
+        "the journal {path}", "another process writes it right now", { WAIT };
+
+    /// A journal of another user, or one that others can write to.
+    Refusal journal_of_others(path: &str):
+        "the journal {path}", "it belongs to another user, or others can write to it", { LOOK };
+
+    /// A journal that cannot be read, or makes no sense.
+    Refusal journal_malformed(path: &str, problem: &str):
+        "the journal {path}", "{problem}", { LOOK };
+
+    /// A change of a kind that is never made, in a journal.
+    Refusal change_forbidden(change: &str, mark: &str):
+        "{change}", "changes are made to files below proc/sys and sys, and to groups and files whose names contain '{mark}'",
+        "leave the journal alone, or remove it if it was damaged";
+
+    /// A knob that this user may not write.
+    Refusal knob_denied(name: &str, value: &str, old: &str, path: &str, error: &str):
+        "{name}: {value} instead of {old}", "/{path}: {error}", "run as root: sudo tiermark tune --apply";
+
+    /// A knob in a read-only tree.
+    Refusal knob_read_only(name: &str, value: &str, old: &str, path: &str, error: &str):
+        "{name}: {value} instead of {old}", "/{path}: {error}",
+        "a container shows it read-only: run on the host, or in a privileged container";
+
+    /// A value that the kernel does not take.
+    Refusal knob_refused(name: &str, value: &str, old: &str, path: &str, error: &str):
+        "{name}: {value} instead of {old}", "/{path}: {error}", { LEAVE_OUT };
+
+    /// A value that the kernel takes and does not keep; `found` is what it has afterwards, where that makes sense.
+    Refusal knob_not_kept(name: &str, value: &str, old: &str, found: Option<&str>):
+        "{name}: {value} instead of {old}",
+        {
+            let found = found.unwrap_or("nothing that makes sense");
+            format!("the kernel took the value and says {found} when it is read again")
+        },
+        { LEAVE_OUT };
+}
