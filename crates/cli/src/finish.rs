@@ -6,16 +6,16 @@ use tiermark_model::{Exit, Run};
 use crate::args::RunArgs;
 use crate::measure::{Export, remark};
 use crate::outcome::{self, Demands};
-use crate::output::{self, Failure, Place, complain, complain_once, tell};
+use crate::output::{self, Destination, Failure, complain, complain_once, tell};
 use crate::shell;
 use crate::sinks::{JournalSink, Listeners};
 
 /// Where a run goes, all opened before it began.
 pub(crate) struct Sinks<'a> {
     /// The document as JSON.
-    pub(crate) document: Option<Place>,
+    pub(crate) document: Option<Destination>,
     /// Other texts made of the run.
-    pub(crate) exports: Vec<(Place, Export<'a>)>,
+    pub(crate) exports: Vec<(Destination, Export<'a>)>,
     /// Those who listened while it ran.
     pub(crate) listeners: Listeners,
 }
@@ -47,7 +47,7 @@ pub(crate) fn finish(
     }
     // A full disk takes the file, not the report: failures are told once that is printed.
     let mut to_stdout = [&result.json, &result.jsonl].into_iter().any(|place| place.as_deref() == Some("-"));
-    to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Place::Stdout));
+    to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Destination::Stdout));
     let mut unwritten = vec![
         lines.and_then(|lines| lines.end(run)),
         sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),

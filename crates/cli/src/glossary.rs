@@ -11,13 +11,13 @@ const TOOLS: &str = "Other tools";
 const LOOSE: &str = "other words";
 
 /// A row of a table, with the headings above it.
-struct Row {
+struct GlossaryRow {
     part: &'static str,
     section: &'static str,
     cells: Vec<&'static str>,
 }
 
-fn rows() -> impl Iterator<Item = Row> {
+fn rows() -> impl Iterator<Item = GlossaryRow> {
     let (mut part, mut section) = ("", "");
     PAGE.lines().filter_map(move |line| {
         if let Some(heading) = line.strip_prefix("## ") {
@@ -27,13 +27,14 @@ fn rows() -> impl Iterator<Item = Row> {
         }
         let cells: Vec<_> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
         let is_row = !matches!(cells[0], "word" | "there") && !cells[0].starts_with("---");
-        is_row.then_some(Row { part, section, cells })
+        is_row.then_some(GlossaryRow { part, section, cells })
     })
 }
 
 /// Terms of this name, each with all its names and its meaning; empty if the glossary lacks the word.
 pub(crate) fn terms(word: &str) -> Vec<(&'static str, &'static str)> {
-    let names = |row: &Row, word: &str| row.cells[0].split(',').any(|name| name.trim().eq_ignore_ascii_case(word));
+    let names =
+        |row: &GlossaryRow, word: &str| row.cells[0].split(',').any(|name| name.trim().eq_ignore_ascii_case(word));
     let of = |word: &str| {
         let found = rows().filter(|row| row.part != TOOLS && names(row, word));
         found.map(|row| (row.cells[0], row.cells[1])).collect::<Vec<_>>()
@@ -49,7 +50,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 
 /// Commands of another tool beside those of tiermark that do the same; empty if the glossary lacks the tool.
 pub(crate) fn tool(name: &str) -> Vec<Equivalent> {
-    let named = |row: &Row| row.part == TOOLS && row.section.eq_ignore_ascii_case(name);
+    let named = |row: &GlossaryRow| row.part == TOOLS && row.section.eq_ignore_ascii_case(name);
     rows().filter(named).map(|row| equivalent(&row)).collect()
 }
 
@@ -72,7 +73,7 @@ pub(crate) fn here(words: &[&str]) -> Option<Equivalent> {
 }
 
 /// Whether a word is what a row is about: one of its commands, the first word of one, or an option (with another number, as `-d0`).
-fn is_named(row: &Row, word: &str) -> bool {
+fn is_named(row: &GlossaryRow, word: &str) -> bool {
     let is_long = |part: &str| part.starts_with("--");
     let long = |text: &str| text.trim_start_matches('-').split('=').next().unwrap_or_default().to_ascii_lowercase();
     let letters = |text: &str| text.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
@@ -86,7 +87,7 @@ fn is_named(row: &Row, word: &str) -> bool {
     })
 }
 
-fn equivalent(row: &Row) -> Equivalent {
+fn equivalent(row: &GlossaryRow) -> Equivalent {
     let plain = |cell: &str| cell.replace('`', "");
     Equivalent { there: plain(row.cells[0]), here: plain(row.cells[1]), note: plain(row.cells[2]) }
 }

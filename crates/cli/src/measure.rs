@@ -16,7 +16,7 @@ use crate::busy::Watch;
 use crate::experiments::Layout;
 use crate::finish::{Sinks, finish};
 use crate::limit::Limited;
-use crate::output::{self, Failure, Place, complain_once, tell};
+use crate::output::{self, Destination, Failure, complain_once, tell};
 use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
@@ -90,8 +90,8 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     let store = shell::store();
     let mut run = Run { plan: job.plan.clone(), ..head(job, host.as_ref(), seed, watch.is_some()) };
     // Files are opened before anything is measured: a name that cannot be written must not cost a run.
-    let document = result.json.as_deref().map(Place::open).transpose()?;
-    let opened = |export: &Export<'a>| Place::open(export.place).map(|place| (place, *export));
+    let document = result.json.as_deref().map(Destination::open).transpose()?;
+    let opened = |export: &Export<'a>| Destination::open(export.place).map(|place| (place, *export));
     let exports = job.exports.iter().map(opened).collect::<Result<Vec<_>, Failure>>()?;
     let mut listeners = listeners(job.args, &store, &run, &plans, &stop)?;
     let record = match simulated {

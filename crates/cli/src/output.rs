@@ -90,14 +90,14 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Where a document goes: standard output, or a file that is opened before there is anything to write.
-pub(crate) enum Place {
+pub(crate) enum Destination {
     /// Standard output.
     Stdout,
     /// A file, with its name for errors.
     File(String, File),
 }
 
-impl Place {
+impl Destination {
     /// Opens a file, or standard output for `-`. What a file holds stays until something is written.
     ///
     /// # Errors

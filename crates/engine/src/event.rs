@@ -21,7 +21,7 @@ pub enum Event<'a> {
     },
     /// A step was visited.
     Visited {
-        /// The step.
+        /// The step that was visited.
         step: &'a Step,
         /// Seconds the rest of the plan is expected to take.
         remaining_seconds: f64,

@@ -185,7 +185,7 @@ mod tests {
             crate::Lab { machine: &Machine::default(), bench: &tiermark_model::Bench::default() },
         );
         assert_eq!(rate(&point, &cell), None);
-        let part = |unit, value| tiermark_model::Part { name: "load".into(), unit, value, min: None, max: None };
+        let part = |unit, value| tiermark_model::PartResult { name: "load".into(), unit, value, min: None, max: None };
         cell.parts = vec![
             part(Unit::BytesPerSecond, Some(5e9)),
             part(Unit::Ns, Some(3.0)),

@@ -26,7 +26,7 @@ pub struct About {
 
 /// A question: plans steps, and derives findings from what was seen. Pure.
 pub trait Probe: Sync {
-    /// What it is.
+    /// Its id, method and texts.
     fn about(&self) -> &'static About;
 
     /// The first steps that answer a request.

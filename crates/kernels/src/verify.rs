@@ -65,7 +65,7 @@ impl Arena {
 /// Runs a kernel and its portable twin on the same data, and compares checksums and every word, margins included.
 ///
 /// # Errors
-/// In words: where they differ, or that this cpu cannot run the kernel.
+/// A message: where they differ, or that this cpu cannot run the kernel.
 pub fn verify(spec: &StreamSpec) -> Result<(), String> {
     if let Some(foreign) = [spec, spec.summing()].into_iter().find(|spec| !(spec.available)()) {
         return Err(format!("{} cannot run on this cpu", foreign.info.id));

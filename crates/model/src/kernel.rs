@@ -87,7 +87,7 @@ pub enum Pattern {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KernelInfo {
-    /// Its name.
+    /// As `--op` takes it: `read/avx2`.
     pub id: KernelId,
     /// Instruction set.
     pub isa: Isa,

@@ -54,7 +54,7 @@ pub use refusal::{Code, Data, Refusal, Warning};
 pub use run::*;
 pub use selector::resolve_cpus;
 pub use setup::{ChainLayout, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup, deal};
-pub use share::{Kinds, LineState, PingOp, Place, Relation};
+pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
 pub use units::{Bytes, GIB, KIB, MIB, SizeError, Unit, format_gbs, format_ns, parse_size};

@@ -84,7 +84,7 @@ pub struct Observation {
     pub core_hz_spread: Option<f64>,
     /// What each named part of the setup came to, in the order in which the setup names them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<PartResult>,
     /// The kernels that do the same job, where there are several: how each compares with the first.
     pub rivals: Vec<Rival>,
     /// What the tool's own stamps cost, as a share of the value before it was subtracted.
@@ -145,7 +145,7 @@ pub struct Mode {
 /// What one part of a setup came to while the whole was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Part {
+pub struct PartResult {
     /// Its name in the setup (`load`, `local`, `remote`).
     pub name: String,
     /// Unit of the numbers: ns an access for chases and turns at a line, useful bytes per second for streams, a ratio for `evenness`.

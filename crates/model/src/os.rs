@@ -53,7 +53,7 @@ impl OsGroup {
     pub const ALL: [Self; 7] =
         [Self::Syscalls, Self::Processes, Self::Switches, Self::Channels, Self::Faults, Self::Numa, Self::Libc];
 
-    /// Its name.
+    /// As `--only` takes it and documents keep it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Syscalls => "syscalls",
@@ -100,7 +100,7 @@ pub enum Sweep {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PrimitiveInfo {
-    /// Its name.
+    /// As `--only` takes it: `fork+exit`.
     pub id: PrimitiveId,
     /// What it is about.
     pub group: OsGroup,

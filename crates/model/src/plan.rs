@@ -82,7 +82,7 @@ pub enum Effort {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
-    /// The steps.
+    /// Steps, in the order of the probe; the engine interleaves their visits.
     pub steps: Vec<Step>,
     /// Rules applied and their inputs, for people (`buffer 128 MiB = 4 x (32 MiB L3), …`).
     pub rules: Vec<String>,

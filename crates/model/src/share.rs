@@ -139,7 +139,7 @@ impl FromStr for Kinds {
 
 /// Where a cpu sits, and on what kind of core: all that pairs are named by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct CpuPosition {
     core: u32,
     cluster: Option<u32>,
     llc: Option<u32>,
@@ -149,7 +149,7 @@ pub struct Place {
     kind: Option<CoreKind>,
 }
 
-impl Place {
+impl CpuPosition {
     /// The kinds of both cores, on a hybrid machine.
     pub fn kinds(&self, other: &Self) -> Option<Kinds> {
         let (mine, theirs) = (self.kind?, other.kind?);
@@ -172,7 +172,7 @@ impl Place {
 
 impl Machine {
     /// Where each of the given cpus sits, in rising order of their ids; cpus that are not there are left out.
-    pub fn places(&self, cpus: &IdSet) -> Vec<(CpuId, Place)> {
+    pub fn places(&self, cpus: &IdSet) -> Vec<(CpuId, CpuPosition)> {
         let mut dies: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         let mut cores: BTreeMap<(u32, u32), BTreeSet<u32>> = BTreeMap::new();
         for cpu in &self.cpus {
@@ -186,7 +186,7 @@ impl Machine {
         let place = |id: CpuId| {
             let cpu = self.cpu(id)?;
             let clustered = clusters.get(&cpu.socket).is_some_and(|n| *n > 1);
-            let place = Place {
+            let place = CpuPosition {
                 core: cpu.core,
                 cluster: cpu.cluster.filter(|_| clustered),
                 llc: cpu.llc,

@@ -82,7 +82,7 @@ pub struct InState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Drift {
-    /// The step.
+    /// Id of the step whose figure changed.
     pub step: String,
     /// When it changed, seconds from the start of the run; `None` in documents that only measured at both ends.
     pub at_seconds: Option<f64>,

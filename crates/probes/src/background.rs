@@ -32,7 +32,7 @@ const PRECISION: f64 = 0.02;
 #[serde(default, deny_unknown_fields)]
 pub struct BackgroundParams {}
 
-/// The probe.
+/// What `tiermark background` asks; `docs/methods/background.md` describes the method.
 pub struct Background;
 
 static ABOUT: About = About {
@@ -48,7 +48,7 @@ impl Probe for Background {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = BackgroundPlanner::new(request, lab)?;
         let mut plan = Plan { rules: vec![planner.rule.clone()], ..Plan::default() };
         let rungs = planner.rungs(ladder(lab.machine, &planner.chaser(), &request.scope), &mut plan);
         curve_first(planner.finder().as_ref(), &rungs, effort_seconds(request.effort), &mut plan);
@@ -56,7 +56,7 @@ impl Probe for Background {
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let Ok(planner) = BackgroundPlanner::new(request, lab) else { return Vec::new() };
         after_curve(planner.finder(), observations, |found| {
             let ladder = ladder_of(lab.machine, &planner.chaser(), &request.scope, found);
             planner.rungs(ladder, &mut Plan::default())
@@ -114,7 +114,7 @@ fn stop(request: &Request) -> StopRule {
     StopRule { precision, allocations, min_visits: visits, max_visits: visits, shot_seconds: VISIT_SECONDS }
 }
 
-struct Planner<'a> {
+struct BackgroundPlanner<'a> {
     request: &'a Request,
     lab: Lab<'a>,
     cpu: CpuId,
@@ -126,7 +126,7 @@ struct Planner<'a> {
     page: PageKind,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> BackgroundPlanner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (BackgroundParams {}, cpus) = asked(request, lab)?;
         let cpu = one_cpu(lab.machine, &cpus, "background")?;

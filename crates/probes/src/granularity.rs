@@ -28,7 +28,7 @@ pub struct GranularityParams {
     pub pages: Vec<PageKind>,
 }
 
-/// The probe.
+/// What `tiermark granularity` asks; `docs/methods/granularity.md` describes the method.
 pub struct Granularity;
 
 static ABOUT: About = About {

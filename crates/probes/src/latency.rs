@@ -37,7 +37,7 @@ pub struct LatencyParams {
     pub chains: Vec<u8>,
 }
 
-/// The probe.
+/// What `tiermark latency` asks; `docs/methods/latency.md` describes the method.
 pub struct Latency;
 
 static ABOUT: About = About {
@@ -57,7 +57,7 @@ impl Probe for Latency {
         let cpu = one_cpu(lab.machine, &cpus, "latency")?;
         let mut plan = Plan::default();
         plan.rules.push(format!("latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)"));
-        let planner = Planner { request, params: &params, lab, cpu };
+        let planner = LatencyPlanner { request, params: &params, lab, cpu };
         if params.sizes.is_empty() {
             planner.curve(&mut plan);
             plan.later_seconds = planner.ladder(&Found::default(), &mut plan).iter().map(Step::expected_seconds).sum();
@@ -75,7 +75,7 @@ impl Probe for Latency {
             return Vec::new();
         };
         let Some(cpu) = quiet_cpu(lab.machine, &cpus) else { return Vec::new() };
-        let planner = Planner { request, params: &params, lab, cpu };
+        let planner = LatencyPlanner { request, params: &params, lab, cpu };
         planner.next(observations)
     }
 
@@ -100,14 +100,14 @@ fn effort_seconds(effort: Effort) -> f64 {
     }
 }
 
-struct Planner<'a> {
+struct LatencyPlanner<'a> {
     request: &'a Request,
     params: &'a LatencyParams,
     lab: Lab<'a>,
     cpu: CpuId,
 }
 
-impl Planner<'_> {
+impl LatencyPlanner<'_> {
     fn pages(&self) -> Vec<PageKind> {
         if !self.params.pages.is_empty() {
             return self.params.pages.clone();

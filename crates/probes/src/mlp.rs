@@ -30,7 +30,7 @@ pub struct MlpParams {
     pub chains: Vec<u8>,
 }
 
-/// The probe.
+/// What `tiermark mlp` asks; `docs/methods/mlp.md` describes the method.
 pub struct Mlp;
 
 static ABOUT: About = About {
@@ -46,7 +46,7 @@ impl Probe for Mlp {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = MlpPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         let rungs = planner.rungs(ladder(lab.machine, &planner.chaser(), &request.scope), &mut plan);
         if rungs.is_empty() {
@@ -57,7 +57,7 @@ impl Probe for Mlp {
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let Ok(planner) = MlpPlanner::new(request, lab) else { return Vec::new() };
         after_curve(planner.finder(), observations, |found| {
             let ladder = ladder_of(lab.machine, &planner.chaser(), &request.scope, found);
             planner.rungs(ladder, &mut Plan::default())
@@ -91,7 +91,7 @@ fn effort_seconds(effort: Effort) -> f64 {
     }
 }
 
-struct Planner<'a> {
+struct MlpPlanner<'a> {
     request: &'a Request,
     lab: Lab<'a>,
     cpu: CpuId,
@@ -100,7 +100,7 @@ struct Planner<'a> {
     chains: Vec<u8>,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> MlpPlanner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus): (MlpParams, _) = asked(request, lab)?;
         let cpu = one_cpu(lab.machine, &cpus, "mlp")?;

@@ -33,7 +33,7 @@ impl fmt::Display for Distance {
 
 /// Threads and the memory they use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Placement {
     pub(crate) distance: Distance,
     /// The cpus that may take part.
     pub(crate) cpus: IdSet,
@@ -41,7 +41,7 @@ pub(crate) struct Place {
     pub(crate) node: Option<NodeId>,
 }
 
-impl Place {
+impl Placement {
     /// How far a node is from cpus.
     pub(crate) fn distance(machine: &Machine, cpus: &IdSet, node: NodeId) -> Distance {
         let own: IdSet = cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect();
@@ -60,22 +60,25 @@ pub(crate) fn home(machine: &Machine, cpus: &IdSet) -> IdSet {
 }
 
 /// All cpus, each on its own node's memory: where nobody named cpus or a node, and there are cpus beyond those of one node.
-pub(crate) fn whole_system(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Option<Place> {
+pub(crate) fn whole_system(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Option<Placement> {
     let beyond = scope.cpus.is_none() && scope.mem_node.is_none() && *cpus != home(machine, cpus);
-    beyond.then(|| Place { distance: Distance::System, cpus: cpus.clone(), node: None })
+    beyond.then(|| Placement { distance: Distance::System, cpus: cpus.clone(), node: None })
 }
 
 /// The places that a crew is asked about: the node named, or its own memory and one node of each kind of farther memory.
-pub(crate) fn places(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Vec<Place> {
+pub(crate) fn places(machine: &Machine, cpus: &IdSet, scope: &Scope) -> Vec<Placement> {
     // Without cpus named it is about one node: its own threads, and what they reach.
     let crew = if scope.cpus.is_some() { cpus.clone() } else { home(machine, cpus) };
-    let at =
-        |node: NodeId| Place { distance: Place::distance(machine, &crew, node), cpus: crew.clone(), node: Some(node) };
+    let at = |node: NodeId| Placement {
+        distance: Placement::distance(machine, &crew, node),
+        cpus: crew.clone(),
+        node: Some(node),
+    };
     if let Some(node) = scope.mem_node {
         return vec![at(node)];
     }
     let own = quiet_cpu(machine, &crew).and_then(|cpu: CpuId| nearest_memory_node(cpu, machine));
-    let local = Place { distance: Distance::Local, cpus: crew.clone(), node: None };
+    let local = Placement { distance: Distance::Local, cpus: crew.clone(), node: None };
     let farther = far_nodes(machine, own).into_iter().map(at).filter(|place| place.distance != Distance::Local);
     std::iter::once(local).chain(farther).collect()
 }

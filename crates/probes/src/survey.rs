@@ -10,28 +10,28 @@ use crate::residency::{self, Residency};
 use crate::steps::once;
 
 /// A probe that a survey is made of, and what is asked of it; nothing where it has nothing to say here.
-struct Part {
+struct SurveyPart {
     probe: &'static dyn Probe,
     asks: fn(&Request, &Machine) -> Option<serde_json::Value>,
 }
 
 /// Their steps are measured together, so that every number sees the whole run.
-static PARTS: [Part; 3] = [
-    Part { probe: &Latency, asks: |_, _| Some(serde_json::Value::Null) },
-    Part { probe: &Bandwidth, asks: |_, _| Some(serde_json::Value::Null) },
-    Part { probe: &Residency, asks: residency::of_a_survey },
+static PARTS: [SurveyPart; 3] = [
+    SurveyPart { probe: &Latency, asks: |_, _| Some(serde_json::Value::Null) },
+    SurveyPart { probe: &Bandwidth, asks: |_, _| Some(serde_json::Value::Null) },
+    SurveyPart { probe: &Residency, asks: residency::of_a_survey },
 ];
 
 /// The parts that are of use here, each with its request.
 fn parts(request: &Request, lab: Lab<'_>) -> Vec<(&'static dyn Probe, Request)> {
-    let asked = |part: &Part| {
+    let asked = |part: &SurveyPart| {
         let params = (part.asks)(request, lab.machine)?;
         Some((part.probe, Request { probe: part.probe.about().id.into(), params, ..request.clone() }))
     };
     PARTS.iter().filter_map(asked).collect()
 }
 
-/// The probe.
+/// What `tiermark survey` asks; `docs/methods/survey.md` describes the method.
 pub struct Survey;
 
 static ABOUT: About = About {

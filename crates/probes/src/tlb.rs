@@ -37,7 +37,7 @@ pub struct TlbParams {
     pub pages: Vec<PageKind>,
 }
 
-/// The probe.
+/// What `tiermark tlb` asks; `docs/methods/tlb.md` describes the method.
 pub struct Tlb;
 
 static ABOUT: About = About {
@@ -53,7 +53,7 @@ impl Probe for Tlb {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = TlbPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         plan.rules.push(format!("chases on cpu {}; packed chains on {} pages", planner.chaser.cpu, planner.packed));
         for page in planner.pages() {
@@ -81,11 +81,11 @@ impl Probe for Tlb {
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let Ok(planner) = TlbPlanner::new(request, lab) else { return Vec::new() };
         let mut steps = Vec::new();
         for page in planner.pages() {
             let Some(bytes) = page_bytes(page, lab.machine) else { continue };
-            let seen = Seen::new(observations, page, bytes);
+            let seen = PageCurve::new(observations, page, bytes);
             for Buffer { entries, .. } in seen.solved.buffers {
                 let Some(most) = entries.high.filter(|most| *most as f64 > entries.low as f64 * FINE) else { continue };
                 for pages in quarters(entries.low, most + 1, 1) {
@@ -97,11 +97,11 @@ impl Probe for Tlb {
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let Ok(planner) = TlbPlanner::new(request, lab) else { return Vec::new() };
         let mut findings = Vec::new();
         for page in planner.pages() {
             let Some(bytes) = page_bytes(page, lab.machine) else { continue };
-            let seen = Seen::new(observations, page, bytes);
+            let seen = PageCurve::new(observations, page, bytes);
             if seen.points.len() > 2 {
                 findings.extend(seen.findings());
             }
@@ -124,7 +124,7 @@ fn pitch(page_bytes: u64) -> u64 {
     page_bytes + PIECES.iter().filter(|piece| **piece < page_bytes).sum::<u64>() + LINE
 }
 
-struct Planner<'a> {
+struct TlbPlanner<'a> {
     chaser: Chaser<'a>,
     lab: Lab<'a>,
     params: TlbParams,
@@ -132,7 +132,7 @@ struct Planner<'a> {
     packed: PageKind,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> TlbPlanner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus) = asked(request, lab)?;
         let cpu = one_cpu(lab.machine, &cpus, "tlb")?;
@@ -208,14 +208,14 @@ impl<'a> Planner<'a> {
 }
 
 /// What was seen of one page size.
-struct Seen<'a> {
+struct PageCurve<'a> {
     page: PageKind,
     /// Pages, and the observations of lines one a page and side by side.
     points: Vec<(u64, &'a Observation, &'a Observation)>,
     solved: Translation,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> PageCurve<'a> {
     fn new(observations: &'a [Observation], page: PageKind, bytes: u64) -> Self {
         let apart = ChainLayout::Scatter(pitch(bytes)).to_string();
         let packed = ChainLayout::Scatter(LINE).to_string();

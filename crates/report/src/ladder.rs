@@ -114,8 +114,8 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: O
     if rows.is_empty() {
         return String::new();
     }
-    let rows: Vec<(String, Row<'_>)> =
-        rows.into_iter().map(|(name, places)| (name, Row::take(&places, shown))).collect();
+    let rows: Vec<(String, LadderRow<'_>)> =
+        rows.into_iter().map(|(name, places)| (name, LadderRow::take(&places, shown))).collect();
     let mut reasons = Reasons::default();
     let mut notes = Vec::new();
     let mut winners = Vec::new();
@@ -139,7 +139,7 @@ pub(crate) fn ladder(shown: &mut Shown<'_>, plain: &BTreeMap<&str, f64>, only: O
 }
 
 /// The table itself. Columns of which no tier has anything are left out: a run of one probe has half of them.
-fn table(rows: &[(String, Row<'_>)], style: &Style) -> String {
+fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
     let mut columns = vec![("tier".to_owned(), Align::Left)];
     columns.push(("size ".to_owned(), Align::Right));
     columns.push(("latency |ns ".to_owned(), Align::Right));
@@ -167,7 +167,7 @@ fn table(rows: &[(String, Row<'_>)], style: &Style) -> String {
     if whole.contains("\n\n") { render(&used[..used.len() - 1]) } else { whole }
 }
 
-fn key(rows: &[(String, Row<'_>)], only: Option<&str>, style: &Style) -> String {
+fn key(rows: &[(String, LadderRow<'_>)], only: Option<&str>, style: &Style) -> String {
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
         |cpus| format!("all = all cores: not told, one core (cpu {cpus}) is all that was to be used"),
@@ -184,7 +184,7 @@ fn key(rows: &[(String, Row<'_>)], only: Option<&str>, style: &Style) -> String 
 }
 
 /// The findings of one tier.
-struct Row<'a> {
+struct LadderRow<'a> {
     size: Option<&'a Finding>,
     latency: Option<&'a Finding>,
     /// In the order of [`OPS`] and [`SPANS`].
@@ -194,7 +194,7 @@ struct Row<'a> {
     peak: Option<&'a Finding>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> LadderRow<'a> {
     /// Takes the findings of a tier, which are at some places.
     fn take(places: &[usize], shown: &mut Shown<'a>) -> Self {
         let of = |f: &Finding, metric: Quantity| f.metric == metric;

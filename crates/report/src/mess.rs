@@ -51,7 +51,7 @@ pub struct MessPoint {
 pub struct MessError {
     /// Counted from 1.
     pub line: usize,
-    /// In words.
+    /// What is wrong with the line.
     pub why: String,
 }
 

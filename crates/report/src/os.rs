@@ -18,7 +18,7 @@ use crate::style::{Ink, Style};
 use crate::text::{hanging, heading};
 use condition::condition;
 pub(crate) use doubts::ran_out_of_time;
-use points::{Point, name, parts};
+use points::{PrimitivePoint, name, parts};
 use tables::{cell, tables};
 
 /// Where the curve of a channel bends: told in words.
@@ -107,7 +107,7 @@ impl Group<'_> {
 
 /// How single operations are distributed. What is measured over something has many such rows: they come with everything else.
 fn distribution(tails: &[&Finding], style: &Style) -> String {
-    let plain = |f: &Finding| Point::new(f).is_bare();
+    let plain = |f: &Finding| PrimitivePoint::new(f).is_bare();
     let mut tails: Vec<&Finding> = tails.iter().copied().filter(|f| style.verbose || plain(f)).collect();
     if tails.is_empty() {
         return String::new();

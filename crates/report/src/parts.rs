@@ -8,7 +8,7 @@ use crate::style::{Ink, Style};
 use crate::text::hanging;
 
 /// Experiments that are told together.
-pub(crate) struct Part<'a> {
+pub(crate) struct RunSection<'a> {
     /// What was asked, as one would type it.
     title: String,
     /// What it is there for.
@@ -17,14 +17,18 @@ pub(crate) struct Part<'a> {
 }
 
 /// The parts of a run, in the order in which they were done. A command by itself is one part, whatever it asked of how many probes.
-pub(crate) fn parts(run: &Run) -> Vec<Part<'_>> {
+pub(crate) fn parts(run: &Run) -> Vec<RunSection<'_>> {
     let probes: BTreeSet<&str> = run.experiments.iter().map(|e| e.request.probe.as_str()).collect();
     let composed = run.plan.is_some() || run.experiments.iter().any(|e| e.request.part.is_some());
     // Plans of versions that did not write down what they were: one command never asks a probe twice.
     if !composed && probes.len() == run.experiments.len() {
-        return vec![Part { title: run.title.clone(), note: None, experiments: run.experiments.iter().collect() }];
+        return vec![RunSection {
+            title: run.title.clone(),
+            note: None,
+            experiments: run.experiments.iter().collect(),
+        }];
     }
-    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut parts: Vec<RunSection<'_>> = Vec::new();
     for experiment in &run.experiments {
         let part = experiment.request.part.as_ref();
         let note = part.and_then(|p| p.note.as_deref());
@@ -34,7 +38,7 @@ pub(crate) fn parts(run: &Run) -> Vec<Part<'_>> {
                 last.title = format!("{} and {title}", last.title);
                 last.experiments.push(experiment);
             }
-            _ => parts.push(Part { title, note, experiments: vec![experiment] }),
+            _ => parts.push(RunSection { title, note, experiments: vec![experiment] }),
         }
     }
     parts
@@ -70,7 +74,7 @@ fn one_ladder(before: &[&Experiment], next: &Experiment) -> bool {
     probes == ["bandwidth", "latency"] && place(first) == place(next) && tiers(first) && tiers(next)
 }
 
-impl Part<'_> {
+impl RunSection<'_> {
     /// A rule across the page, the part's place among all, and what it is there for. An only part has the head of the run for its own.
     pub(crate) fn head(&self, at: usize, of: usize, style: &Style) -> String {
         let note = self.note.map_or_else(String::new, |note| hanging("", note, Ink::Plain, style));

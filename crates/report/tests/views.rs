@@ -151,7 +151,7 @@ fn deviations_without_an_interval_come_of_the_range() {
     let mut point = observation(labels, Metric::Latency, 155.0);
     (point.interval, point.min, point.max) = (None, Some(154.0), Some(158.0));
     point.parts =
-        vec![Part { name: "load".into(), unit: Unit::BytesPerSecond, value: Some(1e10), min: None, max: None }];
+        vec![PartResult { name: "load".into(), unit: Unit::BytesPerSecond, value: Some(1e10), min: None, max: None }];
     let mut run = run_of(machines::vm(), "loaded", vec![point], vec![]);
     let text = tiermark_report::mess(&run);
     assert!(text.lines().nth(1).unwrap().ends_with(",155,1,154,158"), "{text}");

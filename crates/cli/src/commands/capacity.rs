@@ -14,7 +14,7 @@ use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
 
 use crate::args::{CapacityArgs, Simulation};
-use crate::output::{Failure, Place, complain_once, print, style, tell};
+use crate::output::{Destination, Failure, complain_once, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
 use crate::{target, version};
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CapacityArgs, simulation: &Simulation) -> Result<Exit, 
     if args.dry_run {
         return dry::run(args);
     }
-    let place = args.json.as_deref().map(Place::open).transpose()?;
+    let place = args.json.as_deref().map(Destination::open).transpose()?;
     let stop = Stop::listen_to_the_end().map_err(Failure::tool)?;
     let (mut saved, prices) = gate::begin(args)?;
     let warnings = match carry_out(args, &mut saved, &stop) {
@@ -82,7 +82,7 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
 /// Shows and keeps the document.
 fn finish(
     args: &CapacityArgs,
-    place: Option<Place>,
+    place: Option<Destination>,
     document: &Capacity,
     saved: &Saved,
     stop: &Stop,
@@ -92,7 +92,7 @@ fn finish(
     if let Err(error) = std::fs::write(&kept, &json) {
         tell(format_args!("tiermark: warning: the result could not be saved as {}: {error}", kept.display()));
     }
-    let on_stdout = matches!(place, Some(Place::Stdout));
+    let on_stdout = matches!(place, Some(Destination::Stdout));
     if let Some(place) = place {
         place.write(&json)?;
     }

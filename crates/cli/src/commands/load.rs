@@ -12,7 +12,7 @@ use tiermark_load::{
 use tiermark_model::Exit;
 
 use crate::args::LoadArgs;
-use crate::output::{Failure, Place, print, style, tell};
+use crate::output::{Destination, Failure, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
 
@@ -33,7 +33,7 @@ struct Done<'a> {
 
 /// Runs the command.
 pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
-    let place = args.json.as_deref().map(Place::open).transpose()?;
+    let place = args.json.as_deref().map(Destination::open).transpose()?;
     let stop = Stop::listen().map_err(Failure::tool)?;
     let (started, _) = shell::started_and_id();
     let (workload, client) = (workload(args), client(args));
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     carry_out(&mut done, &targets, &stop)?;
     done.stopped = stop.exit();
     let document = document::of(&done);
-    let json_on_stdout = matches!(place, Some(Place::Stdout));
+    let json_on_stdout = matches!(place, Some(Destination::Stdout));
     if let Some(place) = place {
         place.write(&serde_json::to_string_pretty(&document).map_err(Failure::tool)?)?;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Grade, KernelId, Labels, Machine, Metric, Observation, Part, Reason, Role, Step, Tail, Unit, Verdict, Visits,
+    Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Reason, Role, Step, Tail, Unit, Verdict, Visits,
 };
 
 use super::{BLOCKS_BEYOND, Cell};
@@ -122,7 +122,7 @@ pub(crate) fn with_estimate(observation: Observation, estimate: &Estimate, accou
     };
     let part = |(index, part): (usize, &crate::accounting::PartAccounting)| {
         let values = column(1 + index);
-        Part {
+        PartResult {
             name: part.name.clone(),
             unit: part.gauge.unit(),
             value: estimate.parts.get(index).copied().flatten(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{CpuId, LineState, Machine, NodeId, PingOp, Place, Relation, Role, Setup};
+use tiermark_model::{CpuId, CpuPosition, LineState, Machine, NodeId, PingOp, Relation, Role, Setup};
 
 use crate::admit::region_nodes;
 
@@ -32,7 +32,7 @@ pub(super) fn paces(machine: &Machine, setup: &Setup) -> Vec<Option<f64>> {
     if !setup.threads.iter().any(|t| t.role.shares_lines()) {
         return vec![None; setup.threads.len()];
     }
-    let places: BTreeMap<CpuId, Place> = machine.places(&setup.cpus()).into_iter().collect();
+    let places: BTreeMap<CpuId, CpuPosition> = machine.places(&setup.cpus()).into_iter().collect();
     let relation =
         |a: CpuId, b: CpuId| places.get(&a).zip(places.get(&b)).map_or(Relation::Smt, |(a, b)| a.relation(b));
     let pace = |index: usize| {

@@ -11,7 +11,7 @@ use tiermark_model::{
 
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::steps::{denser_seconds, max_seconds, once, with_steps};
-use planner::Planner;
+use planner::BandwidthPlanner;
 pub(crate) use planner::mix;
 
 /// Wanted half-width of the interval of a headline bandwidth.
@@ -68,7 +68,7 @@ pub(crate) const JOBS: [(&str, &[&str]); 4] = [
 /// Ends the label of a job done on zeros.
 const OF_ZEROS: &str = " of zeros";
 
-/// The probe.
+/// What `tiermark bandwidth` asks; `docs/methods/bandwidth.md` describes the method.
 pub struct Bandwidth;
 
 static ABOUT: About = About {
@@ -84,7 +84,7 @@ impl Probe for Bandwidth {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = BandwidthPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         plan.rules.push("bandwidth: physical cores before SMT siblings; every thread has memory of its own".into());
         planner.fill(&mut plan)?;
@@ -95,7 +95,7 @@ impl Probe for Bandwidth {
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        match Planner::new(request, lab) {
+        match BandwidthPlanner::new(request, lab) {
             Ok(planner) => planner.next(observations),
             Err(_) => Vec::new(),
         }

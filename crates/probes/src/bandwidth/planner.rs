@@ -22,7 +22,7 @@ const LOADS_ALONE: &str = "-load";
 
 /// Who runs a step: the cpus, and what to call their number.
 #[derive(Debug, Clone, PartialEq)]
-struct Crew {
+struct BandwidthThreads {
     cpus: Vec<CpuId>,
     span: &'static str,
 }
@@ -39,7 +39,7 @@ struct Job {
 
 /// Where a step's memory is: footprint of each thread, and node.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Place {
+struct Footprint {
     size: Bytes,
     node: Option<NodeId>,
 }
@@ -49,14 +49,14 @@ pub(crate) fn mix(name: &str) -> Option<Mix> {
     name.parse().ok().filter(|_| name.contains(':'))
 }
 
-pub(super) struct Planner<'a> {
+pub(super) struct BandwidthPlanner<'a> {
     request: &'a Request,
     params: BandwidthParams,
     lab: Lab<'a>,
     cpus: IdSet,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> BandwidthPlanner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus): (BandwidthParams, _) = asked(request, lab)?;
         let planner = Self { request, params, lab, cpus };
@@ -164,22 +164,22 @@ impl<'a> Planner<'a> {
         self.lab.machine.cores_first(&self.cpus)
     }
 
-    fn one(&self) -> Crew {
-        Crew { cpus: quiet_cpu(self.lab.machine, &self.cpus).into_iter().collect(), span: "one" }
+    fn one(&self) -> BandwidthThreads {
+        BandwidthThreads { cpus: quiet_cpu(self.lab.machine, &self.cpus).into_iter().collect(), span: "one" }
     }
 
-    fn cores(&self) -> Crew {
+    fn cores(&self) -> BandwidthThreads {
         let cores = self.lab.machine.one_per_core(&self.cpus);
-        Crew { cpus: self.cores_first().into_iter().filter(|c| cores.contains(*c)).collect(), span: "all" }
+        BandwidthThreads { cpus: self.cores_first().into_iter().filter(|c| cores.contains(*c)).collect(), span: "all" }
     }
 
     /// The crews asked for, or one thread and one a core (once, if that is the same).
-    fn crews(&self) -> Result<Vec<Crew>, Refusal> {
+    fn crews(&self) -> Result<Vec<BandwidthThreads>, Refusal> {
         if self.params.threads.is_empty() {
             let (one, cores) = (self.one(), self.cores());
             return Ok(if cores.cpus.len() > 1 { vec![one, cores] } else { vec![one] });
         }
-        let mut crews: Vec<Crew> = Vec::new();
+        let mut crews: Vec<BandwidthThreads> = Vec::new();
         for count in &self.params.threads {
             let crew = self.crew(*count)?;
             // Two ways to say the same crew: all cores, and their number.
@@ -190,13 +190,13 @@ impl<'a> Planner<'a> {
         Ok(crews)
     }
 
-    fn crew(&self, count: ThreadCount) -> Result<Crew, Refusal> {
+    fn crew(&self, count: ThreadCount) -> Result<BandwidthThreads, Refusal> {
         match count {
             ThreadCount::One | ThreadCount::Exactly(1) => Ok(self.one()),
             ThreadCount::Cores => Ok(self.cores()),
-            ThreadCount::Cpus => Ok(Crew { cpus: self.cores_first(), span: "all" }),
+            ThreadCount::Cpus => Ok(BandwidthThreads { cpus: self.cores_first(), span: "all" }),
             ThreadCount::Exactly(n) if n >= 1 && n as usize <= self.cpus.len() => {
-                Ok(Crew { cpus: self.cores_first().into_iter().take(n as usize).collect(), span: "some" })
+                Ok(BandwidthThreads { cpus: self.cores_first().into_iter().take(n as usize).collect(), span: "some" })
             }
             ThreadCount::Exactly(n) => Err(says::too_many_threads(n, "", &self.cpus)),
         }
@@ -210,7 +210,7 @@ impl<'a> Planner<'a> {
             let cpus = crew.cpus.iter().copied().collect();
             let rungs = ladder_of(self.lab.machine, &cpus, &self.request.scope, found);
             for tier in &rungs.tiers {
-                let crew = Crew {
+                let crew = BandwidthThreads {
                     cpus: crew.cpus.iter().copied().filter(|c| tier.cpus.contains(*c)).collect(),
                     span: crew.span,
                 };
@@ -223,7 +223,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The steps of one tier.
-    fn rung(&self, tier: &Tier, crew: &Crew, stop: StopRule) -> Vec<Step> {
+    fn rung(&self, tier: &Tier, crew: &BandwidthThreads, stop: StopRule) -> Vec<Step> {
         let quick = self.request.effort == Effort::Quick;
         let mut jobs: Vec<Job> = self.ops().iter().map(|op| self.job(op, self.zeros())).collect();
         // Clearing memory is a job of its own (the kernel's, every allocator's), and often twice as fast as storing data.
@@ -231,7 +231,7 @@ impl<'a> Planner<'a> {
             jobs.push(self.job("write", true));
         }
         let labels = || Labels::new().purpose(Purpose::Ladder).text(Labels::TIER, &tier.name);
-        let place = Place { size: Bytes(tier.stream_bytes), node: tier.node };
+        let place = Footprint { size: Bytes(tier.stream_bytes), node: tier.node };
         jobs.iter().filter_map(|job| self.step(labels(), job, crew, place, stop)).collect()
     }
 
@@ -252,7 +252,7 @@ impl<'a> Planner<'a> {
     fn curve_steps(&self, op: &str, sizes: &[Bytes]) -> Vec<Step> {
         let (job, crew) = (self.job(op, self.zeros()), self.one());
         let step = |size: &Bytes| {
-            let place = Place { size: *size, node: self.request.scope.mem_node };
+            let place = Footprint { size: *size, node: self.request.scope.mem_node };
             let labels = Labels::new().purpose(Purpose::Curve);
             self.step(labels, &job, &crew, place, curve_point(self.request.effort))
         };
@@ -271,11 +271,11 @@ impl<'a> Planner<'a> {
         counts.sort_unstable();
         counts.dedup();
         for count in counts {
-            let crew = Crew { cpus: order[..count].to_vec(), span: "some" };
+            let crew = BandwidthThreads { cpus: order[..count].to_vec(), span: "some" };
             let mine: IdSet = crew.cpus.iter().copied().collect();
             let size = dram_bytes(self.lab.machine, &mine, self.request.scope.mem_node, &self.request.scope);
             let Ok((size, _)) = size else { continue };
-            let place = Place { size: Bytes(size), node: self.request.scope.mem_node };
+            let place = Footprint { size: Bytes(size), node: self.request.scope.mem_node };
             let labels = Labels::new().purpose(Purpose::Scaling).text(Labels::TIER, "DRAM");
             plan.steps.extend(self.step(
                 labels,
@@ -294,7 +294,7 @@ impl<'a> Planner<'a> {
             check_size(*size)?;
             for op in self.ops() {
                 for crew in self.crews()? {
-                    let place = Place { size: *size, node: self.request.scope.mem_node };
+                    let place = Footprint { size: *size, node: self.request.scope.mem_node };
                     let labels = Labels::new().purpose(Purpose::Table);
                     plan.steps.extend(self.step(labels, &self.job(&op, self.zeros()), &crew, place, stop));
                 }
@@ -334,7 +334,14 @@ impl<'a> Planner<'a> {
         self.ops().iter().flat_map(denser).collect()
     }
 
-    fn step(&self, labels: Labels, job: &Job, crew: &Crew, place: Place, stop: StopRule) -> Option<Step> {
+    fn step(
+        &self,
+        labels: Labels,
+        job: &Job,
+        crew: &BandwidthThreads,
+        place: Footprint,
+        stop: StopRule,
+    ) -> Option<Step> {
         let role = match job.mixed {
             true => Role::Load { kernels: job.kernels.clone(), pause_ns: 0 },
             false => stream_role(&job.kernels)?,

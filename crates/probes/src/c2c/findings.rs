@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tiermark_engine::accounting::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::{
-    Finding, Grade, Labels, Mode, Observation, Part, PingOp, Purpose, Quantity, Reason, Relation, Request, Unit,
+    Finding, Grade, Labels, Mode, Observation, PartResult, PingOp, Purpose, Quantity, Reason, Relation, Request, Unit,
     Verdict,
 };
 
@@ -220,7 +220,7 @@ fn homes(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
 }
 
 /// A part of contenders.
-fn part<'a>(observation: &'a Observation, name: &str) -> Option<&'a Part> {
+fn part<'a>(observation: &'a Observation, name: &str) -> Option<&'a PartResult> {
     observation.parts.iter().find(|part| part.name == name)
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::{Finding, Observation, PingOp, Plan, Refusal, Request};
 
-use planner::Planner;
+use planner::C2cPlanner;
 
 /// What can be asked of the c2c probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub enum Sample {
     Each(u32),
 }
 
-/// The probe.
+/// What `tiermark c2c` asks; `docs/methods/c2c.md` describes the method.
 pub struct C2c;
 
 static ABOUT: About = About {
@@ -47,7 +47,7 @@ impl Probe for C2c {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        Planner::new(request, lab)?.plan()
+        C2cPlanner::new(request, lab)?.plan()
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {

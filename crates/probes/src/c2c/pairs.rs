@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tiermark_model::{CpuId, IdSet, Kinds, Machine, Place, Relation};
+use tiermark_model::{CpuId, CpuPosition, IdSet, Kinds, Machine, Relation};
 use tiermark_stats::Rng;
 
 /// What pairs that should be alike have in common.
@@ -130,7 +130,7 @@ pub(super) fn divide(all: &BTreeMap<Class, u64>, pairs: u64) -> BTreeMap<Class, 
     most
 }
 
-fn each_pair(places: &[(CpuId, Place)], mut visit: impl FnMut(Pair)) {
+fn each_pair(places: &[(CpuId, CpuPosition)], mut visit: impl FnMut(Pair)) {
     for (index, (first, here)) in places.iter().enumerate() {
         for (second, there) in &places[index + 1..] {
             let class = Class { relation: here.relation(there), kinds: here.kinds(there) };

@@ -26,14 +26,14 @@ const FEW: usize = 64;
 /// ask for more allocations.
 const PAIRS_SHARE: f64 = 0.5;
 
-pub(super) struct Planner<'a> {
+pub(super) struct C2cPlanner<'a> {
     request: &'a Request,
     params: C2cParams,
     lab: Lab<'a>,
     cpus: IdSet,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> C2cPlanner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus): (C2cParams, _) = asked(request, lab)?;
         if cpus.len() < 2 {

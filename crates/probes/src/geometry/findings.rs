@@ -4,7 +4,7 @@ use tiermark_model::{
     Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, Quantity, Reason, Unit, format_ns,
 };
 
-use super::seen::{AGREE, Seen};
+use super::seen::{AGREE, GeometryCurves};
 use super::solve::{Level, Strided, Ways, line, neighbours, placed_at_random, ways};
 use crate::chasing::{bounds, resting_on};
 use crate::ladder::derived;
@@ -13,7 +13,7 @@ use crate::ladder::derived;
 const RESOLVED: usize = 2;
 
 /// All findings but those about sharing.
-pub(super) fn geometry(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
+pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     let line_bytes = lines(seen, machine, &mut found);
     let mut above: Option<u64> = None;
@@ -36,7 +36,7 @@ pub(super) fn geometry(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
 }
 
 /// The line and its neighbours; returns the line's size, where it was found.
-fn lines(seen: &Seen<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option<u64> {
+fn lines(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>) -> Option<u64> {
     let [cached, memory] = seen.pairs();
     let numbers = |pairs: &[(u64, f64, &Observation)]| -> Vec<(u64, f64)> {
         pairs.iter().map(|(apart, ns, _)| (*apart, *ns)).collect()
@@ -101,7 +101,7 @@ fn measured(bytes: u64) -> String {
 
 /// A level and everything that is said about it.
 struct LevelView<'a> {
-    seen: &'a Seen<'a>,
+    seen: &'a GeometryCurves<'a>,
     name: &'a str,
     level: &'a Level,
     declared: Option<&'a Cache>,
@@ -112,7 +112,7 @@ struct LevelView<'a> {
 }
 
 impl<'a> LevelView<'a> {
-    fn new(seen: &'a Seen<'a>, machine: &'a Machine, name: &'a str, level: &'a Level) -> Self {
+    fn new(seen: &'a GeometryCurves<'a>, machine: &'a Machine, name: &'a str, level: &'a Level) -> Self {
         let number = name.strip_prefix('L').and_then(|n| n.parse().ok());
         let declared = seen.cpu.zip(number).and_then(|(cpu, number)| machine.cache_of(cpu, number));
         let at = |bytes: u64| {
@@ -254,7 +254,7 @@ fn cause(measured: u64, declared: u64, guest: bool) -> &'static str {
 }
 
 /// Declared levels that do not show.
-fn missing(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
+fn missing(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     let Some(cpu) = seen.cpu else { return Vec::new() };
     let Some((_, last)) =
         seen.chases.iter().filter(|(l, _)| *l == ChainLayout::Random).max_by_key(|(_, o)| o.labels.size())
@@ -276,7 +276,7 @@ fn missing(seen: &Seen<'_>, machine: &Machine) -> Vec<Finding> {
 }
 
 /// How the curve goes on behind the last level that shows.
-fn climb(seen: &Seen<'_>) -> String {
+fn climb(seen: &GeometryCurves<'_>) -> String {
     let from = seen.levels.last().map_or(0, |(_, level)| level.size.low);
     let behind: Vec<&(u64, f64)> = seen.curve.iter().filter(|(x, _)| *x >= from).collect();
     let mut steps: Vec<String> = Vec::new();

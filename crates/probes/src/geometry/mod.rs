@@ -20,7 +20,7 @@ use crate::sizes::{SMALLEST, grid};
 use crate::steps::{asked, default_page, max_seconds, once, one_cpu};
 use crate::tiers::dram_bytes;
 
-use seen::Seen;
+use seen::GeometryCurves;
 
 /// Distances within a block of a paired chain: words, half lines, a line, its neighbour, the next pair.
 const APART: [u64; 6] = [8, 16, 32, 64, 128, 256];
@@ -50,7 +50,7 @@ const BEHIND_FIRST: u64 = 512 * KIB;
 #[serde(default, deny_unknown_fields)]
 pub struct GeometryParams {}
 
-/// The probe.
+/// What `tiermark geometry` asks; `docs/methods/geometry.md` describes the method.
 pub struct Geometry;
 
 static ABOUT: About = About {
@@ -66,7 +66,7 @@ impl Probe for Geometry {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = GeometryPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         plan.rules.push(format!("chases on cpu {}, {} pages", planner.chaser.cpu, planner.page));
         plan.rules.push("sizes are bounded, ways confirmed and sharing tried once the first steps tell where".into());
@@ -103,8 +103,8 @@ impl Probe for Geometry {
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
-        let seen = Seen::new(observations, lab.machine);
+        let Ok(planner) = GeometryPlanner::new(request, lab) else { return Vec::new() };
+        let seen = GeometryCurves::new(observations, lab.machine);
         let known: BTreeSet<&str> = observations.iter().map(|o| o.step.as_str()).collect();
         let mut steps = planner.confirmed(&seen);
         steps.retain(|step| !known.contains(step.id.as_str()));
@@ -117,7 +117,7 @@ impl Probe for Geometry {
     }
 
     fn derive(&self, _request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let seen = Seen::new(observations, lab.machine);
+        let seen = GeometryCurves::new(observations, lab.machine);
         let mut found = findings::geometry(&seen, lab.machine);
         found.extend(shared::findings(observations, lab.machine, &seen));
         found
@@ -133,13 +133,13 @@ fn effort_seconds(effort: Effort) -> f64 {
     }
 }
 
-struct Planner<'a> {
+struct GeometryPlanner<'a> {
     chaser: Chaser<'a>,
     lab: Lab<'a>,
     page: PageKind,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> GeometryPlanner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (GeometryParams {}, cpus) = asked(request, lab)?;
         let cpu = one_cpu(lab.machine, &cpus, "geometry")?;
@@ -163,7 +163,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Footprints between the bounds of each level that are still far apart.
-    fn bounded(&self, seen: &Seen<'_>) -> Vec<Step> {
+    fn bounded(&self, seen: &GeometryCurves<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         for (_, level) in &seen.levels {
             let (low, Some(high)) = (level.size.low, level.size.high) else { continue };
@@ -177,7 +177,7 @@ impl<'a> Planner<'a> {
     }
 
     /// As many nodes as there are ways, and one more, at every smaller distance.
-    fn confirmed(&self, seen: &Seen<'_>) -> Vec<Step> {
+    fn confirmed(&self, seen: &GeometryCurves<'_>) -> Vec<Step> {
         let mut steps = Vec::new();
         for (_, level) in seen.levels.iter().take(LEVELS_WITH_WAYS) {
             let Some(ways) = solve::ways(&seen.strided, level.ns, level.next_ns) else { continue };

@@ -13,7 +13,7 @@ use crate::ladder::{points, with_purpose};
 pub(super) const AGREE: f64 = 0.8;
 
 /// Observations by what they show.
-pub(super) struct Seen<'a> {
+pub(super) struct GeometryCurves<'a> {
     pub(super) cpu: Option<CpuId>,
     /// Every step of this probe that has a number, with its layout.
     pub(super) chases: Vec<(ChainLayout, &'a Observation)>,
@@ -25,7 +25,7 @@ pub(super) struct Seen<'a> {
     pub(super) curve: Vec<(u64, f64)>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> GeometryCurves<'a> {
     pub(super) fn new(observations: &'a [Observation], machine: &Machine) -> Self {
         let curve = points(with_purpose(observations, Purpose::Curve));
         let layout = |o: &Observation| o.labels.get(Labels::LAYOUT)?.parse().ok();
@@ -151,7 +151,7 @@ mod tests {
                         .map(|apart| made::chase(Purpose::Shape, ChainLayout::Pair(apart), *bytes, apart as f64)),
                 );
             }
-            let seen = Seen::new(&all, &machine);
+            let seen = GeometryCurves::new(&all, &machine);
             seen.pairs().map(|pairs| pairs.iter().map(|(apart, ..)| *apart).collect::<Vec<_>>())
         };
         let all = vec![8, 64, 256];

@@ -8,7 +8,7 @@ use tiermark_model::{
     Reason, Role, Step, Unit,
 };
 
-use super::seen::Seen;
+use super::seen::GeometryCurves;
 use crate::chasing::{Chaser, join, plain_kernel, resting_on};
 use crate::ladder::with_purpose;
 use crate::steps::setup;
@@ -25,7 +25,7 @@ const FITTED: f64 = 1.5;
 const APART: f64 = 1.1;
 
 /// A chase that fits, beside a neighbour that fills the level, and beside one that does not: for each level and relation.
-pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &Seen<'_>) -> Vec<Step> {
+pub(super) fn steps(chaser: &Chaser<'_>, lab: Lab<'_>, page: PageKind, seen: &GeometryCurves<'_>) -> Vec<Step> {
     let Some((kernel, _)) = plain_kernel(lab, "read") else { return Vec::new() };
     let mut steps = Vec::new();
     for (relation, other) in relations(lab.machine, chaser) {
@@ -83,7 +83,7 @@ fn relation(machine: &Machine, cpu: CpuId, other: CpuId) -> Option<(u8, String)>
 }
 
 /// What a full neighbour costs more than a small one, for each level and relation, and whether that agrees with the system.
-pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &Seen<'_>) -> Vec<Finding> {
+pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &GeometryCurves<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let full = with_purpose(observations, Purpose::Shared).filter(|o| o.labels.is(Labels::BESIDE, "full"));
     for beside in full {
@@ -162,7 +162,7 @@ mod tests {
         let machine = Machine { caches: declared.map(cache).into_iter().collect(), ..Machine::default() };
         let size = Count { value: 32 * MIB, low: 30 * MIB, high: Some(34 * MIB) };
         let levels = vec![("L3".to_owned(), Level { ns: 10.0, next_ns: 100.0, size })];
-        let seen = Seen { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels, curve: Vec::new() };
+        let seen = GeometryCurves { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels, curve: Vec::new() };
         let beside = |beside: &str, ns| {
             let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::CPUS, "0,1");
             made::observation(beside, labels.text(Labels::RELATION, "same L3").text(Labels::BESIDE, beside), ns)
@@ -202,8 +202,13 @@ mod tests {
 
     #[test]
     fn a_number_that_is_lacking_tells_nothing() {
-        let seen =
-            Seen { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels: Vec::new(), curve: Vec::new() };
+        let seen = GeometryCurves {
+            cpu: Some(0),
+            chases: Vec::new(),
+            strided: Vec::new(),
+            levels: Vec::new(),
+            curve: Vec::new(),
+        };
         let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::RELATION, "sibling");
         let mut full = made::observation("full", labels.clone().text(Labels::BESIDE, "full"), 1.0);
         assert!(findings(&[full.clone()], &Machine::default(), &seen).is_empty());

@@ -4,38 +4,38 @@ use tiermark_model::{
     Finding, Grade, Interval, Labels, Observation, PageKind, Purpose, Quantity, Unit, Verdict, format_gbs, format_ns,
 };
 
-use super::pauses::{Point, by_pressure, knee_of, monotone, rising};
-use super::planner::{Family, LOAD};
+use super::pauses::{LoadPoint, by_pressure, knee_of, monotone, rising};
+use super::planner::{CurveSpec, LOAD};
 use crate::ladder::{derived, with_purpose};
 
 /// Bandwidth lost at full pressure counts as overload beyond this share: twice what a point may be off.
 const LOST: f64 = 0.04;
 
 /// A curve's points with the observations behind them, in order of rising pressure; those without numbers are left out.
-pub(super) fn points_of<'a>(family: &Family, observations: &'a [Observation]) -> Vec<(Point, &'a Observation)> {
+pub(super) fn points_of<'a>(family: &CurveSpec, observations: &'a [Observation]) -> Vec<(LoadPoint, &'a Observation)> {
     let unloaded = with_purpose(observations, Purpose::Unloaded)
         .filter(|o| family.site.owns(o))
-        .filter_map(|o| Some((Point { pause: None, rate: 0.0, latency: o.value? }, o)));
+        .filter_map(|o| Some((LoadPoint { pause: None, rate: 0.0, latency: o.value? }, o)));
     let loaded = observations.iter().filter(|o| family.owns(o)).filter_map(|o| {
         let pause = o.labels.number(Labels::PAUSE).and_then(|p| u32::try_from(p).ok())?;
         let rate = o.parts.iter().find(|p| p.name == LOAD)?.value?;
-        Some((Point { pause: Some(pause), rate, latency: o.value? }, o))
+        Some((LoadPoint { pause: Some(pause), rate, latency: o.value? }, o))
     });
-    let mut points: Vec<(Point, &Observation)> = unloaded.chain(loaded).collect();
+    let mut points: Vec<(LoadPoint, &Observation)> = unloaded.chain(loaded).collect();
     points.sort_by_key(|(p, _)| p.pause.map_or((0, 0), |pause| (1, u32::MAX - pause)));
     points
 }
 
 /// A curve with what finds its observations again.
 struct Reading<'a> {
-    family: &'a Family,
+    family: &'a CurveSpec,
     page: PageKind,
-    points: Vec<(Point, &'a Observation)>,
+    points: Vec<(LoadPoint, &'a Observation)>,
 }
 
 /// All findings of one curve.
 pub(super) fn findings(
-    family: &Family,
+    family: &CurveSpec,
     page: PageKind,
     target_ns: Option<f64>,
     observations: &[Observation],
@@ -59,12 +59,12 @@ pub(super) fn findings(
 }
 
 impl Reading<'_> {
-    fn plain(&self) -> Vec<Point> {
+    fn plain(&self) -> Vec<LoadPoint> {
         self.points.iter().map(|(point, _)| *point).collect()
     }
 
     /// A finding that rests on some points: the worst of their verdicts, all of them as evidence.
-    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[Point]) -> Finding {
+    fn finding(&self, metric: Quantity, value: Option<f64>, unit: Unit, on: &[LoadPoint]) -> Finding {
         let seen: Vec<&Observation> =
             self.points.iter().filter(|(p, _)| on.iter().any(|q| q.pause == p.pause)).map(|(_, o)| *o).collect();
         Finding {

@@ -10,7 +10,7 @@ use tiermark_model::{Effort, Finding, Observation, Plan, Refusal, Request, Step}
 
 use crate::mix::Mix;
 use crate::steps::{default_page, max_seconds, once, with_steps};
-use planner::Planner;
+use planner::LoadedPlanner;
 
 /// What can be asked of the probe.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct LoadedParams {
     pub target_ns: Option<f64>,
 }
 
-/// The probe.
+/// What `tiermark loaded-latency` asks; `docs/methods/loaded-latency.md` describes the method.
 pub struct Loaded;
 
 static ABOUT: About = About {
@@ -38,7 +38,7 @@ impl Probe for Loaded {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = LoadedPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         planner.fill(&mut plan);
         once(&mut plan.steps);
@@ -54,11 +54,12 @@ impl Probe for Loaded {
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        Planner::new(request, lab).map(|planner| planner.denser(observations)).unwrap_or_default()
+        LoadedPlanner::new(request, lab).map(|planner| planner.denser(observations)).unwrap_or_default()
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let (Ok(planner), Ok(params)) = (Planner::new(request, lab), crate::steps::params::<LoadedParams>(request))
+        let (Ok(planner), Ok(params)) =
+            (LoadedPlanner::new(request, lab), crate::steps::params::<LoadedParams>(request))
         else {
             return Vec::new();
         };

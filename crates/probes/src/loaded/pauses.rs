@@ -4,7 +4,7 @@ use tiermark_stats::{Curve, XScale, isotonic, knee};
 
 /// A point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Point {
+pub(crate) struct LoadPoint {
     /// Time between two pieces, ns; `None` without any load.
     pub(crate) pause: Option<u32>,
     /// Useful bytes a second that the load moved.
@@ -30,8 +30,8 @@ const LOADED: f64 = 1.25;
 
 /// The part of a curve on which more pressure gives more bandwidth: in order of falling pauses, each point that moves more than all
 /// before it. What comes after the most is overload.
-pub(crate) fn rising(points: &[Point]) -> Vec<Point> {
-    let mut kept: Vec<Point> = Vec::new();
+pub(crate) fn rising(points: &[LoadPoint]) -> Vec<LoadPoint> {
+    let mut kept: Vec<LoadPoint> = Vec::new();
     for point in by_pressure(points) {
         if kept.last().is_none_or(|last| point.rate > last.rate) {
             kept.push(point);
@@ -41,16 +41,16 @@ pub(crate) fn rising(points: &[Point]) -> Vec<Point> {
 }
 
 /// The same points with latencies that never fall as the rate rises: more load makes no access faster, so what falls is noise.
-pub(crate) fn monotone(rising: &[Point]) -> Vec<Point> {
+pub(crate) fn monotone(rising: &[LoadPoint]) -> Vec<LoadPoint> {
     let latencies = isotonic(&rising.iter().map(|p| p.latency).collect::<Vec<_>>());
     let raised = |latencies: Vec<f64>| {
-        rising.iter().zip(latencies).map(|(point, latency)| Point { latency, ..*point }).collect()
+        rising.iter().zip(latencies).map(|(point, latency)| LoadPoint { latency, ..*point }).collect()
     };
     latencies.map_or_else(|| rising.to_vec(), raised)
 }
 
 /// Points in order of rising pressure: no load first, then by falling pause.
-pub(crate) fn by_pressure(points: &[Point]) -> Vec<Point> {
+pub(crate) fn by_pressure(points: &[LoadPoint]) -> Vec<LoadPoint> {
     let mut ordered = points.to_vec();
     ordered.sort_by_key(|p| p.pause.map_or((0, 0), |pause| (1, u32::MAX - pause)));
     ordered
@@ -59,7 +59,7 @@ pub(crate) fn by_pressure(points: &[Point]) -> Vec<Point> {
 /// The knee: where latency begins to rise steeply with bandwidth (Satopää, Albrecht, Irwin & Raghavan 2011). `None` where the
 /// load never made it rise, or the curve has no marked bend. The point without load is left out: the step from it to the
 /// lightest load is lost cache, not waiting.
-pub(crate) fn knee_of(points: &[Point]) -> Option<Point> {
+pub(crate) fn knee_of(points: &[LoadPoint]) -> Option<LoadPoint> {
     let mut rising = rising(points);
     rising.retain(|point| point.pause.is_some());
     let smooth = monotone(&rising);
@@ -73,14 +73,14 @@ pub(crate) fn knee_of(points: &[Point]) -> Option<Point> {
 }
 
 /// Pauses that would tell most: near the knee, and in the widest gaps. At most as many as `room`.
-pub(super) fn next(points: &[Point], room: usize) -> Vec<u32> {
+pub(super) fn next(points: &[LoadPoint], room: usize) -> Vec<u32> {
     let ordered = by_pressure(points);
     let width = ordered.iter().map(|p| p.rate).fold(0.0, f64::max);
     let (low, high) = ordered.iter().fold((f64::MAX, 0.0f64), |(l, h), p| (l.min(p.latency), h.max(p.latency)));
     // A curve that stays level is looked at in steps of bandwidth alone.
     let height = (high - low).max(0.2 * low);
     let knee = knee_of(points).and_then(|knee| ordered.iter().position(|p| p.pause == knee.pause));
-    let mut gaps: Vec<(f64, Point, Point)> = Vec::new();
+    let mut gaps: Vec<(f64, LoadPoint, LoadPoint)> = Vec::new();
     for (index, pair) in ordered.windows(2).enumerate() {
         let (a, b) = (pair[0], pair[1]);
         let (dx, dy) = ((b.rate - a.rate).abs() / width, (b.latency - a.latency).abs() / height);
@@ -115,7 +115,7 @@ pub(super) fn next(points: &[Point], room: usize) -> Vec<u32> {
 ///
 /// A round takes its own time and the pause, so while memory keeps up the inverse of the rate is a straight line over the pause;
 /// where it no longer does, the line still ends at the two points, and the next one falls between them.
-fn between(a: Point, b: Point) -> Option<u32> {
+fn between(a: LoadPoint, b: LoadPoint) -> Option<u32> {
     /// Nearer to either end than this share of the gap, a point would tell little.
     const EDGE: f64 = 0.2;
     let least = f64::from(b.pause?);
@@ -136,15 +136,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// A machine of so many cores at 20 bytes/ns each, a ceiling of 200 GB/s, and a knee.
-    fn point(pause: Option<u32>, cores: f64, knee: f64) -> Point {
+    fn point(pause: Option<u32>, cores: f64, knee: f64) -> LoadPoint {
         let rate = pause.map_or(0.0, |p| (cores * 2048.0 / (102.4 + f64::from(p))).min(200.0));
         let beyond = ((rate / 200.0 - knee) / (1.0 - knee)).max(0.0);
-        Point { pause, rate: rate * 1e9, latency: 95.0 * (1.0 + 0.1 * rate / 200.0 + 1.5 * beyond) }
+        LoadPoint { pause, rate: rate * 1e9, latency: 95.0 * (1.0 + 0.1 * rate / 200.0 + 1.5 * beyond) }
     }
 
-    fn curve(cores: f64, knee: f64, most: usize) -> Vec<Point> {
+    fn curve(cores: f64, knee: f64, most: usize) -> Vec<LoadPoint> {
         let first = FIRST.iter().map(|p| Some(*p)).chain([None]);
-        let mut points: Vec<Point> = first.map(|pause| point(pause, cores, knee)).collect();
+        let mut points: Vec<LoadPoint> = first.map(|pause| point(pause, cores, knee)).collect();
         while points.len() < most {
             let more = next(&points, most - points.len());
             if more.is_empty() {
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn overload_is_not_on_the_rising_branch() {
-        let mut points: Vec<Point> = [Some(1000), Some(500), Some(0), None].map(|p| point(p, 15.0, 0.8)).to_vec();
+        let mut points: Vec<LoadPoint> = [Some(1000), Some(500), Some(0), None].map(|p| point(p, 15.0, 0.8)).to_vec();
         points[2].rate *= 0.2;
         assert_eq!(rising(&points).iter().map(|p| p.pause).collect::<Vec<_>>(), [None, Some(1000), Some(500)]);
     }
@@ -188,8 +188,8 @@ mod tests {
         fn new_pauses_are_new_and_few(
             rates in prop::collection::vec((0u32..50_000, 0.0f64..1e12, 0.0f64..1e4), 0..20), room in 0usize..9
         ) {
-            let points: Vec<Point> =
-                rates.iter().map(|&(pause, rate, latency)| Point { pause: Some(pause), rate, latency }).collect();
+            let points: Vec<LoadPoint> =
+                rates.iter().map(|&(pause, rate, latency)| LoadPoint { pause: Some(pause), rate, latency }).collect();
             let more = next(&points, room);
             prop_assert!(more.len() <= room.min(AT_ONCE.0));
             prop_assert!(more.iter().all(|pause| points.iter().all(|p| p.pause != Some(*pause))));

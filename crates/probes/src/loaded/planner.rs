@@ -12,7 +12,7 @@ use super::LoadedParams;
 use super::curve::points_of;
 use super::pauses::{FIRST, next};
 use crate::mix::Mix;
-use crate::places::{Distance, Place, places, whole_system};
+use crate::places::{Distance, Placement, places, whole_system};
 use crate::steps::{asked, default_page, headline, one_cpu, setup, stream_role};
 use crate::tiers::{dram_bytes, memory_cap};
 
@@ -23,17 +23,17 @@ const PRECISION: f64 = 0.02;
 
 /// One curve: a mix of traffic at a place.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Family {
+pub(super) struct CurveSpec {
     pub(super) mix: Mix,
-    pub(super) site: Site,
+    pub(super) site: LoadSite,
     /// Whether its curve is measured, and not only what all cores move.
     pub(super) curve: bool,
 }
 
 /// A place with the threads and footprints of its curves.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Site {
-    pub(super) place: Place,
+pub(super) struct LoadSite {
+    pub(super) place: Placement,
     chaser: CpuId,
     injectors: Vec<CpuId>,
     chain: Bytes,
@@ -41,14 +41,14 @@ pub(super) struct Site {
     load: Bytes,
 }
 
-pub(super) struct Planner<'a> {
+pub(super) struct LoadedPlanner<'a> {
     request: &'a Request,
     params: LoadedParams,
     lab: Lab<'a>,
     cpus: IdSet,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> LoadedPlanner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus) = asked(request, lab)?;
         Ok(Self { request, params, lab, cpus })
@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The places, the threads' own memory first.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<Placement> {
         let scope = &self.request.scope;
         let mut places = places(self.lab.machine, &self.cpus, scope);
         if self.request.effort == Effort::Quick {
@@ -104,7 +104,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Every curve that can be had, the most important first, and the refusals of the others.
-    pub(super) fn families(&self) -> (Vec<Family>, Vec<Refusal>) {
+    pub(super) fn families(&self) -> (Vec<CurveSpec>, Vec<Refusal>) {
         let (mut families, mut refused) = (Vec::new(), Vec::new());
         let places = self.places();
         let system = places.iter().any(|place| place.distance == Distance::System);
@@ -119,18 +119,18 @@ impl<'a> Planner<'a> {
             };
             for mix in self.mixes(site.place.distance) {
                 match mix.kernels(self.lab.bench) {
-                    Ok(_) => families.push(Family { mix, site: site.clone(), curve: true }),
+                    Ok(_) => families.push(CurveSpec { mix, site: site.clone(), curve: true }),
                     Err(op) => refused.push(says::no_kernel_for_mix(&mix.to_string(), op)),
                 }
             }
             let peaks = self.peaks_only(site.place.distance, widest);
-            families.extend(peaks.into_iter().map(|mix| Family { mix, site: site.clone(), curve: false }));
+            families.extend(peaks.into_iter().map(|mix| CurveSpec { mix, site: site.clone(), curve: false }));
         }
         (families, refused)
     }
 
     /// Threads and footprints of a place.
-    fn site(&self, place: Place) -> Result<Site, Refusal> {
+    fn site(&self, place: Placement) -> Result<LoadSite, Refusal> {
         let machine = self.lab.machine;
         let name = format!("loaded latency, {} memory", place.distance);
         let chaser = one_cpu(machine, &place.cpus, &name)?;
@@ -154,14 +154,14 @@ impl<'a> Planner<'a> {
         if load < least.min(wanted) {
             return Err(says::no_room_for_load(&name, Bytes(cap), &why));
         }
-        Ok(Site { place, chaser, injectors, chain: Bytes(chain), load: Bytes(load) })
+        Ok(LoadSite { place, chaser, injectors, chain: Bytes(chain), load: Bytes(load) })
     }
 
     /// All steps that are known before anything is measured.
     pub(super) fn fill(&self, plan: &mut Plan) {
         let (families, refused) = self.families();
         plan.refused.extend(refused);
-        let mut known: Vec<Place> = Vec::new();
+        let mut known: Vec<Placement> = Vec::new();
         for (index, family) in families.iter().enumerate() {
             let phase = u8::try_from(index).unwrap_or(u8::MAX);
             if !known.contains(&family.site.place) {
@@ -179,7 +179,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn rule(&self, site: &Site) -> String {
+    fn rule(&self, site: &LoadSite) -> String {
         let injectors: IdSet = site.injectors.iter().copied().collect();
         format!(
             "{} memory: chaser on cpu {} in {}, injectors on cpus {injectors} in {} each; {} points a curve, placed where it bends",
@@ -209,7 +209,7 @@ impl<'a> Planner<'a> {
 
     /// The chaser alone: a point of the curve like the others, so a median, of as many visits in the same moments. Of moments of its own, or
     /// as an edge, it would be lower than the others by more than the load.
-    fn unloaded(&self, site: &Site) -> Step {
+    fn unloaded(&self, site: &LoadSite) -> Step {
         let labels = site
             .labels(Purpose::Unloaded, self.page())
             .whole(Labels::SIZE, site.chain.0)
@@ -224,7 +224,7 @@ impl<'a> Planner<'a> {
     }
 
     /// All cores, the chaser's too, load the memory and nobody is timed: the most that this mix moves.
-    fn peak(&self, family: &Family) -> Option<Step> {
+    fn peak(&self, family: &CurveSpec) -> Option<Step> {
         let site = &family.site;
         let cpus: Vec<CpuId> = std::iter::once(site.chaser).chain(site.injectors.iter().copied()).collect();
         let all: IdSet = cpus.iter().copied().collect();
@@ -244,7 +244,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A point of the curve: the chaser beside injectors that pause so long after each piece.
-    fn point(&self, family: &Family, pause_ns: u32) -> Option<Step> {
+    fn point(&self, family: &CurveSpec, pause_ns: u32) -> Option<Step> {
         let site = &family.site;
         let nodes: IdSet = site.place.node.into_iter().collect();
         let region = |bytes: Bytes, layout: Layout| RegionSetup {
@@ -289,7 +289,7 @@ fn point_stop(effort: Effort) -> StopRule {
     StopRule { precision: PRECISION, allocations, min_visits, max_visits, shot_seconds: 0.004 }
 }
 
-impl Site {
+impl LoadSite {
     /// What names the place in ids.
     fn id(&self, what: &str) -> String {
         let node = self.place.node.map_or_else(String::new, |n| format!("/node{n}"));
@@ -313,7 +313,7 @@ impl Site {
     }
 }
 
-impl Family {
+impl CurveSpec {
     fn kernels(&self, lab: Lab<'_>) -> Option<Vec<KernelId>> {
         self.mix.kernels(lab.bench).ok()
     }

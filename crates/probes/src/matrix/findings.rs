@@ -34,7 +34,7 @@ pub(super) fn cells(observations: &[Observation]) -> Vec<Finding> {
 /// What each part of a mixed step came to.
 pub(super) fn parts(observations: &[Observation]) -> Vec<Finding> {
     let of = |o: &Observation| -> Vec<Finding> {
-        let part = |part: &tiermark_model::Part| {
+        let part = |part: &tiermark_model::PartResult| {
             let labels = o.labels.clone().text(Labels::PART, &part.name);
             Some(derived(o, Quantity::BandwidthPart, labels, part.value?, part.unit))
         };

@@ -16,7 +16,7 @@ use crate::bandwidth::ThreadCount;
 use crate::steps::{max_seconds, once, with_steps};
 pub use groups::Origin;
 pub use ops::{LATENCY, is_own};
-use planner::Planner;
+use planner::MatrixPlanner;
 pub use weights::Weights;
 
 /// How the memory of a bandwidth is spread.
@@ -59,7 +59,7 @@ pub struct MatrixParams {
     pub size: Option<Bytes>,
 }
 
-/// The probe.
+/// What `tiermark matrix` asks; `docs/methods/matrix.md` describes the method.
 pub struct Matrix;
 
 static ABOUT: About = About {
@@ -75,7 +75,7 @@ impl Probe for Matrix {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = MatrixPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         planner.cells(&mut plan);
         planner.policies(&mut plan);
@@ -85,11 +85,11 @@ impl Probe for Matrix {
     }
 
     fn refine(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Step> {
-        Planner::new(request, lab).map(|planner| planner.better_weights(observations)).unwrap_or_default()
+        MatrixPlanner::new(request, lab).map(|planner| planner.better_weights(observations)).unwrap_or_default()
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let Ok(planner) = MatrixPlanner::new(request, lab) else { return Vec::new() };
         let observations = findings::of_memory(observations, lab.machine);
         let mut found = findings::cells(&observations);
         found.extend(findings::parts(&observations));

@@ -20,7 +20,7 @@ const PRECISION: (f64, f64) = (0.01, 0.02);
 
 /// Who runs a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Crew {
+pub(super) struct MatrixThreads {
     pub(super) cpus: Vec<CpuId>,
     /// What their number is called: `one`, `cores`, `cpus`, or a number.
     pub(super) span: String,
@@ -28,15 +28,15 @@ pub(super) struct Crew {
 
 /// A row of the matrix, who runs it and what they do.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'a> {
+pub(super) struct RowJob<'a> {
     pub(super) group: &'a Group,
-    pub(super) crew: &'a Crew,
+    pub(super) crew: &'a MatrixThreads,
     pub(super) op: &'a str,
 }
 
 /// Where one thread's memory lies.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ThreadMemory {
     pub(super) policy: MemPolicy,
     /// Empty is the thread's own node.
     pub(super) nodes: IdSet,
@@ -44,14 +44,14 @@ pub(super) struct Place {
     pub(super) part: &'static str,
 }
 
-impl Place {
+impl ThreadMemory {
     pub(super) fn on(node: NodeId) -> Self {
         Self { policy: MemPolicy::Bind, nodes: [node].into_iter().collect(), part: "" }
     }
 }
 
 /// Makes the steps of one request.
-pub(super) struct Planner<'a> {
+pub(super) struct MatrixPlanner<'a> {
     pub(super) request: &'a Request,
     pub(super) params: MatrixParams,
     pub(super) lab: Lab<'a>,
@@ -63,7 +63,7 @@ pub(super) struct Planner<'a> {
     refused: Vec<Refusal>,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> MatrixPlanner<'a> {
     pub(super) fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus): (MatrixParams, _) = asked(request, lab)?;
         params.size.map_or(Ok(()), check_size)?;
@@ -163,12 +163,12 @@ impl<'a> Planner<'a> {
     }
 
     /// The crews of a group, one for each number of threads asked for.
-    pub(super) fn crews(&self, group: &Group) -> Vec<Result<Crew, Refusal>> {
+    pub(super) fn crews(&self, group: &Group) -> Vec<Result<MatrixThreads, Refusal>> {
         let asked = if self.params.threads.is_empty() { &[ThreadCount::Cores] } else { self.params.threads.as_slice() };
         asked.iter().map(|count| self.crew(group, *count)).collect()
     }
 
-    fn crew(&self, group: &Group, count: ThreadCount) -> Result<Crew, Refusal> {
+    fn crew(&self, group: &Group, count: ThreadCount) -> Result<MatrixThreads, Refusal> {
         let machine = self.lab.machine;
         let order = machine.cores_first(&group.cpus);
         let cores = machine.one_per_core(&group.cpus);
@@ -183,7 +183,7 @@ impl<'a> Planner<'a> {
                 return Err(says::too_many_threads(n, &format!(" on {}", group.name), &group.cpus));
             }
         };
-        Ok(Crew { cpus, span })
+        Ok(MatrixThreads { cpus, span })
     }
 
     pub(super) fn page(&self) -> PageKind {
@@ -219,20 +219,20 @@ impl<'a> Planner<'a> {
     fn latency(&self, group: &Group, node: NodeId) -> Result<Step, Refusal> {
         let cpu = one_cpu(self.lab.machine, &group.cpus, &group.name)?;
         let size = self.size(&[cpu], node).map_err(|refusal| self.of_cell(refusal, LATENCY, group, node))?;
-        let crew = Crew { cpus: vec![cpu], span: "one".into() };
-        let spot = Spot { group, crew: &crew, op: LATENCY };
+        let crew = MatrixThreads { cpus: vec![cpu], span: "one".into() };
+        let spot = RowJob { group, crew: &crew, op: LATENCY };
         let labels = Labels::new().whole(Labels::NODE, u64::from(node));
         let role = Role::Chase { chains: 1 };
         let layout = Layout::Chain(ChainLayout::Random);
-        let setup = self.setup(&crew, size, &role, layout, &|_| Place::on(node));
+        let setup = self.setup(&crew, size, &role, layout, &|_| ThreadMemory::on(node));
         Ok(self.step(spot, &format!("node{node}"), Metric::Latency, labels.whole(Labels::SIZE, size.0), setup))
     }
 
     fn bandwidth(&self, op: &str, group: &Group, node: NodeId) -> Vec<Result<Step, Refusal>> {
-        let cell = |crew: &Crew| {
+        let cell = |crew: &MatrixThreads| {
             let size = self.size(&crew.cpus, node).map_err(|refusal| self.of_cell(refusal, op, group, node))?;
             let labels = Labels::new().whole(Labels::NODE, u64::from(node));
-            self.stream(Spot { group, crew, op }, &format!("node{node}"), size, labels, &|_| Place::on(node))
+            self.stream(RowJob { group, crew, op }, &format!("node{node}"), size, labels, &|_| ThreadMemory::on(node))
         };
         self.crews(group).into_iter().map(|crew| cell(&crew?)).collect()
     }
@@ -245,11 +245,11 @@ impl<'a> Planner<'a> {
     /// A step of streams or loads.
     pub(super) fn stream(
         &self,
-        spot: Spot<'_>,
+        spot: RowJob<'_>,
         at: &str,
         size: Bytes,
         labels: Labels,
-        place: &dyn Fn(usize) -> Place,
+        place: &dyn Fn(usize) -> ThreadMemory,
     ) -> Result<Step, Refusal> {
         let work = work(spot.op, self.lab.bench).ok_or_else(|| no_kernel(spot.op, self.lab.bench))?;
         let setup = self.setup(spot.crew, size, &work.role, work.layout, place);
@@ -257,11 +257,18 @@ impl<'a> Planner<'a> {
         Ok(self.step(spot, at, Metric::Bandwidth, labels.text(Labels::SPAN, &spot.crew.span), setup))
     }
 
-    fn setup(&self, crew: &Crew, bytes: Bytes, role: &Role, layout: Layout, place: &dyn Fn(usize) -> Place) -> Setup {
+    fn setup(
+        &self,
+        crew: &MatrixThreads,
+        bytes: Bytes,
+        role: &Role,
+        layout: Layout,
+        place: &dyn Fn(usize) -> ThreadMemory,
+    ) -> Setup {
         let page = self.page();
-        let places: Vec<Place> = (0..crew.cpus.len()).map(place).collect();
-        let region = |place: &Place| {
-            let Place { policy, nodes, .. } = place.clone();
+        let places: Vec<ThreadMemory> = (0..crew.cpus.len()).map(place).collect();
+        let region = |place: &ThreadMemory| {
+            let ThreadMemory { policy, nodes, .. } = place.clone();
             RegionSetup { bytes, policy, nodes, page, layout }
         };
         let thread = |(index, cpu): (usize, &CpuId)| ThreadSetup {
@@ -275,7 +282,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn step(&self, spot: Spot<'_>, at: &str, metric: Metric, labels: Labels, setup: Setup) -> Step {
+    fn step(&self, spot: RowJob<'_>, at: &str, metric: Metric, labels: Labels, setup: Setup) -> Step {
         let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
         let labels = labels
             .purpose(Purpose::Matrix)

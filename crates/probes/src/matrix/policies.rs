@@ -9,7 +9,7 @@ use tiermark_model::{Bytes, Effort, IdSet, Labels, MemPolicy, NodeId, Observatio
 
 use super::Policy;
 use super::groups::{Group, memory_only};
-use super::planner::{Place, Planner, Spot};
+use super::planner::{MatrixPlanner, RowJob, ThreadMemory};
 use super::weights::{Weights, between, proportional, sweep};
 use crate::tiers::memory_cap;
 
@@ -29,7 +29,7 @@ struct Spread<'a> {
     weights: Option<&'a Weights>,
 }
 
-impl Planner<'_> {
+impl MatrixPlanner<'_> {
     /// All steps of the policies asked for, and what of them cannot be had.
     pub(super) fn policies(&self, plan: &mut Plan) {
         for policy in [Policy::Interleave, Policy::Weighted, Policy::Mixed] {
@@ -41,7 +41,7 @@ impl Planner<'_> {
             for group in &groups {
                 for op in self.policy_ops() {
                     for crew in self.crews(group).into_iter().flatten() {
-                        let spot = Spot { group, crew: &crew, op: &op };
+                        let spot = RowJob { group, crew: &crew, op: &op };
                         let steps = match policy {
                             Policy::Interleave => self.interleaved(spot),
                             Policy::Weighted => self.weighted(spot),
@@ -85,7 +85,7 @@ impl Planner<'_> {
         sets
     }
 
-    fn interleaved(&self, spot: Spot<'_>) -> Vec<Result<Step, Refusal>> {
+    fn interleaved(&self, spot: RowJob<'_>) -> Vec<Result<Step, Refusal>> {
         let sets = self.interleave_sets();
         let mut steps = Vec::new();
         // All cpus together have no row in the matrix: their own memory is what interleaving is held against.
@@ -118,7 +118,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    fn weighted(&self, spot: Spot<'_>) -> Vec<Result<Step, Refusal>> {
+    fn weighted(&self, spot: RowJob<'_>) -> Vec<Result<Step, Refusal>> {
         let mut lists = self.params.weights.clone();
         let mut sets: Vec<IdSet> = lists.iter().map(Weights::nodes).collect();
         if lists.is_empty() {
@@ -138,13 +138,13 @@ impl Planner<'_> {
         steps
     }
 
-    fn dealt(&self, spot: Spot<'_>, weights: &Weights) -> Result<Step, Refusal> {
+    fn dealt(&self, spot: RowJob<'_>, weights: &Weights) -> Result<Step, Refusal> {
         let (policy, nodes, round) = (MemPolicy::Weighted(weights.list()), weights.nodes(), weights.round());
         self.spread(spot, &Spread { name: "weighted", policy, nodes, round, weights: Some(weights) })
     }
 
     /// A step whose threads all have their memory spread in the same way.
-    fn spread(&self, spot: Spot<'_>, spread: &Spread<'_>) -> Result<Step, Refusal> {
+    fn spread(&self, spot: RowJob<'_>, spread: &Spread<'_>) -> Result<Step, Refusal> {
         let size = self.spread_size(spot, spread)?;
         let mut labels = Labels::new().text(Labels::POLICY, spread.name);
         let mut at = spread.name.replace(' ', "-");
@@ -156,7 +156,7 @@ impl Planner<'_> {
             labels = labels.text(Labels::WEIGHTS, weights);
             at = format!("weights{weights}");
         }
-        let place = |_| Place { policy: spread.policy.clone(), nodes: spread.nodes.clone(), part: "" };
+        let place = |_| ThreadMemory { policy: spread.policy.clone(), nodes: spread.nodes.clone(), part: "" };
         self.stream(spot, &at, size, labels, &place)
     }
 
@@ -165,7 +165,7 @@ impl Planner<'_> {
     ///
     /// Rounds differ between weights, and so would footprints: where there is room, those of weights are four times as large, so
     /// that half a round more or less is little, and caches keep little of any.
-    fn spread_size(&self, spot: Spot<'_>, spread: &Spread<'_>) -> Result<Bytes, Refusal> {
+    fn spread_size(&self, spot: RowJob<'_>, spread: &Spread<'_>) -> Result<Bytes, Refusal> {
         const LARGER: u64 = 4;
         let nodes = if spread.nodes.is_empty() { &spot.group.homes } else { &spread.nodes };
         let cpus: IdSet = spot.crew.cpus.iter().copied().collect();
@@ -189,7 +189,7 @@ impl Planner<'_> {
     }
 
     /// Some threads on local memory and the others on one node of each kind of far memory.
-    fn mixed(&self, spot: Spot<'_>) -> Vec<Result<Step, Refusal>> {
+    fn mixed(&self, spot: RowJob<'_>) -> Vec<Result<Step, Refusal>> {
         let homes = spot.group.homes.intersection(&self.targets);
         let usual: &[u8] = if self.request.effort == Effort::Full { &[25, 50, 75] } else { &[50] };
         let shares = if self.params.mixed.is_empty() { usual } else { self.params.mixed.as_slice() };
@@ -212,7 +212,7 @@ impl Planner<'_> {
 
     fn mix(
         &self,
-        spot: Spot<'_>,
+        spot: RowJob<'_>,
         local: NodeId,
         remote: NodeId,
         share: usize,
@@ -230,11 +230,11 @@ impl Planner<'_> {
         let size = sizes?.into_iter().min().unwrap_or_default();
         let place = |thread: usize| {
             if is_remote(thread) {
-                return Place { part: "remote", ..Place::on(remote) };
+                return ThreadMemory { part: "remote", ..ThreadMemory::on(remote) };
             }
             // A socket of several nodes is local where each of its cpus is.
             let own = spot.crew.cpus.get(thread).and_then(|cpu| nearest_memory_node(*cpu, machine));
-            Place { part: "local", ..Place::on(own.unwrap_or(local)) }
+            ThreadMemory { part: "local", ..ThreadMemory::on(own.unwrap_or(local)) }
         };
         let labels = Labels::new().text(Labels::POLICY, "mixed").whole(Labels::NODE, u64::from(remote));
         let labels = labels.whole(Labels::REMOTE, share as u64);
@@ -250,7 +250,7 @@ impl Planner<'_> {
         for group in &self.policy_groups() {
             for op in self.policy_ops() {
                 for crew in self.crews(group).into_iter().flatten() {
-                    let spot = Spot { group, crew: &crew, op: &op };
+                    let spot = RowJob { group, crew: &crew, op: &op };
                     let more = self.sweep_sets(group).into_iter().flat_map(|nodes| {
                         let seen = seen(observations, spot, &nodes);
                         between(&nodes, &group.homes, &seen)
@@ -302,7 +302,7 @@ fn keep(plan: &mut Plan, steps: Vec<Result<Step, Refusal>>) {
     }
 }
 
-fn is_at(observation: &Observation, spot: Spot<'_>) -> bool {
+fn is_at(observation: &Observation, spot: RowJob<'_>) -> bool {
     let labels = &observation.labels;
     labels.is(Labels::FROM, &spot.group.name)
         && labels.is(Labels::OP, spot.op)
@@ -310,14 +310,14 @@ fn is_at(observation: &Observation, spot: Spot<'_>) -> bool {
 }
 
 /// The points of a sweep over these nodes that have a rate.
-fn seen(observations: &[Observation], spot: Spot<'_>, nodes: &IdSet) -> Vec<(Weights, f64)> {
+fn seen(observations: &[Observation], spot: RowJob<'_>, nodes: &IdSet) -> Vec<(Weights, f64)> {
     let here = observations.iter().filter(|o| is_at(o, spot));
     let points = here.filter_map(|o| Some((o.labels.get(Labels::WEIGHTS)?.parse::<Weights>().ok()?, o.value?)));
     points.filter(|(weights, _)| weights.nodes() == *nodes).collect()
 }
 
 /// What each node gave alone.
-fn alone(observations: &[Observation], spot: Spot<'_>) -> Vec<(NodeId, f64)> {
+fn alone(observations: &[Observation], spot: RowJob<'_>) -> Vec<(NodeId, f64)> {
     let cells = observations.iter().filter(|o| is_at(o, spot) && o.labels.get(Labels::POLICY).is_none());
     let rates = cells.filter_map(|o| Some((u32::try_from(o.labels.number(Labels::NODE)?).ok()?, o.value?)));
     rates.collect::<BTreeMap<NodeId, f64>>().into_iter().collect()

@@ -11,7 +11,7 @@ use super::groups::{Group, memory_only};
 const VISIBLE: f64 = 1.05;
 
 /// A cell with where it begins and ends.
-struct Cell<'a> {
+struct ComparedCell<'a> {
     seen: &'a Observation,
     group: &'a Group,
     node: NodeId,
@@ -19,16 +19,16 @@ struct Cell<'a> {
 
 /// Names every pair that differs visibly and beyond its intervals; of operations without such a pair, the widest.
 pub(super) fn uneven(observations: &[Observation], groups: &[Group], machine: &Machine) -> Vec<Finding> {
-    let mut kinds: BTreeMap<(String, String), Vec<Cell<'_>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<(String, String), Vec<ComparedCell<'_>>> = BTreeMap::new();
     for seen in observations.iter().filter(|o| o.labels.get(Labels::POLICY).is_none() && o.value.is_some()) {
         let group = groups.iter().find(|group| seen.labels.is(Labels::FROM, &group.name));
         let node = seen.labels.number(Labels::NODE).and_then(|node| NodeId::try_from(node).ok());
         let label = |key: &str| seen.labels.get(key).unwrap_or_default().to_owned();
         if let (Some(group), Some(node)) = (group, node) {
-            kinds.entry((label(Labels::OP), label(Labels::SPAN))).or_default().push(Cell { seen, group, node });
+            kinds.entry((label(Labels::OP), label(Labels::SPAN))).or_default().push(ComparedCell { seen, group, node });
         }
     }
-    let of_kind = |cells: &Vec<Cell<'_>>| {
+    let of_kind = |cells: &Vec<ComparedCell<'_>>| {
         let mut found = directions(cells);
         found.extend(distances(cells, machine));
         found
@@ -37,14 +37,14 @@ pub(super) fn uneven(observations: &[Observation], groups: &[Group], machine: &M
 }
 
 /// A to B against B to A.
-fn directions(cells: &[Cell<'_>]) -> Vec<Finding> {
-    let home = |cell: &Cell<'_>| cell.group.homes.first().filter(|_| cell.group.homes.len() == 1);
+fn directions(cells: &[ComparedCell<'_>]) -> Vec<Finding> {
+    let home = |cell: &ComparedCell<'_>| cell.group.homes.first().filter(|_| cell.group.homes.len() == 1);
     let mut found = Vec::new();
     let mut widest: Option<Finding> = None;
     for there in cells {
         // Each pair once, from its lower node; rows of caches share a node, and have no direction of their own.
         let back = cells.iter().find(|back| home(back) == Some(there.node) && Some(back.node) == home(there));
-        let own = |cell: &Cell<'_>| {
+        let own = |cell: &ComparedCell<'_>| {
             cells.iter().filter(|c| home(c) == home(cell)).map(|c| &c.group.name).all(|n| *n == cell.group.name)
         };
         let Some(back) = back.filter(|_| home(there).is_some_and(|from| from < there.node) && own(there)) else {
@@ -72,8 +72,8 @@ fn directions(cells: &[Cell<'_>]) -> Vec<Finding> {
 }
 
 /// Cells at the same distance: the extremes of each class.
-fn distances(cells: &[Cell<'_>], machine: &Machine) -> Vec<Finding> {
-    let mut classes: BTreeMap<(bool, u32), Vec<&Cell<'_>>> = BTreeMap::new();
+fn distances(cells: &[ComparedCell<'_>], machine: &Machine) -> Vec<Finding> {
+    let mut classes: BTreeMap<(bool, u32), Vec<&ComparedCell<'_>>> = BTreeMap::new();
     for cell in cells {
         if let Some(distance) = cell.group.distance(cell.node, machine) {
             classes.entry((memory_only(cell.node, machine), distance)).or_default().push(cell);
@@ -81,7 +81,7 @@ fn distances(cells: &[Cell<'_>], machine: &Machine) -> Vec<Finding> {
     }
     let mut found = Vec::new();
     for ((_, distance), class) in classes {
-        let value = |cell: &&&Cell<'_>| cell.seen.value.unwrap_or_default();
+        let value = |cell: &&&ComparedCell<'_>| cell.seen.value.unwrap_or_default();
         let low = class.iter().min_by(|a, b| value(a).total_cmp(&value(b)));
         let high = class.iter().max_by(|a, b| value(a).total_cmp(&value(b)));
         let Some((low, high)) = low.zip(high).filter(|(low, high)| low.seen.step != high.seen.step) else { continue };
@@ -97,7 +97,7 @@ fn distances(cells: &[Cell<'_>], machine: &Machine) -> Vec<Finding> {
 }
 
 /// How much the larger of two cells is above the other, with both in words.
-fn compared(metric: Quantity, one: &Cell<'_>, other: &Cell<'_>) -> Option<Finding> {
+fn compared(metric: Quantity, one: &ComparedCell<'_>, other: &ComparedCell<'_>) -> Option<Finding> {
     let (large, small) = if one.seen.value? >= other.seen.value? { (one, other) } else { (other, one) };
     let labels = Labels::new()
         .purpose(Purpose::Matrix)
@@ -106,7 +106,7 @@ fn compared(metric: Quantity, one: &Cell<'_>, other: &Cell<'_>) -> Option<Findin
         .whole(Labels::NODE, u64::from(large.node))
         .text(Labels::AGAINST, format!("{} node {}", small.group.name, small.node));
     let mut found = ratio(metric, labels, large.seen, small.seen)?;
-    let words = |cell: &Cell<'_>| {
+    let words = |cell: &ComparedCell<'_>| {
         let value = cell.seen.value.unwrap_or_default();
         let number = if cell.seen.unit == Unit::Ns {
             format!("{} ns", format_ns(value))

@@ -19,7 +19,7 @@ use crate::ladder::derived;
 use crate::steps::{asked, once, one_cpu};
 use crate::tiers::memory_cap;
 use omitted::Omitted;
-use points::{Ground, Point};
+use points::{Ground, OsPoint};
 
 /// A region for calls that need no memory: a page.
 const NO_MEMORY: u64 = 4096;
@@ -52,7 +52,7 @@ pub struct OsParams {
     pub only: Vec<String>,
 }
 
-/// The probe.
+/// What `tiermark os` asks; `docs/methods/os.md` describes the method.
 pub struct Os;
 
 static ABOUT: About = About {
@@ -68,7 +68,7 @@ impl Probe for Os {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = OsPlanner::new(request, lab)?;
         let mut plan = Plan::default();
         let mut rows: Vec<Vec<Step>> = Vec::new();
         let mut omitted = Omitted::default();
@@ -152,7 +152,7 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
 }
 
 /// Makes the steps of a request.
-struct Planner<'a> {
+struct OsPlanner<'a> {
     request: &'a Request,
     params: OsParams,
     lab: Lab<'a>,
@@ -160,7 +160,7 @@ struct Planner<'a> {
     cpu: u32,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> OsPlanner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus) = asked(request, lab)?;
         let cpu = one_cpu(lab.machine, &cpus, "os")?;
@@ -234,7 +234,7 @@ impl<'a> Planner<'a> {
         rules
     }
 
-    fn step(&self, info: &PrimitiveInfo, point: Point) -> Step {
+    fn step(&self, info: &PrimitiveInfo, point: OsPoint) -> Step {
         let page = point.page.unwrap_or(PageKind::Base);
         let mut labels = point.labels(info);
         // One other takes part; of those that only run beside, the count is told.

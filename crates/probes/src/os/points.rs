@@ -13,7 +13,7 @@ const RESIDENT_QUICK: u64 = 64 << 20;
 
 /// One point.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Point {
+pub(super) struct OsPoint {
     pub(super) call: OsCall,
     /// Memory that the process holds.
     pub(super) resident: Option<u64>,
@@ -50,7 +50,7 @@ pub(super) struct Ground<'a> {
 }
 
 /// The points of a primitive, its first one first.
-pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<Point> {
+pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<OsPoint> {
     let effort = ground.effort;
     // What is written before a fork is held as well.
     let held = |value: &Value| match value {
@@ -97,7 +97,7 @@ pub(super) fn of(info: &PrimitiveInfo, ground: Ground<'_>) -> Vec<Point> {
         points.extend(own_cpu(&dimensions));
     }
     let first = |point: &Vec<Value>| point.iter().zip(&dimensions).all(|(value, all)| *value == all[0]);
-    points.iter().map(|values| Point::new(info, values, first(values))).collect()
+    points.iter().map(|values| OsPoint::new(info, values, first(values))).collect()
 }
 
 /// Of a curve by block size also some points with both sides on one cpu: whether it bends elsewhere when nobody has to be woken.
@@ -164,7 +164,7 @@ fn values(sweep: &Sweep, ground: Ground<'_>) -> Vec<Value> {
     }
 }
 
-impl Point {
+impl OsPoint {
     fn new(info: &PrimitiveInfo, values: &[Value], first: bool) -> Self {
         let mut point = Self { call: OsCall::new(info.id.clone()), resident: None, page: None, place: None, first };
         for value in values {
@@ -248,7 +248,7 @@ mod tests {
         Ground { machine, cpus: &machine.allowed_cpus, cpu: 0, effort, page: None }
     }
 
-    fn points(sweeps: Vec<Sweep>, effort: Effort) -> Vec<Point> {
+    fn points(sweeps: Vec<Sweep>, effort: Effort) -> Vec<OsPoint> {
         of(&info(sweeps), ground(&machine(), effort))
     }
 

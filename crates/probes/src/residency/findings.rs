@@ -17,7 +17,7 @@ const MOVED: f64 = std::f64::consts::SQRT_2;
 const FAINT: f64 = 0.05;
 
 /// What the visits to one range after one wait came to.
-struct Point<'a> {
+struct WaitPoint<'a> {
     seen: &'a Observation,
     bytes: u64,
     wait_ns: f64,
@@ -28,7 +28,7 @@ struct Point<'a> {
 /// One range: its points by rising wait, and the share of hits at each.
 struct Range<'a> {
     bytes: u64,
-    points: Vec<Point<'a>>,
+    points: Vec<WaitPoint<'a>>,
     held: Vec<f64>,
 }
 
@@ -100,11 +100,11 @@ fn ranges(observations: &[Observation]) -> Vec<Range<'_>> {
         let visits: Vec<VisitWindows> = seen.visits.list.iter().map(windows).collect();
         Some((seen.labels.number(Labels::SIZE)?, seen.labels.number(Labels::WAIT)?, seen.value?, visits))
     };
-    let mut points: Vec<Point<'_>> = with_purpose(observations, TOUCHED)
+    let mut points: Vec<WaitPoint<'_>> = with_purpose(observations, TOUCHED)
         .filter_map(|seen| {
             let (bytes, wait, median, visits) = point(seen)?;
             let edge = bare_edge(&visits, Side::Low)?;
-            Some(Point { seen, bytes, wait_ns: wait as f64, median, edge })
+            Some(WaitPoint { seen, bytes, wait_ns: wait as f64, median, edge })
         })
         .collect();
     points.sort_by(|a, b| a.bytes.cmp(&b.bytes).then(a.wait_ns.total_cmp(&b.wait_ns)));
@@ -128,7 +128,7 @@ fn inner_of(machine: &Machine, seen: &Observation) -> u64 {
 }
 
 /// What an access takes that hits.
-fn hit_finding(machine: &Machine, first: &Point<'_>) -> Finding {
+fn hit_finding(machine: &Machine, first: &WaitPoint<'_>) -> Finding {
     let (seen, edge) = (first.seen, first.edge);
     let mut found = derived(seen, Quantity::ResidencyHit, seen.labels.clone(), edge.value, Unit::Ns);
     // It is an edge: the hardware's where windows pile up at it again and again.

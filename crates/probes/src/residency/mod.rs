@@ -62,7 +62,7 @@ pub struct ResidencyParams {
     pub brief: bool,
 }
 
-/// The probe.
+/// What `tiermark residency` asks; `docs/methods/residency.md` describes the method.
 pub struct Residency;
 
 static ABOUT: About = About {

@@ -12,7 +12,7 @@ use tiermark_model::{
 
 use crate::ladder::{finding, overhead_note, with_purpose};
 use crate::mix::plain_kernel;
-use crate::places::{Distance, Place, home};
+use crate::places::{Distance, Placement, home};
 use crate::steps::{
     asked, default_page, headline, max_seconds, no_kernel, once, one_cpu, setup, stream_role, with_steps,
 };
@@ -31,7 +31,7 @@ pub struct ScaleParams {
     pub ops: Vec<String>,
 }
 
-/// The probe.
+/// What `tiermark scale` asks; `docs/methods/scale.md` describes the method.
 pub struct Scale;
 
 static ABOUT: About = About {
@@ -47,7 +47,7 @@ impl Probe for Scale {
     }
 
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
-        let planner = Planner::new(request, lab)?;
+        let planner = ScalePlanner::new(request, lab)?;
         let mut plan = Plan::default();
         planner.fill(&mut plan);
         once(&mut plan.steps);
@@ -56,7 +56,7 @@ impl Probe for Scale {
     }
 
     fn derive(&self, request: &Request, lab: Lab<'_>, observations: &[Observation]) -> Vec<Finding> {
-        let Ok(planner) = Planner::new(request, lab) else { return Vec::new() };
+        let Ok(planner) = ScalePlanner::new(request, lab) else { return Vec::new() };
         let mut findings: Vec<Finding> = with_purpose(observations, Purpose::Scaling)
             .map(|o| Finding { metric: Quantity::BandwidthScaling, ..finding(o, overhead_note(o)) })
             .collect();
@@ -81,14 +81,14 @@ fn effort_seconds(effort: Effort) -> f64 {
     }
 }
 
-struct Planner<'a> {
+struct ScalePlanner<'a> {
     request: &'a Request,
     params: ScaleParams,
     lab: Lab<'a>,
     cpus: IdSet,
 }
 
-impl<'a> Planner<'a> {
+impl<'a> ScalePlanner<'a> {
     fn new(request: &'a Request, lab: Lab<'a>) -> Result<Self, Refusal> {
         let (params, cpus) = asked(request, lab)?;
         let planner = Self { request, params, lab, cpus };
@@ -114,24 +114,24 @@ impl<'a> Planner<'a> {
 
     /// The ramps: readers beside the node, readers of the nearest other node with cpus on another socket (or of another node of the
     /// same one), and the home node's cpus on memory without cpus.
-    fn ramps(&self) -> Vec<Place> {
+    fn ramps(&self) -> Vec<Placement> {
         let machine = self.lab.machine;
         let own = home(machine, &self.cpus);
         let home_node = quiet_cpu(machine, &own).and_then(|cpu| tiermark_engine::nearest_memory_node(cpu, machine));
         let Some(target) = self.request.scope.mem_node.or(home_node) else {
             // No node is known at all: every thread's own memory.
-            return vec![Place { distance: Distance::Local, cpus: own, node: None }];
+            return vec![Placement { distance: Distance::Local, cpus: own, node: None }];
         };
         let of_node = |id: NodeId| machine.node(id).map(|n| self.cpus.intersection(&n.cpus)).unwrap_or_default();
         let place = |cpus: IdSet, node: NodeId| {
-            (!cpus.is_empty()).then(|| Place {
-                distance: Place::distance(machine, &cpus, node),
+            (!cpus.is_empty()).then(|| Placement {
+                distance: Placement::distance(machine, &cpus, node),
                 cpus,
                 node: Some(node),
             })
         };
         let beside = of_node(target);
-        let mut ramps: Vec<Place> = Vec::new();
+        let mut ramps: Vec<Placement> = Vec::new();
         if beside.is_empty() {
             // Memory without cpus in scope: whoever may use it.
             ramps.extend(place(own, target));
@@ -184,7 +184,7 @@ impl<'a> Planner<'a> {
     }
 
     /// How far the ramp of a place is to go.
-    fn planned(&self, place: &Place) -> ramp::Planned {
+    fn planned(&self, place: &Placement) -> ramp::Planned {
         let cores = self.lab.machine.one_per_core(&place.cpus).len();
         ramp::Planned { place: place.distance.to_string(), node: place.node.map(u64::from), cores }
     }
@@ -193,14 +193,14 @@ impl<'a> Planner<'a> {
         headline(self.request.effort, self.request.precision.unwrap_or(PRECISION))
     }
 
-    fn labels(place: &Place, purpose: Purpose, page: PageKind) -> Labels {
+    fn labels(place: &Placement, purpose: Purpose, page: PageKind) -> Labels {
         let labels = Labels::new().purpose(purpose).text(Labels::PLACE, place.distance);
         let labels = labels.text(Labels::PAGE, page);
         place.node.map_or_else(|| labels.clone(), |node| labels.clone().whole(Labels::NODE, u64::from(node)))
     }
 
     /// The chase from the ramp's quietest core.
-    fn latency(&self, place: &Place) -> Result<Step, Refusal> {
+    fn latency(&self, place: &Placement) -> Result<Step, Refusal> {
         let machine = self.lab.machine;
         let cpu: CpuId = one_cpu(machine, &place.cpus, "scale")?;
         let (bytes, _) = dram_bytes(machine, &[cpu].into_iter().collect(), place.node, &self.request.scope)?;
@@ -213,7 +213,7 @@ impl<'a> Planner<'a> {
     }
 
     /// So many threads of a ramp.
-    fn point(&self, place: &Place, op: &str, cpus: &[CpuId], cores_only: bool) -> Result<Option<Step>, Refusal> {
+    fn point(&self, place: &Placement, op: &str, cpus: &[CpuId], cores_only: bool) -> Result<Option<Step>, Refusal> {
         let crew: IdSet = cpus.iter().copied().collect();
         let (bytes, _) = dram_bytes(self.lab.machine, &crew, place.node, &self.request.scope)?;
         let Some(kernel) = self.kernel(op) else { return Ok(None) };
@@ -234,7 +234,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-fn at(place: &Place) -> String {
+fn at(place: &Placement) -> String {
     place.node.map_or_else(String::new, |n| format!("/node{n}"))
 }
 

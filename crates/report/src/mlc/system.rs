@@ -137,7 +137,7 @@ pub(super) fn peaks(run: &Run) -> Option<String> {
 }
 
 /// A line of the loaded block.
-struct Point<'a> {
+struct LoadedLine<'a> {
     whole: Whole<'a>,
     pause: u64,
     ns: f64,
@@ -145,13 +145,13 @@ struct Point<'a> {
 }
 
 /// Latency over bandwidth under reads of all cores, the chaser's own lines among them; of each pause the first.
-fn points<'a>(run: &Run, all: &[Whole<'a>]) -> Vec<Point<'a>> {
+fn points<'a>(run: &Run, all: &[Whole<'a>]) -> Vec<LoadedLine<'a>> {
     let point = |whole: &Whole<'a>| {
         let rate = whole.seen.parts.iter().find(|part| part.name == "load")?.value?;
         let (pause, ns) = (whole.seen.labels.number(Labels::PAUSE)?, whole.seen.value?);
-        Some(Point { whole: *whole, pause, ns, rate: rate + line_bytes(&run.machine) / ns * 1e9 })
+        Some(LoadedLine { whole: *whole, pause, ns, rate: rate + line_bytes(&run.machine) / ns * 1e9 })
     };
-    let mut points: Vec<Point<'_>> = all.iter().filter(|whole| is_point(whole.seen)).filter_map(point).collect();
+    let mut points: Vec<LoadedLine<'_>> = all.iter().filter(|whole| is_point(whole.seen)).filter_map(point).collect();
     points.sort_by_key(|point| point.pause);
     points.dedup_by_key(|point| point.pause);
     points
@@ -159,7 +159,7 @@ fn points<'a>(run: &Run, all: &[Whole<'a>]) -> Vec<Point<'a>> {
 
 /// The block of loaded latencies.
 pub(super) fn loaded(run: &Run) -> Option<String> {
-    let line = |point: &Point<'_>| format!(" {:05}\t{:.2}\t{:>9.1}\n", point.pause, point.ns, point.rate / 1e6);
+    let line = |point: &LoadedLine<'_>| format!(" {:05}\t{:.2}\t{:>9.1}\n", point.pause, point.ns, point.rate / 1e6);
     let lines: String = points(run, &of_system(run)).iter().map(line).collect();
     let head = "Measuring Loaded Latencies for the system\n";
     let columns = "Inject\tLatency\tBandwidth\nDelay\t(ns)\tMB/sec\n==========================\n";

@@ -1,6 +1,6 @@
 //! Which parts of primitives share a table, and what that table is called.
 
-use super::points::{Part, WordKind};
+use super::points::{PointGroup, WordKind};
 use super::words::Dimension;
 
 /// Parts that share a table.
@@ -9,12 +9,12 @@ pub(super) struct Kind<'a> {
     key: String,
     /// What its columns, or its rows, are.
     pub(super) values: Vec<String>,
-    pub(super) alike: Vec<&'a Part<'a>>,
+    pub(super) alike: Vec<&'a PointGroup<'a>>,
 }
 
 /// All parts of a group: single numbers first, in one table; of the others those that are alike together, in the order in which the
 /// first of each came.
-pub(super) fn kinds<'a>(parts: &'a [Part<'a>]) -> Vec<Kind<'a>> {
+pub(super) fn kinds<'a>(parts: &'a [PointGroup<'a>]) -> Vec<Kind<'a>> {
     let mut kinds: Vec<Kind<'a>> = Vec::new();
     for part in parts {
         let (key, values) = (key(part, parts), part.values());
@@ -26,7 +26,7 @@ pub(super) fn kinds<'a>(parts: &'a [Part<'a>]) -> Vec<Kind<'a>> {
     let kinds = joined(kinds, parts);
     let (single, mut kinds): (Vec<Kind<'a>>, Vec<Kind<'a>>) =
         kinds.into_iter().partition(|kind| kind.alike.iter().all(|part| part.points.len() == 1));
-    let mut single: Vec<&Part<'a>> = single.into_iter().flat_map(|kind| kind.alike).collect();
+    let mut single: Vec<&PointGroup<'a>> = single.into_iter().flat_map(|kind| kind.alike).collect();
     if !single.is_empty() {
         sort(&mut single, parts);
         kinds.insert(0, Kind { key: String::new(), values: Vec::new(), alike: single });
@@ -35,12 +35,12 @@ pub(super) fn kinds<'a>(parts: &'a [Part<'a>]) -> Vec<Kind<'a>> {
 }
 
 /// In the order of all parts.
-fn sort(alike: &mut [&Part<'_>], all: &[Part<'_>]) {
+fn sort(alike: &mut [&PointGroup<'_>], all: &[PointGroup<'_>]) {
     alike.sort_by_key(|part| all.iter().position(|known| std::ptr::eq(known, *part)));
 }
 
 /// What has at least half of the columns of another, and no other ones, stands below it: the rest of its row is empty.
-fn joined<'a>(mut kinds: Vec<Kind<'a>>, parts: &[Part<'_>]) -> Vec<Kind<'a>> {
+fn joined<'a>(mut kinds: Vec<Kind<'a>>, parts: &[PointGroup<'_>]) -> Vec<Kind<'a>> {
     let within = |small: &Kind<'_>, large: &Kind<'_>| {
         small.key == large.key
             && small.values.len() < large.values.len()
@@ -62,7 +62,7 @@ fn joined<'a>(mut kinds: Vec<Kind<'a>>, parts: &[Part<'_>]) -> Vec<Kind<'a>> {
 }
 
 /// What parts have in common that share a table, beside its columns.
-fn key(part: &Part<'_>, all: &[Part<'_>]) -> String {
+fn key(part: &PointGroup<'_>, all: &[PointGroup<'_>]) -> String {
     let along: Vec<&str> = part.along.iter().map(|d| d.key()).collect();
     // How much a channel holds is told beside.
     let fixed: Vec<String> =
@@ -74,14 +74,15 @@ fn key(part: &Part<'_>, all: &[Part<'_>]) -> String {
 }
 
 /// The last word of a name, where other names of parts like it end with the same: `ping-pong`.
-fn suffix<'a>(part: &'a Part<'_>, all: &[Part<'_>]) -> Option<&'a str> {
+fn suffix<'a>(part: &'a PointGroup<'_>, all: &[PointGroup<'_>]) -> Option<&'a str> {
     let (_, last) = part.op.rsplit_once(' ').filter(|_| part.along.is_empty() && !part.is_plain())?;
-    let like = |other: &&Part<'_>| other.along.is_empty() && other.op.rsplit_once(' ').is_some_and(|(_, w)| w == last);
+    let like =
+        |other: &&PointGroup<'_>| other.along.is_empty() && other.op.rsplit_once(' ').is_some_and(|(_, w)| w == last);
     (all.iter().filter(like).count() > 1).then_some(last)
 }
 
 /// Most channels hold what the kernel gives them; of the others it is told, those that hold the same together.
-fn held(alike: &[&Part<'_>]) -> Vec<String> {
+fn held(alike: &[&PointGroup<'_>]) -> Vec<String> {
     let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
     for part in alike {
         let Some((dimension, n)) = part.fixed.iter().find(|(d, _)| *d == Dimension::Capacity) else { continue };
@@ -101,7 +102,7 @@ impl Kind<'_> {
     }
 
     /// The part that has all the columns.
-    pub(super) fn widest(&self) -> &Part<'_> {
+    pub(super) fn widest(&self) -> &PointGroup<'_> {
         let widest = self.alike.iter().rev().max_by_key(|part| part.values().len());
         widest.unwrap_or(&self.alike[0])
     }

@@ -44,7 +44,7 @@ impl WordKind {
 
 /// A number with what tells it from the others of its primitive.
 #[derive(Clone)]
-pub(super) struct Point<'a> {
+pub(super) struct PrimitivePoint<'a> {
     pub(super) finding: &'a Finding,
     /// In the order of [`Dimension::ALL`].
     numbers: [Option<u64>; 5],
@@ -53,7 +53,7 @@ pub(super) struct Point<'a> {
     kind: WordKind,
 }
 
-impl<'a> Point<'a> {
+impl<'a> PrimitivePoint<'a> {
     pub(super) fn new(finding: &'a Finding) -> Self {
         let numbers = Dimension::ALL.map(|dimension| finding.labels.number(dimension.key()));
         Self { finding, numbers, word: column(finding), kind: WordKind::of(finding) }
@@ -81,7 +81,7 @@ impl<'a> Point<'a> {
 }
 
 /// Points of a primitive that make one curve, one row, or one block of rows.
-pub(super) struct Part<'a> {
+pub(super) struct PointGroup<'a> {
     pub(super) op: String,
     /// What its rows differ in.
     pub(super) along: Vec<Dimension>,
@@ -92,12 +92,12 @@ pub(super) struct Part<'a> {
     pub(super) kind: WordKind,
     /// What is the same in all of it, and not told by its rows.
     pub(super) fixed: Vec<(Dimension, u64)>,
-    pub(super) points: Vec<Point<'a>>,
+    pub(super) points: Vec<PrimitivePoint<'a>>,
 }
 
 /// The points of a primitive: one part where each was combined with each, else a part for everything that was moved by itself.
-pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<Part<'a>> {
-    let mut points: Vec<Point<'a>> = findings.iter().map(|finding| Point::new(finding)).collect();
+pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<PointGroup<'a>> {
+    let mut points: Vec<PrimitivePoint<'a>> = findings.iter().map(|finding| PrimitivePoint::new(finding)).collect();
     points.sort_by_key(|point| point.numbers);
     let row = |numbers: &[Option<u64>; 5]| points.iter().filter(|p| p.numbers == *numbers).count();
     let rows = distinct(points.iter().map(|p| p.numbers));
@@ -110,11 +110,11 @@ pub(super) fn parts<'a>(op: &str, findings: &[&'a Finding]) -> Vec<Part<'a>> {
     let elsewhere = |word: &str| points.iter().any(|p| p.word == word && p.numbers != **full);
     let by_word = points.iter().filter(|p| p.numbers == **full).cloned().collect();
     let curve = points.iter().filter(|p| elsewhere(&p.word)).cloned().collect();
-    std::iter::once(Part::new(op, Vec::new(), by_word)).chain(along(op, curve)).collect()
+    std::iter::once(PointGroup::new(op, Vec::new(), by_word)).chain(along(op, curve)).collect()
 }
 
 /// Points of which each moved dimension is a part, where they were moved one at a time; else all together.
-fn along<'a>(op: &str, points: Vec<Point<'a>>) -> Vec<Part<'a>> {
+fn along<'a>(op: &str, points: Vec<PrimitivePoint<'a>>) -> Vec<PointGroup<'a>> {
     let moved: Vec<Dimension> = match points.as_slice() {
         [only] => Dimension::ALL.into_iter().filter(|d| only.number(*d).is_some()).collect(),
         _ => {
@@ -124,26 +124,27 @@ fn along<'a>(op: &str, points: Vec<Point<'a>>) -> Vec<Part<'a>> {
     };
     let first = points.iter().find(|p| p.is_first());
     let (Some(first), true) = (first, moved.len() > 1 && points.len() > 1) else {
-        return vec![Part::new(op, moved, points)];
+        return vec![PointGroup::new(op, moved, points)];
     };
-    let arm = |dimension: Dimension| -> Vec<Point<'a>> {
-        let beside =
-            |p: &&Point<'a>| Dimension::ALL.into_iter().all(|d| d == dimension || p.number(d) == first.number(d));
-        let arm: Vec<Point<'a>> = points.iter().filter(beside).cloned().collect();
+    let arm = |dimension: Dimension| -> Vec<PrimitivePoint<'a>> {
+        let beside = |p: &&PrimitivePoint<'a>| {
+            Dimension::ALL.into_iter().all(|d| d == dimension || p.number(d) == first.number(d))
+        };
+        let arm: Vec<PrimitivePoint<'a>> = points.iter().filter(beside).cloned().collect();
         // Of a place that was tried at the first point only, that is no curve.
-        let curve = |p: &&Point<'a>| arm.iter().filter(|q| q.word == p.word).count() > 1;
+        let curve = |p: &&PrimitivePoint<'a>| arm.iter().filter(|q| q.word == p.word).count() > 1;
         arm.iter().filter(curve).cloned().collect()
     };
-    let arms: Vec<(Dimension, Vec<Point<'a>>)> = moved.iter().map(|d| (*d, arm(*d))).collect();
+    let arms: Vec<(Dimension, Vec<PrimitivePoint<'a>>)> = moved.iter().map(|d| (*d, arm(*d))).collect();
     let whole = points.iter().all(|p| arms.iter().any(|(_, arm)| arm.iter().any(|q| q.numbers == p.numbers)));
     if !whole {
-        return vec![Part::new(op, moved, points)];
+        return vec![PointGroup::new(op, moved, points)];
     }
-    arms.into_iter().filter(|(_, arm)| arm.len() > 1).map(|(d, arm)| Part::new(op, vec![d], arm)).collect()
+    arms.into_iter().filter(|(_, arm)| arm.len() > 1).map(|(d, arm)| PointGroup::new(op, vec![d], arm)).collect()
 }
 
-impl<'a> Part<'a> {
-    fn new(op: &str, along: Vec<Dimension>, points: Vec<Point<'a>>) -> Self {
+impl<'a> PointGroup<'a> {
+    fn new(op: &str, along: Vec<Dimension>, points: Vec<PrimitivePoint<'a>>) -> Self {
         let mut across = distinct(points.iter().map(|p| p.word.clone()));
         across.sort_by_key(|word| near(word));
         let word = if across.len() == 1 { across.remove(0) } else { String::new() };
@@ -159,7 +160,7 @@ impl<'a> Part<'a> {
     }
 
     /// The point of a column in a row, told by its words.
-    pub(super) fn at(&self, row: &str, column: &str) -> Option<&Point<'a>> {
+    pub(super) fn at(&self, row: &str, column: &str) -> Option<&PrimitivePoint<'a>> {
         self.points.iter().find(|p| p.told(&self.along) == row && p.word == *column)
     }
 
@@ -212,7 +213,7 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 /// What tells a number from all others.
 pub(super) fn name(finding: &Finding) -> String {
-    let point = Point::new(finding);
+    let point = PrimitivePoint::new(finding);
     let op = finding.labels.get(Labels::OP).unwrap_or_default().to_owned();
     let words = [op, point.told(&Dimension::ALL), point.word];
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")

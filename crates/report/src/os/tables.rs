@@ -3,7 +3,7 @@
 use tiermark_model::{Finding, Interval, Unit};
 
 use super::kinds::{Kind, kinds};
-use super::points::Part;
+use super::points::PointGroup;
 use crate::number::{graded, unit_name, value, with_interval};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -16,7 +16,7 @@ pub(super) struct Tables {
 }
 
 /// All parts of a group, those that are alike together; no two tables have the same title.
-pub(super) fn tables(parts: &[Part<'_>], style: &Style) -> Tables {
+pub(super) fn tables(parts: &[PointGroup<'_>], style: &Style) -> Tables {
     let mut out = Tables { text: String::new(), cut: false };
     let mut titles: Vec<String> = Vec::new();
     for kind in kinds(parts) {
@@ -156,7 +156,7 @@ fn rows(kind: &Kind<'_>, intervals: bool, style: &Style) -> Table {
     table
 }
 
-fn cells(part: &Part<'_>, row: &str, columns: &[String], intervals: bool, style: &Style) -> Vec<Cell> {
+fn cells(part: &PointGroup<'_>, row: &str, columns: &[String], intervals: bool, style: &Style) -> Vec<Cell> {
     let found = |column: &String| part.at(row, column).map(|p| cell(p.finding, intervals, style));
     columns.iter().map(|column| found(column).unwrap_or_default()).collect()
 }

@@ -98,7 +98,7 @@ impl<'a> Figure<'a> {
 }
 
 /// One tier.
-pub(crate) struct Row<'a> {
+pub(crate) struct TierRow<'a> {
     pub(crate) name: String,
     /// The size that the curve shows.
     pub(crate) size: Option<&'a Finding>,
@@ -109,7 +109,7 @@ pub(crate) struct Row<'a> {
     pub(crate) walks: Vec<(String, Figure<'a>)>,
 }
 
-impl<'a> Row<'a> {
+impl<'a> TierRow<'a> {
     pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
         let walks = self.walks.iter().map(|(_, figure)| *figure);
         self.latency.into_iter().chain(self.rates.iter().flatten().flatten().copied()).chain(walks)
@@ -119,7 +119,7 @@ impl<'a> Row<'a> {
 /// What a survey found, row by row.
 pub(crate) struct Survey<'a> {
     pub(crate) run: &'a Run,
-    pub(crate) rows: Vec<Row<'a>>,
+    pub(crate) rows: Vec<TierRow<'a>>,
 }
 
 fn is_random(finding: &Finding) -> bool {
@@ -132,10 +132,10 @@ impl<'a> Survey<'a> {
         let named = |f: &'a Finding| Some((row_name(&f.labels)?, f));
         let sizes = first(run.findings().filter(|f| f.metric == Quantity::TierSize).filter_map(named));
         let numbers = run.findings().filter(|f| matches!(f.metric, Quantity::Latency | Quantity::Bandwidth));
-        let mut rows: Vec<Row<'_>> = Vec::new();
+        let mut rows: Vec<TierRow<'_>> = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
         for (name, here) in grouped(numbers.filter_map(named)) {
-            let row = Row { size: sizes.get(&name).copied(), ..row(&steps, &name, &here) };
+            let row = TierRow { size: sizes.get(&name).copied(), ..row(&steps, &name, &here) };
             // `DRAM 4K` is DRAM in other pages.
             match name.rsplit_once(' ').filter(|(_, page)| is_page(page)).and_then(|(whole, _)| places.get(whole)) {
                 Some(place) => {
@@ -152,7 +152,7 @@ impl<'a> Survey<'a> {
     }
 
     pub(crate) fn figures(&self) -> impl Iterator<Item = Figure<'a>> {
-        self.rows.iter().flat_map(Row::figures)
+        self.rows.iter().flat_map(TierRow::figures)
     }
 
     /// How many cores the figures of all cores are of.
@@ -168,7 +168,7 @@ fn is_page(word: &str) -> bool {
 }
 
 /// The figures of a tier, without its size.
-fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> Row<'a> {
+fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> TierRow<'a> {
     let here = |metric: Quantity| findings.iter().copied().filter(move |f| f.metric == metric);
     // Another layout stands in where there is no random chase.
     let latency = here(Quantity::Latency).find(|f| is_random(f)).or_else(|| here(Quantity::Latency).next());
@@ -176,7 +176,7 @@ fn row<'a>(steps: &Steps<'a>, name: &str, findings: &[&'a Finding]) -> Row<'a> {
         let found = here(Quantity::Bandwidth).find(|f| f.labels.is(Labels::OP, op) && f.labels.is(Labels::SPAN, span));
         found.map(|f| Figure::new(steps, f))
     };
-    Row {
+    TierRow {
         name: name.to_owned(),
         size: None,
         latency: latency.map(|f| Figure::new(steps, f)),

@@ -2,7 +2,7 @@
 
 use tiermark_model::{Bytes, Grade, Labels, Machine, Quantity, StateKind, Unit};
 
-use super::figures::{Figure, Row, Survey};
+use super::figures::{Figure, Survey, TierRow};
 use super::words;
 use crate::number::{bound_sign, measured_size, nanoseconds, percent};
 use crate::residency::milliseconds;
@@ -94,7 +94,7 @@ fn cell(figure: Option<&Figure<'_>>, style: &Style) -> Cell {
 }
 
 /// The size of a tier as measured, else in parentheses as declared.
-fn size(row: &Row<'_>, machine: &Machine) -> String {
+fn size(row: &TierRow<'_>, machine: &Machine) -> String {
     let measured = row.size.and_then(|f| f.value).filter(|bytes| bytes.is_finite());
     measured.map(measured_size).or_else(|| declared(&row.name, machine)).unwrap_or_default()
 }
