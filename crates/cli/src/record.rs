@@ -84,6 +84,6 @@ pub(crate) fn machine_id(root: &Root) -> String {
 
 /// The first word of a file; `None` if the file cannot be read or is empty.
 fn word(root: &Root, path: &str) -> Option<String> {
-    let text = root.read(path).ok().flatten()?;
+    let text = root.text(path)?;
     text.split_ascii_whitespace().next().map(str::to_owned)
 }

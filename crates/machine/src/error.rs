@@ -2,11 +2,9 @@
 
 use std::io;
 
+use crate::files::excerpt;
 use tiermark_model::Refusal;
 use tiermark_model::messages::machine as messages;
-
-/// How much of a malformed file is quoted: enough to recognise it, short enough for one line.
-const EXCERPT_CHARS: usize = 60;
 
 /// Why a file, an archive or a whole tree was refused.
 #[derive(Debug, thiserror::Error)]
@@ -61,8 +59,7 @@ pub enum DiscoverError {
 impl DiscoverError {
     /// A malformed file, with the start of its text.
     pub(crate) fn malformed(path: &str, text: &str, why: impl Into<String>) -> Self {
-        let text = text.trim().chars().take(EXCERPT_CHARS).map(|c| if c.is_control() { '.' } else { c }).collect();
-        Self::Malformed { path: path.to_owned(), text, why: why.into() }
+        Self::Malformed { path: path.to_owned(), text: excerpt(text), why: why.into() }
     }
 
     /// The refusal for the `unseen` of a machine.

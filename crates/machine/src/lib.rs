@@ -15,6 +15,7 @@ mod discover;
 mod disks;
 pub mod dmi;
 mod error;
+pub mod files;
 mod identity;
 mod kinds;
 mod nodes;

@@ -7,6 +7,7 @@ use tiermark_model::messages::machine as messages;
 use tiermark_model::{IdSet, Refusal};
 
 use crate::error::DiscoverError;
+use crate::files::{self, Malformed};
 use crate::root::Root;
 
 /// Refusals kept one by one; a tree full of garbage must not yield one a file.
@@ -180,18 +181,14 @@ impl<'a> Reader<'a> {
 
     /// A value in kB out of `Name:   123 kB` lines, in bytes.
     pub(crate) fn kilobytes(&self, path: &str, text: &str, name: &str) -> Option<u64> {
-        let rest = text.lines().find_map(|line| {
-            let (key, rest) = line.split_once(':')?;
-            (key.split_whitespace().last()? == name).then_some(rest)
-        })?;
-        let mut words = rest.split_whitespace();
-        let number = words.next().and_then(|word| word.parse::<u64>().ok());
-        let unit = words.next();
-        let bytes = number.filter(|_| unit == Some("kB")).and_then(|n| n.checked_mul(1024)).filter(|b| *b < MAX_BYTES);
-        if bytes.is_none() {
-            self.malformed(path, rest, format!("is not a number of kB for {name}"));
-        }
-        bytes
+        let bytes = files::kilobytes(text, name).and_then(|bytes| match bytes {
+            Some(bytes @ MAX_BYTES..) => Err(Malformed::line(&format!("{bytes} bytes"))),
+            bytes => Ok(bytes),
+        });
+        bytes.unwrap_or_else(|error| {
+            self.malformed(path, &error.text, format!("is not a number of kB for {name}"));
+            None
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `/proc/stat` and `/proc/PID/stat`: who used the cpus.
 
 use crate::Root;
+use crate::files::ProcessStat;
 use tiermark_model::IdSet;
 
 /// Fields of a line that do not count time twice.
@@ -101,21 +102,16 @@ pub struct ProcessTime {
 impl ProcessTime {
     /// From the text of `/proc/PID/stat`.
     pub fn parse(text: &str) -> Option<Self> {
-        // The name stands in parentheses and may hold any of them, and spaces.
-        let (head, rest) = text.rsplit_once(')')?;
-        let (pid, name) = head.split_once('(')?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // Counted from the state, which proc(5) calls field 3: the parent is 4, utime and stime are 14 and 15, cutime and cstime 16 and 17,
-        // starttime 22.
-        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        let stat = ProcessStat::parse(text)?;
+        // utime and stime are fields 14 and 15 of proc(5), cutime and cstime 16 and 17, starttime is 22.
         Some(Self {
-            pid: pid.trim().parse().ok()?,
-            name: name.to_owned(),
-            state: fields.first()?.chars().next()?,
-            parent: number(4)?.try_into().ok()?,
-            ticks: number(14)?.checked_add(number(15)?)?,
-            waited: number(16)?.saturating_add(number(17)?),
-            start_ticks: number(22)?,
+            pid: stat.pid,
+            name: stat.name.to_owned(),
+            state: stat.state()?,
+            parent: stat.number(4)?.try_into().ok()?,
+            ticks: stat.number(14)?.checked_add(stat.number(15)?)?,
+            waited: stat.number(16)?.saturating_add(stat.number(17)?),
+            start_ticks: stat.number(22)?,
         })
     }
 
@@ -125,7 +121,7 @@ impl ProcessTime {
     }
 
     fn of(root: &Root, pid: u32) -> Option<Self> {
-        Self::parse(&root.read(&format!("proc/{pid}/stat")).ok()??)
+        Self::parse(&root.text(&format!("proc/{pid}/stat"))?)
     }
 }
 

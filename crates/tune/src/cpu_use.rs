@@ -42,7 +42,7 @@ pub struct Busy {
 impl CpuSnapshot {
     /// Reads the counters of these cpus and of every process; `None` where the system does not say.
     pub fn take(root: &Root, cpus: &IdSet) -> Option<Self> {
-        let text = root.read("proc/stat").ok().flatten()?;
+        let text = root.text("proc/stat")?;
         let at = Instant::now();
         let all_cpus = CpuTimes::of_all(&text).map_or(0, |all| all.cpus);
         Some(Self { at, cpus: CpuTimes::parse(&text, cpus), all_cpus, processes: ProcessTime::all(root) })

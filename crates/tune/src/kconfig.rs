@@ -21,7 +21,7 @@ impl KernelConfig {
         let plain = |release: &str| {
             // A release is a name and not a path.
             let path = format!("boot/config-{release}");
-            root.read(&path).ok().flatten().filter(|_| !release.contains('/'))
+            root.text(&path).filter(|_| !release.contains('/'))
         };
         if let Some(text) = release.and_then(plain) {
             return Some(Self::parse(&text));

@@ -1,6 +1,7 @@
 //! Rows of knobs: their values now, beside what a profile advises.
 
 use tiermark_machine::Root;
+use tiermark_machine::files::excerpt;
 use tiermark_model::{IdSet, KnobRow, Machine, Reach, Standing};
 
 use crate::kconfig::KernelConfig;
@@ -42,7 +43,7 @@ impl<'a> AdviceInput<'a> {
 
     /// The value of a parameter of the kernel command line; the last one counts, as for most of them in the kernel.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
-        let text = self.root.read("proc/cmdline").ok().flatten()?;
+        let text = self.root.text("proc/cmdline")?;
         parameter(&text, name)
     }
 
@@ -251,12 +252,6 @@ fn absent(input: &AdviceInput<'_>, profile: Profile, knob: &Knob) -> KnobRow {
         reach: knob.reach,
         standing: Standing::NotHere,
     }
-}
-
-/// Enough of a file to recognise it.
-fn excerpt(text: &str) -> String {
-    const CHARS: usize = 40;
-    text.trim().chars().take(CHARS).map(|c| if c.is_control() { '.' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ fn row(change: &KnobChange, outcome: ChangeOutcome, why: Option<String>) -> Chan
 /// Writes one value and reads it again.
 fn write(change: &KnobChange, writer: &mut dyn SystemWriter) -> Result<(), Refusal> {
     writer.write(&change.path, &change.new).map_err(|why| refusal(change, &why))?;
-    let text = writer.root().read(&change.path).ok().flatten();
+    let text = writer.root().text(&change.path);
     let now = text.as_deref().and_then(|text| change.syntax.parse(text));
     match now {
         Some(now) if change.syntax.same(&now.value, &change.new) => Ok(()),

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use tiermark_machine::Root;
+use tiermark_machine::files::pids;
 use tiermark_model::messages::tenants as messages;
 use tiermark_model::{Bytes, Refusal};
 use tiermark_undo::bounded;
@@ -58,7 +59,7 @@ impl Layout {
     /// # Errors
     /// A [`Refusal`] where none is mounted.
     pub fn find(root: &Root) -> Result<Self, Refusal> {
-        let mounts = root.read("proc/self/mounts").ok().flatten().unwrap_or_default();
+        let mounts = root.text("proc/self/mounts").unwrap_or_default();
         let of = |kind: &str, option: Option<&str>| {
             mounts.lines().find_map(|line| {
                 let words: Vec<&str> = line.split(' ').collect();
@@ -71,7 +72,7 @@ impl Layout {
         if let Some(memory) = of("cgroup", Some("memory")) {
             return Ok(Self::V1 { memory, cpu: of("cgroup", Some("cpuacct")), unified });
         }
-        let controllers = |dir: &String| root.read(&format!("{dir}/cgroup.controllers")).ok().flatten();
+        let controllers = |dir: &String| root.text(&format!("{dir}/cgroup.controllers"));
         let has_memory = |dir: &String| controllers(dir).is_some_and(|c| c.split_whitespace().any(|c| c == "memory"));
         unified.filter(has_memory).map(Self::V2).ok_or_else(messages::no_memory_controller)
     }
@@ -189,7 +190,7 @@ impl<F: Files> Groups<F> {
     pub fn processes(&self) -> Vec<u32> {
         let of = |group: &Group| self.files.read(&format!("{}/cgroup.procs", group.directories[0])).unwrap_or_default();
         let text: Vec<String> = self.children.iter().chain([&self.parent]).map(of).collect();
-        text.iter().flat_map(|text| text.lines()).filter_map(|line| line.trim().parse().ok()).collect()
+        text.iter().flat_map(|text| pids(text)).collect()
     }
 
     /// Removes all groups. Their processes must have been ended; that they are taken down is waited for, as long as `patience` for

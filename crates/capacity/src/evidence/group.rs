@@ -1,9 +1,9 @@
 //! A control group's counters, the same whichever version holds them.
 
 use tiermark_machine::Root;
+use tiermark_machine::files::{Counters, Malformed, counters, number, number_or_max};
 
-use super::parse::{self, Counters, Pressure};
-use super::{Malformed, file, number};
+use super::parse::{self, Pressure};
 
 /// Where a group's files are, below the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,11 +67,6 @@ fn get(counters: Option<&Counters>, name: &str) -> Option<u64> {
     counters?.get(name).copied()
 }
 
-/// A limit of version 2: a number, or `max` for none.
-fn limit(text: &str) -> Result<Option<u64>, Malformed> {
-    if text.trim() == "max" { Ok(None) } else { number(text).map(Some) }
-}
-
 impl Group {
     /// Reads it.
     ///
@@ -88,45 +83,45 @@ impl Group {
 
     fn version_2(root: &Root, dir: &str) -> Result<Self, Malformed> {
         let at = |name: &str| format!("{dir}/{name}");
-        let counted = |name: &str| file(root, &at(name), parse::counters);
+        let counted = |name: &str| root.parsed(&at(name), counters);
         let (stat, events, cpu) = (counted("memory.stat")?, counted("memory.events")?, counted("cpu.stat")?);
         Ok(Self {
-            memory: file(root, &at("memory.current"), number)?,
-            swap: file(root, &at("memory.swap.current"), number)?,
-            peak: file(root, &at("memory.peak"), number)?,
+            memory: root.parsed(&at("memory.current"), number)?,
+            swap: root.parsed(&at("memory.swap.current"), number)?,
+            peak: root.parsed(&at("memory.peak"), number)?,
             major_faults: get(stat.as_ref(), "pgmajfault"),
             refaults: get(stat.as_ref(), "workingset_refault_anon"),
             oom_kills: get(events.as_ref(), "oom_kill"),
             cpu_us: get(cpu.as_ref(), "usage_usec"),
             throttled: get(cpu.as_ref(), "nr_throttled"),
-            memory_pressure: file(root, &at("memory.pressure"), parse::pressure)?,
-            cpu_pressure: file(root, &at("cpu.pressure"), parse::pressure)?,
-            io_pressure: file(root, &at("io.pressure"), parse::pressure)?,
-            limit: file(root, &at("memory.max"), limit)?.flatten(),
+            memory_pressure: root.parsed(&at("memory.pressure"), parse::pressure)?,
+            cpu_pressure: root.parsed(&at("cpu.pressure"), parse::pressure)?,
+            io_pressure: root.parsed(&at("io.pressure"), parse::pressure)?,
+            limit: root.parsed(&at("memory.max"), number_or_max)?.flatten(),
             zswap: get(stat.as_ref(), "zswap"),
         })
     }
 
     fn version_1(root: &Root, memory: &str, cpu: Option<&str>, unified: Option<&str>) -> Result<Self, Malformed> {
         let at = |name: &str| format!("{memory}/{name}");
-        let counted = |path: &str| file(root, path, parse::counters);
+        let counted = |path: &str| root.parsed(path, counters);
         let (stat, oom) = (counted(&at("memory.stat"))?, counted(&at("memory.oom_control"))?);
-        let used = file(root, &at("memory.usage_in_bytes"), number)?;
+        let used = root.parsed(&at("memory.usage_in_bytes"), number)?;
         // Memory and swap together; without accounting of swap there is no such file.
-        let both = file(root, &at("memory.memsw.usage_in_bytes"), number)?;
+        let both = root.parsed(&at("memory.memsw.usage_in_bytes"), number)?;
         let nanoseconds = match cpu {
-            Some(dir) => file(root, &format!("{dir}/cpuacct.usage"), number)?,
+            Some(dir) => root.parsed(&format!("{dir}/cpuacct.usage"), number)?,
             None => None,
         };
         let pressure = |name: &str| match unified {
-            Some(dir) => file(root, &format!("{dir}/{name}"), parse::pressure),
+            Some(dir) => root.parsed(&format!("{dir}/{name}"), parse::pressure),
             None => Ok(None),
         };
         Ok(Self {
             memory: used,
             // The two are not read at the same moment.
             swap: both.zip(used).map(|(both, used)| both.saturating_sub(used)),
-            peak: file(root, &at("memory.max_usage_in_bytes"), number)?,
+            peak: root.parsed(&at("memory.max_usage_in_bytes"), number)?,
             major_faults: get(stat.as_ref(), "total_pgmajfault"),
             refaults: get(stat.as_ref(), "total_workingset_refault_anon"),
             oom_kills: get(oom.as_ref(), "oom_kill"),
@@ -135,7 +130,7 @@ impl Group {
             memory_pressure: pressure("memory.pressure")?,
             cpu_pressure: pressure("cpu.pressure")?,
             io_pressure: pressure("io.pressure")?,
-            limit: file(root, &at("memory.limit_in_bytes"), number)?,
+            limit: root.parsed(&at("memory.limit_in_bytes"), number)?,
             zswap: None,
         })
     }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_machine::Root;
-
-use super::Malformed;
+use tiermark_machine::files::Malformed;
 
 /// An interface at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,9 +39,9 @@ pub(super) fn links(text: &str) -> Result<Links, Malformed> {
 /// The same with what each says of its speed.
 pub(super) fn with_speeds(root: &Root, mut links: Links) -> Links {
     for (name, interface) in &mut links {
-        let text = root.read(&format!("sys/class/net/{name}/speed")).ok().flatten();
         // Mb/s; −1 where nothing is known of it.
-        let megabits = text.and_then(|text| text.trim().parse::<u64>().ok()).filter(|megabits| *megabits > 0);
+        let megabits: Option<u64> = root.value(&format!("sys/class/net/{name}/speed"));
+        let megabits = megabits.filter(|megabits| *megabits > 0);
         interface.speed = megabits.and_then(|megabits| megabits.checked_mul(1_000_000 / 8));
     }
     links

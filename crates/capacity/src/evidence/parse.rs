@@ -2,29 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_machine::CpuTimes;
-use tiermark_machine::swap_areas;
+use tiermark_machine::files::{Malformed, ProcessStat, kilobytes};
+use tiermark_machine::{CpuTimes, swap_areas};
 use tiermark_model::Swap;
-
-use super::Malformed;
 
 /// Bytes of a sector in every file of the block layer, whatever the device's own are.
 const SECTOR: u64 = 512;
-
-/// Counters by name.
-pub type Counters = BTreeMap<String, u64>;
-
-/// Lines of a name and a number: vmstat, memory.stat, memory.events, cpu.stat, memory.oom_control.
-///
-/// # Errors
-/// [`Malformed`] with the line that is none.
-pub fn counters(text: &str) -> Result<Counters, Malformed> {
-    let line = |line: &str| {
-        let (name, number) = line.split_once(char::is_whitespace).ok_or_else(|| Malformed::line(line))?;
-        Ok((name.to_owned(), number.trim().parse().map_err(|_| Malformed::line(line))?))
-    };
-    text.lines().filter(|line| !line.trim().is_empty()).map(line).collect()
-}
 
 /// Stalls for want of a resource (PSI).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -79,15 +62,13 @@ pub struct Process {
     pub resident_pages: u64,
 }
 
-/// `/proc/PID/stat`. The name stands in brackets and may hold anything, brackets too.
+/// `/proc/PID/stat`.
 ///
 /// # Errors
 /// [`Malformed`] where a field is missing or no number.
 pub fn process(text: &str) -> Result<Process, Malformed> {
-    let fields: Vec<&str> = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_ascii_whitespace().collect();
-    // proc(5) counts from 1 with the id; the state, field 3, comes first here.
-    let field =
-        |number: usize| fields.get(number - 3).and_then(|f| f.parse::<u64>().ok()).ok_or_else(|| Malformed::line(text));
+    let stat = ProcessStat::parse(text).ok_or_else(|| Malformed::line(text))?;
+    let field = |number: usize| stat.number(number).ok_or_else(|| Malformed::line(text));
     Ok(Process {
         minor_faults: field(10)?,
         major_faults: field(12)?,
@@ -185,18 +166,8 @@ pub struct Zswap {
 /// # Errors
 /// [`Malformed`] with the line that is none.
 pub fn zswap(text: &str) -> Result<Option<Zswap>, Malformed> {
-    let (memory, original) = (kibibytes(text, "Zswap:")?, kibibytes(text, "Zswapped:")?);
+    let (memory, original) = (kilobytes(text, "Zswap")?, kilobytes(text, "Zswapped")?);
     Ok(memory.zip(original).map(|(memory, original)| Zswap { memory, original }))
-}
-
-/// A line such as `MemFree:  12 kB`, in bytes; `None` where there is none of that name.
-///
-/// # Errors
-/// [`Malformed`] with the line.
-pub fn kibibytes(text: &str, name: &str) -> Result<Option<u64>, Malformed> {
-    let Some(line) = text.lines().find(|line| line.starts_with(name)) else { return Ok(None) };
-    let kib = line.split_ascii_whitespace().nth(1).and_then(|n| n.parse::<u64>().ok());
-    kib.and_then(|kib| kib.checked_mul(1024)).map(Some).ok_or_else(|| Malformed::line(line))
 }
 
 /// An area that is swapped to.

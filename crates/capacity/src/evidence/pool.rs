@@ -2,7 +2,7 @@
 
 use tiermark_machine::Root;
 
-use super::{Group, file, parse};
+use super::{Group, parse};
 
 /// Where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,14 +34,14 @@ impl Pools {
             return None;
         }
         let zram = self.zram.iter().map(|name| {
-            let read = file(root, &format!("sys/block/{name}/mm_stat"), parse::zram).ok().flatten()?;
+            let read = root.parsed(&format!("sys/block/{name}/mm_stat"), parse::zram).ok().flatten()?;
             Some(read.memory)
         });
         let zram = zram.sum::<Option<u64>>()?;
         let zswap = match self.zswap {
             None => 0,
             Some(before) => {
-                let now = file(root, "proc/meminfo", parse::zswap).ok().flatten().flatten()?.memory;
+                let now = root.parsed("proc/meminfo", parse::zswap).ok().flatten().flatten()?.memory;
                 // Where the group's own part is in what it holds, it is not outside of it.
                 now.saturating_sub(before).saturating_sub(group.zswap.unwrap_or(0))
             }

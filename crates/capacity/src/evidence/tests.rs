@@ -174,7 +174,7 @@ fn the_running_system_is_understood() {
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "(?s)(some|full|cpu |avg10=|total=|[0-9]{1,22}|-?[a-z0-9./()]{1,9}|[ \\t\\n]){0,40}") {
-        let _ = (parse::counters(&text), parse::pressure(&text), parse::process(&text), parse::disks(&text));
+        let _ = (files::counters(&text), parse::pressure(&text), parse::process(&text), parse::disks(&text));
         let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text), available(&text), parse::zswap(&text));
     }
 
@@ -183,7 +183,7 @@ proptest! {
         for real in [PRESSURE, STAT, DISKS, SWAPS, "cpu  10 2 8 70 5 1 1 3 9 9\n", "4096 1024 2048 0 9999 3 0 1\n"] {
             let mut text = real.to_owned();
             text.insert_str(at % real.len(), &with);
-            let _ = (parse::counters(&text), parse::pressure(&text), parse::process(&text), parse::disks(&text));
+            let _ = (files::counters(&text), parse::pressure(&text), parse::process(&text), parse::disks(&text));
             let _ = (parse::zram(&text), parse::swaps(&text), parse::cpu_ticks(&text));
         }
     }

@@ -22,7 +22,7 @@ const HIGHEST: i32 = 32_767;
 pub(super) fn priorities(parts: &[Tier], root: &Root) -> Result<Vec<u16>, Refusal> {
     let areas = |parts: &[Tier]| parts.iter().filter(|part| part.makes_area()).count() as i32;
     let many = areas(parts);
-    let text = root.read("proc/swaps").ok().flatten().unwrap_or_default();
+    let text = root.text("proc/swaps").unwrap_or_default();
     let highest = swap_areas(&text).filter_map(Result::ok).max_by_key(|area| area.priority);
     let taken = highest.as_ref().map_or(-1, |area| area.priority).max(-1);
     let top = taken.saturating_add(many).max(USUAL);
@@ -43,7 +43,7 @@ pub(super) fn remark(root: &Root, active: &ActiveTier) -> Option<String> {
     if !active.swaps() {
         return None;
     }
-    let text = root.read("proc/swaps").ok().flatten().unwrap_or_default();
+    let text = root.text("proc/swaps").unwrap_or_default();
     let others: Vec<String> = swap_names(&text).filter(|name| !active.areas.contains(name)).collect();
     (!others.is_empty()).then(|| {
         let others = others.join(", ");

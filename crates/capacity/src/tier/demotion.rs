@@ -58,8 +58,8 @@ const REMARK: &str =
 fn tier_of(root: &Root, id: u32) -> Option<u32> {
     let tiers = root.numbered(TIERS, "memory_tier").ok()?;
     let holds = |tier: &u32| {
-        let text = root.read(&format!("{TIERS}/memory_tier{tier}/nodelist")).ok().flatten();
-        text.and_then(|text| text.trim().parse::<IdSet>().ok()).is_some_and(|nodes| nodes.contains(id))
+        let nodes: Option<IdSet> = root.value(&format!("{TIERS}/memory_tier{tier}/nodelist"));
+        nodes.is_some_and(|nodes| nodes.contains(id))
     };
     tiers.into_iter().find(holds)
 }

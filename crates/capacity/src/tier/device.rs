@@ -46,9 +46,7 @@ pub(super) fn preflight(path: &str, root: &Root) -> Result<Empty, Refusal> {
 /// Swaps to a device that nobody uses and nothing is on.
 pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result<ActiveTier, Refusal> {
     let Empty { real, device, room } = preflight(path, system.root())?;
-    let uuid = system.root().read("proc/sys/kernel/random/uuid").ok().flatten();
-    let uuid = uuid.map(|uuid| uuid.trim().to_owned());
-    let uuid = uuid.ok_or_else(|| messages::no_uuid(path))?;
+    let uuid = system.root().word("proc/sys/kernel/random/uuid").ok_or_else(|| messages::no_uuid(path))?;
     // What mkswap and swapping write at the ends stays on the disk, and has to go away again.
     let below = real.trim_start_matches('/').to_owned();
     system.note([
@@ -87,7 +85,7 @@ fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
 
 /// By whom a device is used, in words, as far as everybody may see it.
 fn use_of(path: &str, root: &Root) -> Option<String> {
-    let text = |file: &str| root.read(file).ok().flatten().unwrap_or_default();
+    let text = |file: &str| root.text(file).unwrap_or_default();
     if swap_names(&text("proc/swaps")).any(|name| name == path) {
         return Some("the system swaps to it".to_owned());
     }

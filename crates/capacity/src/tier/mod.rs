@@ -188,7 +188,7 @@ fn leave_floor_for_pool(kind: &str, wanted: &TierSizes, root: &Root) -> Result<(
 
 /// How a switch of the kernel stands; `None` where there is none.
 fn switched(path: &str, root: &Root) -> Option<String> {
-    let text = root.read(path).ok().flatten()?;
+    let text = root.text(path)?;
     Syntax::Switch.parse(&text).map(|reading| reading.value)
 }
 

@@ -1,6 +1,7 @@
 //! Another memory node, which takes the tenants that DRAM has no room for.
 
 use tiermark_machine::Root;
+use tiermark_machine::files::kilobytes;
 use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, IdSet, Refusal};
 
@@ -44,10 +45,11 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn of(root: &Root, id: u32) -> Option<Self> {
-        let text = root.read(&format!("{NODES}/node{id}/meminfo")).ok().flatten()?;
-        let files = ["Active(file):", "Inactive(file):"].map(|name| bytes(&text, name).unwrap_or(0));
-        let free = files.iter().fold(bytes(&text, "MemFree:")?, |sum, files| sum.saturating_add(*files));
-        Some(Self { total: bytes(&text, "MemTotal:")?, free })
+        let text = root.text(&format!("{NODES}/node{id}/meminfo"))?;
+        let bytes = |name: &str| kilobytes(&text, name).ok().flatten();
+        let files = ["Active(file)", "Inactive(file)"].map(|name| bytes(name).unwrap_or(0));
+        let free = files.iter().fold(bytes("MemFree")?, |sum, files| sum.saturating_add(*files));
+        Some(Self { total: bytes("MemTotal")?, free })
     }
 }
 
@@ -82,13 +84,6 @@ pub(super) fn preflight(tier: &Tier, id: u32, wanted: &TierSizes, root: &Root) -
 
 /// Where the memory of tenants is.
 const REMARK: &str = "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the tenants beyond on the node of the tier";
-
-/// `Node 1 MemFree:  1234 kB` in bytes.
-fn bytes(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find(|line| line.split_whitespace().nth(2) == Some(name))?;
-    let kib: u64 = line.split_whitespace().nth(3)?.parse().ok()?;
-    kib.checked_mul(1024)
-}
 
 #[cfg(test)]
 mod tests {

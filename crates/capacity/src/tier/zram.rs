@@ -28,7 +28,7 @@ pub(super) fn preflight(algorithm: Option<&str>, wanted: &TierSizes, root: &Root
     }
     let Some(algorithm) = algorithm else { return found };
     let devices = root.numbered("sys/block", "zram").unwrap_or_default();
-    let told = devices.iter().find_map(|n| root.read(&format!("sys/block/zram{n}/comp_algorithm")).ok().flatten());
+    let told = devices.iter().find_map(|n| root.text(&format!("sys/block/zram{n}/comp_algorithm")));
     match told {
         Some(text) => {
             found.hold(offered(&text, algorithm));
@@ -42,8 +42,8 @@ pub(super) fn preflight(algorithm: Option<&str>, wanted: &TierSizes, root: &Root
 
 /// The kernel has no zram, as far as can be seen: a module may have it.
 fn absent(root: &Root) -> Refusal {
-    let release = root.read("proc/sys/kernel/osrelease").ok().flatten().unwrap_or_default();
-    let listed = root.read(&format!("lib/modules/{}/modules.dep", release.trim())).ok().flatten();
+    let release = root.text("proc/sys/kernel/osrelease").unwrap_or_default();
+    let listed = root.text(&format!("lib/modules/{}/modules.dep", release.trim()));
     match listed.is_some_and(|listed| listed.contains("/zram.ko")) {
         true => messages::zram_not_loaded(CONTROL),
         false => messages::zram_missing(CONTROL),
@@ -83,15 +83,14 @@ fn add(size: u64, system: &mut System) -> Result<u32, Refusal> {
     let text = system.root().read(&format!("{CONTROL}/hot_add")).map_err(|why| none(why.to_string()))?;
     let number = text.as_deref().and_then(|text| text.trim().parse().ok());
     let number = number.ok_or_else(|| none(format!("/{CONTROL}/hot_add gives no device number")))?;
-    let sequence = system.root().read(&format!("sys/block/zram{number}/diskseq")).ok().flatten();
-    let sequence = sequence.and_then(|text| text.trim().parse().ok());
+    let sequence = system.root().value(&format!("sys/block/zram{number}/diskseq"));
     system.note([Change::Zram { number, sure: true, size: Some(size), sequence }])?;
     Ok(number)
 }
 
 fn choose(dir: &str, wanted: &str, system: &mut System) -> Result<(), Refusal> {
     let file = format!("{dir}/comp_algorithm");
-    let text = system.root().read(&file).ok().flatten().unwrap_or_default();
+    let text = system.root().text(&file).unwrap_or_default();
     offered(&text, wanted)?;
     system.write(&file, wanted)
 }

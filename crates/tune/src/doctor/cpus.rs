@@ -44,8 +44,8 @@ fn governor(input: &CheckInput<'_>) -> CheckResult {
     let Some(governor) = &input.machine.system.governor else {
         return CheckResult::not_here("none: the host or the firmware decides");
     };
-    let driver = input.word(&format!("{CPU}/cpufreq/policy0/scaling_driver"));
-    let driver = driver.or_else(|| input.word(&format!("{CPU}/cpu0/cpufreq/scaling_driver"))).unwrap_or_default();
+    let driver = input.root.word(&format!("{CPU}/cpufreq/policy0/scaling_driver"));
+    let driver = driver.or_else(|| input.root.word(&format!("{CPU}/cpu0/cpufreq/scaling_driver"))).unwrap_or_default();
     // With these the hardware itself chooses, and 'powersave' is the name of its usual balance.
     let by_hardware = matches!(driver.as_str(), "intel_pstate" | "amd-pstate-epp");
     let cure = "tiermark tune --profile latency --only scaling_governor --apply";
@@ -57,9 +57,9 @@ fn governor(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn turbo(input: &CheckInput<'_>) -> CheckResult {
-    let intel = input.number(&format!("{CPU}/intel_pstate/no_turbo")).map(|no| no == 0);
+    let intel = input.root.value::<i64>(&format!("{CPU}/intel_pstate/no_turbo")).map(|no| no == 0);
     let path = if intel.is_some() { "intel_pstate/no_turbo" } else { "cpufreq/boost" };
-    let on = intel.or_else(|| input.number(&format!("{CPU}/cpufreq/boost")).map(|on| on != 0));
+    let on = intel.or_else(|| input.root.value::<i64>(&format!("{CPU}/cpufreq/boost")).map(|on| on != 0));
     match on {
         None => CheckResult::not_here("not told"),
         Some(false) => CheckResult::ok("off"),
@@ -104,7 +104,7 @@ fn idle(input: &CheckInput<'_>) -> CheckResult {
 
 fn isolated(input: &CheckInput<'_>) -> CheckResult {
     let path = format!("{CPU}/isolated");
-    match (input.root.read(&path), input.word(&path)) {
+    match (input.root.read(&path), input.root.word(&path)) {
         (Ok(None) | Err(_), _) => CheckResult::not_here("not told"),
         (Ok(Some(_)), None) => CheckResult::ok("none"),
         (Ok(Some(_)), Some(cpus)) => CheckResult::note(cpus.clone(), format!("measure on them with --cpus {cpus}")),
@@ -112,7 +112,7 @@ fn isolated(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn tickless(input: &CheckInput<'_>) -> CheckResult {
-    match input.word(&format!("{CPU}/nohz_full")).filter(|cpus| cpus != "(null)") {
+    match input.root.word(&format!("{CPU}/nohz_full")).filter(|cpus| cpus != "(null)") {
         None => CheckResult::ok("none"),
         Some(cpus) => CheckResult::note(cpus.clone(), format!("measure on them with --cpus {cpus}")),
     }

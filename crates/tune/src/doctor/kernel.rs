@@ -81,7 +81,7 @@ fn mitigations(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn watchdog(input: &CheckInput<'_>) -> CheckResult {
-    match input.number("proc/sys/kernel/nmi_watchdog") {
+    match input.root.value::<i64>("proc/sys/kernel/nmi_watchdog") {
         None => input.none(),
         Some(0) => CheckResult::ok("off"),
         Some(_) => CheckResult::note("on", "tiermark tune --profile latency --only kernel.nmi_watchdog --apply"),
@@ -89,7 +89,7 @@ fn watchdog(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn randomisation(input: &CheckInput<'_>) -> CheckResult {
-    match input.number("proc/sys/kernel/randomize_va_space") {
+    match input.root.value::<i64>("proc/sys/kernel/randomize_va_space") {
         None => CheckResult::not_here("not told"),
         Some(0) => CheckResult::note("off", "sysctl kernel.randomize_va_space=2"),
         Some(_) => CheckResult::ok("on"),
@@ -106,7 +106,7 @@ fn pressure(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn delays(input: &CheckInput<'_>) -> CheckResult {
-    match input.number("proc/sys/kernel/task_delayacct") {
+    match input.root.value::<i64>("proc/sys/kernel/task_delayacct") {
         None => input.none(),
         Some(0) => CheckResult::ok("off"),
         Some(_) => CheckResult::ok("on"),

@@ -26,19 +26,9 @@ pub struct CheckInput<'a> {
 }
 
 impl CheckInput<'_> {
-    /// The trimmed text of a file that is there and not empty; one that cannot be read is not there.
-    fn word(&self, path: &str) -> Option<String> {
-        let text = self.root.read(path).ok().flatten()?;
-        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-    }
-
     /// What it means that a file is not there: a captured tree may just not have it.
     fn none(&self) -> CheckResult {
         CheckResult::not_here(if self.root.is_live() { "this kernel has none" } else { "not told" })
-    }
-
-    fn number(&self, path: &str) -> Option<i64> {
-        self.word(path)?.parse().ok()
     }
 }
 

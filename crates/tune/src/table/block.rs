@@ -37,7 +37,7 @@ pub(super) const KNOBS: &[Knob] = &[
 fn nodes(input: &AdviceInput<'_>) -> Vec<(Option<String>, String)> {
     let node = |device: String| {
         // An NVMe namespace hangs below its controller, and that below the PCI device.
-        let read = |below: &str| input.root.read(&format!("sys/block/{device}/{below}/numa_node")).ok().flatten();
+        let read = |below: &str| input.root.text(&format!("sys/block/{device}/{below}/numa_node"));
         let text = read("device").or_else(|| read("device/device"))?;
         let value = match text.trim().parse::<i32>().ok()? {
             n if n < 0 => "any node".to_owned(),

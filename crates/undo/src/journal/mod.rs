@@ -62,11 +62,7 @@ impl JournalHeader {
 
 /// The id of this boot, where the kernel tells.
 pub(crate) fn boot_id(root: &Root) -> Option<String> {
-    root.read("proc/sys/kernel/random/boot_id")
-        .ok()
-        .flatten()
-        .map(|id| id.trim().to_owned())
-        .filter(|id| !id.is_empty())
+    root.word("proc/sys/kernel/random/boot_id")
 }
 
 /// The open journal of this process.

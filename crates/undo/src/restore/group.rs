@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use tiermark_machine::files::pids;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
 use super::knob::said;
@@ -26,8 +27,8 @@ const STEPS: u32 = 100;
 
 /// The processes in a group.
 pub(super) fn members(path: &str, writer: &dyn SystemWriter) -> Vec<u32> {
-    let text = writer.root().read(&format!("{path}/cgroup.procs")).ok().flatten().unwrap_or_default();
-    text.lines().filter_map(|line| line.trim().parse().ok()).collect()
+    let text = writer.root().text(&format!("{path}/cgroup.procs")).unwrap_or_default();
+    pids(&text).collect()
 }
 
 /// The groups noted, outermost first.
@@ -46,7 +47,7 @@ pub(super) fn lift(journal: &Journal, writer: &mut dyn SystemWriter) -> Vec<Chan
     for (_, path) in groups(journal) {
         for (file, most) in LIMITS {
             let file = format!("{path}/{file}");
-            let there = writer.root().read(&file).ok().flatten().is_some();
+            let there = writer.root().text(&file).is_some();
             if let Some(why) = there.then(|| writer.write(&file, most).err()).flatten() {
                 let what = format!("the limit /{file}");
                 rows.push(ChangeRow {

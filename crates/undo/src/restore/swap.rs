@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use tiermark_machine::{Root, swap_names};
+use tiermark_machine::{Root, files, swap_names};
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
 use super::knob::said;
@@ -18,7 +18,7 @@ const STEPS: u32 = 40;
 
 /// Whether a path is a swap area in use.
 pub(super) fn in_use(root: &Root, path: &str) -> bool {
-    let text = root.read("proc/swaps").ok().flatten().unwrap_or_default();
+    let text = root.text("proc/swaps").unwrap_or_default();
     let path = format!("/{path}");
     swap_names(&text).any(|name| name == path || (root.is_live() && same_file(&name, &path)))
 }
@@ -81,8 +81,7 @@ fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
     journal.changes.iter().any(|change| match change {
         Change::Zram { number, sure: true, size, sequence } if Some(*number) == zram => {
             let dir = format!("sys/block/zram{number}");
-            let found = writer.root().read(&format!("{dir}/disksize")).ok().flatten();
-            let found = found.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+            let found = writer.root().value(&format!("{dir}/disksize")).unwrap_or(u64::MAX);
             !is_ours(&dir, found, ZramIdentity { size: *size, sequence: *sequence }, writer.root())
         }
         Change::SwapHeader { path: device, uuid } if device == path => {
@@ -173,8 +172,7 @@ pub(super) fn zram(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
 
 /// Whether the device of a number that was ours is it still: somebody may have removed it, and another may have got its number.
 fn is_ours(dir: &str, size: u64, made: ZramIdentity, root: &Root) -> bool {
-    let sequence: Option<u64> =
-        root.read(&format!("{dir}/diskseq")).ok().flatten().and_then(|text| text.trim().parse().ok());
+    let sequence: Option<u64> = root.value(&format!("{dir}/diskseq"));
     match (made.sequence, sequence) {
         (Some(ours), Some(found)) => ours == found,
         // Not set up yet, or as large as it was made.
@@ -184,10 +182,10 @@ fn is_ours(dir: &str, size: u64, made: ZramIdentity, root: &Root) -> bool {
 
 fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter) -> (ChangeOutcome, Option<String>) {
     let dir = format!("sys/block/zram{number}");
-    let Some(size) = writer.root().read(&format!("{dir}/disksize")).ok().flatten() else {
+    let Some(size) = writer.root().text(&format!("{dir}/disksize")) else {
         return (ChangeOutcome::Already, None);
     };
-    let size: u64 = size.trim().parse().unwrap_or(u64::MAX);
+    let size = files::number(&size).unwrap_or(u64::MAX);
     // Of one that was only expected: the next free number was noted, and somebody else may have got it.
     let ours = made.map_or(size == 0, |made| is_ours(&dir, size, made, writer.root()));
     if !ours {

@@ -69,7 +69,7 @@ impl Hypervisor {
     pub fn prepare(files: &GuestFiles, server: &str, memory: u64) -> Result<Self, Refusal> {
         let emulator = emulator()?;
         let image = Image::make(Ingredients::find(files, server))?;
-        let cpuinfo = Root::live().read("proc/cpuinfo").ok().flatten().unwrap_or_default();
+        let cpuinfo = Root::live().text("proc/cpuinfo").unwrap_or_default();
         let emulator = emulator.display().to_string();
         Ok(Self { emulator, image, memory, khz: khz(&cpuinfo), acceleration: Cell::new(Acceleration::Tcg) })
     }
