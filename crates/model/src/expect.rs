@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::page::PageKind;
 use crate::plan::{Plan, Step};
-use crate::setup::{PageKind, Role};
+use crate::setup::Role;
 
 /// Starting workers, calibrating and proving an allocation, whatever its size (measured: 4 to 8 ms).
 const START_SECONDS: f64 = 5e-3;
@@ -130,9 +131,10 @@ mod tests {
     use super::*;
     use crate::kernel::KernelId;
     use crate::labels::Labels;
-    use crate::plan::{Metric, StopRule};
+    use crate::plan::StopRule;
     use crate::setup::{Layout, MemPolicy, RegionSetup, Setup, ThreadSetup};
     use crate::units::Bytes;
+    use crate::units::Metric;
 
     fn step(rivals: usize, page: PageKind) -> Step {
         let region = RegionSetup {

@@ -2,8 +2,10 @@
 
 use crate::labels::Labels;
 use crate::os::{OsCall, OsGroup};
-use crate::plan::{Metric, Step};
-use crate::setup::{PageKind, Role};
+use crate::page::PageKind;
+use crate::plan::Step;
+use crate::setup::Role;
+use crate::units::Metric;
 use crate::units::{Bytes, MIB};
 
 /// Bytes a second at which base pages and huge pages are faulted in and written by one thread (measured on a Zen 5 guest: 0.4 to 0.6, 0.8).

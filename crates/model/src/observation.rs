@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::idset::NodeId;
 use crate::kernel::KernelId;
 use crate::labels::Labels;
-use crate::plan::Metric;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::state::{InState, StateKind};
-use crate::units::Unit;
+use crate::units::{Metric, Unit};
 use crate::verdict::Verdict;
 use crate::visits::Visits;
 

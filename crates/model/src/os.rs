@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::idset::CpuId;
-use crate::plan::Metric;
+use crate::page::PageKind;
 use crate::refusal::Refusal;
-use crate::setup::PageKind;
+use crate::units::Metric;
 
 /// Name of a primitive (`getppid`, `fork+exit`, `pipe`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::{IdSet, NodeId};
 use crate::labels::Labels;
+use crate::page::PageKind;
 use crate::refusal::Refusal;
-use crate::setup::{PageKind, Setup};
-use crate::units::Bytes;
+use crate::setup::Setup;
+use crate::units::{Bytes, Metric};
 
 /// What a user asked of one probe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,17 +113,6 @@ pub struct Step {
     pub setup: Setup,
     /// When it is measured well enough.
     pub stop: StopRule,
-}
-
-/// What a step measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Metric {
-    /// Time of one access of a chase, ns.
-    Latency,
-    /// Useful bytes a second over the window common to all threads.
-    Bandwidth,
 }
 
 /// When a step is measured well enough.

@@ -8,11 +8,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::idset::NodeId;
 use crate::kernel::KernelId;
+use crate::page::PageKind;
 use crate::refusal::Refusal;
-use crate::setup::PageKind;
 use crate::state::StateKind;
 use crate::units::Bytes;
-use crate::verdict::ReasonCode;
+
+/// What kind of doubt a reason is; stable names for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonCode {
+    /// Too many windows were disturbed (preempted, stolen, stalled).
+    Disturbed,
+    /// The interval did not reach its target.
+    Imprecise,
+    /// Too few samples.
+    TooFew,
+    /// The windows do not pile up at the edge.
+    NotSharp,
+    /// The edge was not reached often enough.
+    NotReproduced,
+    /// This machine has shown a better figure before.
+    BelowRecord,
+    /// The core's clock moved.
+    Frequency,
+    /// Pages were not on the node asked for.
+    WrongNode,
+    /// Placement could not be proven.
+    Unproven,
+    /// Pages did not have the size asked for.
+    PageSize,
+    /// Page faults inside the window.
+    Faults,
+    /// A worker left its cpu.
+    Migrated,
+    /// The samples are multiples of the clock's quantum.
+    Quantised,
+    /// The value is zero, not finite, or beyond what the hardware can do.
+    Implausible,
+    /// The machine changed while it was measured.
+    Drift,
+    /// The tool's own cost is a visible part of the value.
+    Overhead,
+    /// The system throttles or shares what was measured (cpu quota, swap in use, …).
+    System,
+}
 
 /// Why no shot gave a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -145,6 +145,17 @@ pub fn format_gbs(bytes_per_second: f64) -> String {
     }
 }
 
+/// What a step measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Time of one access of a chase, ns.
+    Latency,
+    /// Useful bytes a second over the window common to all threads.
+    Bandwidth,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

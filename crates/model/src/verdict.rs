@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::reason::Reason;
+use crate::reason::{Reason, ReasonCode};
 
 /// The grade of a number; orders from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -30,47 +30,6 @@ impl fmt::Display for Grade {
             Self::Invalid => "invalid",
         })
     }
-}
-
-/// What kind of doubt a reason is; stable names for programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ReasonCode {
-    /// Too many windows were disturbed (preempted, stolen, stalled).
-    Disturbed,
-    /// The interval did not reach its target.
-    Imprecise,
-    /// Too few samples.
-    TooFew,
-    /// The windows do not pile up at the edge.
-    NotSharp,
-    /// The edge was not reached often enough.
-    NotReproduced,
-    /// This machine has shown a better figure before.
-    BelowRecord,
-    /// The core's clock moved.
-    Frequency,
-    /// Pages were not on the node asked for.
-    WrongNode,
-    /// Placement could not be proven.
-    Unproven,
-    /// Pages did not have the size asked for.
-    PageSize,
-    /// Page faults inside the window.
-    Faults,
-    /// A worker left its cpu.
-    Migrated,
-    /// The samples are multiples of the clock's quantum.
-    Quantised,
-    /// The value is zero, not finite, or beyond what the hardware can do.
-    Implausible,
-    /// The machine changed while it was measured.
-    Drift,
-    /// The tool's own cost is a visible part of the value.
-    Overhead,
-    /// The system throttles or shares what was measured (cpu quota, swap in use, …).
-    System,
 }
 
 /// A grade with its reasons; `trusted` has none.

@@ -6,7 +6,8 @@ use tiermark_model::{
 
 use crate::number::seconds;
 use crate::page::page;
-use crate::run::{numbers, trouble};
+use crate::refusals::trouble;
+use crate::run::numbers;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading, left, spoken, width};

@@ -9,7 +9,7 @@ use tiermark_model::{Bytes, Machine};
 
 pub(crate) use topology::many;
 
-use crate::run::trouble;
+use crate::refusals::trouble;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, items, labelled};
 

@@ -12,8 +12,8 @@ use tiermark_model::{Experiment, Finding, Labels, OsGroup, Quantity, Run};
 
 use crate::findings::quantile;
 use crate::ladder::Shown;
+use crate::pivot::Pivot;
 use crate::reasons::is_refused;
-use crate::shapes::Pivot;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, heading};
 use condition::condition;

@@ -8,7 +8,7 @@ use tiermark_model::{Bytes, Labels, NodeId, Plan, Refusal, Request, Role, Step};
 
 use crate::findings::words;
 use crate::number::seconds;
-use crate::run::trouble;
+use crate::refusals::trouble;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::{hanging, heading, labelled};

@@ -3,8 +3,8 @@
 use tiermark_model::{Finding, Labels, Quantity, Unit};
 
 use crate::number::{graded, measured_size, percent, size, value};
+use crate::pivot::{Pivot, of};
 use crate::reasons::Reasons;
-use crate::shapes::{Pivot, of};
 use crate::style::{Ink, Style};
 use crate::table::Cell;
 use crate::text::{hanging, heading};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::{Experiment, Finding, Grade, IdSet, Labels, Observation, Quantity, Refusal, Run, Warning};
+use tiermark_model::{Experiment, Finding, IdSet, Labels, Observation, Quantity, Refusal, Run, Warning};
 
 use crate::c2c::c2c;
 use crate::curves::{curves, orphans, tables, unmeasured};
@@ -17,6 +17,7 @@ use crate::number::percent;
 use crate::os::{os, ran_out_of_time};
 use crate::parts::{page, parts};
 use crate::reasons::Reasons;
+use crate::refusals::trouble;
 use crate::shapes::shapes;
 use crate::style::{Ink, Style};
 use crate::survey;
@@ -165,34 +166,6 @@ fn refusals(experiments: &[&Experiment], style: &Style) -> String {
     let (steps, points) = (unmeasured(&parts, &known), unmeasured(&points, &known));
     all.extend(&steps);
     trouble("Not measured", &all, style) + &trouble("Points left out", &points.iter().collect::<Vec<_>>(), style)
-}
-
-/// A list of refusals, those with the same reason and cure together; empty when there is none.
-pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
-    // More than these of one reason are counted, but for a few.
-    const LISTED: usize = 6;
-    const EXAMPLES: usize = 3;
-    let mut groups: Vec<(&Refusal, Vec<&str>)> = Vec::new();
-    for refusal in refusals {
-        let known = groups.iter_mut().find(|(r, _)| r.why == refusal.why && r.cure == refusal.cure);
-        match known {
-            Some((_, whats)) if whats.contains(&refusal.what.as_str()) => {}
-            Some((_, whats)) => whats.push(&refusal.what),
-            None => groups.push((refusal, vec![&refusal.what])),
-        }
-    }
-    let mut out = String::new();
-    for (refusal, whats) in groups {
-        let listed = if style.verbose || whats.len() <= LISTED { whats.len() } else { EXAMPLES };
-        let mut what = whats.iter().take(listed).copied().collect::<Vec<_>>().join(", ");
-        if whats.len() > listed {
-            what.push_str(&format!(" and {} more", whats.len() - listed));
-        }
-        let text = format!("{what}: {}", refusal.why);
-        let mark = style.mark(Grade::Invalid);
-        out.push_str(&bullet(mark, Ink::Bad, &text, Some(&refusal.cure), style));
-    }
-    if out.is_empty() { out } else { heading(title, style) + &out }
 }
 
 fn warnings(warnings: &[Warning], style: &Style) -> String {

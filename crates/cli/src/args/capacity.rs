@@ -17,7 +17,7 @@ Examples:
   tiermark capacity --list
   sudo tiermark capacity --scenario mini
   sudo tiermark capacity --scenario mini --tiers dram,zram:lz4,swap:/var/tmp --level 'p99 < 10ms' --prices prices.toml
-  sudo tiermark capacity --scenario mini --backend qemu --tiers dram --guest-agent ./tiermark-static
+  sudo tiermark capacity --scenario mini --backend qemu --tiers dram
   tiermark capacity --scenario brief --backend external --target host1:6379,host2:6379 --most-tenants 2
   sudo tiermark capacity --resume
 Each tenant is a Redis server in its own control group, so root is needed. With --backend external it is not: the run writes the
@@ -133,7 +133,7 @@ pub(crate) struct TenantArgs {
     /// Kernel of the virtual machines [default: the newest /boot/vmlinuz-*, one for clouds first]
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) guest_kernel: Option<PathBuf>,
-    /// Static tiermark for the virtual machines [default: this program, if it is static]
+    /// tiermark for the virtual machines, for x86-64 [default: this program]
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) guest_agent: Option<PathBuf>,
     /// Memory to compare: dram, zram, zswap, swap:DEVICE, node:N …

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -52,6 +53,19 @@ impl Left {
     }
 }
 
+/// The program without its symbols, which fill most of a file that guests have in memory.
+pub(crate) fn program() -> &'static Path {
+    static STRIPPED: OnceLock<PathBuf> = OnceLock::new();
+    STRIPPED.get_or_init(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("stripped");
+        fs::create_dir_all(&directory).unwrap();
+        let to = directory.join("tiermark");
+        let done = Command::new("strip").arg("-o").arg(&to).arg(env!("CARGO_BIN_EXE_tiermark")).status().unwrap();
+        assert!(done.success());
+        to
+    })
+}
+
 /// Boots a topology once and runs the script in it.
 pub(crate) fn guest(topology: &str, script: &str) -> Left {
     guest_with(topology, &[], script)
@@ -65,7 +79,9 @@ pub(crate) fn guest_with(topology: &str, options: &[&str], script: &str) -> Left
     // its slow step.
     let prelude = "run() { name=$1; shift; \"$@\" > $name.txt 2>&1; echo $name exit $?; echo at $(cut -d' ' -f1 /proc/uptime) s; }\n";
     let output = Command::new(vm)
-        .args(["--topology", topology, "--timeout", "600", "--share", env!("CARGO_BIN_EXE_tiermark"), "--out"])
+        .args(["--topology", topology, "--timeout", "600", "--share"])
+        .arg(program())
+        .arg("--out")
         .arg(dir.path())
         .args(options)
         .args(["--", "sh", "-c", &format!("{prelude}{script}")])

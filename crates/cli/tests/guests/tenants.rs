@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::checks::program;
 use crate::common::User;
 use crate::common::system::{patient, real, same, state};
 
@@ -35,6 +36,11 @@ const TENANTS: [&str; 17] = [
     "--quiet",
 ];
 
+/// The program for the guests: a smaller one than that which runs.
+fn agent() -> String {
+    format!("--guest-agent={}", program().display())
+}
+
 /// Virtual machines of this program that run.
 fn machines() -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
@@ -56,7 +62,8 @@ fn footprint(user: &User) -> u64 {
 fn a_guest_for_each_tenant() {
     let Some(_lock) = real(&[]) else { return };
     let (user, before) = (User::new(), state());
-    let arguments: Vec<&str> = TENANTS.into_iter().chain(["--json"]).collect();
+    let agent = agent();
+    let arguments: Vec<&str> = TENANTS.into_iter().chain([&agent[..], "--json"]).collect();
     let document = patient(&user, &arguments).expect(0).json();
     same(&before, "");
     assert_eq!(machines(), 0);
@@ -84,7 +91,8 @@ fn a_guest_for_each_tenant() {
 /// Guests do not outlive a run that was killed and is taken back.
 fn killed(user: &User) {
     let before = state();
-    let mut child = user.command(&TENANTS).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut command = user.command(&TENANTS);
+    let mut child = command.arg(agent()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
     while machines() == 0 {
         assert!(started.elapsed() < Duration::from_secs(60), "no guest was started");

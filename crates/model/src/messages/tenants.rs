@@ -6,8 +6,7 @@ use crate::Bytes;
 const INSTALL_SERVER: &str = "install redis-server or valkey-server, or name the program: --server PATH";
 const OTHER_KERNEL: &str = "name another kernel: --guest-kernel FILE";
 const OTHER_SERVER: &str = "name another server: --server PATH";
-const STATIC_AGENT: &str =
-    "name a static tiermark: --guest-agent FILE (cargo build --release --target x86_64-unknown-linux-musl makes it)";
+const OTHER_AGENT: &str = "name a tiermark for x86-64: --guest-agent FILE";
 
 messages! {
     /// A server that is not installed.
@@ -152,27 +151,23 @@ messages! {
 
     /// The program for the guests that cannot be read.
     Refusal agent_unreadable(path: &str, error: &str):
-        "reading {path}", "{error}", { STATIC_AGENT };
-
-    /// The program for the guests that needs shared objects.
-    Refusal agent_dynamic(path: &str):
-        "{path} inside of guests", "it is linked to shared objects, and a guest runs it as its first program", { STATIC_AGENT };
+        "reading {path}", "{error}", { OTHER_AGENT };
 
     /// The program for the guests that is none.
     Refusal agent_no_program(path: &str):
-        "{path} inside of guests", "it is not an x86-64 program", { STATIC_AGENT };
+        "{path} inside of guests", "it is not an x86-64 program", { OTHER_AGENT };
 
-    /// A server, or a shared object of it, that cannot be read.
+    /// A server, or a shared object of it or of the guests' program, that cannot be read.
     Refusal server_unreadable(path: &str, error: &str):
         "reading {path}", "{error}", { OTHER_SERVER };
 
     /// The program that lists shared objects, where it is not installed.
-    Refusal ldd_missing(server: &str, error: &str):
-        "the shared objects of {server}", "ldd cannot be started: {error}", "install it (on Debian: apt-get install libc-bin)";
+    Refusal ldd_missing(program: &str, error: &str):
+        "the shared objects of {program}", "ldd cannot be started: {error}", "install it (on Debian: apt-get install libc-bin)";
 
-    /// A server whose shared objects are not all there.
-    Refusal libraries_missing(server: &str, error: &str):
-        "the shared objects of {server}", "{error}", { OTHER_SERVER };
+    /// A program for the guests whose shared objects are not all there.
+    Refusal libraries_missing(program: &str, error: &str):
+        "the shared objects of {program}", "{error}", "install what is missing, or name another program: --server PATH or --guest-agent FILE";
 
     /// Files for the guests that do not fit into an archive.
     Refusal guest_files_too_large(error: &str):

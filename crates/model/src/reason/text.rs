@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Nothing, Reason};
-use crate::setup::PageKind;
+use crate::page::PageKind;
 use crate::units::{format_gbs, format_ns};
 
 impl fmt::Display for Reason {

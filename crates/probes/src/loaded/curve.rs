@@ -4,8 +4,8 @@ use tiermark_model::{
     Finding, Grade, Interval, Labels, Observation, PageKind, Purpose, Quantity, Unit, Verdict, format_gbs, format_ns,
 };
 
+use super::curve_spec::{CurveSpec, LOAD};
 use super::pauses::{LoadPoint, by_pressure, knee_of, monotone, rising};
-use super::planner::{CurveSpec, LOAD};
 use crate::ladder::{derived, with_purpose};
 
 /// Bandwidth lost at full pressure counts as overload beyond this share: twice what a point may be off.

@@ -1,6 +1,7 @@
 //! `loaded-latency`: what an access takes while others load the memory.
 
 mod curve;
+mod curve_spec;
 mod pauses;
 mod planner;
 

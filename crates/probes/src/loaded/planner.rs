@@ -4,42 +4,21 @@ use tiermark_engine::Lab;
 use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, KernelId, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan,
-    Purpose, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan, Purpose,
+    Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::LoadedParams;
 use super::curve::points_of;
+use super::curve_spec::{CurveSpec, LOAD, LoadSite};
 use super::pauses::{FIRST, next};
 use crate::mix::Mix;
 use crate::places::{Distance, Placement, places, whole_system};
 use crate::steps::{asked, default_page, headline, one_cpu, setup, stream_role};
 use crate::tiers::{dram_bytes, memory_cap};
 
-/// The name of the injectors' part.
-pub(super) const LOAD: &str = "load";
 /// Wanted half-width of the interval: of every point, and of the rate of all cores.
 const PRECISION: f64 = 0.02;
-
-/// One curve: a mix of traffic at a place.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct CurveSpec {
-    pub(super) mix: Mix,
-    pub(super) site: LoadSite,
-    /// Whether its curve is measured, and not only what all cores move.
-    pub(super) curve: bool,
-}
-
-/// A place with the threads and footprints of its curves.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct LoadSite {
-    pub(super) place: Placement,
-    chaser: CpuId,
-    injectors: Vec<CpuId>,
-    chain: Bytes,
-    /// Of each injector.
-    load: Bytes,
-}
 
 pub(super) struct LoadedPlanner<'a> {
     request: &'a Request,
@@ -287,50 +266,4 @@ fn point_stop(effort: Effort) -> StopRule {
     };
     // The generators reach their steady state within a millisecond; the chaser needs blocks of it.
     StopRule { precision: PRECISION, allocations, min_visits, max_visits, shot_seconds: 0.004 }
-}
-
-impl LoadSite {
-    /// What names the place in ids.
-    fn id(&self, what: &str) -> String {
-        let node = self.place.node.map_or_else(String::new, |n| format!("/node{n}"));
-        format!("loaded/{}{node}/{what}", self.place.distance)
-    }
-
-    fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
-        let labels = Labels::new().purpose(purpose).text(Labels::PLACE, self.place.distance);
-        let labels = labels.text(Labels::PAGE, page);
-        match self.place.node {
-            Some(node) => labels.whole(Labels::NODE, u64::from(node)),
-            None => labels,
-        }
-    }
-
-    /// Whether an observation belongs to this place.
-    pub(super) fn owns(&self, observation: &Observation) -> bool {
-        let labels = &observation.labels;
-        labels.is(Labels::PLACE, &self.place.distance.to_string())
-            && labels.number(Labels::NODE) == self.place.node.map(u64::from)
-    }
-}
-
-impl CurveSpec {
-    fn kernels(&self, lab: Lab<'_>) -> Option<Vec<KernelId>> {
-        self.mix.kernels(lab.bench).ok()
-    }
-
-    fn id(&self, what: &str) -> String {
-        self.site.id(&format!("{}/{what}", self.mix))
-    }
-
-    /// What is common to all its steps and findings.
-    pub(super) fn labels(&self, purpose: Purpose, page: PageKind) -> Labels {
-        self.site.labels(purpose, page).text(Labels::MIX, self.mix).whole(Labels::READS, self.mix.reads())
-    }
-
-    /// Whether an observation is a point of this curve with load.
-    pub(super) fn owns(&self, observation: &Observation) -> bool {
-        self.site.owns(observation)
-            && observation.labels.is(Labels::MIX, &self.mix.to_string())
-            && observation.labels.is_for(Purpose::Load)
-    }
 }

@@ -2,16 +2,13 @@
 //! without a name, so that nothing of it is left whatever ends this program.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
-use elf::ElfBytes;
-use elf::abi::{EM_X86_64, PT_INTERP};
-use elf::endian::LittleEndian;
-use elf::file::Class;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
@@ -27,11 +24,11 @@ use crate::guest::{MODULES, ORDER, SERVER};
 pub struct GuestFiles {
     /// A kernel; `None` takes the newest installed.
     pub kernel: Option<PathBuf>,
-    /// This program, linked statically; `None` takes the one that runs.
+    /// A tiermark for the guests; `None` takes the one that runs.
     pub agent: Option<PathBuf>,
 }
 
-/// A server is linked to some twenty objects; more than this are no server's.
+/// A server is linked to some twenty objects; a program with more than this is something else.
 const MOST_LIBRARIES: usize = 200;
 
 /// A kernel and a first file system.
@@ -45,8 +42,8 @@ pub(super) struct Image {
 pub(super) struct Ingredients {
     /// Its path and its bytes.
     kernel: Result<(PathBuf, Vec<u8>), Refusal>,
-    /// The bytes of this program, linked statically.
-    agent: Result<Vec<u8>, Refusal>,
+    /// The tiermark of the guests: its path and its bytes.
+    agent: Result<(PathBuf, Vec<u8>), Refusal>,
     server: Result<PathBuf, Refusal>,
 }
 
@@ -77,7 +74,7 @@ impl Image {
         let ((kernel, image), agent, server) = (found.kernel?, found.agent?, found.server?);
         let modules =
             kernel::version(&kernel, &image).map_or_else(|| Ok(Vec::new()), |version| kernel::modules(&version))?;
-        let archive = archive(&agent, &server, &modules)?;
+        let archive = archive(agent, &server, &modules)?;
         let wrong = |why: io::Error| messages::guest_files_no_memory(&why.to_string());
         let mut files =
             File::from(memfd_create("tiermark-guest", MemfdFlags::CLOEXEC).map_err(|why| wrong(why.into()))?);
@@ -91,36 +88,29 @@ impl Image {
     }
 }
 
-/// The bytes of a static tiermark.
-fn agent(given: Option<&Path>) -> Result<Vec<u8>, Refusal> {
+/// The tiermark of the guests: its path, by which its shared objects are found, and its bytes.
+fn agent(given: Option<&Path>) -> Result<(PathBuf, Vec<u8>), Refusal> {
     let own = || std::env::current_exe();
     let path = given.map_or_else(own, |path| Ok(path.to_owned()));
     let unreadable =
         |path: &Path, why: &io::Error| messages::agent_unreadable(&path.display().to_string(), &why.to_string());
     let path = path.map_err(|why| unreadable(Path::new("/proc/self/exe"), &why))?;
     let bytes = fs::read(&path).map_err(|why| unreadable(&path, &why))?;
-    match interpreter(&bytes) {
-        Some(false) => Ok(bytes),
-        Some(true) => Err(messages::agent_dynamic(&path.display().to_string())),
-        None => Err(messages::agent_no_program(&path.display().to_string())),
-    }
+    if is_program(&bytes) { Ok((path, bytes)) } else { Err(messages::agent_no_program(&path.display().to_string())) }
 }
 
-/// Whether a program needs an interpreter that links it when it starts; `None` where it is no 64-bit x86 program.
-fn interpreter(bytes: &[u8]) -> Option<bool> {
-    let program = ElfBytes::<LittleEndian>::minimal_parse(bytes).ok()?;
-    if program.ehdr.class != Class::ELF64 || program.ehdr.e_machine != EM_X86_64 {
-        return None;
-    }
-    Some(program.segments().is_some_and(|segments| segments.iter().any(|segment| segment.p_type == PT_INTERP)))
+/// Whether these are the bytes of a 64-bit x86 program: the head of an ELF file of that class, for that machine (System V ABI, chapter 4).
+fn is_program(bytes: &[u8]) -> bool {
+    const X86_64: [u8; 2] = 62_u16.to_le_bytes();
+    bytes.starts_with(b"\x7fELF\x02") && bytes.get(18..20) == Some(&X86_64)
 }
 
 /// The shared objects that a program is linked to, by what `ldd` says; none for a static one.
 fn libraries(program: &Path) -> Result<Vec<String>, Refusal> {
-    let server = program.display().to_string();
+    let name = program.display().to_string();
     let output = Command::new("ldd").arg(program).env("LC_ALL", "C").output();
-    let output = output.map_err(|why| messages::ldd_missing(&server, &why.to_string()))?;
-    named(&String::from_utf8_lossy(&output.stdout)).map_err(|why| messages::libraries_missing(&server, &why))
+    let output = output.map_err(|why| messages::ldd_missing(&name, &why.to_string()))?;
+    named(&String::from_utf8_lossy(&output.stdout)).map_err(|why| messages::libraries_missing(&name, &why))
 }
 
 /// The paths in what `ldd` says: `libc.so.6 => /lib/libc.so.6 (0x…)`, `/lib64/ld.so (0x…)`.
@@ -138,17 +128,22 @@ fn named(said: &str) -> Result<Vec<String>, String> {
     }
     match found.len() {
         ..=MOST_LIBRARIES => Ok(found),
-        many => Err(format!("{many} shared objects are more than a server has")),
+        many => Err(format!("{many} shared objects are more than a program should have")),
     }
 }
 
-fn archive(agent: &[u8], server: &Path, modules: &[(String, Vec<u8>)]) -> Result<Vec<u8>, Refusal> {
+fn archive(
+    (agent, program): (PathBuf, Vec<u8>),
+    server: &Path,
+    modules: &[(String, Vec<u8>)],
+) -> Result<Vec<u8>, Refusal> {
     let read = |path: &Path| {
         fs::read(path).map_err(|why| messages::server_unreadable(&path.display().to_string(), &why.to_string()))
     };
     let mut files =
-        vec![("/init".to_owned(), 0o755, Cow::from(agent)), (SERVER.to_owned(), 0o755, read(server)?.into())];
-    for path in libraries(server)? {
+        vec![("/init".to_owned(), 0o755, Cow::from(program)), (SERVER.to_owned(), 0o755, read(server)?.into())];
+    let shared: BTreeSet<String> = libraries(&agent)?.into_iter().chain(libraries(server)?).collect();
+    for path in shared {
         let bytes = read(Path::new(&path))?;
         files.push((path, 0o755, bytes.into()));
     }
@@ -179,31 +174,24 @@ mod tests {
 
     use super::*;
 
-    /// A program's head with one table entry of that kind.
-    fn elf(machine: u16, kind: u32) -> Vec<u8> {
-        let mut bytes = vec![0; 64 + 56];
+    /// The head of a program for a machine.
+    fn elf(machine: u16) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
         bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
         bytes[18..20].copy_from_slice(&machine.to_le_bytes());
-        (bytes[20], bytes[32], bytes[52]) = (1, 64, 64);
-        bytes[54] = 56;
-        bytes[56] = 1;
-        bytes[64..68].copy_from_slice(&kind.to_le_bytes());
+        (bytes[20], bytes[52]) = (1, 64);
         bytes
     }
 
     #[test]
-    fn static_programs_are_told_from_others() {
-        assert_eq!(interpreter(&elf(62, 1)), Some(false));
-        assert_eq!(interpreter(&elf(62, 3)), Some(true));
-        assert_eq!(interpreter(&elf(183, 1)), None);
-        assert_eq!(interpreter(b"#!/bin/sh"), None);
+    fn programs_are_told_from_other_files() {
+        assert!(is_program(&elf(62)));
+        assert!(!is_program(&elf(183)));
+        assert!(!is_program(b"#!/bin/sh"));
         let dir = tempfile::tempdir().unwrap();
-        for (bytes, code) in [(elf(62, 3), "agent_dynamic"), (b"text".to_vec(), "agent_no_program")] {
-            let path = dir.path().join("program");
-            fs::write(&path, bytes).unwrap();
-            let refused = agent(Some(&path)).unwrap_err();
-            assert_eq!(refused.code, code);
-        }
+        let path = dir.path().join("program");
+        fs::write(&path, b"text").unwrap();
+        assert_eq!(agent(Some(&path)).unwrap_err().code, messages::codes::agent_no_program);
         assert_eq!(agent(Some(Path::new("/nonexistent"))).unwrap_err().code, messages::codes::agent_unreadable);
     }
 
@@ -220,14 +208,23 @@ mod tests {
     fn the_first_file_system_has_what_a_guest_needs() {
         let modules = [("virtio.ko".to_owned(), vec![1]), ("virtio_pci.ko".to_owned(), vec![2])];
         let shell = program("sh").unwrap();
-        let bytes = archive(b"agent", &shell, &modules).unwrap();
+        let agent = (shell.clone(), b"agent".to_vec());
+        let bytes = archive(agent.clone(), &shell, &modules).unwrap();
         let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         for text in
             ["init\0", "dev/console\0", "bin/tenant-server\0", "modules/virtio_pci.ko\0", "virtio.ko\nvirtio_pci.ko\n"]
         {
             assert!(has(text), "{text}");
         }
-        let refused = archive(b"", Path::new("/nonexistent"), &modules).unwrap_err();
+        // What both are linked to is there once.
+        let libraries = libraries(&shell).unwrap();
+        assert!(!libraries.is_empty());
+        for path in libraries {
+            // The digits of a checksum stand before a name.
+            let name = format!("0{}\0", path.trim_start_matches('/'));
+            assert_eq!(bytes.windows(name.len()).filter(|window| *window == name.as_bytes()).count(), 1, "{path}");
+        }
+        let refused = archive(agent, Path::new("/nonexistent"), &modules).unwrap_err();
         assert_eq!(refused.code, messages::codes::server_unreadable);
         assert_eq!(program("/nonexistent/redis"), None);
     }

@@ -56,7 +56,7 @@ pub struct Hypervisor {
 }
 
 impl Hypervisor {
-    /// What is missing for guests with this server in them: the emulator, a kernel, this program linked statically, the server.
+    /// What is missing for guests with this server in them: the emulator, a kernel, this program, the server.
     #[must_use]
     pub fn check(files: &GuestFiles, server: &str) -> Vec<Refusal> {
         emulator().err().into_iter().chain(Ingredients::find(files, server).missing()).collect()

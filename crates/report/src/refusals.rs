@@ -1,0 +1,34 @@
+//! What could not be measured, and why.
+
+use tiermark_model::{Grade, Refusal};
+
+use crate::style::{Ink, Style};
+use crate::text::{bullet, heading};
+
+/// A list of refusals, those with the same reason and cure together; empty when there is none.
+pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
+    // More than these of one reason are counted, but for a few.
+    const LISTED: usize = 6;
+    const EXAMPLES: usize = 3;
+    let mut groups: Vec<(&Refusal, Vec<&str>)> = Vec::new();
+    for refusal in refusals {
+        let known = groups.iter_mut().find(|(r, _)| r.why == refusal.why && r.cure == refusal.cure);
+        match known {
+            Some((_, whats)) if whats.contains(&refusal.what.as_str()) => {}
+            Some((_, whats)) => whats.push(&refusal.what),
+            None => groups.push((refusal, vec![&refusal.what])),
+        }
+    }
+    let mut out = String::new();
+    for (refusal, whats) in groups {
+        let listed = if style.verbose || whats.len() <= LISTED { whats.len() } else { EXAMPLES };
+        let mut what = whats.iter().take(listed).copied().collect::<Vec<_>>().join(", ");
+        if whats.len() > listed {
+            what.push_str(&format!(" and {} more", whats.len() - listed));
+        }
+        let text = format!("{what}: {}", refusal.why);
+        let mark = style.mark(Grade::Invalid);
+        out.push_str(&bullet(mark, Ink::Bad, &text, Some(&refusal.cure), style));
+    }
+    if out.is_empty() { out } else { heading(title, style) + &out }
+}
