@@ -19,7 +19,7 @@ pub(crate) use capacity::CapacityArgs;
 pub(crate) use common::{ColorChoice, Format, NodeChoice, PlaceArgs, RunArgs, Units, View, ViewArgs};
 pub(crate) use groups::{command, overview};
 pub(crate) use load::LoadArgs;
-pub(crate) use show::ShowArgs;
+pub(crate) use show::{RerunArgs, ShowArgs};
 pub(crate) use system::{DoctorArgs, TuneArgs};
 
 const STYLES: Styles = Styles::styled()
@@ -80,6 +80,9 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// Show a saved run or a document again
     Show(ShowArgs),
+    /// Measure again what a saved run measured
+    #[command(after_long_help = show::RERUN_EXAMPLES)]
+    Rerun(RerunArgs),
     /// List runs, probes, kernels, primitives or commands
     List(ListArgs),
     /// Print the JSON Schema of the documents

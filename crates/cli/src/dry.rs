@@ -42,7 +42,7 @@ pub(crate) fn run(
         None => {}
     }
     complain_once(nothing.iter().flat_map(|(_, plan)| &plan.refused));
-    Ok(match (left.is_empty(), missing && !args.place.allow_partial) {
+    Ok(match (left.is_empty(), missing && !args.place.control.allow_partial) {
         (true, _) => Exit::Refused,
         (false, true) => Exit::Partial,
         (false, false) => Exit::Done,

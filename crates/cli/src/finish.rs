@@ -40,7 +40,7 @@ pub(crate) fn finish(
         journal.into_iter().for_each(|JournalSink(journal)| journal.finish());
         (None, Exit::Done)
     };
-    let demands = Demands { strict: args.place.strict, allow_partial: args.place.allow_partial };
+    let demands = Demands { strict: args.place.control.strict, allow_partial: args.place.control.allow_partial };
     let exit = outcome::exit(run, stopped_by, demands);
     if !measured {
         explain_nothing(run, stopped_by);

@@ -1,16 +1,59 @@
-//! Documents that are no runs of probes: of tenants, and of load.
+//! Saved documents, found by what a user calls them: runs of probes, of tenants, and of load.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store};
+use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, parse};
+use tiermark_model::Run;
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
 
-use crate::output::Failure;
-use crate::shell;
+use crate::output::{Failure, tell};
+use crate::{orphans, shell};
+
+/// A saved document.
+pub(crate) enum Saved {
+    /// A run of probes. One that was killed is concluded.
+    Run(Box<Run>),
+    /// Another document.
+    Other(Kept),
+}
+
+impl Saved {
+    /// The document of a file, of an id or its beginning, the newest for `last`, or that on standard input for `-`.
+    ///
+    /// # Errors
+    /// A [`Failure`] of usage where there is none, or it cannot be read.
+    pub(crate) fn load(reference: &str) -> Result<Self, Failure> {
+        let store = shell::store();
+        let run = if reference == "-" {
+            let bytes = stdin()?;
+            match Kept::parse(&bytes, "standard input")? {
+                Some(kept) => return Ok(Self::Other(kept)),
+                None => parse(&bytes).map_err(|e| Failure::usage(format!("standard input: {e}")))?,
+            }
+        } else {
+            orphans::adopt(&store, false);
+            match Kept::find(reference, &store)? {
+                Some(kept) => return Ok(Self::Other(kept)),
+                // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
+                None => store.load(reference).map_err(Failure::usage)?,
+            }
+        };
+        let (run, notice) = orphans::concluded(run, &store);
+        notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
+        Ok(Self::Run(Box::new(run)))
+    }
+}
+
+fn stdin() -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    // One byte more than the limit lets the parser say that it is too much.
+    std::io::stdin().lock().take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes).map_err(Failure::tool)?;
+    Ok(bytes)
+}
 
 /// A document that is no run of probes.
 pub(crate) enum Kept {

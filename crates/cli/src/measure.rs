@@ -75,10 +75,10 @@ pub(crate) fn run<'a>(job: &Job<'a>) -> Result<Exit, Failure> {
     // A simulated run is over before anyone could interrupt it: signals keep their usual effect.
     let stop = if simulated { Stop::default() } else { Stop::listen().map_err(Failure::tool)? };
     let drawn = if simulated { SIMULATED_SEED } else { shell::random() & SEED_MASK };
-    let seed = place.seed.unwrap_or(drawn);
+    let seed = place.control.seed.unwrap_or(drawn);
     let mut host = target::open(job.simulation, seed, place.max_mem, stop.flag())?;
     let plans = all_plans(job, host.as_ref(), seed)?;
-    if place.dry_run {
+    if place.control.dry_run {
         return dry::run(&plans, host.as_ref(), job.simulation.simulate.as_deref(), job.args);
     }
     let refused: Vec<&Refusal> = plans.iter().filter_map(|(_, plan)| plan.as_ref().err()).collect();
@@ -129,7 +129,7 @@ fn one_to_stdout(args: &RunArgs, exports: &[Export<'_>]) -> Result<(), Failure> 
         let options = to_stdout.join(" and ");
         return Err(Failure::usage(format!("{options} want standard output; give all but one a file: --json=FILE")));
     }
-    if args.place.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
+    if args.place.control.dry_run && result.json.as_deref().is_some_and(|file| file != "-") {
         return Err(Failure::usage("a plan is printed, not saved: use --json=- --dry-run"));
     }
     Ok(())
@@ -265,14 +265,14 @@ fn probe(request: &Request) -> Result<Limited, Failure> {
 
 /// Lowers the priority if asked, and looks whether other work keeps the cpus in scope busy.
 fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Result<Option<Watch>, Failure> {
-    if let Some(nice) = place.nice {
+    if let Some(nice) = place.control.nice {
         let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
         lowered.map_err(|e: rustix::io::Errno| {
             Failure::from(Refusal::new(format!("--nice {nice}"), io::Error::from(e).to_string(), "leave it out"))
         })?;
     }
     let cpus = cpus.unwrap_or(&host.machine().allowed_cpus);
-    Ok(Watch::begin(cpus, place.force)?)
+    Ok(Watch::begin(cpus, place.control.force)?)
 }
 
 /// The run document without its experiments.
@@ -345,20 +345,21 @@ fn experiment(
     listeners: &mut Listeners,
     record: &OwnRecord,
 ) -> Result<Experiment, Failure> {
-    let probe = probe(request)?;
-    let outcome = match refused {
-        Some(refusal) => Err(refusal.clone()),
-        None => run_experiment(&probe, request, host, listeners),
-    };
-    let lab = Lab { machine: host.machine(), bench: host.bench() };
-    let held = outcome.map(|experiment| record.hold(&probe, experiment, lab, listeners.lines.as_mut()));
-    Ok(held.unwrap_or_else(|refusal| Experiment {
+    let refused_whole = |refusal: Refusal| Experiment {
         request: request.clone(),
-        method: probe.about().method,
+        method: tiermark_probes::find(&request.probe).map_or(0, |probe| probe.about().method),
         plan: Plan { refused: vec![refusal], ..Plan::default() },
         observations: Vec::new(),
         states: Vec::new(),
         drift: Vec::new(),
         findings: Vec::new(),
-    }))
+    };
+    if let Some(refusal) = refused {
+        return Ok(refused_whole(refusal.clone()));
+    }
+    let probe = probe(request)?;
+    let outcome = run_experiment(&probe, request, host, listeners);
+    let lab = Lab { machine: host.machine(), bench: host.bench() };
+    let held = outcome.map(|experiment| record.hold(&probe, experiment, lab, listeners.lines.as_mut()));
+    Ok(held.unwrap_or_else(refused_whole))
 }

@@ -74,7 +74,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Where and how hard to measure.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Measuring")]
 pub(crate) struct PlaceArgs {
     /// Cpus to use: 0-3,8, node:1, socket:0, !2 [default: all]
@@ -110,6 +110,14 @@ pub(crate) struct PlaceArgs {
     /// Wanted half-width of the 95 % interval, in percent of the value
     #[arg(long, value_name = "PERCENT", value_parser = parse::percent, hide_short_help = true)]
     pub(crate) precision: Option<f64>,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+}
+
+/// How a run is carried out and judged, whatever it measures.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Measuring")]
+pub(crate) struct ControlArgs {
     /// Seed of every random choice [default: from the clock; the document records it]
     #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     pub(crate) seed: Option<u64>,

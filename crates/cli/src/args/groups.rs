@@ -29,7 +29,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure the system", &["os"]),
     ("Tenants", &["capacity", "load"]),
     ("This machine", &["doctor", "machine", "tune", "selftest"]),
-    ("Plans and results", &["run", "plan", "show", "list", "schema"]),
+    ("Plans and results", &["run", "plan", "show", "rerun", "list", "schema"]),
     ("Shell", &["help", "completions", "man"]),
 ];
 

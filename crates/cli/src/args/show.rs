@@ -1,9 +1,10 @@
-//! The options of `show`.
+//! The options of `show` and `rerun`.
 
 use clap::Args;
 use tiermark_report::RunView;
 
-use super::{Format, View};
+use super::common::{ControlArgs, ResultArgs};
+use super::{Format, PlaceArgs, RunArgs, View};
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
@@ -58,5 +59,36 @@ impl PartArgs {
             (self.kernels, RunView::Kernels),
         ];
         parts.into_iter().find_map(|(asked, view)| asked.then_some(view))
+    }
+}
+
+pub(super) const RERUN_EXAMPLES: &str = "\
+Every request of the document is made again, with its options and its seed. Cpus, nodes and page sizes are those of the document:
+what this machine does not have is refused, and the rest is measured (exit code 5, with --allow-partial 0).
+Examples:
+  tiermark rerun last
+  tiermark rerun before.json --json=after.json
+  tiermark rerun last --dry-run
+  tiermark rerun last --seed 7";
+
+/// Arguments of `rerun`.
+#[derive(Debug, Args)]
+pub(crate) struct RerunArgs {
+    /// A file, the id of a saved run or its beginning, `last`, or - for standard input
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) view: View,
+}
+
+impl RerunArgs {
+    /// The arguments of a run that says of no place: those are in its requests.
+    pub(crate) fn run_args(&self) -> RunArgs {
+        let place = PlaceArgs { control: self.control.clone(), ..PlaceArgs::default() };
+        RunArgs { place, result: self.result.clone(), view: self.view.clone() }
     }
 }

@@ -2,37 +2,24 @@
 
 use std::io::Read;
 
-use tiermark_history::{MAX_DOCUMENT_BYTES, parse};
+use tiermark_history::MAX_DOCUMENT_BYTES;
 use tiermark_model::Exit;
 
 use super::load::shown;
+use crate::again;
 use crate::args::{Format, ShowArgs};
-use crate::kept::Kept;
-use crate::output::{Failure, print, report, style, tell, tell_doubts};
-use crate::{again, orphans, shell};
+use crate::kept::{Kept, Saved};
+use crate::output::{Failure, print, report, style, tell_doubts};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
     if args.run.ends_with(".csv") {
         return curves(args);
     }
-    let store = shell::store();
-    let run = if args.run == "-" {
-        let bytes = stdin()?;
-        match Kept::parse(&bytes, "standard input")? {
-            Some(kept) => return other(args, &kept),
-            None => parse(&bytes).map_err(|e| Failure::usage(format!("standard input: {e}")))?,
-        }
-    } else {
-        orphans::adopt(&store, false);
-        match Kept::find(&args.run, &store)? {
-            Some(kept) => return other(args, &kept),
-            // Whatever is wrong with what was named, it is the same mistake, and as it is from standard input.
-            None => store.load(&args.run).map_err(Failure::usage)?,
-        }
+    let mut run = match Saved::load(&args.run)? {
+        Saved::Run(run) => *run,
+        Saved::Other(kept) => return other(args, &kept),
     };
-    let (mut run, notice) = orphans::concluded(run, &store);
-    notice.iter().for_each(|refusal| tell(format_args!("tiermark: warning: {refusal}")));
     if args.reanalyse {
         run = again::reanalysed(run, args.view.verbose > 0);
     }
@@ -78,11 +65,4 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
         (Kept::Load(run), true) => serde_json::to_string_pretty(run).map_err(Failure::tool)?,
     };
     print(&text).map(|()| Exit::Done)
-}
-
-fn stdin() -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    // One byte more than the limit lets the parser say that it is too much.
-    std::io::stdin().lock().take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes).map_err(Failure::tool)?;
-    Ok(bytes)
 }

@@ -133,4 +133,18 @@ messages! {
     /// A primitive that needs more memory than there is for it.
     Refusal primitive_too_large(primitive: &str, room: Bytes, limit: &str):
         "{primitive}", "it needs more memory than {room} ({limit})", "allow more: --max-mem, memory.max of the control group";
+
+    /// Cpus or memory of a saved run that this machine does not have, or not for this process.
+    Refusal saved_place_missing(what: &str, why: &str, command: &str):
+        "{what}", "{why}",
+        "rerun changes nothing of what the document asks; to measure elsewhere, give the command with other options: `{command}`";
+
+    /// A request that the saved document does not hold, since the machine of that run could not be asked.
+    Refusal request_not_saved(part: &str, plan: &str):
+        "{part}", "it was refused on the machine of the saved run, so the document does not hold the cpus and nodes that it means here",
+        "run the plan itself: `tiermark run {plan}`";
+
+    /// A probe that another version has.
+    Refusal probe_unknown(probe: &str):
+        "{probe}", "this version has no such probe", "`tiermark list probes` shows those it has; the version that saved the run is in its document: `tool`";
 }
