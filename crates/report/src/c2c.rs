@@ -1,11 +1,12 @@
 //! Core to core: round trips by relation and by pair, one pair of each relation in all its ways, homes, contention.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tiermark_model::{Finding, Kinds, Labels, Quantity, Relation, Unit};
 
 use crate::ladder::Shown;
 use crate::number::{graded, median, nanoseconds, percent};
+use crate::order::{first, grouped};
 use crate::reasons::Reasons;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
@@ -105,12 +106,16 @@ fn ns(finding: Option<&&Finding>, style: &Style) -> Cell {
 
 /// One row a relation: how many pairs, and where they lie.
 fn relations(findings: &[&Finding], style: &Style) -> String {
-    let rows: BTreeSet<(Relation, Option<Kinds>, &str)> =
-        findings.iter().filter_map(|f| Some((relation(f)?, kinds(f), f.labels.get(Labels::OP)?))).collect();
+    let mut rows: BTreeMap<(Relation, Option<Kinds>, &str), HashMap<&str, &Finding>> = BTreeMap::new();
+    for f in findings {
+        let Some((related, op)) = relation(f).zip(f.labels.get(Labels::OP)) else { continue };
+        let row = rows.entry((related, kinds(f), op)).or_default();
+        row.entry(f.labels.get(Labels::STATISTIC).unwrap_or_default()).or_insert(f);
+    }
     if rows.is_empty() {
         return String::new();
     }
-    let ops: BTreeSet<&str> = rows.iter().map(|(_, _, op)| *op).collect();
+    let ops: BTreeSet<&str> = rows.keys().map(|(_, _, op)| *op).collect();
     let mut table = Table::new().column("relation", Align::Left);
     if ops.len() > 1 {
         table = table.column("by", Align::Left);
@@ -118,9 +123,8 @@ fn relations(findings: &[&Finding], style: &Style) -> String {
     table = table.column("pairs", Align::Right).column("min ", Align::Right);
     table = table.column("median ", Align::Right).column("max ", Align::Right);
     let mut notes = String::new();
-    for (related, pair, op) in rows {
-        let here = |f: &Finding| relation(f) == Some(related) && kinds(f) == pair && f.labels.is(Labels::OP, op);
-        let of = |statistic: &str| findings.iter().find(|f| here(f) && f.labels.is(Labels::STATISTIC, statistic));
+    for ((related, _, op), row) in rows {
+        let of = |statistic: &str| row.get(statistic);
         let median = of("median");
         let number = |key: &str| median.and_then(|f| f.labels.number(key));
         let pairs = match (number(Labels::PAIRS), number(Labels::OF)) {
@@ -242,8 +246,11 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
     if rows.is_empty() {
         return String::new();
     }
+    let of_pairs: HashMap<(u64, u64), Vec<&Finding>> =
+        grouped(findings.iter().filter_map(|f| Some((ends(f)?, *f)))).into_iter().collect();
+    let of_pair = |pair: (u64, u64)| of_pairs.get(&pair).into_iter().flatten();
     let find = |metric: Quantity, key: &str, value: &str, pair: (u64, u64)| {
-        findings.iter().find(|f| f.metric == metric && f.labels.is(key, value) && ends(f) == Some(pair))
+        of_pair(pair).find(|f| f.metric == metric && f.labels.is(key, value))
     };
     let by = |op: &str, pair| {
         find(Quantity::C2cPair, Labels::OP, op, pair).or_else(|| find(Quantity::C2cOp, Labels::OP, op, pair))
@@ -262,7 +269,7 @@ fn speakers(findings: &[&Finding], style: &Style) -> String {
         let name = kinds.map_or_else(|| related.to_string(), |kinds| format!("{related} {kinds}"));
         let mut row = vec![Cell::new(name), Cell::new(format!("{}-{}", pair.0, pair.1))];
         row.extend(ops.iter().map(|op| ns(by(op, *pair), style)));
-        let back = findings.iter().find(|f| f.metric == Quantity::C2cAsymmetry && ends(f) == Some(*pair));
+        let back = of_pair(*pair).find(|f| f.metric == Quantity::C2cAsymmetry);
         row.push(back.map_or_else(Cell::default, |f| {
             let signed = |v: f64| match v {
                 // What rounds to nothing has no sign.
@@ -319,10 +326,9 @@ fn homes(findings: &[&Finding], style: &Style) -> String {
     heading("Round trips by the home of the line", style) + &table.render(style)
 }
 
-/// The finding of as many threads.
-fn like<'a>(all: &[&'a Finding], as_many: &Finding) -> Option<&'a Finding> {
-    let threads = as_many.labels.number(Labels::THREADS);
-    all.iter().find(|f| f.labels.number(Labels::THREADS) == threads).copied()
+/// The first finding of each number of threads.
+fn by_threads<'a>(findings: &[&'a Finding]) -> HashMap<Option<u64>, &'a Finding> {
+    first(findings.iter().map(|f| (f.labels.number(Labels::THREADS), *f)))
 }
 
 /// Many on one line.
@@ -334,9 +340,10 @@ fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &
     table = table.column("additions |a µs, all ", Align::Right).column("slowest over |fastest ", Align::Right);
     let mut rows: Vec<&&Finding> = times.iter().collect();
     rows.sort_by_key(|f| f.labels.number(Labels::THREADS));
+    let (line, fair) = (by_threads(line), by_threads(fair));
     for f in rows {
         let threads = f.labels.number(Labels::THREADS);
-        let rate = like(line, f).map_or_else(Cell::default, |f| {
+        let rate = line.get(&threads).map_or_else(Cell::default, |f| {
             // A rate, made of a time that is at most so long, is at least so high.
             let per_us = f.value.filter(|ns| *ns > 0.0).map(|ns| nanoseconds(1e3 / ns));
             graded(per_us, &f.verdict, tiermark_model::Unit::BytesPerSecond, style)
@@ -345,7 +352,7 @@ fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &
             Cell::new(threads.map_or_else(String::new, |n| n.to_string())),
             ns(Some(f), style),
             rate,
-            ns(like(fair, f).as_ref(), style),
+            ns(fair.get(&threads), style),
         ]);
     }
     let key = "an addition: what a cpu in the middle waits from one of its own to the next";

@@ -1,6 +1,6 @@
 //! The matrix: cpus against memory, policies, mixed placement, pairs that should be alike, and what firmware says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tiermark_model::{Finding, Labels, Machine, NodeId, Purpose, Quantity, Unit};
 
@@ -240,18 +240,19 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
         let head = if spans > 1 { format!("{op} |{span} ") } else { format!("{op} ") };
         table = table.column(&head, Align::Right);
     }
-    for from in distinct(spread.iter().map(|f| label(f, Labels::FROM))) {
-        let here = |f: &&&Finding| label(f, Labels::FROM) == from && works.contains(&work(f));
-        let mut rows: Vec<&Finding> = spread.iter().filter(here).copied().collect();
+    let shown: HashSet<&(String, String)> = works.iter().collect();
+    let alone = grouped(cells.iter().filter(|f| shown.contains(&work(f))).map(|f| (label(f, Labels::FROM), *f)));
+    let alone: HashMap<&str, Vec<&Finding>> = alone.into_iter().collect();
+    for (from, mut rows) in grouped(spread.iter().map(|f| (label(f, Labels::FROM), *f))) {
         rows.sort_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal));
-        let lines: Vec<&Finding> = cells.iter().filter(here).copied().chain(rows).collect();
-        for (at, row) in distinct(lines.iter().map(|f| how(f))).into_iter().enumerate() {
-            let size = lines.iter().filter(|f| how(f) == row).find_map(|f| f.labels.size());
+        let lines = alone.get(from).into_iter().flatten().copied().chain(rows);
+        for (at, (row, here)) in grouped(lines.map(|f| (how(f), f))).into_iter().enumerate() {
+            let size = here.iter().find_map(|f| f.labels.size());
             let mut line = vec![Cell::new(if at == 0 { from } else { "" }), Cell::new(&row)];
             line.push(Cell::inked(size.map_or_else(String::new, |size| size.to_string()), Ink::Dim));
+            let here = first(here.into_iter().map(|f| (work(f), f)));
             for column in &works {
-                let cell = lines.iter().find(|f| how(f) == row && work(f) == *column);
-                line.push(cell.map_or_else(Cell::default, |f| {
+                line.push(here.get(column).map_or_else(Cell::default, |f| {
                     graded(f.value.map(|v| rate(v, style)), &f.verdict, f.unit, style)
                 }));
             }
@@ -275,7 +276,7 @@ fn best(findings: &[&Finding], style: &Style) -> String {
 }
 
 /// Mixed placement: the same threads all local, all remote, and some of each.
-fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style) -> String {
+fn mixes<'a>(mixed: &[&'a Finding], all: &[&'a Finding], cells: &[&'a Finding], style: &Style) -> String {
     if mixed.is_empty() {
         return String::new();
     }
@@ -285,16 +286,20 @@ fn mixes(mixed: &[&Finding], all: &[&Finding], cells: &[&Finding], style: &Style
     for (head, align) in heads.into_iter().chain(numbers.map(|head| (head, Align::Right))) {
         table = table.column(head, align);
     }
+    let place = |f: &Finding| (label(f, Labels::FROM).to_owned(), work(f));
+    let of = |metric: Quantity| all.iter().filter(move |f| f.metric == metric).copied();
+    let steps = |f: &'a Finding| f.evidence.iter().map(move |step| (step.as_str(), f));
+    let parts = of(Quantity::BandwidthPart).flat_map(steps);
+    let parts = first(parts.map(|(step, f)| ((step, label(f, Labels::PART)), f)));
+    let shares = first(of(Quantity::MixedAgainstLocal).flat_map(steps));
+    let by_cell_step = first(cells.iter().map(|f| ((place(f), f.evidence.first()), *f)));
+    let by_node = first(cells.iter().map(|f| ((place(f), node(f)), *f)));
     for f in mixed {
-        let alike = |other: &&&Finding| label(other, Labels::FROM) == label(f, Labels::FROM) && work(other) == work(f);
-        let same = |other: &&&Finding| other.evidence.contains(&f.evidence.first().cloned().unwrap_or_default());
-        let part = |name: &str| {
-            all.iter().filter(same).find(|p| p.metric == Quantity::BandwidthPart && label(p, Labels::PART) == name)
-        };
-        let against = all.iter().filter(same).find(|p| p.metric == Quantity::MixedAgainstLocal);
-        let local =
-            cells.iter().filter(alike).find(|cell| against.is_some_and(|a| a.evidence.get(1) == cell.evidence.first()));
-        let remote = cells.iter().filter(alike).find(|cell| node(cell) == node(f));
+        let step = f.evidence.first().map(String::as_str).unwrap_or_default();
+        let part = |name: &'static str| parts.get(&(step, name));
+        let against = shares.get(step);
+        let local = against.and_then(|against| by_cell_step.get(&(place(f), against.evidence.get(1))));
+        let remote = by_node.get(&(place(f), node(f)));
         let number = |f: Option<&&Finding>| {
             f.map_or_else(Cell::default, |f| graded(f.value.map(|v| rate(v, style)), &f.verdict, f.unit, style))
         };
