@@ -20,7 +20,8 @@ pub(crate) enum ColorChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Units {
     /// GB/s, powers of 1000
-    Decimal,
+    #[value(alias = "decimal")]
+    Si,
     /// GiB/s, powers of 1024
     Iec,
 }
@@ -48,7 +49,7 @@ pub(crate) struct View {
     #[arg(long, hide_short_help = true)]
     pub(crate) ascii: bool,
     /// Unit of bandwidth on screen; documents always hold bytes per second
-    #[arg(long, value_name = "UNITS", default_value = "decimal", hide_short_help = true)]
+    #[arg(long, value_name = "UNITS", default_value = "si", hide_short_help = true)]
     pub(crate) units: Units,
     /// Show more: steps, rules, all reasons (repeatable)
     #[arg(short, long, action = clap::ArgAction::Count)]

@@ -52,7 +52,7 @@ fn of_the_glossary(topic: &str, style: &Style) -> Option<String> {
     }
     let terms = glossary::terms(topic);
     if !terms.is_empty() {
-        let text: Vec<String> = terms.iter().map(|(names, meaning)| format!("# {names}\n\n{meaning}")).collect();
+        let text: Vec<String> = terms.iter().map(|(names, meaning)| format!("{names}\n\n{meaning}")).collect();
         return Some(tiermark_report::page(&text.join("\n\n"), style));
     }
     let words: Vec<&str> = topic.split(' ').collect();
@@ -86,8 +86,44 @@ const PAGES: [(&str, &str); 6] = [
 ];
 
 /// The page of a method.
-fn page(topic: &str) -> Option<String> {
+pub(super) fn page(topic: &str) -> Option<String> {
     let of_probe = tiermark_probes::find(topic)
         .map(|probe| format!("{}\n\nMethod version {}.", probe.about().page.trim_end(), probe.about().method));
     of_probe.or_else(|| PAGES.iter().find(|(name, _)| *name == topic).map(|(_, text)| (*text).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_peers_and_terms_are_explained() {
+        for (topic, said) in [
+            ("triad", "tiermark bandwidth --op triad"),
+            ("mlc", "tiermark loaded-latency"),
+            ("stream", "tiermark bandwidth --op copy,triad"),
+            ("lmbench", "tiermark os --only syscalls"),
+            ("likwid", "tiermark bandwidth"),
+            ("sysbench", "tiermark bandwidth --op read,write"),
+            ("multichase", "tiermark c2c"),
+            ("numademo", "tiermark matrix"),
+            ("core-to-core-latency", "tiermark c2c"),
+            ("redis-benchmark", "tiermark load --target"),
+            ("memtier_benchmark", "tiermark load --target"),
+            ("verdict", "trusted"),
+            ("trusted", "trusted"),
+            ("bound", "bound"),
+            ("suspect", "suspect"),
+            ("state", "state"),
+            ("knee", "knee"),
+            ("drift", "drift"),
+            ("idle", "idle latency, idle"),
+            ("peak", "peak injection bandwidth"),
+            ("loaded", "loaded latency, loaded"),
+        ] {
+            assert!(!names::is_of_the_system(topic) && page(topic).is_none(), "{topic} is looked up elsewhere");
+            let text = of_the_glossary(topic, &Style { width: 120, ..Style::default() }).unwrap_or_default();
+            assert!(text.to_lowercase().contains(&said.to_lowercase()), "{topic}: {text}");
+        }
+    }
 }
