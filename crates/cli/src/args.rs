@@ -254,6 +254,9 @@ pub(crate) enum Listing {
 pub(crate) struct ListArgs {
     /// What to list; without it, what there is to list
     pub(crate) what: Option<Listing>,
+    /// Print the list as JSON: its schema, what it lists, and the items
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) view: View,
 }

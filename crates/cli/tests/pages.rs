@@ -153,6 +153,28 @@ fn completions_and_man_pages_cover_every_command() {
 }
 
 #[test]
+fn lists_are_for_programs_too() {
+    let user = User::new();
+    user.run(&["latency", "--quick", "--sizes=32K", "--simulate=synth:cores=2", "-q"]).expect(0);
+    let none = user.run(&["list", "--json"]).expect(0).json();
+    assert_eq!((&none["schema"], &none["what"]), (&"tiermark/list/1".into(), &serde_json::Value::Null));
+    for (what, key) in
+        [("runs", "/id"), ("probes", "/id"), ("kernels", "/kernel/id"), ("primitives", "/id"), ("commands", "/name")]
+    {
+        assert!(none["items"].as_array().unwrap().iter().any(|item| item["name"] == what), "{none}");
+        let list = user.run(&["list", what, "--json", "--simulate=synth:cores=2"]).expect(0).json();
+        assert_eq!(list["what"], what);
+        let items = list["items"].as_array().unwrap();
+        assert!(
+            !items.is_empty() && items.iter().all(|item| item.pointer(key).is_some_and(|id| id.is_string())),
+            "{list}"
+        );
+    }
+    let capacity = user.run(&["list", "capacity", "--json"]).expect(0).json();
+    assert_eq!(capacity["items"], serde_json::json!([]));
+}
+
+#[test]
 fn colour_is_written_when_asked_for_and_never_into_a_pipe() {
     let user = User::new();
     let arguments = ["machine", "--simulate", "synth:cores=2"];

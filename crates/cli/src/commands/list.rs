@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
 use clap::{CommandFactory, ValueEnum};
+use serde_json::{Value, json};
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
 use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, PrimitiveInfo, Refusal, Request, Scope};
@@ -16,6 +17,9 @@ use crate::{orphans, shell, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Failure> {
+    if args.json {
+        return print(&document(args.what, simulation)?).map(|()| Exit::Done);
+    }
     let style = style(&args.view);
     let Some(what) = args.what else { return print(&listings(&style)).map(|()| Exit::Done) };
     let text = match what {
@@ -31,10 +35,61 @@ pub(crate) fn run(args: &ListArgs, simulation: &Simulation) -> Result<Exit, Fail
 
 /// What there is to list.
 fn listings(style: &Style) -> String {
-    let values: Vec<PossibleValue> = Listing::value_variants().iter().filter_map(Listing::to_possible_value).collect();
-    let about = |value: &PossibleValue| value.get_help().map(ToString::to_string).unwrap_or_default();
-    let rows: Vec<(&str, String)> = values.iter().map(|value| (value.get_name(), about(value))).collect();
+    let named = named_listings();
+    let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
     format!("{}`tiermark list WHAT` lists one of these.", tiermark_report::names(&rows, style))
+}
+
+fn named_listings() -> Vec<(String, String)> {
+    let values = Listing::value_variants().iter().filter_map(Listing::to_possible_value);
+    let about = |value: &PossibleValue| value.get_help().map(ToString::to_string).unwrap_or_default();
+    values.map(|value| (value.get_name().to_owned(), about(&value))).collect()
+}
+
+/// What `list --json` prints. Adding fields keeps it; changing a meaning makes a new number.
+const LIST_SCHEMA: &str = "tiermark/list/1";
+
+/// A list for programs: its schema, what it lists, and the items as objects.
+fn document(what: Option<Listing>, simulation: &Simulation) -> Result<String, Failure> {
+    let named = |rows: Vec<(String, String)>| -> Vec<Value> {
+        rows.into_iter().map(|(name, about)| json!({ "name": name, "about": about })).collect()
+    };
+    let items: Vec<Value> = match what {
+        None => named(named_listings()),
+        Some(Listing::Runs) => {
+            orphans::adopt(&shell::store(), false);
+            let saved = shell::store().list()?.into_iter().rev();
+            saved.map(|run| json!({ "id": run.id, "path": run.path, "bytes": run.bytes })).collect()
+        }
+        Some(Listing::Capacity) => {
+            let runs = shell::capacity_runs().map(|directory| under_way(&directory)).unwrap_or_default();
+            runs.into_iter().rev().map(capacity_item).collect()
+        }
+        Some(Listing::Probes) => probe_lines(simulation)?
+            .into_iter()
+            .map(|line| {
+                let ProbeLine { id, method, summary, refused } = line;
+                json!({ "id": id, "method": method, "summary": summary, "refused": refused })
+            })
+            .collect(),
+        Some(Listing::Kernels) => tiermark_kernels::streams()
+            .iter()
+            .map(|spec| json!({ "kernel": spec.kernel_info(), "available": (spec.available)() }))
+            .collect(),
+        Some(Listing::Primitives) => primitives_of(simulation)?.iter().map(|info| json!(info)).collect(),
+        Some(Listing::Commands) => named(named_commands()),
+    };
+    let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
+    let document = json!({ "schema": LIST_SCHEMA, "what": what, "items": items });
+    serde_json::to_string_pretty(&document).map_err(Failure::tool)
+}
+
+/// A capacity run by its journal: its id, its document and whether it has one yet.
+fn capacity_item(journal: PathBuf) -> Value {
+    let id = journal.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let document = journal.with_extension("json");
+    let finished = document.exists();
+    json!({ "id": id, "path": if finished { document } else { journal }, "finished": finished })
 }
 
 /// One line a run, newest first.
@@ -82,12 +137,16 @@ fn capacity(style: &Style) -> Result<String, Failure> {
 
 /// Every probe, and whether it can be asked here.
 fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
+    Ok(tiermark_report::probes(&probe_lines(simulation)?, style))
+}
+
+fn probe_lines(simulation: &Simulation) -> Result<Vec<ProbeLine>, Failure> {
     let machine = machine(simulation)?;
     // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
     let primitives = tiermark_host::primitives(&machine);
     let bench = Bench { kernels: available(), primitives, ..Bench::default() };
     let lab = Lab { machine: &machine, bench: &bench };
-    let lines: Vec<ProbeLine> = tiermark_probes::all()
+    Ok(tiermark_probes::all()
         .iter()
         .map(|probe| {
             let about = probe.about();
@@ -97,7 +156,7 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
                 effort: Effort::Quick,
                 precision: None,
                 seed: 0,
-                params: serde_json::Value::Null,
+                params: Value::Null,
                 part: None,
             };
             ProbeLine {
@@ -107,8 +166,7 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
                 refused: probe.plan(&request, lab).err(),
             }
         })
-        .collect();
-    Ok(tiermark_report::probes(&lines, style))
+        .collect())
 }
 
 /// This machine, or the simulated one.
@@ -170,9 +228,14 @@ fn unavailable(isa: Isa) -> Refusal {
 }
 
 fn commands(style: &Style) -> String {
+    let named = named_commands();
+    let rows: Vec<(&str, String)> = named.iter().map(|(name, about)| (name.as_str(), about.clone())).collect();
+    tiermark_report::names(&rows, style)
+}
+
+fn named_commands() -> Vec<(String, String)> {
     let command = Cli::command();
     let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
     let about = |c: &clap::Command| c.get_about().map(ToString::to_string).unwrap_or_default();
-    let rows: Vec<(&str, String)> = shown.map(|c| (c.get_name(), about(c))).collect();
-    tiermark_report::names(&rows, style)
+    shown.map(|c| (c.get_name().to_owned(), about(c))).collect()
 }
