@@ -361,5 +361,8 @@ fn experiment(
     let outcome = run_experiment(&probe, request, host, listeners);
     let lab = Lab { machine: host.machine(), bench: host.bench() };
     let held = outcome.map(|experiment| record.hold(&probe, experiment, lab, listeners.lines.as_mut()));
-    Ok(held.unwrap_or_else(refused_whole))
+    let experiment = held.unwrap_or_else(refused_whole);
+    // Findings rest on verdicts that the machine's record may have changed: they come after it.
+    listeners.lines.iter_mut().for_each(|lines| lines.findings(&experiment.findings));
+    Ok(experiment)
 }

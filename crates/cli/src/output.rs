@@ -4,6 +4,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 
+use serde::Serialize;
 use tiermark_model::{Exit, Refusal, Run};
 use tiermark_report::Style;
 
@@ -87,6 +88,21 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     out.write_all(text.trim_end_matches('\n').as_bytes())?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
+}
+
+/// What a command found, as indented JSON that begins with the schema that it keeps. Adding fields keeps a schema; changing a meaning
+/// makes a new number.
+///
+/// # Errors
+/// A [`Failure`] of the tool where it cannot be written as JSON.
+pub(crate) fn document(schema: &str, found: &impl Serialize) -> Result<String, Failure> {
+    #[derive(Serialize)]
+    struct Document<'a, T> {
+        schema: &'a str,
+        #[serde(flatten)]
+        found: &'a T,
+    }
+    serde_json::to_string_pretty(&Document { schema, found }).map_err(Failure::tool)
 }
 
 /// Where a document goes: standard output, or a file that is opened before there is anything to write.

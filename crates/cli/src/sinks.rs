@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
-use tiermark_model::{Labels, Observation, Run, Step, Unit, format_gbs, format_ns};
+use tiermark_model::{Finding, Labels, Observation, Run, Step, Unit, format_gbs, format_ns};
 
 use crate::output::{Failure, tell, unwritten};
 
@@ -87,6 +87,11 @@ impl EventLines {
     /// The first line: the run without experiments.
     pub(crate) fn head(&mut self, run: &Run) {
         self.line(&json!({ "event": "run_started", "run": run }));
+    }
+
+    /// What follows from the experiment whose events came last.
+    pub(crate) fn findings(&mut self, findings: &[Finding]) {
+        self.line(&json!({ "event": "findings", "findings": findings }));
     }
 
     /// The last line, with the warnings, of which some are only known at the end; gives back the first failure to write any of them.

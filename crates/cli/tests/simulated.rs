@@ -394,6 +394,10 @@ fn events_are_json_lines_and_end_with_the_run() {
     assert_eq!((name(0), name(1), name(events.len() - 1)), ("run_started", "experiment_started", "run_done"));
     assert!(events.iter().any(|e| e["event"] == "observed" && e["observation"]["value"].is_number()));
     assert_eq!(events.last().unwrap()["complete"], true);
+    // The findings are those of the document.
+    let found = events.iter().find(|e| e["event"] == "findings").unwrap();
+    let run = user.run(&["latency", "--simulate", GUEST, "--quick", "--sizes=32K", "--json"]).expect(0).json();
+    assert_eq!(found["findings"], run["experiments"][0]["findings"]);
 }
 
 #[test]

@@ -89,6 +89,7 @@ fn documents_of_a_server() {
     let user = User::new();
     let tree = server(&user);
     let tuning = user.run(&["tune", "--root", &tree, "--device=nvme0n1", "--json"]).expect(0).json();
+    assert_eq!(tuning["schema"], "tiermark/tune/1");
     let knobs = tuning["knobs"].as_array().unwrap();
     let knob = |name: &str| knobs.iter().find(|k| k["name"] == name).unwrap();
     assert_eq!(knob("scaling_governor")["files"].as_array().unwrap().len(), 64);
@@ -98,6 +99,8 @@ fn documents_of_a_server() {
     );
     assert_eq!(knob("kernel.numa_balancing")["advice"], "2", "memory below another tier");
     let checkup = user.run(&["doctor", "--root", &tree, "--json"]).expect(3).json();
+    assert_eq!(checkup["schema"], "tiermark/doctor/1");
+    assert_eq!(user.run(&["machine", "--root", &tree, "--json"]).expect(0).json()["schema"], "tiermark/machine/1");
     let checks = checkup["checks"].as_array().unwrap();
     let problem = checks.iter().find(|check| check["health"] == "problem").unwrap();
     assert!(problem["cure"].is_string() && problem["why"].is_string(), "{problem}");

@@ -8,7 +8,7 @@ use tiermark_tune::doctor::{CheckInput, checkup, watch};
 use tiermark_undo::pending;
 
 use crate::args::{DoctorArgs, Simulation};
-use crate::output::{Failure, print, style};
+use crate::output::{Failure, document, print, style};
 use crate::{shell, target};
 
 /// Time that other work and steal are watched: a hundred ticks of the usual accounting, so that one percent shows.
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &held });
     let text = if args.json {
-        serde_json::to_string_pretty(&checkup).map_err(Failure::tool)?
+        document("tiermark/doctor/1", &checkup)?
     } else {
         tiermark_report::doctor(&checkup, &style(&args.view))
     };

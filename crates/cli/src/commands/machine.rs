@@ -9,7 +9,7 @@ use tiermark_machine::{Root, capture};
 use tiermark_model::Exit;
 
 use crate::args::{MachineArgs, Simulation};
-use crate::output::{Failure, print, style, tell};
+use crate::output::{Failure, document, print, style, tell};
 use crate::target;
 
 /// Runs the command.
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &MachineArgs, simulation: &Simulation) -> Result<Exit, F
         None => target::this_machine()?,
     };
     let text = if args.json {
-        serde_json::to_string_pretty(&machine).map_err(Failure::tool)?
+        document("tiermark/machine/1", &machine)?
     } else {
         tiermark_report::machine(&machine, &style(&args.view))
     };

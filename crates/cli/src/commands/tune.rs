@@ -9,7 +9,7 @@ use tiermark_undo::{Applied, Journal, JournalHeader, Restored, RootWriter, State
 
 use crate::args::{Simulation, TuneArgs};
 use crate::names::nearest;
-use crate::output::{Failure, complain_once, print, style, tell};
+use crate::output::{Failure, complain_once, document, print, style, tell};
 use crate::{shell, target};
 
 /// Runs the command.
@@ -69,7 +69,7 @@ fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) ->
 
 fn show(args: &TuneArgs, tuning: &Tuning) -> Result<Exit, Failure> {
     let text = if args.json {
-        serde_json::to_string_pretty(tuning).map_err(Failure::tool)?
+        document("tiermark/tune/1", tuning)?
     } else {
         tiermark_report::tuning(tuning, &style(&args.view))
     };
@@ -151,9 +151,8 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
 /// Tells what became of changes: on standard output, whatever went wrong too.
 fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: &str) -> Result<(), Failure> {
     if args.json {
-        let document = json!({ "changes": rows, "refused": refused });
         tell(format_args!("tiermark: {text}"));
-        return print(&serde_json::to_string_pretty(&document).map_err(Failure::tool)?);
+        return print(&document("tiermark/changes/1", &json!({ "changes": rows, "refused": refused }))?);
     }
     print(&tiermark_report::change_rows(rows, text, &style(&args.view)))
 }
