@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 use serde::Deserialize;
+use tiermark_config::{Mistake, Problem};
 use tiermark_model::capacity::{CostAgainst, CostRow, CostTable};
 
-use crate::reading::{self, Mistake, Problem};
 use crate::scenario::Tier;
 
 /// Hours of a month: 365.25 days / 12.
@@ -107,7 +107,7 @@ server = 1
 /// # Errors
 /// Every [`Mistake`], with its line and key where it has one.
 pub fn read(text: &str) -> Result<Prices, Vec<Mistake>> {
-    reading::read(text, MODEL, Prices::problems)
+    tiermark_config::read(text, MODEL, Prices::problems)
 }
 
 /// A tier without what it is made of: `zram:lz4+swap:/dev/sdb` is `zram+swap`. A mix is never priced as one of its parts.

@@ -19,7 +19,6 @@ pub mod evidence;
 pub mod guard;
 pub mod guest;
 pub mod level;
-mod reading;
 pub mod resource;
 pub mod result;
 pub mod run;
@@ -30,5 +29,3 @@ pub mod steady;
 pub mod system;
 pub mod tier;
 pub mod trial;
-
-pub use reading::{Mistake, Problem};

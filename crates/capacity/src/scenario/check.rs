@@ -1,11 +1,11 @@
 //! What a scenario may not say.
 
+use tiermark_config::Problem;
 use tiermark_load::Address;
 use tiermark_stats::{BEYOND, quantile_ranks};
 
 use super::{Backend, Requests, Scenario, Tier};
 use crate::level::{EVALUATIONS, Quantity};
-use crate::reading::Problem;
 use crate::trial::LONGER;
 
 /// Keys are counted in 31 bits by the brief's mapping, which every distribution is held against.

@@ -8,10 +8,10 @@ mod written;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use tiermark_config::Mistake;
 use tiermark_load::{Arrivals, KeyDist, KeyOrder};
 
 use crate::level::Level;
-use crate::reading::{self, Mistake};
 pub use kinds::{Backend, MaxMemory, Size, Tier};
 
 /// The built-in scenarios, in the order in which they are listed.
@@ -247,7 +247,7 @@ impl Scenario {
     /// # Errors
     /// Every [`Mistake`], each with line, key and a suggestion.
     pub fn read(text: &str) -> Result<Self, Vec<Mistake>> {
-        reading::read(text, MODEL, Self::problems)
+        tiermark_config::read(text, MODEL, Self::problems)
     }
 
     /// The searches: each tier under each mix and distribution of keys, all tiers of one load together and `dram` first, since the

@@ -1,7 +1,6 @@
 //! Reading a plan file: TOML whose experiments are commands, each key a long option.
 
-use std::fmt;
-
+use tiermark_config::{Mistake, Mistakes};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -38,69 +37,29 @@ pub(crate) struct Planned {
     pub(crate) begins: usize,
 }
 
-/// A mistake in a plan file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mistake {
-    /// Line, from 1; 0 where the whole file is meant.
-    pub(crate) line: usize,
-    /// What is wrong, and what to write instead.
-    pub(crate) text: String,
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line == 0 { f.write_str(&self.text) } else { write!(f, "line {}: {}", self.line, self.text) }
-    }
-}
-
 /// Reads a plan.
 ///
 /// # Errors
 /// Every [`Mistake`], each with line, key and a suggestion, in the order of the lines; what the whole file lacks comes last.
 pub(crate) fn read(text: &str) -> Result<PlanFile, Vec<Mistake>> {
-    let mut reader = Reader { text, mistakes: Vec::new() };
-    let (table, broken) = DeTable::parse_recoverable(text);
-    if !broken.is_empty() {
-        // What the other lines mean is not known then.
-        for error in broken {
-            let line = error.span().map_or(0, |span| reader.line_at(span.start));
-            reader.mistakes.push(Mistake { line, text: error.message().to_owned() });
-        }
-        return Err(reader.in_order());
-    }
-    let plan = reader.plan(table.get_ref());
-    match plan {
-        Some(plan) if reader.mistakes.is_empty() => Ok(plan),
-        _ => Err(reader.in_order()),
+    let (table, mistakes) = tiermark_config::parse(text)?;
+    let mut reader = Reader { mistakes };
+    match reader.plan(table.get_ref()) {
+        Some(plan) => reader.mistakes.none_in(plan),
+        None => Err(reader.mistakes.in_order()),
     }
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    mistakes: Vec<Mistake>,
+struct Reader<'t> {
+    mistakes: Mistakes<'t>,
 }
 
 impl Reader<'_> {
-    fn line_at(&self, offset: usize) -> usize {
-        1 + self.text.get(..offset).unwrap_or(self.text).matches('\n').count()
-    }
-
-    /// Adds a mistake at a line; 0 is the whole file.
-    fn wrong(&mut self, line: usize, text: impl Into<String>) {
-        self.mistakes.push(Mistake { line, text: text.into() });
-    }
-
-    fn in_order(mut self) -> Vec<Mistake> {
-        self.mistakes.sort_by_key(|mistake| if mistake.line == 0 { usize::MAX } else { mistake.line });
-        self.mistakes.dedup();
-        self.mistakes
-    }
-
     /// The text under a key.
     fn word(&mut self, key: &str, value: &Spanned<DeValue<'_>>) -> Option<String> {
         let text = string(value.get_ref());
         if text.is_none() {
-            self.wrong(self.line_at(value.span().start), format!("{key}: write a text in quotes"));
+            self.mistakes.add_at(&value.span(), format!("{key}: write a text in quotes"));
         }
         text
     }
@@ -120,14 +79,16 @@ impl Reader<'_> {
                     if near.is_empty() {
                         text.push_str("; a plan has name, title, about and [[experiment]]");
                     }
-                    self.wrong(self.line_at(key.span().start), text);
+                    self.mistakes.add_at(&key.span(), text);
                 }
             }
         }
         for (key, value) in [("name", &name), ("title", &title)] {
             match value {
-                None => self.wrong(0, format!("the plan has no {key}; write {key} = \"...\" at its top")),
-                Some(Some(text)) if text.trim().is_empty() => self.wrong(0, format!("the plan's {key} is empty")),
+                None => self.mistakes.add(0, format!("the plan has no {key}; write {key} = \"...\" at its top")),
+                Some(Some(text)) if text.trim().is_empty() => {
+                    self.mistakes.add(0, format!("the plan's {key} is empty"));
+                }
                 Some(_) => {}
             }
         }
@@ -139,11 +100,11 @@ impl Reader<'_> {
         let list = match list.map(|list| (list.get_ref(), list)) {
             Some((DeValue::Array(items), _)) if !items.is_empty() => items,
             Some((DeValue::Array(_), _)) | None => {
-                self.wrong(0, "the plan has no [[experiment]]: write one at least, with a probe");
+                self.mistakes.add(0, "the plan has no [[experiment]]: write one at least, with a probe");
                 return None;
             }
             Some((_, list)) => {
-                self.wrong(self.line_at(list.span().start), "write each experiment as [[experiment]]");
+                self.mistakes.add_at(&list.span(), "write each experiment as [[experiment]]");
                 return None;
             }
         };
@@ -152,20 +113,20 @@ impl Reader<'_> {
     }
 
     fn experiment(&mut self, entry: &Spanned<DeValue<'_>>) -> Option<Planned> {
-        let begins = self.line_at(entry.span().start);
+        let begins = self.mistakes.line(entry.span().start);
         let DeValue::Table(table) = entry.get_ref() else {
-            self.wrong(begins, "write each experiment as [[experiment]]");
+            self.mistakes.add(begins, "write each experiment as [[experiment]]");
             return None;
         };
         let probe = self.probe(begins, table)?;
         let keys = Keys::of(&probe);
-        let (mut words, mut note, before) = (vec![probe.clone()], None, self.mistakes.len());
+        let (mut words, mut note, before) = (vec![probe.clone()], None, self.mistakes.count());
         for (key, value) in table.iter().filter(|(key, _)| key.get_ref() != PROBE) {
-            let (line, name) = (self.line_at(key.span().start), key.get_ref().as_ref());
+            let (line, name) = (self.mistakes.line(key.span().start), key.get_ref().as_ref());
             match name {
                 NOTE => note = self.word(NOTE, value),
                 _ if OF_THE_RUN.contains(&name) => {
-                    self.wrong(line, format!("{name}: belongs to the whole run: `tiermark run PLAN --{name}`"));
+                    self.mistakes.add(line, format!("{name}: belongs to the whole run: `tiermark run PLAN --{name}`"));
                 }
                 _ if !keys.has(name) => self.unknown(line, name, &probe, &keys),
                 _ => {
@@ -176,21 +137,21 @@ impl Reader<'_> {
                     });
                     match option {
                         Ok(option) => words.extend(option),
-                        Err(why) => self.wrong(line, format!("{name}: {why}")),
+                        Err(why) => self.mistakes.add(line, format!("{name}: {why}")),
                     }
                 }
             }
         }
-        if self.mistakes.len() > before {
+        if self.mistakes.count() > before {
             return None;
         }
         match keys::parse(&words) {
             Ok(measure) => Some(Planned { probe, measure, line: shown(&words), note, begins }),
             Err(no) => {
                 let blamed = no.key.as_deref().and_then(|name| table.iter().find(|(key, _)| key.get_ref() == name));
-                let line = blamed.map_or(begins, |(key, _)| self.line_at(key.span().start));
+                let line = blamed.map_or(begins, |(key, _)| self.mistakes.line(key.span().start));
                 let key = blamed.map_or_else(String::new, |(key, _)| format!("{}: ", key.get_ref()));
-                self.wrong(line, format!("{key}{}", no.why));
+                self.mistakes.add(line, format!("{key}{}", no.why));
                 None
             }
         }
@@ -203,24 +164,24 @@ impl Reader<'_> {
             // A key of another name with a probe for its value is what was meant.
             let meant = table.iter().find_map(|(key, value)| {
                 let probe = string(value.get_ref()).filter(|text| known.contains(&text.as_str()))?;
-                Some((self.line_at(key.span().start), key.get_ref().to_string(), probe))
+                Some((self.mistakes.line(key.span().start), key.get_ref().to_string(), probe))
             });
             match meant {
                 Some((line, key, probe)) => {
-                    self.wrong(line, format!("{key}: the key is {PROBE}; write {PROBE} = \"{probe}\""));
+                    self.mistakes.add(line, format!("{key}: the key is {PROBE}; write {PROBE} = \"{probe}\""));
                 }
-                None => self.wrong(begins, "the experiment has no probe; write probe = \"latency\""),
+                None => self.mistakes.add(begins, "the experiment has no probe; write probe = \"latency\""),
             }
             return None;
         };
         let Some(probe) = string(value.get_ref()) else {
-            self.wrong(self.line_at(key.span().start), format!("{PROBE}: write a text in quotes"));
+            self.mistakes.add_at(&key.span(), format!("{PROBE}: write a text in quotes"));
             return None;
         };
         let Some(found) = tiermark_probes::find(&probe) else {
             let near = nearest(&probe, &known);
             let text = format!("probe = \"{probe}\": there is no such probe{near}; `tiermark list probes` shows all");
-            self.wrong(self.line_at(value.span().start), text);
+            self.mistakes.add_at(&value.span(), text);
             return None;
         };
         Some(found.about().id.to_owned())
@@ -231,7 +192,7 @@ impl Reader<'_> {
         let near = nearest(name, &[&names[..], &[PROBE, NOTE]].concat());
         names.sort_unstable();
         let all = if near.is_empty() { format!("; those of {probe} are {}", names.join(", ")) } else { near };
-        self.wrong(line, format!("{name}: unknown key{all}"));
+        self.mistakes.add(line, format!("{name}: unknown key{all}"));
     }
 }
 

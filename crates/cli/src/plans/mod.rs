@@ -57,7 +57,7 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
 /// # Errors
 /// A [`Failure`] of usage that names file, line and key of every mistake.
 pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
-    let said = |mistake: file::Mistake| match mistake.line {
+    let said = |mistake: tiermark_config::Mistake| match mistake.line {
         0 => format!("plan {name}: {mistake}"),
         _ => format!("plan {name}, {mistake}"),
     };

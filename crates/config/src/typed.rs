@@ -1,4 +1,4 @@
-//! Reading files that people write: every mistake with its line, its key and a suggestion.
+//! Files that are a type, read by serde: after each mistake its key is given a right value, so that the next one shows.
 
 use std::fmt;
 
@@ -6,6 +6,8 @@ use serde::de::DeserializeOwned;
 use tiermark_model::{near, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
+
+use crate::mistakes::{Mistake, Mistakes, parse};
 
 /// Mistakes told of one file: who made more of them wrote something else.
 const MOST: usize = 100;
@@ -46,29 +48,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A mistake in a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
-    /// Line, from 1; 0 where the whole file is meant.
-    pub line: usize,
-    /// What is wrong, and what to write instead.
-    pub text: String,
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line == 0 { f.write_str(&self.text) } else { write!(f, "line {}: {}", self.line, self.text) }
-    }
-}
-
 /// Where a key stands.
-struct Place {
+struct KeySpan {
     path: Vec<String>,
     key: std::ops::Range<usize>,
     value: std::ops::Range<usize>,
 }
 
-impl Place {
+impl KeySpan {
     fn name(&self) -> String {
         self.path.join(".")
     }
@@ -83,38 +70,30 @@ impl Place {
 ///
 /// # Errors
 /// Every [`Mistake`] in the order of the lines; what the whole file lacks comes last.
-pub(crate) fn read<T: DeserializeOwned>(
+pub fn read<T: DeserializeOwned>(
     text: &str,
     model: &'static str,
     problems: impl Fn(&T) -> Vec<Problem>,
 ) -> Result<T, Vec<Mistake>> {
-    let (mut table, broken) = DeTable::parse_recoverable(text);
-    if !broken.is_empty() {
-        let said = |e: toml::de::Error| Mistake {
-            line: e.span().map_or(0, |span| line_at(text, span.start)),
-            text: e.message().to_owned(),
-        };
-        return Err(in_order(broken.into_iter().map(said).collect()));
-    }
+    let (mut table, mut mistakes) = parse(text)?;
     let model = DeTable::parse_recoverable(model).0;
     let mut places = Vec::new();
     walk(table.get_ref(), &mut Vec::new(), &mut places);
-    let mut mistakes: Vec<Mistake> = Vec::new();
     // Keys with values that are the model's.
     let mut stand_in: Vec<String> = Vec::new();
-    while mistakes.len() < MOST {
+    while mistakes.count() < MOST {
         let error = match T::deserialize(Deserializer::from(table.clone())) {
             Ok(read) => {
                 let found = problems(&read).into_iter();
                 let real = found.filter(|problem| !stand_in.iter().any(|key| problem.is_about(key)));
-                mistakes.extend(real.map(|problem| placed(text, &places, &problem)));
-                return if mistakes.is_empty() { Ok(read) } else { Err(in_order(mistakes)) };
+                real.for_each(|problem| place(&mut mistakes, &places, &problem));
+                return mistakes.none_in(read);
             }
             Err(error) => error,
         };
         let (place, lacks) = whereabouts(&places, &error);
         let (mut path, line) =
-            place.map_or((Vec::new(), 0), |place| (place.path.clone(), line_at(text, place.key.start)));
+            place.map_or((Vec::new(), 0), |place| (place.path.clone(), mistakes.line(place.key.start)));
         let key = path.join(".");
         let missing = error.message().strip_prefix("missing field").map(|name| name.trim_matches([' ', '`']));
         if let Some(name) = missing.filter(|_| lacks) {
@@ -122,13 +101,13 @@ pub(crate) fn read<T: DeserializeOwned>(
             let table = if key.is_empty() { "the file".to_owned() } else { format!("[{key}]") };
             // What was taken away as a mistake is no second one.
             if !stand_in.contains(&path.join(".")) {
-                mistakes.push(Mistake { line, text: format!("{table} has no '{name}'") });
+                mistakes.add(line, format!("{table} has no '{name}'"));
             }
         } else if path.is_empty() {
-            mistakes.push(Mistake { line, text: error.message().replace('`', "'") });
+            mistakes.add(line, error.message().replace('`', "'"));
             break;
         } else {
-            mistakes.push(Mistake { line, text: spoken(&key, error.message(), of_path(model.get_ref(), &path)) });
+            mistakes.add(line, spoken(&key, error.message(), of_path(model.get_ref(), &path)));
         }
         let again = stand_in.contains(&path.join("."));
         stand_in.push(path.join("."));
@@ -148,14 +127,14 @@ pub(crate) fn read<T: DeserializeOwned>(
             break;
         }
     }
-    Err(in_order(mistakes))
+    Err(mistakes.in_order())
 }
 
 /// The innermost key that an error is about, and whether that lacks something.
-fn whereabouts<'a>(places: &'a [Place], error: &toml::de::Error) -> (Option<&'a Place>, bool) {
+fn whereabouts<'a>(places: &'a [KeySpan], error: &toml::de::Error) -> (Option<&'a KeySpan>, bool) {
     let lacks = error.message().starts_with("missing field");
     let span = error.span();
-    let at = |place: &&Place| match &span {
+    let at = |place: &&KeySpan| match &span {
         // A table that lacks something is meant as a whole.
         Some(span) if lacks => place.value == *span,
         Some(span) => place.covers(span.start),
@@ -164,21 +143,11 @@ fn whereabouts<'a>(places: &'a [Place], error: &toml::de::Error) -> (Option<&'a 
     (places.iter().filter(at).max_by_key(|place| place.path.len()), lacks)
 }
 
-fn in_order(mut mistakes: Vec<Mistake>) -> Vec<Mistake> {
-    mistakes.sort_by_key(|mistake| if mistake.line == 0 { usize::MAX } else { mistake.line });
-    mistakes.dedup();
-    mistakes
-}
-
-fn line_at(text: &str, offset: usize) -> usize {
-    1 + text.get(..offset).unwrap_or(text).matches('\n').count()
-}
-
 /// Every key of a table and of those in it.
-fn walk(table: &DeTable<'_>, path: &mut Vec<String>, places: &mut Vec<Place>) {
+fn walk(table: &DeTable<'_>, path: &mut Vec<String>, places: &mut Vec<KeySpan>) {
     for (key, value) in table {
         path.push(key.get_ref().to_string());
-        places.push(Place { path: path.clone(), key: key.span(), value: value.span() });
+        places.push(KeySpan { path: path.clone(), key: key.span(), value: value.span() });
         if let DeValue::Table(inner) = value.get_ref() {
             walk(inner, path, places);
         }
@@ -217,14 +186,14 @@ fn put<'b>(table: &mut DeTable<'b>, path: &[String], value: Option<Spanned<DeVal
     }
 }
 
-/// A problem at the line of its key, or of the nearest table around it that the file has.
-fn placed(text: &str, places: &[Place], problem: &Problem) -> Mistake {
-    let around = |place: &&Place| {
+/// Adds a problem at the line of its key, or of the nearest table around it that the file has.
+fn place(mistakes: &mut Mistakes<'_>, places: &[KeySpan], problem: &Problem) {
+    let around = |place: &&KeySpan| {
         let name = place.name();
         problem.key == name || problem.key.strip_prefix(&name).is_some_and(|rest| rest.starts_with('.'))
     };
     let place = places.iter().filter(around).max_by_key(|place| place.path.len());
-    Mistake { line: place.map_or(0, |place| line_at(text, place.key.start)), text: problem.to_string() }
+    mistakes.add(place.map_or(0, |place| mistakes.line(place.key.start)), problem.to_string());
 }
 
 /// The words in what serde says of one that it does not know: that one, and those that it does.

@@ -1,0 +1,80 @@
+//! Mistakes, by line, and the text that they are found in.
+
+use std::fmt;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+/// A mistake in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// Line, from 1; 0 where the whole file is meant.
+    pub line: usize,
+    /// What is wrong, and what to write instead.
+    pub text: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 { f.write_str(&self.text) } else { write!(f, "line {}: {}", self.line, self.text) }
+    }
+}
+
+/// The mistakes found in a text so far.
+#[derive(Debug)]
+pub struct Mistakes<'t> {
+    text: &'t str,
+    found: Vec<Mistake>,
+}
+
+impl<'t> Mistakes<'t> {
+    /// The line, from 1, of a byte of the text.
+    pub fn line(&self, offset: usize) -> usize {
+        1 + self.text.get(..offset).unwrap_or(self.text).matches('\n').count()
+    }
+
+    /// Adds a mistake at a line; 0 is the whole file.
+    pub fn add(&mut self, line: usize, text: impl Into<String>) {
+        self.found.push(Mistake { line, text: text.into() });
+    }
+
+    /// Adds a mistake at the line where some bytes of the text begin.
+    pub fn add_at(&mut self, bytes: &Range<usize>, text: impl Into<String>) {
+        self.add(self.line(bytes.start), text);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.found.len()
+    }
+
+    /// The value where nothing is wrong, else every mistake: in the order of the lines, those of the whole file last.
+    ///
+    /// # Errors
+    /// The mistakes.
+    pub fn none_in<T>(self, value: T) -> Result<T, Vec<Mistake>> {
+        if self.found.is_empty() { Ok(value) } else { Err(self.in_order()) }
+    }
+
+    /// Every mistake: in the order of the lines, those of the whole file last.
+    pub fn in_order(mut self) -> Vec<Mistake> {
+        self.found.sort_by_key(|mistake| if mistake.line == 0 { usize::MAX } else { mistake.line });
+        self.found.dedup();
+        self.found
+    }
+}
+
+/// Reads a text as TOML, for its mistakes to be added to.
+///
+/// # Errors
+/// The lines that are no TOML, and nothing else: what the other lines mean is not known then.
+pub fn parse(text: &str) -> Result<(Spanned<DeTable<'_>>, Mistakes<'_>), Vec<Mistake>> {
+    let (table, broken) = DeTable::parse_recoverable(text);
+    let mut mistakes = Mistakes { text, found: Vec::new() };
+    for error in broken {
+        let line = error.span().map_or(0, |span| mistakes.line(span.start));
+        mistakes.add(line, error.message());
+    }
+    mistakes.none_in(()).map(|()| (table, Mistakes { text, found: Vec::new() }))
+}
