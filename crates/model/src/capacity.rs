@@ -407,6 +407,6 @@ impl Capacity {
     /// The JSON Schema of the documents.
     #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
-        schemars::schema_for!(Capacity)
+        crate::run::identified(schemars::schema_for!(Capacity), CAPACITY_SCHEMA)
     }
 }

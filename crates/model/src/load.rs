@@ -258,6 +258,6 @@ impl LoadRun {
     /// The JSON Schema of the documents.
     #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
-        schemars::schema_for!(LoadRun)
+        crate::run::identified(schemars::schema_for!(LoadRun), LOAD_SCHEMA)
     }
 }

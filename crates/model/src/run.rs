@@ -170,6 +170,13 @@ impl Run {
     /// The JSON Schema of the run document.
     #[cfg(feature = "schema")]
     pub fn json_schema() -> schemars::Schema {
-        schemars::schema_for!(Run)
+        identified(schemars::schema_for!(Run), RUN_SCHEMA)
     }
+}
+
+/// The JSON Schema of a document with an `$id` made of what the document's own `schema` says: `urn:tiermark:run:2`.
+#[cfg(feature = "schema")]
+pub(crate) fn identified(mut schema: schemars::Schema, name: &str) -> schemars::Schema {
+    schema.insert("$id".to_owned(), format!("urn:{}", name.replace('/', ":")).into());
+    schema
 }
