@@ -1,6 +1,7 @@
 //! `--max-mem` as a limit on single steps: what fits is measured, what does not is refused by name.
 
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, Finding, Labels, Observation, Plan, Purpose, Refusal, Request, Step};
 
 /// A probe whose steps keep to the memory that the request allows, and whose plans reckon with this machine's scatter.
@@ -57,6 +58,5 @@ fn refusal(step: &Step, most: Bytes) -> Refusal {
     let threads = step.setup.threads.len();
     let place = format!("{} on {threads} thread{}", step.setup.total_bytes(), if threads == 1 { "" } else { "s" });
     let what = step.labels.get(Labels::TIER).map_or(place.clone(), |tier| format!("{tier}: {place}"));
-    let fewer = if threads == 1 { "" } else { " or fewer threads" };
-    Refusal::new(what, format!("--max-mem allows {most}"), format!("raise it, or ask for smaller sizes{fewer}"))
+    says::memory_not_allowed(&what, &most.to_string(), threads)
 }

@@ -5,6 +5,7 @@ use std::io;
 use rustix::process::{getpriority_process, setpriority_process};
 use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experiment};
 use tiermark_history::{Journal, Store};
+use tiermark_model::messages::setup as says;
 use tiermark_model::{
     Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
     resolve_cpus,
@@ -188,12 +189,7 @@ fn cpus(place: &PlaceArgs, machine: &Machine) -> Result<Option<IdSet>, Refusal> 
     let Some(named) = named else { return Ok(Some(of_nodes)) };
     let both = named.intersection(&of_nodes);
     if both.is_empty() {
-        let why = format!("none of the cpus {named} is on node {nodes}, whose cpus are {of_nodes}");
-        return Err(Refusal::new(
-            format!("--cpus {named} with --cpu-node {nodes}"),
-            why,
-            "leave one of the options out",
-        ));
+        return Err(says::cpus_not_on_nodes(&named, nodes, &of_nodes));
     }
     Ok(Some(both))
 }
@@ -205,13 +201,7 @@ fn farthest(cpus: &IdSet, machine: &Machine) -> Result<NodeId, Refusal> {
     let usable = |n: &&Node| Some(n.id) != own && admit::admit_node(n.id, machine).is_ok();
     let far = machine.nodes.iter().filter(usable);
     let far = far.max_by_key(|n| distances.and_then(|d| d.get(&n.id)).copied().unwrap_or_default());
-    far.map(|n| n.id).ok_or_else(|| {
-        Refusal::new(
-            "memory of a far node",
-            "this machine has one node with memory",
-            "name a node, or leave --mem-node out",
-        )
-    })
+    far.map(|n| n.id).ok_or_else(says::no_far_node)
 }
 
 /// The requests with their shares of the time, by what their plans are expected to take.
@@ -268,7 +258,7 @@ fn look_around(cpus: Option<&IdSet>, host: &dyn Host, place: &PlaceArgs) -> Resu
     if let Some(nice) = place.control.nice {
         let lowered = getpriority_process(None).and_then(|now| setpriority_process(None, now + nice));
         lowered.map_err(|e: rustix::io::Errno| {
-            Failure::from(Refusal::new(format!("--nice {nice}"), io::Error::from(e).to_string(), "leave it out"))
+            Failure::from(says::priority_refused(nice, &io::Error::from(e).to_string()))
         })?;
     }
     let cpus = cpus.unwrap_or(&host.machine().allowed_cpus);

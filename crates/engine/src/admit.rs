@@ -3,6 +3,7 @@
 
 mod room;
 
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, CpuId, IdSet, Machine, MemPolicy, Node, NodeId, Refusal, RegionSetup, Setup};
 
 pub use room::{Fresh, Pool};
@@ -16,13 +17,13 @@ const MOST_BYTES: u64 = 1 << 56;
 /// A [`Refusal`] for the first thing that cannot be had, with its cure.
 pub fn admit(setup: &Setup, machine: &Machine, fresh: &Fresh) -> Result<(), Refusal> {
     if setup.threads.is_empty() {
-        return Err(Refusal::new("a setup", "it has no threads", "give at least one cpu: --cpus"));
+        return Err(says::setup_without_threads());
     }
     for thread in &setup.threads {
         admit_cpu(thread.cpu, machine)?;
         if thread.region >= setup.regions.len() {
             let what = format!("region {} for cpu {}", thread.region, thread.cpu);
-            return Err(Refusal::new(what, "the setup has no such region", "correct the plan"));
+            return Err(says::setup_inconsistent(&what, "the setup has no such region"));
         }
     }
     for (index, region) in setup.regions.iter().enumerate() {
@@ -74,18 +75,13 @@ fn admit_cpu(cpu: CpuId, machine: &Machine) -> Result<(), Refusal> {
         None => "this machine has no such cpu",
         Some(_) => "this process may not run there: it is outside its affinity (taskset) or its control group's cpuset",
     };
-    let cure = format!("choose among the allowed cpus: --cpus {}", machine.allowed_cpus);
-    Err(Refusal::new(format!("cpu {cpu}"), why, cure))
+    Err(says::cpu_unusable(cpu, why, &machine.allowed_cpus))
 }
 
 fn admit_bytes(region: &RegionSetup) -> Result<(), Refusal> {
-    let what = format!("a region of {}", region.bytes);
     match region.bytes.0 {
-        0 => Err(Refusal::new(what, "there is nothing to measure", "ask for at least 4K: --sizes")),
-        bytes if bytes > MOST_BYTES => {
-            let why = format!("no processor maps more than {}", Bytes(MOST_BYTES));
-            Err(Refusal::new(what, why, "ask for less: --sizes, --max-mem"))
-        }
+        0 => Err(says::region_empty(region.bytes)),
+        bytes if bytes > MOST_BYTES => Err(says::region_too_large(region.bytes, Bytes(MOST_BYTES))),
         _ => Ok(()),
     }
 }
@@ -101,8 +97,7 @@ fn admit_policy(region: &RegionSetup, nodes: usize) -> Result<(), Refusal> {
         _ if round == 0 => "all weights are zero".to_owned(),
         _ => return Ok(()),
     };
-    let cure = "give each node a weight from 0 to 255: --weighted-interleave 0:3,1:1";
-    Err(Refusal::new(format!("weighted interleave over nodes {}", region.nodes), why, cure))
+    Err(says::weights_unusable(&region.nodes, &why))
 }
 
 /// Whether memory of a node may be had at all.
@@ -118,8 +113,7 @@ pub fn admit_node(id: NodeId, machine: &Machine) -> Result<(), Refusal> {
     };
     let usable = machine.nodes.iter().filter(|n| n.memory_bytes != Some(0) && allowed(n.id, machine));
     let usable: IdSet = usable.map(|n| n.id).collect();
-    let cure = format!("choose among the nodes with memory: {usable} (--mem-node)");
-    Err(Refusal::new(format!("memory on node {id}"), why, cure))
+    Err(says::node_unusable(id, why, &usable))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiermark_model::messages::load as says;
 use tiermark_model::{Drift, Observation, Plan, Refusal, Request, Run, State, Step};
 
 use crate::save::{create_new, temporary_beside};
@@ -98,11 +99,7 @@ impl Journal {
         self.broken = true;
         // A torn record is ignored on recovery; cutting it off only keeps the file clean.
         let _ = self.file.set_len(self.length);
-        Some(Refusal::new(
-            format!("the journal {}", self.path.display()),
-            format!("{why}; the run goes on, but a kill from now on would lose what it measures"),
-            "free space there, or set TIERMARK_HOME to a directory that can be written",
-        ))
+        Some(says::journal_broken(&self.path.display().to_string(), &why.to_string()))
     }
 
     /// Removes the journal: the run is saved.
@@ -124,11 +121,7 @@ pub(crate) fn abandoned(path: &Path) -> bool {
 }
 
 fn refuse(directory: &Path, why: &str) -> Refusal {
-    Refusal::new(
-        format!("a journal in {}", directory.display()),
-        why,
-        "free space, or set TIERMARK_HOME to a directory that can be written",
-    )
+    says::journal_refused(&directory.display().to_string(), why)
 }
 
 /// Creates a journal with its first line. It gets its name only when locked and whole, so that nobody takes it for abandoned.

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tiermark_model::messages::load as says;
 use tiermark_model::{Refusal, Run};
 
 use crate::document::{DocumentError, Source, parse_from};
@@ -80,17 +81,13 @@ impl Store {
 }
 
 fn elsewhere(first: &Attempt, path: &Path) -> Refusal {
-    Refusal::new(
-        format!("saving in {}", first.directory.display()),
-        format!("{}; the document is in {} instead", first.why, path.display()),
-        "free space there, or set TIERMARK_HOME to a directory that can be written",
-    )
+    says::saved_elsewhere(&first.directory.display().to_string(), &first.why.to_string(), &path.display().to_string())
 }
 
 /// A document that cannot be read back (a number that is not finite is written as null) is worth a word while the run is at hand.
 fn unreadable(bytes: &[u8], path: &Path) -> Option<Refusal> {
     let why: DocumentError = parse_from(bytes, Source::File(path.to_owned())).err()?;
-    Some(Refusal::new("reading the saved document back", why.to_string(), "keep the file and report this as a defect"))
+    Some(says::saved_unreadable(&why.to_string()))
 }
 
 /// Writes `directory/name` through a temporary file beside it, so that a reader sees all of it or nothing.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use tiermark_model::messages::load as says;
 use tiermark_model::{Refusal, Run};
 
 use crate::document::{DocumentError, read_file};
@@ -176,11 +177,7 @@ impl Store {
             Ok(listing) => listing,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => {
-                return Err(Refusal::new(
-                    format!("listing the runs in {}", directory.display()),
-                    error.to_string(),
-                    "make the directory readable, or set TIERMARK_HOME to another",
-                ));
+                return Err(says::runs_unreadable(&directory.display().to_string(), &error.to_string()));
             }
         };
         let mut entries: Vec<Entry> = listing.flatten().filter_map(|file| entry(&file.path(), extension)).collect();

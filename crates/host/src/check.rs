@@ -2,6 +2,7 @@
 
 use tiermark_engine::region_nodes;
 use tiermark_kernels::StreamSpec;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, CpuId, IdSet, KernelId, Layout, Machine, Pattern, Refusal, RegionSetup, Role, Setup};
 
 use crate::region::Order;
@@ -9,8 +10,6 @@ use crate::share;
 
 /// One stream of one line is the least there is.
 const LEAST_BYTES: u64 = 64;
-/// The cure of what no option can ask for.
-const PLAN: &str = "correct the plan";
 
 /// Resolves every region of a setup that was admitted, or says what is wrong with it.
 ///
@@ -35,24 +34,18 @@ fn one_first_kernel(setup: &Setup) -> Result<(), Refusal> {
     });
     let first = firsts.next();
     match firsts.find(|kernel| Some(*kernel) != first) {
-        Some(other) => {
-            let why = format!("its streams begin with different kernels, one of them {other}");
-            Err(Refusal::new("a setup", why, "use one kernel for all streams"))
-        }
+        Some(other) => Err(says::streams_differ(&other.0)),
         None => Ok(()),
     }
 }
 
 /// The kernel of that name, if this machine can run it.
 pub(crate) fn kernel(id: &KernelId) -> Result<&'static StreamSpec, Refusal> {
-    let spec = tiermark_kernels::stream(&id.0).ok_or_else(|| {
-        Refusal::new(format!("kernel {id}"), "there is no kernel of that name", "see: tiermark list kernels")
-    })?;
+    let spec = tiermark_kernels::stream(&id.0).ok_or_else(|| says::kernel_unknown(&id.0))?;
     if (spec.available)() {
         return Ok(spec);
     }
-    let why = format!("this cpu or system cannot run it (it needs {:?})", spec.info.isa);
-    Err(Refusal::new(format!("kernel {id}"), why, "see which can run here: tiermark list kernels"))
+    Err(says::kernel_unusable(&id.0, Some(spec.info.isa)))
 }
 
 /// Whether what a thread does fits what its region holds.
@@ -60,34 +53,40 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
     match role {
         Role::Chase { chains } => {
             if !matches!(region.layout, Layout::Chain(_)) {
-                return Err(Refusal::new("a chase", format!("its region holds {}, no chain", region.layout), PLAN));
+                return Err(says::setup_inconsistent(
+                    "a chase",
+                    &format!("its region holds {}, no chain", region.layout),
+                ));
             }
             if tiermark_kernels::chase(*chains).is_none() {
-                return Err(Refusal::new(format!("{chains} chains"), "a chase follows 1 to 32", "use 1 to 32 chains"));
+                return Err(says::chains_out_of_range(*chains));
             }
         }
         Role::Revisit { accesses, .. } => {
             if !matches!(region.layout, Layout::Chain(_)) {
-                return Err(Refusal::new("a chase", format!("its region holds {}, no chain", region.layout), PLAN));
+                return Err(says::setup_inconsistent(
+                    "a chase",
+                    &format!("its region holds {}, no chain", region.layout),
+                ));
             }
             if *accesses == 0 {
-                return Err(Refusal::new("a chase", "it has no accesses", PLAN));
+                return Err(says::setup_inconsistent("a chase", "it has no accesses"));
             }
         }
         Role::Stream { .. } | Role::Load { .. } => {
             if role.kernels().next().is_none() {
-                return Err(Refusal::new("a load", "it names no kernel", PLAN));
+                return Err(says::setup_inconsistent("a load", "it names no kernel"));
             }
             for id in role.kernels() {
                 let spec = kernel(id)?;
                 if matches!(region.layout, Layout::Chain(_) | Layout::Shared) {
                     let why = "its region holds a chain or shared lines, which streams would destroy";
-                    return Err(Refusal::new(format!("kernel {id}"), why, PLAN));
+                    return Err(says::setup_inconsistent(&format!("kernel {id}"), why));
                 }
                 let random = spec.info.op.pattern() == Pattern::Random;
                 if random && (region.layout != Layout::Permuted || matches!(role, Role::Load { .. })) {
                     let why = "its region has no permutation of lines";
-                    return Err(Refusal::new(format!("kernel {id}"), why, PLAN));
+                    return Err(says::setup_inconsistent(&format!("kernel {id}"), why));
                 }
             }
         }
@@ -96,11 +95,11 @@ fn suits(role: &Role, region: &RegionSetup) -> Result<(), Refusal> {
         _ => {
             let what = "threads on shared lines";
             if region.layout != Layout::Shared {
-                return Err(Refusal::new(what, format!("their region holds {}", region.layout), PLAN));
+                return Err(says::setup_inconsistent(what, &format!("their region holds {}", region.layout)));
             }
             if region.bytes.0 < share::LEAST_BYTES {
                 let why = format!("their region is smaller than {}", Bytes(share::LEAST_BYTES));
-                return Err(Refusal::new(what, why, PLAN));
+                return Err(says::setup_inconsistent(what, &why));
             }
         }
     }
@@ -119,13 +118,12 @@ fn streams(setup: &Setup, index: usize) -> usize {
 fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Order<'a>, Refusal> {
     let region = &setup.regions[index];
     let worker = setup.threads.iter().find(|t| t.region == index);
-    let worker = worker.ok_or_else(|| Refusal::new("a setup", format!("no thread works on region {index}"), PLAN))?;
+    let worker =
+        worker.ok_or_else(|| says::setup_inconsistent("a setup", &format!("no thread works on region {index}")))?;
     let streams = streams(setup, index);
     let least = LEAST_BYTES * streams as u64;
     if region.bytes.0 < least {
-        let why = format!("{streams} streams need a line of 64 bytes each");
-        let cure = format!("ask for {} or more: --sizes", Bytes(least));
-        return Err(Refusal::new(format!("a region of {}", region.bytes), why, cure));
+        return Err(says::region_too_small(region.bytes, streams, Bytes(least)));
     }
     let target = region_nodes(setup, index, machine);
     let note = if region.nodes.is_empty() { away(worker.cpu, &target, machine) } else { None };

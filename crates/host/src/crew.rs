@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, Refusal};
 
 /// Enough for the deepest call of a worker, and 2,048 of them take 512 MiB of address space, not of memory.
@@ -127,15 +128,8 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
         let mut seated: BTreeMap<CpuId, usize> = BTreeMap::new();
         for (index, (cpu, state)) in states.into_iter().enumerate() {
             let nth = seated.entry(cpu).or_default();
-            let seat = pool.seat(cpu, *nth).map_err(|error| {
-                // One thread cannot be fewer.
-                let fewer = if wanted == 1 { "" } else { "; or use fewer --threads" };
-                Refusal::new(
-                    if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") },
-                    format!("the system refused thread {index}: {error}"),
-                    format!("raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max{fewer}"),
-                )
-            })?;
+            let seat =
+                pool.seat(cpu, *nth).map_err(|error| says::threads_refused(wanted, index, &error.to_string()))?;
             *nth += 1;
             members.push((seat, Arc::new(Mutex::new(Some(state)))));
         }

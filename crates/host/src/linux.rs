@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use tiermark_engine::{Host, Rig, admit};
 use tiermark_machine::{LiveFacts, Uname};
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
 
 use crate::clock::Clock;
@@ -63,11 +64,7 @@ impl LinuxHost {
     pub fn new(machine: Machine, options: Options) -> Result<Self, Refusal> {
         let born = Instant::now();
         if machine.allowed_cpus.is_empty() {
-            return Err(Refusal::new(
-                "measuring on this machine",
-                "no online cpu may be used by this process",
-                "check its affinity (taskset -p) and the cpuset of its control group",
-            ));
+            return Err(says::no_cpu_online());
         }
         let (clock, clock_info) = Clock::choose(&machine.cpu_model, &machine.system);
         let bench = Bench {

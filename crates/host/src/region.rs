@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, PageKind, Refusal, RegionSetup};
 
 use crate::sys::{Advice, Mapping};
@@ -236,7 +237,7 @@ impl Region {
 
 /// What a preparation that was interrupted says.
 pub(crate) fn stop_refusal() -> Refusal {
-    Refusal::new("preparing memory", "the run was stopped", "start it again")
+    says::preparation_stopped()
 }
 
 /// Why a chain cannot be had.
@@ -244,8 +245,7 @@ pub(crate) fn chain_refused(chain: ChainLayout, bytes: usize, error: &ProofError
     if *error == ProofError::Layout(LayoutError::Stopped) {
         return stop_refusal();
     }
-    let what = format!("a chain {chain} in {}", Bytes(bytes as u64));
-    Refusal::new(what, error.to_string(), "try another size or layout: --sizes, --layout")
+    says::chain_refused(chain, Bytes(bytes as u64), &error.to_string())
 }
 
 /// Tells the kernel about page sizes and what to leave alone; what it refuses is noted where it matters.
@@ -277,38 +277,15 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
 
 /// Why a thread could not be pinned.
 pub(crate) fn pin_refused(cpu: CpuId, error: &std::io::Error) -> Refusal {
-    Refusal::new(
-        format!("a thread on cpu {cpu}"),
-        format!("the system refused to pin it there: {error}"),
-        "choose cpus that the process may use (taskset, cpuset of the control group)",
-    )
+    says::pin_refused(cpu, &error.to_string())
 }
 
 fn map_refused(setup: &RegionSetup, error: &std::io::Error) -> Refusal {
-    let cure = match setup.page {
-        PageKind::Huge(page) => {
-            format!("reserve pages in /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10)
-        }
-        _ => "ask for less memory, or raise the limit on address space (ulimit -v)".to_owned(),
-    };
-    Refusal::new(format!("{} of {} pages", setup.bytes, setup.page), format!("mapping it failed: {error}"), cure)
+    says::mapping_refused(setup.bytes, setup.page, &error.to_string())
 }
 
 fn pool_drained(region: &Region, offset: usize, error: &std::io::Error) -> Refusal {
-    let had = offset / region.page_bytes;
-    let kib = region.page_bytes >> 10;
-    // As cgroups write sizes: 64KB, 2MB, 1GB.
-    let size = match kib {
-        _ if kib >= 1 << 20 => format!("{}GB", kib >> 20),
-        _ if kib >= 1 << 10 => format!("{}MB", kib >> 10),
-        _ => format!("{kib}KB"),
-    };
-    Refusal::new(
-        format!("{} of {} pages on node {}", Bytes(region.bytes as u64), region.page, region.target),
-        format!("{had} of {} pages could be had: {error}", region.mapping.len() / region.page_bytes),
-        format!(
-            "reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages, or raise the cgroup's \
-             hugetlb.{size}.max"
-        ),
-    )
+    let (bytes, page_bytes) = (Bytes(region.bytes as u64), Bytes(region.page_bytes as u64));
+    let (had, wanted) = (offset / region.page_bytes, region.mapping.len() / region.page_bytes);
+    says::huge_pages_drained(bytes, region.page, page_bytes, &region.target, had, wanted, &error.to_string())
 }

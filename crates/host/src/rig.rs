@@ -1,6 +1,7 @@
 //! A prepared setup: memory in place, workers at the gate.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
 use tiermark_kernels::layout::{LayoutError, cycle_unless, places};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
+use tiermark_model::messages::setup as says;
 use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
 
 use crate::check;
@@ -26,8 +28,29 @@ const CACHE_MOST: usize = 256 << 20;
 /// Memory of which less lies where it should, or has pages of the size asked for, is given back to the system: the next step gets other pages.
 const LEAST_PROVEN: f64 = 0.99;
 
-/// What a worker says that failed because another had.
-pub(crate) const FOLLOWED: &str = "another worker failed";
+/// Why a shot of a worker ended without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Since that of another worker failed.
+    Followed,
+    /// For this reason of its own.
+    Failed(String),
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Followed => f.write_str("another worker failed"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<String> for Ended {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
 
 /// What a worker answers to any job.
 type Answer = Result<Option<(ThreadShot, [Vec<f64>; 2])>, Refusal>;
@@ -70,8 +93,8 @@ impl Indices {
             return Ok(order.clone());
         }
         self.order = None;
-        let refused = |why| {
-            let real = || Refusal::new("an order of lines", why, "ask for less memory: --sizes, --max-mem");
+        let refused = |why: String| {
+            let real = || says::line_order_refused(&why);
             if stopped() { stop_refusal() } else { real() }
         };
         let order = LineOrder::new(lines, seed, stopped).map_err(refused)?;
@@ -188,9 +211,7 @@ fn indices(shared: &Mutex<Indices>) -> MutexGuard<'_, Indices> {
 
 /// A worker's answer; its panic as a refusal.
 fn answer(reply: Reply<Answer>) -> Answer {
-    reply.unwrap_or_else(|panic| {
-        Err(Refusal::new("preparing a worker", format!("it failed: {panic}"), "please report this"))
-    })
+    reply.unwrap_or_else(|panic| Err(says::worker_panicked(&panic)))
 }
 
 impl Rig for LinuxRig {
@@ -218,10 +239,14 @@ impl Rig for LinuxRig {
         let pings = self.pings.clone();
         let replies = self.crew.run(Arc::new(move |worker: &mut Worker| {
             let shot = worker.shot(&gate, pings.as_deref(), budget_ns, number);
-            shot.map(Some).map_err(|why| Refusal::new("a shot", why, "measure again"))
+            shot.map(Some).map_err(|ended| match ended {
+                Ended::Followed => says::shot_followed(),
+                Ended::Failed(why) => says::shot_failed(&why),
+            })
         }));
         // Of those that failed, the one that began it comes first: others only followed.
-        let followed = |reply: &Reply<Answer>| matches!(reply, Ok(Err(refusal)) if refusal.why == FOLLOWED);
+        let followed =
+            |reply: &Reply<Answer>| matches!(reply, Ok(Err(refusal)) if refusal.code == says::codes::shot_followed);
         let leader = replies.iter().position(|reply| !matches!(reply, Ok(Ok(_))) && !followed(reply));
         if let Some((index, Ok(Err(refusal)))) = leader.and_then(|index| Some((index, replies.get(index)?))) {
             return Err(Fault(format!("worker {index}: {}", refusal.why)));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiermark_engine::{Guard, ThreadShot};
 use tiermark_kernels::StreamSpec;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
 
 use crate::check;
@@ -16,7 +17,7 @@ use crate::os::{Order, OsWork, Placed};
 use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::revisit::{RevisitWork, Round};
-use crate::rig::FOLLOWED;
+use crate::rig::Ended;
 use crate::share::{ShareWork, Watch};
 use crate::sys::{self, LineOrder, SharedLines, Usage};
 use crate::work::{Share, Work};
@@ -143,25 +144,25 @@ impl Worker {
             }),
         };
         let what = || kernel.map_or("a chase".to_owned(), |spec| spec.info.id.to_owned());
-        self.work = Some(work.map_err(|why| Refusal::new(what(), why, "choose another kernel, chain count or size"))?);
+        self.work = Some(work.map_err(|why| says::work_unsuitable(&what(), &why))?);
         Ok(())
     }
 
     /// Runs one shot, of the given number.
     ///
     /// # Errors
-    /// In words, when there is no work or another worker broke the gate.
+    /// That there is no work, that another worker broke the gate, or what failed here.
     pub(crate) fn shot(
         &mut self,
         gate: &StartGate,
         pings: Option<&Pings>,
         budget_ns: f64,
         number: u64,
-    ) -> Result<(ThreadShot, [Vec<f64>; 2]), String> {
+    ) -> Result<(ThreadShot, [Vec<f64>; 2]), Ended> {
         let guard = BreakOnPanic(gate);
         let Some(work) = &mut self.work else {
             gate.break_open();
-            return Err("the worker has no work".to_owned());
+            return Err(Ended::Failed("the worker has no work".to_owned()));
         };
         let wanted = (2.0 * budget_ns / work.block_ns().max(1.0)) as usize + 1_024;
         self.stamps.clear();
@@ -176,10 +177,12 @@ impl Worker {
         let stopped = &self.stopped;
         // Asked only by those who wait long: a shot that can begin is short.
         let wait = |looks| pause(looks) && !(looks >= SPIN_LOOKS && stopped.load(Ordering::Relaxed));
-        let why = || if stopped.load(Ordering::Relaxed) { "the run was stopped" } else { FOLLOWED };
-        let answers = |_| why().to_owned();
+        let answers = |_| match stopped.load(Ordering::Relaxed) {
+            true => Ended::Failed("the run was stopped".to_owned()),
+            false => Ended::Followed,
+        };
         // Both sides of a pair come to it at the same time.
-        let ask = || -> Result<Vec<f64>, String> {
+        let ask = || -> Result<Vec<f64>, Ended> {
             let Some(pings) = pings else { return Ok(Vec::new()) };
             gate.arrive(|| clock.now(), wait).map_err(answers)?;
             Ok(pings.trips(self.index, &clock, self.stamp_ns))

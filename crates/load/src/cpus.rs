@@ -5,6 +5,7 @@ use std::thread;
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 use tiermark_model::Refusal;
+use tiermark_model::messages::load as says;
 
 /// Where the kernel lists the cpus that there are.
 const ONLINE: &str = "/sys/devices/system/cpu/online";
@@ -50,7 +51,7 @@ fn refused(cpus: &[usize], online: &str) -> Refusal {
         () if absent => format!("this machine has cpus {online}"),
         () => format!("this process may not run there (its control group's cpuset); this machine has cpus {online}"),
     };
-    Refusal::new(what, why, "name some of those with --client-cpus")
+    says::client_cpus_unusable(&what, &why)
 }
 
 #[cfg(test)]

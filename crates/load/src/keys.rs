@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use tiermark_model::messages::load as says;
 use tiermark_model::{Refusal, nearest};
 use tiermark_stats::Rng;
 
@@ -84,7 +85,7 @@ impl Keys {
     /// # Errors
     /// A [`Refusal`] where the numbers make no distribution.
     pub(crate) fn new(dist: KeyDist, order: KeyOrder, count: u64) -> Result<Self, Refusal> {
-        let refuse = |why: &str, cure: &str| Err(Refusal::new(format!("keys {dist}"), why, cure));
+        let refuse = |why: &str, cure: &str| Err(says::workload_impossible(&format!("keys {dist}"), why, cure));
         if count == 0 {
             return refuse("there are no keys to draw from", "ask for at least 1");
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 use tiermark_model::load::Spin;
+use tiermark_model::messages::load as says;
 
 use crate::clock;
 use crate::conn::Conn;
@@ -111,13 +112,13 @@ fn carry_out(
     workload.check()?;
     client.check()?;
     if targets.is_empty() {
-        return Err(Refusal::new("a run without tenants", "there is nobody to ask", "name a target"));
+        return Err(says::no_target());
     }
     let threads = client.threads.min(targets.len());
     let mut dealt: Vec<Vec<Tenant>> = (0..threads).map(|_| Vec::new()).collect();
     for (index, target) in targets.iter().enumerate() {
         if watch.stop.load(Ordering::Relaxed) {
-            return Err(Refusal::new("the run", "it was stopped before it began", ""));
+            return Err(says::load_stopped());
         }
         let stagger = index as f64 / targets.len() as f64;
         dealt[index % threads].push(tenant(index, target, workload, phase, client, stagger)?);
@@ -144,7 +145,8 @@ fn tenant(
 ) -> Result<Tenant, Refusal> {
     let conns = (0..workload.connections).map(|_| {
         let stream = Client::connect(target, client.timeout)?.into_stream();
-        let stream = stream.map_err(|e| Refusal::new(target.address.to_string(), e.to_string(), "try again"))?;
+        let stream =
+            stream.map_err(|e| says::connection_broken(&target.address.to_string(), &e.to_string(), "try again"))?;
         Ok(Conn::new(stream, workload.verify))
     });
     let conns = conns.collect::<Result<Vec<_>, Refusal>>()?;
@@ -260,5 +262,5 @@ fn supervise(
 }
 
 fn no_thread(error: &dyn std::fmt::Display) -> Refusal {
-    Refusal::new("a thread of the client", error.to_string(), "check --client-cpus and the limits of this process")
+    says::client_thread_refused(&error.to_string())
 }

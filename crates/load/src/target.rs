@@ -10,6 +10,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use tiermark_model::Refusal;
+use tiermark_model::messages::load as says;
 
 use crate::resp::{self, Parser, Reply, shown};
 
@@ -262,9 +263,9 @@ impl Client {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(broken(&self.address, &error)),
             };
-            parser.feed(&buffer[..n], |reply| answer = Some(owned(reply))).map_err(|garbage| {
-                Refusal::new(self.address.to_string(), garbage.to_string(), "is this the port of a Redis server?")
-            })?;
+            parser
+                .feed(&buffer[..n], |reply| answer = Some(owned(reply)))
+                .map_err(|garbage| says::answer_unreadable(&self.address.to_string(), &garbage.to_string()))?;
         }
         answer.ok_or_else(|| broken(&self.address, &ErrorKind::UnexpectedEof.into()))
     }
@@ -277,7 +278,7 @@ impl Client {
     }
 
     fn refused(&self, why: &str, text: &str, cure: &str) -> Refusal {
-        Refusal::new(self.address.to_string(), format!("{why}: {}", shown(text.as_bytes())), cure)
+        says::server_refused(&self.address.to_string(), why, &shown(text.as_bytes()), cure)
     }
 }
 
@@ -304,7 +305,7 @@ fn unreachable_server(address: &Address, error: &io::Error) -> Refusal {
         ),
         _ => (format!("connecting failed: {error}"), "check the address"),
     };
-    Refusal::new(address.to_string(), why, cure)
+    says::server_unreachable(&address.to_string(), &why, cure)
 }
 
 fn broken(address: &Address, error: &io::Error) -> Refusal {
@@ -318,7 +319,7 @@ fn broken(address: &Address, error: &io::Error) -> Refusal {
         ),
         _ => (format!("the connection failed: {error}"), "look at the server's log"),
     };
-    Refusal::new(address.to_string(), why, cure)
+    says::connection_broken(&address.to_string(), &why, cure)
 }
 
 #[cfg(test)]

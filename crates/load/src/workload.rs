@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tiermark_model::Refusal;
 use tiermark_model::load::Spin;
+use tiermark_model::messages::load as says;
 use tiermark_stats::Rng;
 
 use crate::cpus;
@@ -123,7 +124,7 @@ impl Workload {
     /// # Errors
     /// A [`Refusal`] that names the first thing that cannot.
     pub fn check(&self) -> Result<(), Refusal> {
-        let refuse = |what: String, why: &str, cure: &str| Err(Refusal::new(what, why, cure));
+        let refuse = |what: String, why: &str, cure: &str| Err(says::workload_impossible(&what, why, cure));
         if let Pace::Open { rate, .. } = self.pace
             && !(rate > 0.0 && rate <= HIGHEST_RATE)
         {
@@ -182,7 +183,7 @@ impl ClientSetup {
     /// A [`Refusal`]: it has no thread or no time, or names cpus on which it may not run.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.threads == 0 || self.timeout.is_zero() {
-            return Err(Refusal::new(
+            return Err(says::workload_impossible(
                 "the client",
                 "it needs a thread and time to wait for answers",
                 "ask for 1 and 10 s",

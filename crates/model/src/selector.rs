@@ -40,11 +40,7 @@ pub fn resolve_cpus(text: &str, machine: &Machine) -> Result<IdSet, Refusal> {
 }
 
 fn refuse(what: &str, why: &str, machine: &Machine) -> Refusal {
-    Refusal::new(
-        what,
-        why,
-        format!("choose among the allowed cpus {}; `tiermark machine` shows them", machine.allowed_cpus),
-    )
+    crate::messages::setup::selector_empty(what, why, &machine.allowed_cpus)
 }
 
 /// The online cpus one part of a selector names. Whole groups (`all`, `node:` …) are cut to the allowed cpus.

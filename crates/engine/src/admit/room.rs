@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, GIB, KIB, Layout, MIB, Machine, NodeId, PageKind, Refusal, Setup};
 
 /// Left alone on each node and in the group, so that the kernel's own reserves and this process's other memory (stacks,
@@ -144,8 +145,7 @@ fn fits(wanted: u64, free: u64, place: &str, of: &str, cure: &str) -> Result<(),
     if wanted.saturating_add(kept) <= free {
         return Ok(());
     }
-    let why = format!("{place} has {} {of}, of which {} stay free", Bytes(free), Bytes(kept));
-    Err(Refusal::new(format!("{} of memory", Bytes(wanted)), why, cure))
+    Err(says::free_memory_short(Bytes(wanted), place, of, Bytes(free), Bytes(kept), cure))
 }
 
 fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {
@@ -157,7 +157,7 @@ fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {
     }
     for (page, needs) in sizes {
         let total = needs.iter().fold(0u64, |sum, need| sum.saturating_add(need.bytes / page));
-        let Some(pool) = fresh.pools.get(&page) else { return Err(no_pool(page, total)) };
+        let Some(pool) = fresh.pools.get(&page) else { return Err(says::huge_pages_no_pool(total, Bytes(page))) };
         let free_on = |node: NodeId| pool.nodes.get(&node).copied().unwrap_or(pool.free);
         for (node, pages) in by_node(&needs, |need| need.bytes / page) {
             pool_fits(page, pages, free_on(node), Some(node).filter(|node| pool.nodes.contains_key(node)))?;
@@ -165,19 +165,6 @@ fn admit_pools(needs: &[&Need], fresh: &Fresh) -> Result<(), Refusal> {
         pool_fits(page, total, pool.free, None)?;
     }
     Ok(())
-}
-
-/// `1 huge page of 2 MiB`.
-fn huge_pages(pages: u64, page: u64) -> String {
-    format!("{pages} huge page{} of {}", if pages == 1 { "" } else { "s" }, Bytes(page))
-}
-
-fn no_pool(page: u64, pages: u64) -> Refusal {
-    Refusal::new(
-        huge_pages(pages, page),
-        "0 are free: the kernel has no pool of this size",
-        "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp",
-    )
 }
 
 /// Refuses huge pages that are not there: on a node, or on the machine.
@@ -192,11 +179,7 @@ fn pool_fits(page: u64, pages: u64, free: u64, node: Option<NodeId>) -> Result<(
     let boot = format!("; where memory is fragmented, reserve at boot: hugepagesz=1G hugepages={pages}");
     let late = if page == GIB { boot } else { String::new() };
     let file = format!("{tree}/hugepages/hugepages-{}kB/nr_hugepages", page / KIB);
-    Err(Refusal::new(
-        huge_pages(pages, page),
-        format!("{free} are free on {place}"),
-        format!("reserve them as root: echo {pages} > {file}; or use --pages thp{late}"),
-    ))
+    Err(says::huge_pages_short(pages, Bytes(page), free, &place, &file, &late))
 }
 
 #[cfg(test)]

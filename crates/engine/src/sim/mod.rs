@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
+use tiermark_model::messages::setup as says;
 use tiermark_model::{
     Bench, ClockInfo, KernelId, KernelInfo, Layout, Machine, NodeId, OsCall, Overheads, PageKind, PlacementProof,
     PrimitiveInfo, Refusal, Role, Setup, ThreadSetup, deal,
@@ -203,17 +204,12 @@ fn part(truth: &Machine, setup: &Setup) -> Part {
 
 fn find_kernel<'a>(bench: &'a Bench, id: &KernelId) -> Result<&'a KernelInfo, Refusal> {
     let known = bench.kernels.iter().find(|k| k.id == *id);
-    known.ok_or_else(|| {
-        Refusal::new(format!("kernel {id}"), "this machine cannot run it", "`tiermark list kernels` shows those it can")
-    })
+    known.ok_or_else(|| says::kernel_unusable(&id.0, None))
 }
 
 fn find_primitive<'a>(bench: &'a Bench, call: &OsCall) -> Result<&'a PrimitiveInfo, Refusal> {
     let known = bench.primitives.iter().find(|p| p.id == call.primitive);
-    known.ok_or_else(|| {
-        let what = format!("primitive {}", call.primitive);
-        Refusal::new(what, "there is none of that name", "`tiermark list primitives` shows those there are")
-    })
+    known.ok_or_else(|| says::primitive_unknown(&call.primitive.0))
 }
 
 struct SimRig {

@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiermark_model::messages::load as says;
 use tiermark_model::{Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Unit};
 
 use crate::save::write_whole;
@@ -144,10 +145,7 @@ impl MachineRecord {
         // Newest first: those at the end have not been met for longest.
         book.machines.insert(0, Page { key: self.key.clone(), cells });
         book.machines.truncate(MOST_MACHINES);
-        write(&path, &book).map_err(|why| {
-            let cure = "make the directory writable, or give --no-record";
-            Refusal::new(format!("writing the machine's record {}", path.display()), why.to_string(), cure)
-        })
+        write(&path, &book).map_err(|why| says::record_unwritable(&path.display().to_string(), &why.to_string()))
     }
 }
 
@@ -244,20 +242,14 @@ fn parse(bytes: &[u8]) -> Result<Book, Unread> {
 
 /// Says why the file gives nothing, after it was set aside where that may be.
 fn unusable(path: &Path, unread: Unread, may_write: bool) -> Refusal {
-    let what = format!("the machine's record {}", path.display());
+    let record = path.display().to_string();
     match unread {
-        Unread::Closed(why) => {
-            Refusal::new(what, format!("{why}; no number is held against it"), "give --no-record to leave it alone")
-        }
+        Unread::Closed(why) => says::record_closed(&record, &why.to_string()),
         Unread::Damaged(why) => {
             let aside = path.with_file_name(SET_ASIDE);
             let moved = may_write && fs::rename(path, &aside).is_ok();
-            let place = if moved { format!("; it is set aside as {}", aside.display()) } else { String::new() };
-            Refusal::new(
-                what,
-                format!("it cannot be read: {why}{place}"),
-                "nothing needs to be done: a new one begins with the next run",
-            )
+            let aside = aside.display().to_string();
+            says::record_damaged(&record, &why.to_string(), moved.then_some(aside.as_str()))
         }
     }
 }

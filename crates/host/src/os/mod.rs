@@ -30,6 +30,7 @@ pub(crate) use placed::Placed;
 use std::io;
 
 use rustix::io::Errno;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, MIB, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
 
 use crate::clock::Clock;
@@ -159,10 +160,7 @@ pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
 /// # Errors
 /// A [`Refusal`] when there is none of that name.
 fn find(call: &OsCall) -> Result<&'static Primitive, Refusal> {
-    all().find(|primitive| primitive.id == call.primitive.0).ok_or_else(|| {
-        let what = format!("primitive {}", call.primitive);
-        Refusal::new(what, "there is none of that name", "`tiermark list primitives` shows those there are")
-    })
+    all().find(|primitive| primitive.id == call.primitive.0).ok_or_else(|| says::primitive_unknown(&call.primitive.0))
 }
 
 impl Primitive {
@@ -279,7 +277,7 @@ fn beyond_caches(machine: &Machine, least: u64, most: u64) -> u64 {
 
 /// The refusal of what a primitive needs and does not get.
 fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {
-    Refusal::new(what.to_owned(), why.to_owned(), cure.to_owned())
+    says::primitive_unavailable(what, why, cure, None)
 }
 
 /// What helps where a filter of system calls stands in the way.
@@ -287,13 +285,14 @@ const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: tr
 
 /// The refusal of what the kernel refused, with a cure by what it said; the usual one where that says nothing.
 fn refused_by(what: &str, error: &io::Error, usual: &str) -> Refusal {
-    unavailable(what, &error.to_string(), cure_of(error.raw_os_error(), usual))
+    let errno = error.raw_os_error();
+    says::primitive_unavailable(what, &error.to_string(), cure_of(errno, usual), errno)
 }
 
 /// The same in words, which end with the error's number as the standard library writes it.
 fn refused_in_words(what: &str, why: &str, usual: &str) -> Refusal {
     let number = why.rsplit_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
-    unavailable(what, why, cure_of(number, usual))
+    says::primitive_unavailable(what, why, cure_of(number, usual), number)
 }
 
 /// What helps against an error, where it says enough by itself.

@@ -14,6 +14,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, Refusal};
 
 use super::watch::Watch;
@@ -215,8 +216,7 @@ impl Pair {
         if pair.common.words.word(STATE).load(Acquire) == READY {
             return Ok(pair);
         }
-        let what = format!("a partner on cpu {}", wanted.cpu);
-        Err(Refusal::new(what, "it may not run there", "check the affinity (taskset -p) and the cpuset of the process"))
+        Err(says::partner_elsewhere(wanted.cpu))
     }
 
     fn wait(&mut self) -> Result<(), String> {

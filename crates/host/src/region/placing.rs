@@ -1,5 +1,6 @@
 //! How pages come to lie on their nodes: by the kernel's policies, or dealt out one by one.
 
+use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Machine, MemPolicy, NodeId, Refusal, deal};
 
 use super::{Order, pin_refused};
@@ -80,11 +81,7 @@ pub(super) fn place(
         });
     };
     if *policy == MemPolicy::SystemWeighted {
-        return Err(Refusal::new(
-            "the kernel's weighted interleave",
-            format!("the kernel refused it: {error}"),
-            "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave",
-        ));
+        return Err(says::kernel_weights_refused(&error.to_string()));
     }
     // One node: it can come from nowhere else.
     if machine.nodes.len() == 1 {
@@ -107,13 +104,7 @@ fn touch_from_cpus(
         let cpus = machine.node(node).map(|n| n.cpus.intersection(&machine.allowed_cpus)).unwrap_or_default();
         match cpus.first() {
             Some(cpu) => touchers.push((node, Some(cpu))),
-            None => {
-                return Err(Refusal::new(
-                    format!("memory on node {node}"),
-                    format!("mbind was refused ({error}), and no cpu of the node may be used to touch its pages first"),
-                    "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
-                ));
-            }
+            None => return Err(says::node_untouchable(node, &error.to_string())),
         }
     }
     // Of several nodes that it may all come from, the first will do.
@@ -126,12 +117,7 @@ fn touch_from_cpus(
 
 /// Why a thread could not choose the node of its pages.
 fn take_refused(node: Option<NodeId>, error: &std::io::Error) -> Refusal {
-    let at = node.map_or_else(String::new, |node| format!(", at node {node}"));
-    Refusal::new(
-        format!("pages dealt out over nodes{at}"),
-        format!("the kernel refused the thread's memory policy: {error}"),
-        "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it",
-    )
+    says::memory_policy_refused(node, &error.to_string())
 }
 
 fn repin(cpu: CpuId) -> Result<(), Refusal> {

@@ -1,5 +1,6 @@
 //! Lines fetched from another core, and a word that all add to.
 
+use crate::rig::Ended;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -45,7 +46,7 @@ impl ShareWork {
     }
 
     /// Has the partner take all lines, then chases through them. The stamps' clock runs only while it chases.
-    pub(super) fn take(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, String> {
+    pub(super) fn take(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, Ended> {
         let (data, ask, ready) = self.fetched();
         let mut at = watch.clock.now();
         let mut blocks = 0;
@@ -72,7 +73,7 @@ impl ShareWork {
         Ok(blocks)
     }
 
-    pub(super) fn keep(&self, state: LineState, watch: &Watch<'_>) -> Result<(), String> {
+    pub(super) fn keep(&self, state: LineState, watch: &Watch<'_>) -> Result<(), Ended> {
         let (data, ask, ready) = self.fetched();
         for number in 1u64.. {
             let mut over = false;

@@ -10,11 +10,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use tiermark_kernels::rng::Rng;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{LineState, PingOp, Refusal, Role, Setup};
 
 use crate::clock::Clock;
 use crate::gate::StartGate;
-use crate::rig::FOLLOWED;
+use crate::rig::Ended;
 use crate::sys::{self, SharedLines};
 
 /// Lines that are used are at least this far apart: adjacent-line prefetchers pair lines of 64 bytes, and some Arm cores
@@ -80,7 +81,7 @@ pub(crate) struct Watch<'a> {
 impl Watch<'_> {
     /// Waits until a line says so.
     #[inline(always)]
-    fn until(&self, mut ready: impl FnMut() -> bool) -> Result<(), String> {
+    fn until(&self, mut ready: impl FnMut() -> bool) -> Result<(), Ended> {
         let mut looks = 0;
         while !ready() {
             looks += 1;
@@ -94,15 +95,18 @@ impl Watch<'_> {
 
     /// Whether waiting on makes sense. Lets others have the cpu: on a crowded machine the partner may be waiting for it.
     #[cold]
-    fn look(&self) -> Result<(), String> {
+    fn look(&self) -> Result<(), Ended> {
         if self.stopped.load(Relaxed) {
-            return Err("the run was stopped".to_owned());
+            return Err(Ended::Failed("the run was stopped".to_owned()));
         }
         if self.gate.is_broken() {
-            return Err(FOLLOWED.to_owned());
+            return Err(Ended::Followed);
         }
         if self.clock.now() > self.deadline + self.clock.ticks(PATIENCE_NS) {
-            return Err(format!("its partner on another cpu did not answer for {} s", PATIENCE_NS / 1e9));
+            return Err(Ended::Failed(format!(
+                "its partner on another cpu did not answer for {} s",
+                PATIENCE_NS / 1e9
+            )));
         }
         sys::yield_now();
         Ok(())
@@ -128,7 +132,7 @@ pub(crate) fn complete(setup: &Setup) -> Result<(), Refusal> {
             let why = format!(
                 "region {region} needs a ping and an echo alike, one who takes and one who keeps, or contenders only"
             );
-            return Err(Refusal::new("threads on shared lines", why, "correct the plan"));
+            return Err(says::setup_inconsistent("threads on shared lines", &why));
         }
     }
     Ok(())
@@ -199,8 +203,8 @@ impl ShareWork {
     /// Plays one shot: stamps the start and the end of each block, and returns the number of blocks; none for those who serve.
     ///
     /// # Errors
-    /// In words, when the partner failed, or takes too long.
-    pub(crate) fn play(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, String> {
+    /// That the partner failed, or takes too long.
+    pub(crate) fn play(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, Ended> {
         match self.part {
             Part::Ping(PingOp::Cas) => self.ping(stamps, watch, |pair| pair.swap_turns(watch)),
             Part::Ping(PingOp::Flag) => self.ping(stamps, watch, |pair| pair.raise_flags(watch)),

@@ -1,5 +1,6 @@
 //! Turns passed to and fro: by compare-and-swap, by flags, and one way with the clock as the message.
 
+use crate::rig::Ended;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -18,8 +19,8 @@ impl ShareWork {
         &self,
         stamps: &mut [u64],
         watch: &Watch<'_>,
-        round_trips: impl Fn(&Pair<'_>) -> Result<(), String>,
-    ) -> Result<usize, String> {
+        round_trips: impl Fn(&Pair<'_>) -> Result<(), Ended>,
+    ) -> Result<usize, Ended> {
         // One block on each line brings all of them into the state they keep.
         for block in 0..PLACES {
             round_trips(&self.pair(block))?;
@@ -40,7 +41,7 @@ impl ShareWork {
         Ok(blocks)
     }
 
-    pub(super) fn answer_swaps(&self, watch: &Watch<'_>) -> Result<(), String> {
+    pub(super) fn answer_swaps(&self, watch: &Watch<'_>) -> Result<(), Ended> {
         for block in 0.. {
             let turn = self.pair(block).there;
             for _ in 0..ROUNDS {
@@ -60,7 +61,7 @@ impl ShareWork {
         Ok(())
     }
 
-    pub(super) fn answer_flags(&self, watch: &Watch<'_>) -> Result<(), String> {
+    pub(super) fn answer_flags(&self, watch: &Watch<'_>) -> Result<(), Ended> {
         for block in 0.. {
             let Pair { there, back, .. } = self.pair(block);
             for _ in 0..ROUNDS {
@@ -80,7 +81,7 @@ impl ShareWork {
     }
 
     /// Sends the clock to and fro. The stamps add up what the receiver saw, so that only the way there is in them.
-    pub(super) fn send(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, String> {
+    pub(super) fn send(&self, stamps: &mut [u64], watch: &Watch<'_>) -> Result<usize, Ended> {
         // Each message holds one stamp; the analysis takes one out of each block.
         let own = watch.clock.ticks(watch.stamp_ns * (ROUNDS - 1) as f64);
         let mut at = watch.clock.now();
@@ -99,7 +100,8 @@ impl ShareWork {
             let took = sum.wrapping_sub(own).cast_signed();
             if took < 0 {
                 self.pair(blocks + 1).there.store(OVER, Release);
-                return Err("messages arrive before they are sent: the clocks of the two cpus differ".to_owned());
+                let why = "messages arrive before they are sent: the clocks of the two cpus differ";
+                return Err(Ended::Failed(why.to_owned()));
             }
             // A clock that steps more rarely than a block is long shows none of it; stamps rise all the same.
             at += took.cast_unsigned().max(1);
@@ -113,7 +115,7 @@ impl ShareWork {
         Ok(blocks)
     }
 
-    pub(super) fn receive(&self, watch: &Watch<'_>) -> Result<(), String> {
+    pub(super) fn receive(&self, watch: &Watch<'_>) -> Result<(), Ended> {
         for block in 0.. {
             let Pair { there, back, note } = self.pair(block);
             for _ in 0..ROUNDS {
@@ -163,7 +165,7 @@ pub(super) struct Pair<'a> {
 impl Pair<'_> {
     /// Both compare and swap the one word. The last turn is waited for, so that a block is whole round trips.
     #[inline(always)]
-    pub(super) fn swap_turns(&self, watch: &Watch<'_>) -> Result<(), String> {
+    pub(super) fn swap_turns(&self, watch: &Watch<'_>) -> Result<(), Ended> {
         for _ in 0..ROUNDS {
             watch.until(|| self.there.compare_exchange(FIRST, SECOND, Relaxed, Relaxed).is_ok())?;
         }
@@ -172,7 +174,7 @@ impl Pair<'_> {
 
     /// Each stores to its own line and watches the other's.
     #[inline(always)]
-    pub(super) fn raise_flags(&self, watch: &Watch<'_>) -> Result<(), String> {
+    pub(super) fn raise_flags(&self, watch: &Watch<'_>) -> Result<(), Ended> {
         let begun = self.back.load(Relaxed);
         for round in 1..=ROUNDS {
             let flag = begun + round;

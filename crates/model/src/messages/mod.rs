@@ -7,9 +7,11 @@
 mod rows;
 
 pub mod capacity;
+pub mod load;
 pub mod machine;
 pub mod plan;
 pub mod run;
+pub mod setup;
 pub mod system;
 pub mod tenants;
 pub mod tiers;
@@ -19,8 +21,10 @@ pub mod undo;
 pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
     machine::codes::ALL,
+    load::codes::ALL,
     plan::codes::ALL,
     run::codes::ALL,
+    setup::codes::ALL,
     system::codes::ALL,
     tenants::codes::ALL,
     tiers::codes::ALL,

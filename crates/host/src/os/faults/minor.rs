@@ -81,7 +81,7 @@ pub(super) fn no_mthp(machine: &Machine) -> Option<Refusal> {
             (off, "echo madvise > /sys/kernel/mm/transparent_hugepage/hugepages-64kB/enabled".to_owned())
         }
     };
-    Some(Refusal::new("fault mTHP", why, cure))
+    Some(unavailable("fault mTHP", &why, &cure))
 }
 
 /// The sizes between base pages and huge pages that the system has on, 64 KiB first.

@@ -10,6 +10,7 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tiermark_engine::ThreadShot;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Exit, IdSet, NodeId, PlacementProof, Refusal};
 
 use super::{Ask, HOLD, Job};
@@ -85,7 +86,7 @@ impl Held {
     fn make(job: Job) -> Result<Self, Refusal> {
         let Job { setup, machine, target, note, clock, stamp_ns } = job;
         let (Some(asked), Some(thread)) = (setup.regions.first(), setup.threads.into_iter().next()) else {
-            return Err(Refusal::new("a setup", "it has no memory or no thread", "correct the plan"));
+            return Err(says::setup_inconsistent("a setup", "it has no memory or no thread"));
         };
         let region = Region::map(&Order { setup: asked, target, streams: 1, note }, &machine, None).map(Arc::new)?;
         let mut worker = Worker {
@@ -125,6 +126,7 @@ impl Held {
     }
 
     fn shot(&mut self, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {
-        Ok(self.worker.shot(&StartGate::new(1), None, budget_ns, number)?.0)
+        let shot = self.worker.shot(&StartGate::new(1), None, budget_ns, number);
+        shot.map(|(thread, _)| thread).map_err(|ended| ended.to_string())
     }
 }

@@ -1,0 +1,204 @@
+//! Setups of steps: their threads, memory, kernels and primitives, before and while they are prepared.
+
+use super::rows::messages;
+use crate::{Bytes, ChainLayout, CpuId, IdSet, Isa, NodeId, PageKind, count_of};
+
+const CORRECT: &str = "correct the plan";
+const OTHER_SIZE: &str = "try another size or layout: --sizes, --layout";
+
+messages! {
+    /// A setup without threads.
+    Refusal setup_without_threads():
+        "a setup", "it has no threads", "give at least one cpu: --cpus";
+
+    /// A setup whose parts do not fit together.
+    Refusal setup_inconsistent(what: &str, why: &str):
+        "{what}", "{why}", { CORRECT };
+
+    /// Streams of one setup that begin with different kernels.
+    Refusal streams_differ(kernel: &str):
+        "a setup", "its streams begin with different kernels, one of them {kernel}", "use one kernel for all streams";
+
+    /// A cpu on which no thread may run.
+    Refusal cpu_unusable(cpu: CpuId, why: &str, allowed: &IdSet):
+        "cpu {cpu}", "{why}", "choose among the allowed cpus: --cpus {allowed}";
+
+    /// A selector of cpus that names none that may be used.
+    Refusal selector_empty(selector: &str, why: &str, allowed: &IdSet):
+        "{selector}", "{why}", "choose among the allowed cpus {allowed}; `tiermark machine` shows them";
+
+    /// Cpus and nodes of cpus that have none in common.
+    Refusal cpus_not_on_nodes(cpus: &IdSet, nodes: &IdSet, of_nodes: &IdSet):
+        "--cpus {cpus} with --cpu-node {nodes}", "none of the cpus {cpus} is on node {nodes}, whose cpus are {of_nodes}",
+        "leave one of the options out";
+
+    /// A far node, where there is one node.
+    Refusal no_far_node():
+        "memory of a far node", "this machine has one node with memory", "name a node, or leave --mem-node out";
+
+    /// A priority that cannot be had.
+    Refusal priority_refused(nice: i32, error: &str):
+        "--nice {nice}", "{error}", "leave it out";
+
+    /// A step larger than the memory that the user allows.
+    Refusal memory_not_allowed(what: &str, most: &str, threads: usize):
+        "{what}", "--max-mem allows {most}",
+        {
+            let fewer = if threads == 1 { "" } else { " or fewer threads" };
+            format!("raise it, or ask for smaller sizes{fewer}")
+        };
+
+    /// No cpu at all.
+    Refusal no_cpu_online():
+        "measuring on this machine", "no online cpu may be used by this process",
+        "check its affinity (taskset -p) and the cpuset of its control group";
+
+    /// A thread that the system does not let run on its cpu.
+    Refusal pin_refused(cpu: CpuId, error: &str):
+        "a thread on cpu {cpu}", "the system refused to pin it there: {error}",
+        "choose cpus that the process may use (taskset, cpuset of the control group)";
+
+    /// Threads that the system does not start.
+    Refusal threads_refused(wanted: usize, index: usize, error: &str):
+        { if wanted == 1 { "a thread".to_owned() } else { format!("{wanted} threads") } },
+        "the system refused thread {index}: {error}",
+        {
+            // One thread cannot be fewer.
+            let fewer = if wanted == 1 { "" } else { "; or use fewer --threads" };
+            format!("raise the limit on threads: ulimit -u, pids.max of the cgroup, /proc/sys/kernel/threads-max{fewer}")
+        };
+
+    /// A region of no bytes.
+    Refusal region_empty(bytes: Bytes):
+        "a region of {bytes}", "there is nothing to measure", "ask for at least 4K: --sizes";
+
+    /// A region larger than an address space.
+    Refusal region_too_large(bytes: Bytes, most: Bytes):
+        "a region of {bytes}", "no processor maps more than {most}", "ask for less: --sizes, --max-mem";
+
+    /// A region smaller than the lines that its streams need.
+    Refusal region_too_small(bytes: Bytes, streams: usize, least: Bytes):
+        "a region of {bytes}", "{streams} streams need a line of 64 bytes each", "ask for {least} or more: --sizes";
+
+    /// Weights that pages cannot be dealt out by.
+    Refusal weights_unusable(nodes: &IdSet, why: &str):
+        "weighted interleave over nodes {nodes}", "{why}", "give each node a weight from 0 to 255: --weighted-interleave 0:3,1:1";
+
+    /// A node whose memory cannot be had.
+    Refusal node_unusable(node: NodeId, why: &str, usable: &IdSet):
+        "memory on node {node}", "{why}", "choose among the nodes with memory: {usable} (--mem-node)";
+
+    /// Memory of which there is too little.
+    Refusal free_memory_short(wanted: Bytes, place: &str, of: &str, free: Bytes, kept: Bytes, cure: &str):
+        "{wanted} of memory", "{place} has {free} {of}, of which {kept} stay free", "{cure}";
+
+    /// Huge pages of a size that the kernel has no pool of.
+    Refusal huge_pages_no_pool(pages: u64, page: Bytes):
+        { format!("{} of {page}", count_of(pages, "huge page")) }, "0 are free: the kernel has no pool of this size",
+        "use a size that has its nr_hugepages in /sys/kernel/mm/hugepages, or --pages thp";
+
+    /// Huge pages of which too few are free; `late`: what helps where memory is fragmented.
+    Refusal huge_pages_short(pages: u64, page: Bytes, free: u64, place: &str, file: &str, late: &str):
+        { format!("{} of {page}", count_of(pages, "huge page")) }, "{free} are free on {place}",
+        "reserve them as root: echo {pages} > {file}; or use --pages thp{late}";
+
+    /// Huge pages that ended before a region was whole.
+    Refusal huge_pages_drained(bytes: Bytes, page: PageKind, page_bytes: Bytes, nodes: &IdSet, had: usize, wanted: usize, error: &str):
+        "{bytes} of {page} pages on node {nodes}", "{had} of {wanted} pages could be had: {error}",
+        {
+            let kib = page_bytes.0 >> 10;
+            // As control groups write sizes: 64KB, 2MB, 1GB.
+            let limit = match kib {
+                _ if kib >= 1 << 20 => format!("{}GB", kib >> 20),
+                _ if kib >= 1 << 10 => format!("{}MB", kib >> 10),
+                _ => format!("{kib}KB"),
+            };
+            format!(
+                "reserve more in /sys/devices/system/node/node*/hugepages/hugepages-{kib}kB/nr_hugepages, or raise the cgroup's \
+                 hugetlb.{limit}.max"
+            )
+        };
+
+    /// Memory that the system does not map.
+    Refusal mapping_refused(bytes: Bytes, page: PageKind, error: &str):
+        "{bytes} of {page} pages", "mapping it failed: {error}",
+        {
+            match page {
+                PageKind::Huge(page) => format!("reserve pages in /sys/kernel/mm/hugepages/hugepages-{}kB/nr_hugepages", page >> 10),
+                _ => "ask for less memory, or raise the limit on address space (ulimit -v)".to_owned(),
+            }
+        };
+
+    /// The kernel's own weights, where it does not deal pages out by them.
+    Refusal kernel_weights_refused(error: &str):
+        "the kernel's weighted interleave", "the kernel refused it: {error}",
+        "use a kernel of 6.9 or later that permits mbind, or weights of your own: --weighted-interleave";
+
+    /// A node that pages can neither be bound to nor touched from.
+    Refusal node_untouchable(node: NodeId, error: &str):
+        "memory on node {node}", "mbind was refused ({error}), and no cpu of the node may be used to touch its pages first",
+        "allow mbind: docker run --cap-add SYS_NICE, or a seccomp profile that permits it";
+
+    /// A thread that may not choose the node of its pages.
+    Refusal memory_policy_refused(node: Option<NodeId>, error: &str):
+        { node.map_or_else(|| "pages dealt out over nodes".to_owned(), |node| format!("pages dealt out over nodes, at node {node}")) },
+        "the kernel refused the thread's memory policy: {error}",
+        "allow it: docker run --cap-add SYS_NICE, or a seccomp profile that permits it";
+
+    /// A preparation that was interrupted.
+    Refusal preparation_stopped():
+        "preparing memory", "the run was stopped", "start it again";
+
+    /// A chain of pointers that cannot be laid out.
+    Refusal chain_refused(chain: ChainLayout, bytes: Bytes, error: &str):
+        "a chain {chain} in {bytes}", "{error}", { OTHER_SIZE };
+
+    /// An order of lines that cannot be made.
+    Refusal line_order_refused(error: &str):
+        "an order of lines", "{error}", "ask for less memory: --sizes, --max-mem";
+
+    /// More chains than one thread follows.
+    Refusal chains_out_of_range(chains: u8):
+        "{chains} chains", "a chase follows 1 to 32", "use 1 to 32 chains";
+
+    /// A kernel that there is not.
+    Refusal kernel_unknown(kernel: &str):
+        "kernel {kernel}", "there is no kernel of that name", "`tiermark list kernels` shows those there are";
+
+    /// A kernel that this machine cannot run.
+    Refusal kernel_unusable(kernel: &str, isa: Option<Isa>):
+        "kernel {kernel}",
+        {
+            let needs = isa.map_or_else(String::new, |isa| format!(" (it needs {isa:?})"));
+            format!("this cpu or system cannot run it{needs}")
+        },
+        "`tiermark list kernels` shows those it can";
+
+    /// Work that does not fit its memory.
+    Refusal work_unsuitable(what: &str, why: &str):
+        "{what}", "{why}", "choose another kernel, chain count or size";
+
+    /// A worker that ended while it was prepared.
+    Refusal worker_panicked(error: &str):
+        "preparing a worker", "it failed: {error}", "please report this";
+
+    /// A shot of a worker that failed.
+    Refusal shot_failed(why: &str):
+        "a shot", "{why}", "measure again";
+
+    /// A shot of a worker that ended since that of another failed.
+    Refusal shot_followed():
+        "a shot", "another worker failed", "measure again";
+
+    /// A primitive that there is not.
+    Refusal primitive_unknown(primitive: &str):
+        "primitive {primitive}", "there is none of that name", "`tiermark list primitives` shows those there are";
+
+    /// What a primitive needs and does not get; `errno`: the error of the system call that was refused.
+    Refusal primitive_unavailable(what: &str, why: &str, cure: &str, errno: Option<i32>):
+        "{what}", "{why}", "{cure}";
+
+    /// A partner of a primitive that does not run on its cpu.
+    Refusal partner_elsewhere(cpu: CpuId):
+        "a partner on cpu {cpu}", "it may not run there", "check the affinity (taskset -p) and the cpuset of the process";
+}
