@@ -38,10 +38,10 @@ use crate::output::Failure;
 
 fn main() -> ExitCode {
     // Before anything else: how long such a process lives is measured, and what it is made of.
-    if let Some(code) = tiermark_host::errand(std::env::args_os()) {
+    if let Some(code) = tiermark_host::reexec(std::env::args_os()) {
         return ExitCode::from(code);
     }
-    if tiermark_capacity::guest::errand(std::env::args_os()) {
+    if tiermark_capacity::guest::reexec(std::env::args_os()) {
         return ExitCode::SUCCESS;
     }
     install_panic_hook();

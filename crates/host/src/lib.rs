@@ -8,7 +8,6 @@ mod check;
 mod clock;
 #[cfg(test)]
 mod confined;
-mod crew;
 mod gate;
 mod linux;
 mod load;
@@ -23,8 +22,9 @@ mod room;
 mod share;
 #[allow(unsafe_code)]
 mod sys;
+mod team;
 mod work;
 mod worker;
 
 pub use linux::{LinuxHost, Options, live_facts};
-pub use os::{PLACE, errand, present_primitives, primitive_names, primitives};
+pub use os::{PLACE, present_primitives, primitive_names, primitives, reexec};

@@ -11,11 +11,11 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
 
 use crate::clock::Clock;
-use crate::crew::Pool;
-use crate::os::{HeldRig, is_held};
+use crate::os::{SubprocessRig, runs_in_subprocess};
 use crate::region::Stock;
 use crate::rig::{Indices, LinuxRig};
 use crate::room::Room;
+use crate::team::Pool;
 use crate::{check, overheads, sys};
 
 /// Caches of machines that do not declare theirs: smaller than any server's last level, larger than any second level.
@@ -120,8 +120,8 @@ impl Host for LinuxHost {
             sys::os::give_back_kept();
         }
         let orders = check::setup(setup, &self.machine)?;
-        if let ([order], true) = (orders.as_slice(), is_held(setup)) {
-            return Ok(Box::new(HeldRig::prepare(self, setup, order)?));
+        if let ([order], true) = (orders.as_slice(), runs_in_subprocess(setup)) {
+            return Ok(Box::new(SubprocessRig::prepare(self, setup, order)?));
         }
         Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))
     }

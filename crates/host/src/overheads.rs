@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tiermark_model::{CpuId, Isa, Machine, Overheads, Pattern};
 
 use crate::clock::Clock;
-use crate::crew::{Crew, Pool};
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::sys::{Mapping, StreamCall, StreamPlan, pin};
+use crate::team::{Pool, Team};
 use crate::worker::{core_hz, pause};
 
 /// Stamps of one series: their buffer (4 KiB) stays in the first-level cache, as it does in a shot.
@@ -64,11 +64,11 @@ fn gate_ns(machine: &Machine, clock: &Clock) -> Option<f64> {
     let cpus: Vec<CpuId> = machine.cores_first(&machine.allowed_cpus).into_iter().take(2).collect();
     let workers = cpus.len();
     let cpus = cpus.into_iter().map(|cpu| (cpu, cpu)).collect();
-    let crew = Crew::<CpuId, Option<f64>>::new(&mut Pool::default(), cpus).ok().filter(|crew| crew.len() > 0)?;
+    let team = Team::<CpuId, Option<f64>>::new(&mut Pool::default(), cpus).ok().filter(|team| team.len() > 0)?;
     let clock = *clock;
     let round = || {
         let gate = StartGate::new(workers);
-        let replies = crew.run(Arc::new(move |cpu| {
+        let replies = team.run(Arc::new(move |cpu| {
             let _guard = BreakOnPanic(&gate);
             // A cpu that cannot be had makes this an ordinary thread; the cost is much the same.
             let _ = pin(*cpu);

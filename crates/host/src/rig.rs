@@ -13,12 +13,12 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
 
 use crate::check;
-use crate::crew::{Crew, Job, Pool, Reply};
 use crate::gate::StartGate;
 use crate::linux::LinuxHost;
 use crate::ping::Pings;
 use crate::region::{Order, Region, chain_refused, populate, stop_refusal};
 use crate::sys::LineOrder;
+use crate::team::{Job, Pool, Reply, Team};
 use crate::work::{Share, stream_plan};
 use crate::worker::Worker;
 
@@ -107,7 +107,7 @@ impl Indices {
 
 /// The rig of a [`LinuxHost`].
 pub(crate) struct LinuxRig {
-    crew: Crew<Worker, Answer>,
+    team: Team<Worker, Answer>,
     regions: Vec<Arc<Region>>,
     indices: Arc<Mutex<Indices>>,
     /// Between workers whose cpus a hypervisor may move; `None` where nothing does.
@@ -137,9 +137,9 @@ impl LinuxRig {
         // Threads that ask the system are changed by what they ask: they are of this rig alone.
         let asks = setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)));
         let mut own = Pool::default();
-        let crew = Crew::new(if asks { &mut own } else { &mut host.pool }, workers)?;
+        let team = Team::new(if asks { &mut own } else { &mut host.pool }, workers)?;
         let mut rig = Self {
-            crew,
+            team,
             regions,
             indices: Arc::clone(&host.indices),
             pings: moved.then(|| Arc::new(Pings::new(setup.threads.len()))),
@@ -197,7 +197,7 @@ impl LinuxRig {
 
     /// Has all workers do a job; the first refusal counts.
     fn all(&self, job: Job<Worker, Answer>) -> Result<(), Refusal> {
-        for reply in self.crew.run(job) {
+        for reply in self.team.run(job) {
             answer(reply)?;
         }
         Ok(())
@@ -232,12 +232,12 @@ impl Rig for LinuxRig {
     }
 
     fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
-        let gate = StartGate::new(self.crew.len());
+        let gate = StartGate::new(self.team.len());
         let budget_ns = budget.as_secs_f64() * 1e9;
         self.shots += 1;
         let number = self.shots;
         let pings = self.pings.clone();
-        let replies = self.crew.run(Arc::new(move |worker: &mut Worker| {
+        let replies = self.team.run(Arc::new(move |worker: &mut Worker| {
             let shot = worker.shot(&gate, pings.as_deref(), budget_ns, number);
             shot.map(Some).map_err(|ended| match ended {
                 Ended::Followed => says::shot_followed(),

@@ -9,7 +9,7 @@ use tiermark_engine::Host;
 use tiermark_model::{Layout, OsCall, PageKind, Refusal, Role, Setup, ThreadSetup};
 
 #[test]
-fn a_program_that_does_not_ask_for_errands_is_not_started_again() {
+fn a_program_that_does_not_ask_is_not_started_again() {
     let mut host = host();
     let cpu = first_cpu(host.machine());
     // One whose memory and caller are in a process of their own, and one that would start the program from here.
@@ -21,10 +21,10 @@ fn a_program_that_does_not_ask_for_errands_is_not_started_again() {
     let mut refusal = |id: &str, threads| -> Refusal { host.prepare(&setup(id, threads)).err().unwrap() };
     for (id, threads) in [("fork+exit", 1), ("fork+exec", 1), ("fork+exec", 2), ("posix_spawn", 2)] {
         let refusal = refusal(id, threads);
-        assert!(refusal.why.contains("started again") && refusal.cure.contains("tiermark_host::errand"), "{refusal}");
+        assert!(refusal.why.contains("started again") && refusal.cure.contains("tiermark_host::reexec"), "{refusal}");
     }
     // One that asked, and does not do what it was told to: it ends, as this one does with an argument that names no test.
-    assert_eq!(tiermark_host::errand([]), None);
+    assert_eq!(tiermark_host::reexec([]), None);
     let refusal = refusal("fork+exit", 1);
     assert!(refusal.why.contains("exit status: 0"), "{refusal}");
 }

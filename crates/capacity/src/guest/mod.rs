@@ -20,7 +20,7 @@ pub const ORDER: &str = "order";
 
 /// Whether this process was started as the first one of a guest, by the arguments it has (its own name before them): then the guest's work is
 /// done and its power off when this returns. In any other process the argument means nothing.
-pub fn errand(arguments: impl IntoIterator<Item = OsString>) -> bool {
+pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> bool {
     let mut arguments = arguments.into_iter().skip(1);
     let asked = arguments.next().is_some_and(|argument| argument == ARGUMENT) && arguments.next().is_none();
     if !asked || process::id() != 1 {
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn only_the_first_process_is_a_guest() {
         // Elsewhere it would turn the machine off.
-        assert!(!errand(["tiermark", ARGUMENT].map(OsString::from)));
-        assert!(!errand(["tiermark"].map(OsString::from)));
+        assert!(!reexec(["tiermark", ARGUMENT].map(OsString::from)));
+        assert!(!reexec(["tiermark"].map(OsString::from)));
     }
 }

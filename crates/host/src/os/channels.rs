@@ -13,7 +13,7 @@ use work::{Made, fetch, ping_pong, stream};
 /// A stream of blocks.
 const fn bandwidth(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
     let group = OsGroup::Channels;
-    Primitive { id, group, metric: Metric::Bandwidth, text, sweeps: blocks, refuse: |_| None, held: false, make }
+    Primitive { id, group, metric: Metric::Bandwidth, text, sweeps: blocks, refuse: |_| None, subprocess: false, make }
 }
 
 /// A byte there and back.
@@ -26,7 +26,7 @@ const fn latency(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> M
         text,
         sweeps: |_| vec![Sweep::Partner],
         refuse: |_| None,
-        held: false,
+        subprocess: false,
         make,
     }
 }

@@ -26,7 +26,7 @@ const fn row(
     sweeps: fn(&Machine) -> Vec<Sweep>,
     make: fn(&Order<'_>) -> Made,
 ) -> Primitive {
-    Primitive { id, group: OsGroup::Libc, metric, text, sweeps, refuse: |_| None, held: false, make }
+    Primitive { id, group: OsGroup::Libc, metric, text, sweeps, refuse: |_| None, subprocess: false, make }
 }
 
 /// The rows of this group.

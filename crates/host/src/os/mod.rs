@@ -4,9 +4,7 @@
 //! prepared and gives back when it is dropped; nothing waits for another without a limit.
 
 mod channels;
-mod errand;
 mod faults;
-mod held;
 mod libc;
 mod mapped;
 mod numa;
@@ -16,16 +14,18 @@ mod pair;
 mod place;
 mod placed;
 mod processes;
+mod reexec;
 #[cfg(test)]
 mod steps;
+mod subprocess;
 mod switches;
 mod syscalls;
 mod watch;
 
-pub use errand::errand;
-pub(crate) use held::{HeldRig, is_held};
 pub use place::PLACE;
 pub(crate) use placed::Placed;
+pub use reexec::reexec;
+pub(crate) use subprocess::{SubprocessRig, runs_in_subprocess};
 
 use std::io;
 
@@ -59,7 +59,7 @@ pub(crate) struct Primitive {
     /// Why it cannot be had here, where that can be told beforehand.
     pub(crate) refuse: fn(&Machine) -> Option<Refusal>,
     /// Whether memory and caller are in a small process of their own: what it takes depends on what the process is made of.
-    pub(crate) held: bool,
+    pub(crate) subprocess: bool,
     /// Makes its body.
     pub(crate) make: fn(&Order<'_>) -> Result<Box<dyn Body>, Refusal>,
 }

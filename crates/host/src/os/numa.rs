@@ -22,7 +22,16 @@ type Made = Result<Box<dyn Body>, Refusal>;
 const LIMIT: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 
 const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
-    Primitive { id, group: OsGroup::Numa, metric: Metric::Bandwidth, text, sweeps, refuse: one_node, held: false, make }
+    Primitive {
+        id,
+        group: OsGroup::Numa,
+        metric: Metric::Bandwidth,
+        text,
+        sweeps,
+        refuse: one_node,
+        subprocess: false,
+        make,
+    }
 }
 
 /// The rows of this group.

@@ -4,7 +4,7 @@ use std::io;
 
 use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
-use super::errand::{END_AT_ONCE, able};
+use super::reexec::{END_AT_ONCE, able};
 #[cfg(not(target_env = "gnu"))]
 use super::unavailable;
 use super::{Body, Order, Primitive, no_more};
@@ -26,7 +26,7 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
         text,
         sweeps: |_| Vec::new(),
         refuse: |_| None,
-        held: true,
+        subprocess: true,
         make,
     }
 }
@@ -99,7 +99,7 @@ one, musl maps and unmaps one each time",
     ),
     Primitive {
         refuse: |_| no_ucontext(),
-        held: false,
+        subprocess: false,
         ..row(
             "swapcontext pair",
             "the C library's: from one user-level context to another and back, two switches; each saves and sets the signal mask, a system \
@@ -108,7 +108,7 @@ call",
         )
     },
     Primitive {
-        held: false,
+        subprocess: false,
         ..row(
             "own switch pair",
             "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \

@@ -21,7 +21,7 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
         text,
         sweeps: |_| Vec::new(),
         refuse: |_| None,
-        held: false,
+        subprocess: false,
         make,
     }
 }

@@ -6,11 +6,11 @@ mod child;
 mod clone;
 mod cmem;
 mod context;
-#[cfg(test)]
-mod errand;
 mod files;
 mod migrate;
 mod program;
+#[cfg(test)]
+mod reexec;
 mod ring;
 mod room;
 mod thread;

@@ -50,7 +50,7 @@ pub(super) struct Limits {
 
 /// The process. It is killed when it is dropped, with all its children.
 #[derive(Debug)]
-pub(super) struct Holder {
+pub(super) struct Subprocess {
     pub(super) child: Child,
     pub(super) link: BufReader<UnixStream>,
     stopped: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ pub(super) struct Holder {
     lost: Option<Lost>,
 }
 
-impl Holder {
+impl Subprocess {
     /// Starts it, with a socket for its standard input.
     ///
     /// # Errors
@@ -151,7 +151,7 @@ impl Holder {
     }
 }
 
-impl Drop for Holder {
+impl Drop for Subprocess {
     fn drop(&mut self) {
         self.child.kill_group();
     }

@@ -10,20 +10,20 @@ use crate::confined::in_own_process;
 use crate::os::own::first_cpu;
 use crate::{Options, live_facts};
 
-/// A holder that is no program of ours.
-fn shell(script: &str, still: Duration) -> Holder {
+/// A subprocess that is no program of ours.
+fn shell(script: &str, still: Duration) -> Subprocess {
     limited(script, Limits { still, whole: Duration::from_secs(600) })
 }
 
-fn limited(script: &str, limits: Limits) -> Holder {
+fn limited(script: &str, limits: Limits) -> Subprocess {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script]);
-    Holder::start(&mut command, Arc::default(), limits).unwrap()
+    Subprocess::start(&mut command, Arc::default(), limits).unwrap()
 }
 
 /// What it answers, or what is said of it.
-fn ask(holder: &mut Holder) -> Result<u64, String> {
-    holder.ask(&Ask::Placement { seed: 7 }).map_err(|lost| format!("{} ({})", lost.why, lost.cure))
+fn ask(subprocess: &mut Subprocess) -> Result<u64, String> {
+    subprocess.ask(&Ask::Placement { seed: 7 }).map_err(|lost| format!("{} ({})", lost.why, lost.cure))
 }
 
 fn setup(id: &str, bytes: u64, page: PageKind) -> Setup {
@@ -40,9 +40,9 @@ fn host() -> LinuxHost {
     LinuxHost::new(discover(&Root::live(), &live_facts()).unwrap(), Options::default()).unwrap()
 }
 
-fn held(host: &mut LinuxHost, setup: &Setup) -> Result<HeldRig, Refusal> {
+fn held(host: &mut LinuxHost, setup: &Setup) -> Result<SubprocessRig, Refusal> {
     let order = crate::check::setup(setup, &host.machine)?.remove(0);
-    HeldRig::prepare(host, setup, &order)
+    SubprocessRig::prepare(host, setup, &order)
 }
 
 /// What /proc says of a process under such a name.
@@ -74,23 +74,23 @@ fn dies(pid: Pid) {
 fn an_answer_is_a_line_that_can_be_understood() {
     let limit = Duration::from_secs(20);
     // It reads what it is asked, and answers in two pieces, with some looks between them.
-    let mut holder =
+    let mut subprocess =
         shell("while read line; do case $line in *seed*) printf 4; sleep 0.7; echo 2;; esac; done >&0", limit);
-    assert_eq!((ask(&mut holder), ask(&mut holder)), (Ok(42), Ok(42)));
+    assert_eq!((ask(&mut subprocess), ask(&mut subprocess)), (Ok(42), Ok(42)));
     for rubbish in ["rubbish", r#"{"a":"#, r"\377"] {
-        let mut holder = shell(&format!("exec >&0; read a; printf '{rubbish}\n'; sleep 20"), limit);
-        assert!(ask(&mut holder).unwrap_err().contains("cannot be understood"));
+        let mut subprocess = shell(&format!("exec >&0; read a; printf '{rubbish}\n'; sleep 20"), limit);
+        assert!(ask(&mut subprocess).unwrap_err().contains("cannot be understood"));
     }
 }
 
 #[test]
 fn one_that_answered_wrong_once_is_not_asked_again() {
     // Its next line would be taken for the answer to what is asked then.
-    let mut holder =
+    let mut subprocess =
         shell("exec >&0; read a; echo rubbish; echo 42; read a; echo 43; sleep 60", Duration::from_secs(20));
-    let why = ask(&mut holder).unwrap_err();
-    dies(holder.child.pid());
-    assert_eq!((ask(&mut holder), ask(&mut holder)), (Err(why.clone()), Err(why)));
+    let why = ask(&mut subprocess).unwrap_err();
+    dies(subprocess.child.pid());
+    assert_eq!((ask(&mut subprocess), ask(&mut subprocess)), (Err(why.clone()), Err(why)));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn after_one_that_broke_the_next_setup_has_one_of_its_own() {
     let mut host = host();
     let setup = setup("vfork+exit", 4096, PageKind::Base);
     let mut rig = held(&mut host, &setup).unwrap();
-    let first = rig.holder.child.pid();
+    let first = rig.subprocess.child.pid();
     rustix::process::kill_process(first, Signal::KILL).unwrap();
     let fault = rig.shot(Duration::from_millis(1)).unwrap_err().0;
     assert!(fault.contains("SIGKILL") && fault.contains("--max-mem"), "{fault}");
@@ -106,7 +106,7 @@ fn after_one_that_broke_the_next_setup_has_one_of_its_own() {
     assert!(proof.how.contains("SIGKILL") && proof.page_share.is_none() && again == Err(Fault(fault)), "{proof:?}");
     drop(rig);
     let mut next = held(&mut host, &setup).unwrap();
-    assert_ne!(next.holder.child.pid(), first);
+    assert_ne!(next.subprocess.child.pid(), first);
     assert!(next.shot(Duration::from_millis(1)).is_ok());
 }
 
@@ -126,16 +126,16 @@ fn one_that_ends_early_is_told_of_with_how_it_ended() {
         assert!(why.contains("ended before") && why.contains(how) && why.contains(cure), "{script}: {why}");
     }
     // One that only lets go of its socket lives.
-    let mut holder = shell("read line; exec <&-; sleep 60", Duration::from_secs(20));
-    let why = ask(&mut holder).unwrap_err();
+    let mut subprocess = shell("read line; exec <&-; sleep 60", Duration::from_secs(20));
+    let why = ask(&mut subprocess).unwrap_err();
     assert!(why.contains("it lives"), "{why}");
-    dies(holder.child.pid());
+    dies(subprocess.child.pid());
 }
 
 #[test]
 fn an_answer_without_end_is_not_read_for_ever() {
-    let mut holder = shell("read line; exec >&0; exec tr '\\0' 1 < /dev/zero", Duration::from_secs(20));
-    assert!(ask(&mut holder).unwrap_err().contains("no end"));
+    let mut subprocess = shell("read line; exec >&0; exec tr '\\0' 1 < /dev/zero", Duration::from_secs(20));
+    assert!(ask(&mut subprocess).unwrap_err().contains("no end"));
 }
 
 #[test]
@@ -143,34 +143,34 @@ fn one_that_hangs_is_killed_with_its_children() {
     let directory = tempfile::tempdir().unwrap();
     let list = directory.path().join("child");
     let script = format!("sleep 60 & echo $! > {}; wait", list.display());
-    let mut holder = shell(&script, Duration::from_millis(700));
+    let mut subprocess = shell(&script, Duration::from_millis(700));
     let began = Instant::now();
-    let why = ask(&mut holder).unwrap_err();
+    let why = ask(&mut subprocess).unwrap_err();
     assert!(why.contains("killed with its children") && began.elapsed() < Duration::from_secs(30), "{why}");
     assert!(why.contains("got nothing done for 1 s, while it was waiting for"), "{why}");
     let child = Pid::from_raw(std::fs::read_to_string(list).unwrap().trim().parse().unwrap()).unwrap();
     dies(child);
-    dies(holder.child.pid());
+    dies(subprocess.child.pid());
     // Whoever asks on is told.
-    assert!(ask(&mut holder).is_err());
+    assert!(ask(&mut subprocess).is_err());
 }
 
 #[test]
 fn one_that_is_stopped_is_told_of_as_such() {
-    let mut holder = shell("read line; kill -STOP $$", Duration::from_millis(700));
-    let why = ask(&mut holder).unwrap_err();
+    let mut subprocess = shell("read line; kill -STOP $$", Duration::from_millis(700));
+    let why = ask(&mut subprocess).unwrap_err();
     assert!(why.contains("stopped by a signal"), "{why}");
-    dies(holder.child.pid());
+    dies(subprocess.child.pid());
 }
 
 #[test]
 fn one_that_works_for_ever_is_not_waited_for() {
     let limits = Limits { still: Duration::from_secs(20), whole: Duration::from_secs(2) };
-    let mut holder = limited("read line; while :; do :; done", limits);
-    let why = ask(&mut holder).unwrap_err();
+    let mut subprocess = limited("read line; while :; do :; done", limits);
+    let why = ask(&mut subprocess).unwrap_err();
     assert!(why.contains("had not answered after 2 s, while it was ready to run"), "{why}");
-    dies(holder.child.pid());
-    // Of a holder of much memory more is expected.
+    dies(subprocess.child.pid());
+    // Of a subprocess of much memory more is expected.
     let most = |bytes, made| {
         let mut setup = setup("fork+exit written", bytes, PageKind::Base);
         let Role::Os(call) = &mut setup.threads[0].role else { panic!("no call") };
@@ -189,9 +189,9 @@ fn one_that_works_for_long_is_left_alone() {
     let script = "read line; read t rest < /proc/uptime; end=$((${t%.*} + 3))
                   while [ ${t%.*} -lt $end ]; do read t rest < /proc/uptime; done; echo 5 >&0";
     let limit = Duration::from_millis(1_400);
-    let mut holder = shell(script, limit);
+    let mut subprocess = shell(script, limit);
     let began = Instant::now();
-    assert_eq!(ask(&mut holder), Ok(5));
+    assert_eq!(ask(&mut subprocess), Ok(5));
     assert!(began.elapsed() > limit, "{:?}", began.elapsed());
 }
 
@@ -200,10 +200,10 @@ fn who_stops_the_run_need_not_wait() {
     let mut command = Command::new("/bin/sleep");
     let stopped = Arc::new(AtomicBool::new(true));
     let limits = Limits { still: Duration::from_secs(4), whole: Duration::from_secs(60) };
-    let mut holder = Holder::start(command.arg("60"), stopped, limits).unwrap();
-    let (began, pid) = (Instant::now(), holder.child.pid());
-    assert!(ask(&mut holder).unwrap_err().contains("stopped") && began.elapsed() < Duration::from_secs(4));
-    drop(holder);
+    let mut subprocess = Subprocess::start(command.arg("60"), stopped, limits).unwrap();
+    let (began, pid) = (Instant::now(), subprocess.child.pid());
+    assert!(ask(&mut subprocess).unwrap_err().contains("stopped") && began.elapsed() < Duration::from_secs(4));
+    drop(subprocess);
     assert!(test_kill_process(pid).is_err(), "it lives on");
     let mut host = host();
     host.stopped.store(true, Relaxed);
@@ -212,20 +212,20 @@ fn who_stops_the_run_need_not_wait() {
 }
 
 #[test]
-fn what_makes_processes_is_held_and_nothing_else() {
-    let held = |id: &str| is_held(&setup(id, 4096, PageKind::Base));
+fn what_makes_processes_runs_in_subprocess_and_nothing_else() {
+    let held = |id: &str| runs_in_subprocess(&setup(id, 4096, PageKind::Base));
     let all = ["fork+exit", "fork+exit written", "fork+exec", "fork+exec tiny", "vfork+exit", "posix_spawn", "clone3"];
     assert!(all.into_iter().all(held));
     let found: Vec<&str> = super::super::all().filter(|p| held(p.id)).map(|p| p.id).collect();
     assert_eq!(found, [all.as_slice(), &["thread create+join"]].concat());
     let mut two = setup("fork+exit", 4096, PageKind::Base);
     two.threads.push(two.threads[0].clone());
-    assert!(!is_held(&two));
+    assert!(!runs_in_subprocess(&two));
 }
 
 #[test]
 fn the_holder_is_one_thread_with_little_memory_whatever_its_maker_is() {
-    if !in_own_process("os::held::tests::the_holder_is_one_thread_with_little_memory_whatever_its_maker_is") {
+    if !in_own_process("os::subprocess::tests::the_holder_is_one_thread_with_little_memory_whatever_its_maker_is") {
         return;
     }
     let mut host = host();
@@ -234,7 +234,7 @@ fn the_holder_is_one_thread_with_little_memory_whatever_its_maker_is() {
         let mut rig = held(host, &setup).unwrap();
         rig.shot(Duration::from_millis(2)).unwrap();
         let how = rig.placement().how;
-        let pid = rig.holder.child.pid();
+        let pid = rig.subprocess.child.pid();
         assert_eq!(number(&proc(pid, "status"), "Threads:"), 1);
         assert!(how.contains("process of its own, 1 thread, "), "{how}");
         let rollup = proc(pid, "smaps_rollup");
@@ -256,7 +256,7 @@ fn the_holder_is_one_thread_with_little_memory_whatever_its_maker_is() {
 
 #[test]
 fn its_pages_are_proven_by_what_the_kernel_says_of_them() {
-    if !in_own_process("os::held::tests::its_pages_are_proven_by_what_the_kernel_says_of_them") {
+    if !in_own_process("os::subprocess::tests::its_pages_are_proven_by_what_the_kernel_says_of_them") {
         return;
     }
     let mut host = host();
@@ -266,16 +266,16 @@ fn its_pages_are_proven_by_what_the_kernel_says_of_them() {
     assert!(base.pages > 0 && base.on_target == Some(1.0), "{base:?}");
     // What is said of huge pages is what the kernel tells whoever looks from outside, however many there were to be had.
     let mut rig = held(&mut host, &setup("fork+exit", 8 * MIB, PageKind::Thp)).unwrap();
-    let pid = rig.holder.child.pid();
+    let pid = rig.subprocess.child.pid();
     let outside = || number(&proc(pid, "smaps_rollup"), "AnonHugePages:") as f64 / 8192.0;
     // Some may be joined between two looks, not between all.
-    let agrees = |rig: &mut HeldRig| {
+    let agrees = |rig: &mut SubprocessRig| {
         let share = rig.placement().page_share.unwrap();
         (share - outside()).abs() < 1e-9
     };
     assert!((0..20).any(|_| agrees(&mut rig)), "{:?}, and {} outside", rig.placement(), outside());
     drop(rig);
-    // The holder inherits this: what is asked for cannot be had, and that is seen.
+    // The subprocess inherits this: what is asked for cannot be had, and that is seen.
     let _none = crate::sys::os::BasePagesOnly::new().unwrap();
     let denied = held(&mut host, &setup("fork+exit", 8 * MIB, PageKind::Thp)).unwrap().placement();
     assert_eq!((denied.page_share, denied.page.as_str()), (Some(0.0), "thp"), "{denied:?}");
@@ -285,7 +285,7 @@ fn its_pages_are_proven_by_what_the_kernel_says_of_them() {
 fn the_holder_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_more() {
     let made = std::thread::spawn(|| {
         let rig = held(&mut host(), &setup("vfork+exit", 4096, PageKind::Base)).unwrap();
-        let pid = rig.holder.child.pid();
+        let pid = rig.subprocess.child.pid();
         assert!(!is_dead(pid));
         // Nobody kills it but the kernel, and its socket stays open.
         std::mem::forget(rig);
@@ -293,8 +293,8 @@ fn the_holder_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_more
     });
     dies(made.join().unwrap());
     let mut rig = held(&mut host(), &setup("vfork+exit", 4096, PageKind::Base)).unwrap();
-    rig.holder.link.get_mut().shutdown(std::net::Shutdown::Write).unwrap();
-    assert!(rig.holder.child.ended_within(Duration::from_secs(20)), "it waits on");
+    rig.subprocess.link.get_mut().shutdown(std::net::Shutdown::Write).unwrap();
+    assert!(rig.subprocess.child.ended_within(Duration::from_secs(20)), "it waits on");
     assert!(rig.shot(Duration::from_millis(1)).is_err());
     let lost = rig.placement();
     assert!(lost.how.starts_with("the process that holds them: ") && lost.on_target.is_none(), "{lost:?}");
@@ -302,7 +302,7 @@ fn the_holder_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_more
 
 #[test]
 fn without_a_program_or_a_process_there_is_a_refusal_with_its_cure() {
-    if !in_own_process("os::held::tests::without_a_program_or_a_process_there_is_a_refusal_with_its_cure") {
+    if !in_own_process("os::subprocess::tests::without_a_program_or_a_process_there_is_a_refusal_with_its_cure") {
         return;
     }
     let refusal = |calls: &'static [libc::c_long]| {

@@ -1,4 +1,4 @@
-//! The holder: one thread, the memory it was told to hold, and a caller.
+//! The subprocess: one thread, the memory it was told to hold, and a caller.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;

@@ -1,11 +1,11 @@
-//! A setup in a small process of its own, the holder: what makes children costs what its process is made of, and this one holds the results
+//! A setup in a small process of its own, the subprocess: what makes children costs what its process is made of, and this one holds the results
 //! of a whole run and has several threads.
 //!
-//! The holder is this program again, with one thread. It maps and fills the memory, makes the calls between stamps of its own, and watches
+//! The subprocess is this program again, with one thread. It maps and fills the memory, makes the calls between stamps of its own, and watches
 //! itself, with the same code that does it here; it is asked in lines of JSON over a socket and answers in such lines.
 
-mod asked;
-mod holder;
+mod call;
+mod serve;
 
 use std::io;
 use std::process::Command;
@@ -17,26 +17,26 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
 use tiermark_model::{CpuModel, IdSet, KernelId, Machine, PlacementProof, Refusal, Role, Setup};
 
-use super::errand::{HOLD, able};
+use super::reexec::{HOLD, able};
 use super::{find, no_more, unavailable};
 use crate::clock::Clock;
 use crate::linux::LinuxHost;
 use crate::region::{Order, stop_refusal};
-use asked::{Holder, Limits, Lost};
+use call::{Limits, Lost, Subprocess};
 
-pub(super) use holder::serve;
+pub(super) use serve::serve;
 
 /// What is refused where there is none.
 const WHAT: &str = "a process that holds the memory";
 
-/// How long the holder may do nothing: far beyond any operation, far below a user's patience.
+/// How long the subprocess may do nothing: far beyond any operation, far below a user's patience.
 const LIMIT: Duration = Duration::from_secs(10);
 /// How long an answer may take, whatever is done for it: so long, and the time for filling and forking its memory at this rate, bytes a
 /// second, an eighth of the slowest that was seen.
 const WHOLE: Duration = Duration::from_secs(60);
 const SLOWEST: u64 = 50_000_000;
 
-/// What a holder is told first. It answers with `Result<(), Refusal>`.
+/// What a subprocess is told first. It answers with `Result<(), Refusal>`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
     setup: Setup,
@@ -58,25 +58,25 @@ enum Ask {
 }
 
 /// Whether a setup is measured in a process of its own.
-pub(crate) fn is_held(setup: &Setup) -> bool {
-    let held = |role: &Role| matches!(role, Role::Os(call) if find(call).is_ok_and(|primitive| primitive.held));
+pub(crate) fn runs_in_subprocess(setup: &Setup) -> bool {
+    let held = |role: &Role| matches!(role, Role::Os(call) if find(call).is_ok_and(|primitive| primitive.subprocess));
     matches!(setup.threads.as_slice(), [only] if held(&only.role)) && setup.regions.len() == 1
 }
 
-/// A rig whose memory and caller are the holder's.
+/// A rig whose memory and caller are the subprocess's.
 #[derive(Debug)]
-pub(crate) struct HeldRig {
-    holder: Holder,
+pub(crate) struct SubprocessRig {
+    subprocess: Subprocess,
     seed: u64,
     /// Number of the next shot, unlike any other of this host.
     shots: u64,
 }
 
-impl HeldRig {
-    /// Starts the holder, and waits until memory and body are made.
+impl SubprocessRig {
+    /// Starts the subprocess, and waits until memory and body are made.
     ///
     /// # Errors
-    /// A [`Refusal`] of the holder's, or without a process.
+    /// A [`Refusal`] of the subprocess's, or without a process.
     pub(crate) fn prepare(host: &mut LinuxHost, setup: &Setup, order: &Order<'_>) -> Result<Self, Refusal> {
         able(WHAT)?;
         host.prepared += 1;
@@ -91,24 +91,24 @@ impl HeldRig {
         let refused = |error: &io::Error| no_more(WHAT, error);
         let stopped = Arc::clone(&host.stopped);
         let limits = Limits { still: LIMIT, whole: whole(setup) };
-        let mut holder = Holder::start(&mut itself(), stopped, limits).map_err(|error| refused(&error))?;
-        match holder.ask::<Result<(), Refusal>>(&job) {
+        let mut subprocess = Subprocess::start(&mut itself(), stopped, limits).map_err(|error| refused(&error))?;
+        match subprocess.ask::<Result<(), Refusal>>(&job) {
             _ if host.stopped.load(Relaxed) => return Err(stop_refusal()),
             Ok(made) => made?,
             Err(lost) => return Err(unavailable(WHAT, &lost.why, lost.cure)),
         }
-        Ok(Self { holder, seed: setup.seed, shots: host.prepared << 32 })
+        Ok(Self { subprocess, seed: setup.seed, shots: host.prepared << 32 })
     }
 }
 
-impl Rig for HeldRig {
+impl Rig for SubprocessRig {
     fn placement(&mut self) -> PlacementProof {
         self.seed = self.seed.wrapping_add(1);
         let unseen = |lost: Lost| PlacementProof {
             how: format!("the process that holds them: {}", lost.why),
             ..PlacementProof::default()
         };
-        self.holder.ask(&Ask::Placement { seed: self.seed }).unwrap_or_else(unseen)
+        self.subprocess.ask(&Ask::Placement { seed: self.seed }).unwrap_or_else(unseen)
     }
 
     fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
@@ -119,12 +119,12 @@ impl Rig for HeldRig {
         self.shots += 1;
         let ask = Ask::Shot { budget_ns: budget.as_secs_f64() * 1e9, number: self.shots };
         let lost = |lost: Lost| Fault(format!("{WHAT}: {} ({})", lost.why, lost.cure));
-        let shot = self.holder.ask::<Result<ThreadShot, String>>(&ask).map_err(lost)?;
+        let shot = self.subprocess.ask::<Result<ThreadShot, String>>(&ask).map_err(lost)?;
         Ok(Shot { threads: vec![shot.map_err(Fault)?], ..Shot::default() })
     }
 }
 
-/// What of a machine says where memory comes from: the holder shall be small.
+/// What of a machine says where memory comes from: the subprocess shall be small.
 fn brief(machine: &Machine) -> Machine {
     Machine {
         cpu_model: CpuModel::default(),
@@ -136,14 +136,14 @@ fn brief(machine: &Machine) -> Machine {
     }
 }
 
-/// How long an answer of the holder of a setup may take.
+/// How long an answer of the subprocess of a setup may take.
 fn whole(setup: &Setup) -> Duration {
     let made =
         setup.threads.iter().map(|thread| if let Role::Os(call) = &thread.role { call.bytes.unwrap_or(0) } else { 0 });
     WHOLE + Duration::from_secs(setup.total_bytes().0.saturating_add(made.sum()) / SLOWEST)
 }
 
-/// This program as a holder: the same file, also where its name has gone, and nothing of what the user's environment asks of libraries.
+/// This program as a subprocess: the same file, also where its name has gone, and nothing of what the user's environment asks of libraries.
 fn itself() -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg(HOLD).env_clear();

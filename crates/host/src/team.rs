@@ -57,7 +57,7 @@ impl Drop for Seat {
     }
 }
 
-/// One thread a cpu, and more where a crew wants a cpu more than once. Threads are started when they are first wanted.
+/// One thread a cpu, and more where a team wants a cpu more than once. Threads are started when they are first wanted.
 #[derive(Default)]
 pub(crate) struct Pool {
     seats: BTreeMap<(CpuId, usize), Arc<Seat>>,
@@ -70,7 +70,7 @@ impl fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// Ends the threads that no crew uses.
+    /// Ends the threads that no team uses.
     pub(crate) fn clear(&mut self) {
         self.seats.clear();
     }
@@ -86,12 +86,12 @@ impl Pool {
 }
 
 /// Threads with a state each. A state is used and dropped by its own thread: what it holds may be that thread's alone, as its open files are.
-pub(crate) struct Crew<S: Send + 'static, R: Send + 'static> {
+pub(crate) struct Team<S: Send + 'static, R: Send + 'static> {
     members: Vec<Member<S>>,
     replies: Arc<Replies<R>>,
 }
 
-/// A thread and its state, which is there until the crew goes.
+/// A thread and its state, which is there until the team goes.
 type Member<S> = (Arc<Seat>, Arc<Mutex<Option<S>>>);
 
 /// Where replies are collected.
@@ -117,7 +117,7 @@ impl<R> Replies<R> {
     }
 }
 
-impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
+impl<S: Send + 'static, R: Send + 'static> Team<S, R> {
     /// Seats one thread for each state, on the cpus named with them.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
     pub(crate) fn run(&self, job: Job<S, R>) -> Vec<Reply<R>> {
         let with = move |state: &mut Option<S>| {
             let Some(state) = state else { return Err("the worker has gone".to_owned()) };
-            // The state may be half changed after a panic; the rig that owns the crew faults and is dropped then.
+            // The state may be half changed after a panic; the rig that owns the team faults and is dropped then.
             catch_unwind(AssertUnwindSafe(|| job(state))).map_err(|panic| message(&*panic))
         };
         let with: Each<S, R> = Arc::new(with);
@@ -174,7 +174,7 @@ impl<S: Send + 'static, R: Send + 'static> Crew<S, R> {
     }
 }
 
-impl<S: Send + 'static, R: Send + 'static> Drop for Crew<S, R> {
+impl<S: Send + 'static, R: Send + 'static> Drop for Team<S, R> {
     fn drop(&mut self) {
         let dropped: Each<S, R> = Arc::new(|state| {
             *state = None;
@@ -197,9 +197,9 @@ mod tests {
     #[test]
     fn every_member_keeps_its_state_and_answers_in_order() {
         let mut pool = Pool::default();
-        let crew = Crew::new(&mut pool, (0..7u32).map(|i| (i, u64::from(i))).collect()).unwrap();
+        let team = Team::new(&mut pool, (0..7u32).map(|i| (i, u64::from(i))).collect()).unwrap();
         for round in 1..=50 {
-            let replies = crew.run(Arc::new(|state: &mut u64| {
+            let replies = team.run(Arc::new(|state: &mut u64| {
                 *state += 10;
                 *state
             }));
@@ -211,15 +211,15 @@ mod tests {
     #[test]
     fn crews_share_the_threads_of_their_cpus() {
         let mut pool = Pool::default();
-        let one = Crew::new(&mut pool, vec![(0, ()), (1, ()), (1, ())]).unwrap();
-        let other = Crew::new(&mut pool, vec![(1, ()), (0, ())]).unwrap();
-        let threads = |crew: &Crew<(), std::thread::ThreadId>| -> Vec<_> {
-            crew.run(Arc::new(|(): &mut ()| std::thread::current().id())).into_iter().map(Result::unwrap).collect()
+        let one = Team::new(&mut pool, vec![(0, ()), (1, ()), (1, ())]).unwrap();
+        let other = Team::new(&mut pool, vec![(1, ()), (0, ())]).unwrap();
+        let threads = |team: &Team<(), std::thread::ThreadId>| -> Vec<_> {
+            team.run(Arc::new(|(): &mut ()| std::thread::current().id())).into_iter().map(Result::unwrap).collect()
         };
         let (first, second) = (threads(&one), threads(&other));
         assert_eq!((first[0], first[1]), (second[1], second[0]));
         assert_ne!(first[1], first[2], "two at once on one cpu are two threads");
-        // A crew outlives the pool's interest in its threads.
+        // A team outlives the pool's interest in its threads.
         pool.clear();
         assert_eq!(threads(&one), first);
     }
@@ -234,27 +234,27 @@ mod tests {
         }
         let (sender, dropped) = channel();
         let mut pool = Pool::default();
-        let crew = Crew::new(&mut pool, vec![(0, Noted(sender))]).unwrap();
-        let own = crew.run(Arc::new(|_: &mut Noted| std::thread::current().id())).remove(0).unwrap();
-        drop(crew);
+        let team = Team::new(&mut pool, vec![(0, Noted(sender))]).unwrap();
+        let own = team.run(Arc::new(|_: &mut Noted| std::thread::current().id())).remove(0).unwrap();
+        drop(team);
         assert_eq!(dropped.recv(), Ok(own));
     }
 
     #[test]
     fn a_panic_is_an_answer_and_the_crew_goes_on() {
-        let crew = Crew::new(&mut Pool::default(), vec![(0, 1), (1, 2)]).unwrap();
-        let replies = crew.run(Arc::new(|state: &mut i32| {
+        let team = Team::new(&mut Pool::default(), vec![(0, 1), (1, 2)]).unwrap();
+        let replies = team.run(Arc::new(|state: &mut i32| {
             assert!(*state != 2, "state {state} is bad");
             *state
         }));
         assert_eq!(replies[0], Ok(1));
         assert!(replies[1].as_ref().unwrap_err().contains("state 2 is bad"));
-        assert_eq!(crew.run(Arc::new(|state: &mut i32| *state)), vec![Ok(1), Ok(2)]);
+        assert_eq!(team.run(Arc::new(|state: &mut i32| *state)), vec![Ok(1), Ok(2)]);
     }
 
     #[test]
     fn two_thousand_members_are_no_problem() {
-        let crew = Crew::new(&mut Pool::default(), (0..2048u32).map(|i| (i, 0usize)).collect()).unwrap();
-        assert_eq!(crew.run(Arc::new(|state: &mut usize| *state)).len(), 2048);
+        let team = Team::new(&mut Pool::default(), (0..2048u32).map(|i| (i, 0usize)).collect()).unwrap();
+        assert_eq!(team.run(Arc::new(|state: &mut usize| *state)).len(), 2048);
     }
 }

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tiermark_model::Refusal;
 
-use super::{held, mapped, place, unavailable};
+use super::{mapped, place, subprocess, unavailable};
 
 /// The argument with which this program ends at once.
 pub(super) const END_AT_ONCE: &str = "__end-at-once";
 /// The argument with which it holds memory.
 pub(super) const HOLD: &str = "__hold";
 
-/// Whether this program has asked for its errands: one that does not would begin all its own work again in every child.
+/// Whether this program calls [`reexec`]: one that does not would begin all its own work again in every child.
 static ASKS: AtomicBool = AtomicBool::new(false);
 
 /// What this process was started for by another of ours, by the arguments it has (its own name before them): to end at once, which is what
@@ -23,7 +23,7 @@ static ASKS: AtomicBool = AtomicBool::new(false);
 ///
 /// A program that measures must ask this first of all in its `main`; otherwise processes are refused, since it would be started again and
 /// again.
-pub fn errand(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
+pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     ASKS.store(true, Relaxed);
     let mut arguments = arguments.into_iter().skip(1).peekable();
     if arguments.next_if(|argument| argument == place::PLACE).is_some() {
@@ -31,20 +31,20 @@ pub fn errand(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
     }
     let (Some(argument), None) = (arguments.next(), arguments.next()) else { return None };
     match argument.to_str() {
-        Some(HOLD) => Some(held::serve()),
+        Some(HOLD) => Some(subprocess::serve()),
         Some(END_AT_ONCE) => Some(0),
         _ => None,
     }
 }
 
-/// Whether this program can be started again for an errand.
+/// Whether this program can be started again as a child of itself.
 ///
 /// # Errors
-/// A [`Refusal`] where something else would be started, or something that knows of no errands.
+/// A [`Refusal`] where something else would be started, or a program that never calls [`reexec`].
 pub(super) fn able(what: &str) -> Result<(), Refusal> {
     if !ASKS.load(Relaxed) {
         let why = "this program would be started again for it, and does not ask what for";
-        return Err(unavailable(what, why, "call tiermark_host::errand first of all in its main"));
+        return Err(unavailable(what, why, "call tiermark_host::reexec first of all in its main"));
     }
     // A function of this crate, and so in the file of this program.
     let here = mapped::file_at(able as fn(&str) -> Result<(), Refusal> as usize);
@@ -69,8 +69,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_errand_is_told_by_the_only_argument() {
-        let arguments = |words: &[&str]| errand(words.iter().map(OsString::from));
+    fn what_it_is_started_for_is_the_only_argument() {
+        let arguments = |words: &[&str]| reexec(words.iter().map(OsString::from));
         assert_eq!(arguments(&["tiermark", END_AT_ONCE]), Some(0));
         for words in
             [&[] as &[&str], &["tiermark"], &["tiermark", "os"], &["tiermark", END_AT_ONCE, "os"], &[END_AT_ONCE]]

@@ -1,4 +1,4 @@
-//! The program of the tests goes on the errands of the real one: they start this file again, and wait for what the real one would do.
+//! The program of the tests does what the real one is started again for: children start this file, and wait for what the real one would do.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -13,7 +13,7 @@ extern "C" fn before_main() {
     // The standard library may not know them yet.
     let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
-    if let Some(code) = crate::errand(line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()))) {
+    if let Some(code) = crate::reexec(line.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec()))) {
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(code.into()) };
     }
