@@ -40,11 +40,11 @@ plan of your own.
 
 ## Writing a plan
 
-`tiermark plan check FILE` tells every mistake, with its line, key and what to write instead, and warns of what this machine lacks: cpus, nodes,
-page sizes. That is no mistake, since a plan may be for another machine. Where such a plan is run all the same, the parts that
-do not apply are refused, the others run, and the exit code is 5 (partial); with `--allow-partial` it is 0. Points of curves that
-there was no time for do not count: headlines come first, and a curve with fewer points is whole. Nor does a primitive of the
-operating system that the machine lacks (swap, huge pages), unless `only` names it.
+`tiermark plan check FILE` lists every mistake, with its line, its key and what to write instead. It warns of what this machine
+lacks (cpus, nodes, page sizes); that is no mistake, since a plan may be for another machine. `tiermark run` refuses such
+experiments, runs the others, and exits with 5 (partial), or with 0 if `--allow-partial` is given. Points of curves for which
+time was short do not count as missing, nor do primitives of the operating system that the machine lacks (swap, huge pages),
+unless `only` names them.
 
 `tiermark plan keys`:
 
