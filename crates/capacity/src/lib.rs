@@ -19,6 +19,7 @@ pub mod evidence;
 pub mod guard;
 pub mod guest;
 pub mod level;
+mod programs;
 pub mod resource;
 pub mod result;
 pub mod run;

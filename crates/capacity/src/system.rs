@@ -12,7 +12,7 @@ use tiermark_model::messages::tiers as messages;
 use tiermark_model::{Bytes, ChangeOutcome, ChangeRow, Refusal};
 use tiermark_undo::{Change, Journal, JournalHeader, Lock, RootWriter, StateDir, SystemWriter, bounded};
 
-use crate::backend::program;
+use crate::programs::program;
 
 /// Formatting and turning on a swap area writes little; a device that takes longer than this hangs.
 const COMMAND_MOST: Duration = Duration::from_secs(60);

@@ -6,9 +6,11 @@ use tiermark_engine::admit::{Fresh, admit};
 use tiermark_model::{Exit, Labels, Plan, Purpose, Refusal, Request};
 
 use crate::args::RunArgs;
-use crate::measure::Planned;
 use crate::outcome;
 use crate::output::{self, Failure, complain_once};
+
+/// A request with its plan, or with why it is refused as a whole.
+pub(crate) type Planned = (Request, Result<Plan, Refusal>);
 
 /// Prints the plans, without the steps that there is no room for.
 ///

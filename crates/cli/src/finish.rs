@@ -4,9 +4,9 @@ use tiermark_history::{Saved, Store};
 use tiermark_model::{Exit, Run};
 
 use crate::args::RunArgs;
-use crate::measure::{Export, remark};
+use crate::exports::Export;
 use crate::outcome::{self, Demands};
-use crate::output::{self, Destination, Failure, complain, complain_once, tell};
+use crate::output::{self, Destination, Failure, complain, complain_once, remark, tell};
 use crate::shell;
 use crate::sinks::{JournalSink, Listeners};
 

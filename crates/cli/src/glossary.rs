@@ -95,7 +95,7 @@ fn equivalent(row: &GlossaryRow) -> Equivalent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Cli;
+    use crate::command_line::Cli;
     use clap::Parser;
 
     #[test]

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, CommandFactory};
 use tiermark_model::parse_size;
 
-use crate::args::Cli;
+use crate::command_line::Cli;
 use crate::glossary;
 
 /// Adds to an error of the command line what was probably meant.

@@ -5,9 +5,11 @@
 mod again;
 mod args;
 mod busy;
+mod command_line;
 mod commands;
 mod dry;
 mod experiments;
+mod exports;
 mod finish;
 mod glossary;
 mod hints;
@@ -50,7 +52,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Exit {
-    let parsed = args::command().try_get_matches().and_then(|matches| args::Cli::from_arg_matches(&matches));
+    let parsed =
+        command_line::command().try_get_matches().and_then(|matches| command_line::Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(mut error) => {

@@ -12,12 +12,14 @@ use tiermark_model::{
 };
 use tiermark_probes::survey;
 
-use crate::args::{NodeChoice, PlaceArgs, RunArgs, Simulation};
+use crate::args::{PlaceArgs, RunArgs, Simulation};
 use crate::busy::Watch;
-use crate::experiments::Layout;
+use crate::dry::Planned;
+use crate::exports::Export;
 use crate::finish::{Sinks, finish};
 use crate::limit::Limited;
-use crate::output::{self, Destination, Failure, complain_once, tell};
+use crate::output::{self, Destination, Failure, complain_once};
+use crate::parse::NodeChoice;
 use crate::record::OwnRecord;
 use crate::signals::Stop;
 use crate::sinks::{EventLines, JournalSink, Listeners, Progress, Talk};
@@ -49,15 +51,6 @@ pub(crate) struct Job<'a> {
     /// The page of the plan whose experiments the requests are: `--max-time` is then for all of them together, shared out as they are
     /// expected to take. `None` for a command of its own.
     pub(crate) plan: Option<PlanPage>,
-}
-
-/// Something to write from a finished run beside its document.
-#[derive(Clone, Copy)]
-pub(crate) struct Export<'a> {
-    /// What to write.
-    pub(crate) layout: &'static Layout,
-    /// A file, or `-` for standard output in place of the report.
-    pub(crate) place: &'a str,
 }
 
 /// Seed of simulated runs: they are to be the same each time.
@@ -232,9 +225,6 @@ pub(crate) fn of_a_plan(refusal: Refusal, given: &PlaceArgs) -> Refusal {
     Refusal { cure, ..refusal }
 }
 
-/// A request with its plan, or with why it is refused as a whole.
-pub(crate) type Planned = (Request, Result<Plan, Refusal>);
-
 /// Plans every request, before anything is measured or refused for another reason.
 fn plans(asked: &[Asked], host: &dyn Host) -> Result<Vec<Planned>, Failure> {
     let lab = Lab { machine: host.machine(), bench: host.bench() };
@@ -305,10 +295,10 @@ fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: 
         orphans::adopt(store, args.result.quiet);
         match Journal::create(store, run) {
             Ok(journal) => {
-                journal.notice().into_iter().for_each(|refusal| remark(args, refusal));
+                journal.notice().into_iter().for_each(|refusal| output::remark(args, refusal));
                 listeners.journal = Some(JournalSink(journal));
             }
-            Err(refusal) => remark(args, &refusal),
+            Err(refusal) => output::remark(args, &refusal),
         }
     }
     if args.view.verbose > 0 {
@@ -318,13 +308,6 @@ fn listeners(args: &RunArgs, store: &Store, run: &Run, plans: &[Planned], stop: 
         listeners.progress = Progress::new(expected.collect(), output::style(&args.view).unicode);
     }
     Ok(listeners)
-}
-
-/// A refusal that does not end the run.
-pub(crate) fn remark(args: &RunArgs, refusal: &Refusal) {
-    if !args.result.quiet {
-        tell(format_args!("tiermark: warning: {refusal}"));
-    }
 }
 
 /// Runs one request. One that is refused as a whole is part of the document, with its reason.

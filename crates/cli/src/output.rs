@@ -8,7 +8,7 @@ use serde::Serialize;
 use tiermark_model::{Exit, Refusal, Run};
 use tiermark_report::Style;
 
-use crate::args::{ColorChoice, Format, View};
+use crate::args::{ColorChoice, Format, RunArgs, View};
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -250,6 +250,13 @@ fn locale_is_utf8() -> bool {
         let l = l.to_ascii_lowercase();
         l.contains("utf-8") || l.contains("utf8")
     })
+}
+
+/// A refusal that does not end the run.
+pub(crate) fn remark(args: &RunArgs, refusal: &Refusal) {
+    if !args.result.quiet {
+        tell(format_args!("tiermark: warning: {refusal}"));
+    }
 }
 
 #[cfg(test)]

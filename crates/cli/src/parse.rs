@@ -7,9 +7,25 @@ use tiermark_probes::bandwidth::{DataKind, ThreadCount};
 use tiermark_probes::c2c::Sample;
 use tiermark_probes::matrix::{self, Origin, Policy, Weights};
 
-use crate::args::NodeChoice;
-use crate::experiments::OrUsual;
 use crate::names;
+
+/// Nodes by number, or one by its distance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NodeChoice {
+    /// These; one of them for all commands but `matrix`.
+    These(IdSet),
+    /// The one with memory that is farthest from the cpus in use.
+    Far,
+}
+
+/// A list, or the word that stands for the usual one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OrUsual<T> {
+    /// Whatever the probe does by itself.
+    Usual,
+    /// Exactly this.
+    This(T),
+}
 
 /// A size above zero.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {

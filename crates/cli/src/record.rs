@@ -6,7 +6,7 @@ use tiermark_machine::Root;
 use tiermark_model::{Experiment, Machine, Observation, Refusal, Run};
 
 use crate::args::RunArgs;
-use crate::measure::remark;
+use crate::output::remark;
 
 /// The record that a run is held against; none of a simulated run or with `--no-record`.
 #[derive(Default)]

@@ -8,6 +8,7 @@ mod check;
 mod clock;
 #[cfg(test)]
 mod confined;
+mod free_memory;
 mod gate;
 mod linux;
 mod load;
@@ -18,7 +19,6 @@ mod proof;
 mod region;
 mod revisit;
 mod rig;
-mod room;
 mod share;
 #[allow(unsafe_code)]
 mod sys;

@@ -11,10 +11,10 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
 
 use crate::clock::Clock;
+use crate::free_memory::FreeMemory;
 use crate::os::{SubprocessRig, runs_in_subprocess};
 use crate::region::Stock;
 use crate::rig::{Indices, LinuxRig};
-use crate::room::Room;
 use crate::team::Pool;
 use crate::{check, overheads, sys};
 
@@ -52,7 +52,7 @@ pub struct LinuxHost {
     pub(crate) stock: Arc<Stock>,
     /// Setups prepared so far.
     pub(crate) prepared: u64,
-    room: Room,
+    room: FreeMemory,
     born: Instant,
 }
 
@@ -73,7 +73,7 @@ impl LinuxHost {
             overheads: overheads::measure(&machine, &clock),
             primitives: crate::os::present_primitives(&machine),
         };
-        let room = Room::new(options.root);
+        let room = FreeMemory::new(options.root);
         // Half of what is free: the rest is for other programs.
         let keep_bytes = options.keep_bytes.min(room.spare().map_or(0, |bytes| bytes / 2));
         Ok(Self {

@@ -43,7 +43,7 @@ impl LoadWork {
     /// Prepares a load, calibrated.
     ///
     /// # Errors
-    /// In words, why kernels and region do not fit.
+    /// A message: why kernels and region do not fit.
     pub(crate) fn new(
         region: &Arc<Region>,
         specs: &[&StreamSpec],

@@ -41,7 +41,7 @@ impl RevisitWork {
     /// Prepares it; the length of a round is measured without its wait.
     ///
     /// # Errors
-    /// In words, why region and chain do not fit.
+    /// A message: why region and chain do not fit.
     pub(crate) fn new(region: &Arc<Region>, starts: &[u64], round: Round, clock: &Clock) -> Result<Self, String> {
         let call = ChaseCall::new(&region.mapping, starts)?;
         let Round { wait_ns, accesses, flushed } = round;

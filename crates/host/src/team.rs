@@ -1,4 +1,4 @@
-//! Threads for cpus, kept for a whole run, and crews of them that carry out one job at a time on states of their own.
+//! Threads for cpus, kept for a whole run, and teams of them that carry out one job at a time on states of their own.
 //!
 //! A run keeps hundreds of rigs, and a machine has up to thousands of cpus: a thread for each worker of each rig would be too many, so that
 //! rigs share one thread a cpu. Between jobs threads sleep.

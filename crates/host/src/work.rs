@@ -116,7 +116,7 @@ impl Work {
     /// Prepares streams with a kernel, calibrated, that begin at this share of the span.
     ///
     /// # Errors
-    /// In words, why kernel and region do not fit.
+    /// A message: why kernel and region do not fit.
     pub(crate) fn stream(
         region: &Region,
         spec: &StreamSpec,
@@ -157,7 +157,7 @@ impl Work {
     /// Prepares a chase from the given starts, calibrated.
     ///
     /// # Errors
-    /// In words, why it cannot be.
+    /// A message: why it cannot be.
     pub(crate) fn chase(
         region: &Arc<Region>,
         starts: &[u64],

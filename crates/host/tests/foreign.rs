@@ -1,4 +1,4 @@
-//! A program that uses this crate and knows nothing of being started again: alone in its process, which never asked for errands.
+//! A program that uses this crate and never calls `reexec`: alone in its file, since other tests call it.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,9 +1,9 @@
 //! What an answer says.
 
 use crate::conn::Pending;
+use crate::form::Form;
 use crate::resp::{Reply, shown};
 use crate::tally::TenantResult;
-use crate::tenant::Form;
 
 /// Turns answers into numbers.
 pub(crate) struct Judge<'a> {

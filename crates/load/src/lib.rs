@@ -9,6 +9,7 @@
 mod clock;
 mod conn;
 mod cpus;
+mod form;
 mod histogram;
 mod hold;
 mod judge;

@@ -13,12 +13,13 @@ use tiermark_model::messages::load as says;
 use crate::clock;
 use crate::conn::Conn;
 use crate::cpus::pin;
+use crate::form::Form;
 use crate::keys::Keys;
 use crate::live::{Live, Snapshot};
 use crate::seed::{Phase, seed};
 use crate::tally::TenantResult;
 use crate::target::{Client, Target};
-use crate::tenant::{Form, Source, Tenant, TenantPace};
+use crate::tenant::{Source, Tenant, TenantPace};
 use crate::worker::{Shared, ThreadUse, Worker};
 use crate::workload::{ClientSetup, Length, Pace, Workload};
 

@@ -4,6 +4,7 @@ use tiermark_stats::Rng;
 
 use crate::clock::{self, SECOND};
 use crate::conn::{Conn, Due, Pending};
+use crate::form::Form;
 use crate::histogram::Latencies;
 use crate::hold::Hold;
 use crate::judge::Judge;
@@ -11,7 +12,6 @@ use crate::keys::Keys;
 use crate::resp;
 use crate::schedule::Schedule;
 use crate::tally::TenantResult;
-use crate::values::ValueShape;
 use crate::workload::{Mix, Pace};
 
 /// Most requests that are made for one tenant at once: others are due too, and answers want to be read.
@@ -24,35 +24,6 @@ pub(crate) enum Source {
     Drawn { keys: Keys, mix: Mix },
     /// A SET of every key, in order.
     Fill { next: u64 },
-}
-
-/// How a tenant's requests become bytes, and their answers are judged.
-#[derive(Debug, Clone)]
-pub(crate) struct Form {
-    pub(crate) prefix: Vec<u8>,
-    /// Least digits of a key.
-    pub(crate) digits: usize,
-    pub(crate) value: ValueShape,
-    pub(crate) verify: bool,
-    /// Whether the first refusal ends it.
-    pub(crate) stops_on_error: bool,
-    /// ns.
-    pub(crate) late_after: u64,
-}
-
-impl Form {
-    /// That of values of four bytes, late after a millisecond.
-    #[cfg(test)]
-    pub(crate) fn small() -> Self {
-        Self {
-            prefix: Vec::new(),
-            digits: 0,
-            value: ValueShape { bytes: 4, compressible: 0.0 },
-            verify: false,
-            stops_on_error: false,
-            late_after: 1_000_000,
-        }
-    }
 }
 
 /// A tenant of a thread.

@@ -7,8 +7,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tiermark_model::Machine;
 
-use crate::discover::{LiveFacts, discover};
+use crate::discover::discover;
 use crate::error::DiscoverError;
+use crate::live::LiveFacts;
 use crate::root::{Recording, Root};
 use crate::{dmi, identity, pages, system};
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use tiermark_model::{IdSet, KIB, MIB, Machine};
 
-use crate::discover::{LiveFacts, discover};
+use crate::discover::discover;
 use crate::error::DiscoverError;
+use crate::live::LiveFacts;
 use crate::root::Root;
 
 /// Parameters of a machine. Cpus are numbered as Linux does on servers: the first threads of all cores, node by node,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tiermark_model::{CpuModel, IdSet, Idle, IdleState, Swap, System};
 
 use crate::cpus::CPU_DIR;
-use crate::discover::LiveFacts;
 use crate::identity::Identity;
+use crate::live::LiveFacts;
 use crate::reader::Reader;
 use crate::swaps::swap_areas;
 use crate::{pages, virt};

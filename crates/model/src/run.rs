@@ -103,7 +103,7 @@ pub struct ClockInfo {
 pub struct Overheads {
     /// One clock stamp with its store, ns: subtracted from every block.
     pub stamp_ns: f64,
-    /// From the gate's opening to the last worker's first stamp, ns; outside every window. `None` where no crew could start.
+    /// From the gate's opening to the last worker's first stamp, ns; outside every window. `None` where no thread could be started.
     #[serde(default)]
     pub gate_ns: Option<f64>,
     /// Calling a kernel for one block without work, ns; `None` where no kernel could be called.

@@ -2,7 +2,7 @@
 
 use tiermark_model::Reach;
 
-use crate::rows::AdviceInput;
+use crate::advice_input::AdviceInput;
 use tiermark_undo::Syntax;
 
 /// What the machine is to be good at.

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advice_input;
 mod changes;
 mod cpu_use;
 pub mod doctor;
@@ -13,8 +14,9 @@ mod knob;
 mod rows;
 mod table;
 
+pub use advice_input::AdviceInput;
 pub use changes::changes;
 pub use kconfig::KernelConfig;
 pub use knob::{Advice, Fact, Knob, KnobSource, Profile};
-pub use rows::{AdviceInput, knob_rows};
+pub use rows::knob_rows;
 pub use table::all as knobs;

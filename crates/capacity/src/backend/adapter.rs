@@ -3,7 +3,8 @@
 use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
 
-use super::{Commands, program};
+use super::Commands;
+use crate::programs::program;
 
 /// What stands in words and commands for a tenant's number, from 1.
 pub(crate) const NUMBER: &str = "{N}";

@@ -7,10 +7,8 @@ mod qemu;
 mod server;
 mod tenancy;
 
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fs::{Access, access};
 use tiermark_load::{ClientSetup, Outcome, Phase, Snapshot, Workload};
 use tiermark_model::Refusal;
 
@@ -21,16 +19,6 @@ pub use process::{Processes, ServerLaunch};
 pub use qemu::{GuestFiles, Hypervisor, Qemu};
 pub(crate) use server::SETTINGS;
 pub use tenancy::TenantMemory;
-
-/// A program that may be run, by its path, or the first of that name where programs are looked for.
-pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    let runs = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-    if name.contains('/') {
-        return Some(PathBuf::from(name)).filter(runs);
-    }
-    let places = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&places).map(|place| place.join(name)).find(runs)
-}
 
 /// Tenants at one moment of a load.
 #[derive(Debug)]

@@ -10,8 +10,9 @@ use tiermark_undo::Change;
 use super::adapter::numbered;
 use super::server::{Server, Start, free_port};
 use super::tenancy::{Tenancy, TenantMemory};
-use super::{Backend, Counted, LoadSpec, Pulse, program};
+use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::cgroup::{Group, Layout};
+use crate::programs::program;
 use crate::system::System;
 
 /// Where things are.

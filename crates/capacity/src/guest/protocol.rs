@@ -73,7 +73,7 @@ impl Lines {
     /// The next message that is whole.
     ///
     /// # Errors
-    /// In words, where a line is no message of that kind, or has no end; what comes after it can still be read.
+    /// A message: where a line is no message of that kind, or has no end; what comes after it can still be read.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         let Some(at) = self.bytes[self.searched..].iter().position(|byte| *byte == b'\n') else {
             self.searched = self.bytes.len();

@@ -93,7 +93,7 @@ impl Search {
     /// A search that made these trials before, in another process, with the same limits.
     ///
     /// # Errors
-    /// In words, where it would not have made them: they belong to another scenario or another version.
+    /// A message: where it would not have made them: they belong to another scenario or another version.
     pub fn resume(limits: Limits, saved: &[TrialRecord]) -> Result<Self, String> {
         let mut search = Self::new(limits);
         for record in saved {

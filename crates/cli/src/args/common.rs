@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use tiermark_model::{Bytes, IdSet, PageKind};
 
-use crate::parse;
+use crate::parse::{self, NodeChoice};
 
 /// When colours are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -144,15 +144,6 @@ impl PlaceArgs {
     pub(crate) fn compared_pages(&self) -> Vec<PageKind> {
         if self.pages.len() > 1 { self.pages.clone() } else { Vec::new() }
     }
-}
-
-/// Nodes by number, or one by its distance.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NodeChoice {
-    /// These; one of them for all commands but `matrix`.
-    These(IdSet),
-    /// The one with memory that is farthest from the cpus in use.
-    Far,
 }
 
 /// Where results go.

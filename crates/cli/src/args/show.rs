@@ -62,7 +62,7 @@ impl PartArgs {
     }
 }
 
-pub(super) const RERUN_EXAMPLES: &str = "\
+pub(crate) const RERUN_EXAMPLES: &str = "\
 Every request of the document is made again, with its options and its seed. Cpus, nodes and page sizes are those of the document:
 what this machine does not have is refused, and the rest is measured (exit code 5, with --allow-partial 0).
 Examples:

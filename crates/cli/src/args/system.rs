@@ -7,7 +7,7 @@ use tiermark_tune::Profile;
 
 use super::common::View;
 
-pub(super) const TUNE_EXAMPLES: &str = "\
+pub(crate) const TUNE_EXAMPLES: &str = "\
 Without --apply and --restore nothing is changed, and no root is needed. Changes last until the next reboot or --restore; their old
 values are written down first, in /var/lib/tiermark (below $TIERMARK_HOME, where set), so that they come back after a kill too.
 Boot loaders, swap areas and devices that are not named are never touched.
@@ -18,7 +18,7 @@ Examples:
   sudo tiermark tune --restore
 Exit codes: 0 done, 1 a change could neither be made nor taken back, 4 refused and nothing changed, 5 something was left as it is.";
 
-pub(super) const DOCTOR_EXITS: &str = "\
+pub(crate) const DOCTOR_EXITS: &str = "\
 Exit codes: 0 no problem (notes allowed), 3 at least one problem.
 Commands that cure something are printed, never run.";
 

@@ -3,7 +3,8 @@
 use clap::CommandFactory;
 use tiermark_model::Exit;
 
-use crate::args::{Cli, CompletionsArgs};
+use crate::args::CompletionsArgs;
+use crate::command_line::Cli;
 use crate::output::{Failure, print};
 
 /// Runs the command.

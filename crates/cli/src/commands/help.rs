@@ -4,13 +4,14 @@ use tiermark_model::{Exit, PrimitiveInfo};
 use tiermark_report::Style;
 
 use super::list::primitives_of;
-use crate::args::{self, HelpArgs, Simulation};
+use crate::args::{HelpArgs, Simulation};
+use crate::command_line;
 use crate::output::{Failure, print, style};
 use crate::{glossary, names};
 
 /// Runs the command.
 pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Failure> {
-    let mut command = args::command();
+    let mut command = command_line::command();
     // Names of primitives have spaces, which nobody wants to quote.
     let topic = args.topic.join(" ").trim().to_lowercase();
     if topic.is_empty() {

@@ -10,7 +10,8 @@ use tiermark_history::{Entry, Store};
 use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, PrimitiveInfo, Refusal, Request, Scope};
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 
-use crate::args::{Cli, ListArgs, Listing, Simulation};
+use crate::args::{ListArgs, Listing, Simulation};
+use crate::command_line::Cli;
 use crate::kept::{Kept, under_way};
 use crate::output::{Failure, print, style};
 use crate::{orphans, shell, target};

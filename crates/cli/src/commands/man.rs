@@ -9,7 +9,8 @@ use tiermark_model::Exit;
 use tiermark_report::Style;
 
 use super::help;
-use crate::args::{Cli, ManArgs};
+use crate::args::ManArgs;
+use crate::command_line::Cli;
 use crate::output::Failure;
 
 /// Columns of text that is set as it is: a terminal's less the indentation of a page.

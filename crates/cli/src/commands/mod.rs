@@ -18,7 +18,7 @@ mod tune;
 
 use tiermark_model::Exit;
 
-use crate::args::{Cli, Command, overview};
+use crate::command_line::{Cli, Command, overview};
 use crate::output::{Failure, print};
 use crate::version;
 

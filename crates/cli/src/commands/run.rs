@@ -3,8 +3,8 @@
 use tiermark_model::{Exit, Machine, PlanPage, PlanPart, Scope};
 
 use crate::args::{PlaceArgs, PlanRunArgs, Simulation};
-use crate::experiments::{HMAT, Layout, MESS};
-use crate::measure::{self, Asked, Export, Job};
+use crate::exports::{Export, HMAT, Layout, MESS};
+use crate::measure::{self, Asked, Job};
 use crate::output::Failure;
 use crate::plans::{self, Planned};
 

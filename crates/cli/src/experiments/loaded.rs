@@ -5,8 +5,9 @@ use tiermark_model::Machine;
 use tiermark_probes::Mix;
 use tiermark_probes::loaded::{Loaded, LoadedParams};
 
-use super::{Experiment, Layout, MESS, Params, Row, params};
+use super::{Experiment, Params, Row, params};
 use crate::args::PlaceArgs;
+use crate::exports::{Layout, MESS};
 use crate::parse;
 
 pub(super) const ROW: Row = Row {

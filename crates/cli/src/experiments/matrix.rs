@@ -6,10 +6,11 @@ use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::ThreadCount;
 use tiermark_probes::matrix::{Matrix, MatrixParams, Origin, Policy, Weights};
 
-use super::{Experiment, HMAT, Layout, Params, Row};
-use crate::args::{NodeChoice, PlaceArgs, RunArgs};
+use super::{Experiment, Params, Row};
+use crate::args::{PlaceArgs, RunArgs};
+use crate::exports::{HMAT, Layout};
 use crate::output::Failure;
-use crate::parse;
+use crate::parse::{self, NodeChoice, OrUsual};
 
 pub(super) const ROW: Row = Row {
     examples: EXAMPLES,
@@ -30,15 +31,6 @@ Examples:
   tiermark matrix --policy bind,mixed --mixed 50 --op write.cached,write.random8,read,read.random8 --threads cpus
 Beside the operations of `tiermark bandwidth`: latency, and write.cached and copy.cached, which use ordinary stores only.
 Mixes: READS:WRITES (3:1, 2:1), 1:1.nt with non-temporal stores.";
-
-/// A list, or the word that stands for the usual one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OrUsual<T> {
-    /// Whatever the probe does by itself.
-    Usual,
-    /// Exactly this.
-    This(T),
-}
 
 /// Arguments of `matrix`.
 #[derive(Debug, Args)]

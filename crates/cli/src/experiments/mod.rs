@@ -22,12 +22,13 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use serde::Serialize;
 use serde_json::Value;
 use tiermark_engine::Probe;
-use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Run, Scope};
+use tiermark_model::{Effort, Exit, Machine, PageKind, Request, Scope};
 
-use crate::args::{NodeChoice, PlaceArgs, RunArgs, Simulation};
-use crate::measure::{self, Export, Job};
+use crate::args::{PlaceArgs, RunArgs, Simulation};
+use crate::exports::{Export, Layout};
+use crate::measure::{self, Job};
 use crate::output::{Failure, tell};
-pub(crate) use matrix::OrUsual;
+use crate::parse::NodeChoice;
 
 /// Every experiment, in the order of completions and man pages.
 static EXPERIMENTS: [&Row; 14] = [
@@ -125,34 +126,6 @@ trait Experiment: Debug {
         Ok(Vec::new())
     }
 }
-
-/// A layout in which other tools read runs.
-pub(crate) struct Layout {
-    /// The option that asks for it.
-    pub(crate) option: &'static str,
-    /// The experiments that it is made of, for who asks for it without them.
-    pub(crate) needs: &'static str,
-    /// Makes it.
-    pub(crate) text: fn(&Run) -> String,
-    /// What a reader of it should know that the layout cannot say.
-    pub(crate) doubts: fn(&Run) -> Option<String>,
-}
-
-/// Curves of loaded latency, as the Mess benchmark writes them.
-pub(crate) static MESS: Layout = Layout {
-    option: "csv",
-    needs: "experiment of loaded latency, whose curves it would hold",
-    text: tiermark_report::mess,
-    doubts: tiermark_report::mess_doubts,
-};
-
-/// Pairs of nodes, beside those of the firmware.
-pub(crate) static HMAT: Layout = Layout {
-    option: "hmat",
-    needs: "matrix of nodes, whose pairs it would hold",
-    text: tiermark_report::hmat,
-    doubts: |_| None,
-};
 
 /// How far to go.
 #[derive(Debug, Args)]

@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn what_belongs_to_the_run_is_an_option_of_it() {
         use clap::CommandFactory;
-        let command = crate::args::Cli::command();
+        let command = crate::command_line::Cli::command();
         let run = command.find_subcommand("run").expect("run is a command");
         for name in OF_THE_RUN {
             let of = |command: &clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(name));

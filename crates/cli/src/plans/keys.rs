@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command as Definition, CommandFactory, Parser};
 use toml::de::{DeInteger, DeValue};
 
-use crate::args::{Cli, Command};
+use crate::command_line::{Cli, Command};
 use crate::experiments::Measure;
 
 /// Options that belong to the whole run and not to one of its experiments.

@@ -77,7 +77,7 @@ pub(crate) trait Body: Send {
     /// Does it so many times. Returns the time that does not count (what had to be made ready in between), in ticks of the clock.
     ///
     /// # Errors
-    /// In words, what went wrong.
+    /// A message: what went wrong.
     fn run(&mut self, times: u64) -> Result<u64, String>;
 
     /// Operations of a block at least: more than one where single ones take turns at being short and long.
@@ -248,7 +248,7 @@ impl OsWork {
     /// all stamps behind it. Returns the blocks done.
     ///
     /// # Errors
-    /// In words, what went wrong.
+    /// A message: what went wrong.
     pub(crate) fn play(&mut self, stamps: &mut [u64], clock: &Clock, deadline: u64) -> Result<usize, String> {
         // One block is ramp.
         self.body.run(self.times)?;

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, Timespec};
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
 
 use super::{Body, Order, Primitive, Repeat, refused_by, unavailable};
-use crate::sys::os::{Hole, Room, queue_nop};
+use crate::sys::os::{GuardedArea, Hole, queue_nop};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -227,7 +227,7 @@ fn mmap(_: &Order<'_>) -> Made {
 }
 
 fn mprotect(_: &Order<'_>) -> Made {
-    let mut room = Room::map(1).map_err(no_room("mprotect"))?;
+    let mut room = GuardedArea::map(1).map_err(no_room("mprotect"))?;
     room.touch();
     let mut writable = true;
     repeat(move || {
@@ -237,7 +237,7 @@ fn mprotect(_: &Order<'_>) -> Made {
 }
 
 fn madvise(_: &Order<'_>) -> Made {
-    let mut room = Room::map(1).map_err(no_room("madvise"))?;
+    let mut room = GuardedArea::map(1).map_err(no_room("madvise"))?;
     repeat(move || room.forget().map_err(words("madvise")))
 }
 

@@ -34,7 +34,7 @@ impl LineOrder {
     /// A random order of that many lines.
     ///
     /// # Errors
-    /// In words, why there is none.
+    /// A message: why there is none.
     pub(crate) fn new(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Self, String> {
         let order = layout::permutation_unless(lines, seed, stopped).map_err(|error| error.to_string())?;
         layout::prove_permutation_unless(&order, lines, stopped).map_err(|error| error.to_string())?;
@@ -129,7 +129,7 @@ impl StreamCall {
     /// Binds a kernel to its memory.
     ///
     /// # Errors
-    /// In words, what of kernel, plan and order does not fit together.
+    /// A message: what of kernel, plan and order does not fit together.
     pub(crate) fn new(
         mapping: &Arc<Mapping>,
         spec: &StreamSpec,
@@ -189,7 +189,7 @@ impl MixCall {
     /// Binds sequential kernels to their memory.
     ///
     /// # Errors
-    /// In words, what of kernels and plans does not fit together.
+    /// A message: what of kernels and plans does not fit together.
     pub(crate) fn new(mapping: &Arc<Mapping>, kernels: &[(&StreamSpec, StreamPlan)]) -> Result<Self, String> {
         let bounds: Vec<Bound> =
             kernels.iter().map(|(spec, plan)| Bound::new(mapping, spec, *plan, None)).collect::<Result<_, _>>()?;
@@ -232,7 +232,7 @@ impl ChaseCall {
     /// Follows chains from these addresses of a mapping that holds a proven cycle.
     ///
     /// # Errors
-    /// In words, when a start is no node of a chain proven there, or there is no chase over that many chains.
+    /// A message: when a start is no node of a chain proven there, or there is no chase over that many chains.
     pub(crate) fn new(mapping: &Arc<Mapping>, starts: &[u64]) -> Result<Self, String> {
         let chains = u8::try_from(starts.len()).ok().filter(|n| *n <= MAX_CHAINS);
         let run = chains.and_then(chase).ok_or_else(|| format!("no chase follows {} chains at once", starts.len()))?;

@@ -308,7 +308,7 @@ impl Mapping {
     /// Notes a call that may read or write the memory from now on.
     ///
     /// # Errors
-    /// In words, when it would write what others read or write, or follow.
+    /// A message: when it would write what others read or write, or follow.
     pub(super) fn enter(&self, writes: bool) -> Result<(), String> {
         let mut holds = self.holds();
         let (readers, writers) = match *holds {
@@ -340,7 +340,7 @@ impl Mapping {
     /// Notes one more who uses words atomically.
     ///
     /// # Errors
-    /// In words, when the memory is used in another way.
+    /// A message: when the memory is used in another way.
     pub(super) fn enter_shared(&self) -> Result<(), String> {
         let mut holds = self.holds();
         let users = match *holds {

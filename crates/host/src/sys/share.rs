@@ -17,7 +17,7 @@ impl SharedLines {
     /// Enters the first `bytes` bytes of a mapping.
     ///
     /// # Errors
-    /// In words, when it is shorter, holds a chain, or kernels work on it.
+    /// A message: when it is shorter, holds a chain, or kernels work on it.
     pub(crate) fn new(mapping: &Arc<Mapping>, bytes: usize) -> Result<Self, String> {
         if bytes > mapping.len() {
             return Err(format!("{bytes} bytes of lines in {}", mapping.len()));

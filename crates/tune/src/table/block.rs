@@ -2,8 +2,8 @@
 
 use tiermark_model::Reach;
 
+use crate::advice_input::AdviceInput;
 use crate::knob::{Advice, Knob};
-use crate::rows::AdviceInput;
 use tiermark_undo::Syntax::{Choice, Number};
 
 pub(super) const KNOBS: &[Knob] = &[

@@ -2,8 +2,8 @@
 
 use tiermark_model::IdSet;
 
+use crate::advice_input::AdviceInput;
 use crate::knob::{Advice, Knob};
-use crate::rows::AdviceInput;
 
 /// How parameters get there; the profile's reason comes first.
 const HOW: &str = "add it to the kernel command line (GRUB_CMDLINE_LINUX and update-grub, or grubby)";

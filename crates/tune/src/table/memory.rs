@@ -1,7 +1,7 @@
 //! Reclaim and swap.
 
+use crate::advice_input::AdviceInput;
 use crate::knob::{Advice, Knob};
-use crate::rows::AdviceInput;
 use tiermark_undo::Syntax::Number;
 
 pub(super) const KNOBS: &[Knob] = &[

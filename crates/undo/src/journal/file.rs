@@ -96,7 +96,7 @@ pub(super) fn parse_head(line: &str) -> Option<JournalHeader> {
 /// Reads a journal's text. A last line without an end is a writer's that died in it: what it was to note was not done.
 ///
 /// # Errors
-/// In words, what is wrong with it.
+/// A message: what is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Parsed, String> {
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n') && !line.trim().is_empty());
     let head: JournalHeader = match lines.next() {

@@ -16,8 +16,8 @@ use tiermark_model::messages::tenants as messages;
 
 use super::archive::Archive;
 use super::kernel;
-use crate::backend::program;
 use crate::guest::{MODULES, ORDER, SERVER};
+use crate::programs::program;
 
 /// Which files guests are made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

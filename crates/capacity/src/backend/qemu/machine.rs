@@ -70,7 +70,7 @@ impl Machine {
     /// Sends a request.
     ///
     /// # Errors
-    /// In words, where nobody takes it.
+    /// A message: where nobody takes it.
     pub(super) fn ask(&mut self, request: &Request) -> Result<(), String> {
         self.heard = Instant::now();
         // A request is far smaller than what a socket holds: where it does not fit, nothing was read for long.
@@ -80,7 +80,7 @@ impl Machine {
     /// What the guest said next, where it said anything; waits for nothing.
     ///
     /// # Errors
-    /// In words, where the guest is gone or says what makes no sense.
+    /// A message: where the guest is gone or says what makes no sense.
     pub(super) fn hear(&mut self) -> Result<Option<Reply>, String> {
         let mut bytes = [0; 64 << 10];
         loop {

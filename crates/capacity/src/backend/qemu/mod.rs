@@ -21,9 +21,10 @@ use tiermark_model::messages::tenants as messages;
 use tiermark_model::{Bytes, Refusal};
 
 use super::tenancy::{Tenancy, TenantMemory};
-use super::{Backend, Counted, LoadSpec, Pulse, program};
+use super::{Backend, Counted, LoadSpec, Pulse};
 use crate::cgroup::{Group, Layout};
 use crate::guest::protocol::Reply;
+use crate::programs::program;
 use crate::system::System;
 use acceleration::{Acceleration, khz};
 use call::Call;

@@ -224,8 +224,8 @@ fn what_makes_processes_runs_in_subprocess_and_nothing_else() {
 }
 
 #[test]
-fn the_holder_is_one_thread_with_little_memory_whatever_its_maker_is() {
-    if !in_own_process("os::subprocess::tests::the_holder_is_one_thread_with_little_memory_whatever_its_maker_is") {
+fn the_subprocess_is_one_thread_with_little_memory_whatever_its_maker_is() {
+    if !in_own_process("os::subprocess::tests::the_subprocess_is_one_thread_with_little_memory_whatever_its_maker_is") {
         return;
     }
     let mut host = host();
@@ -282,7 +282,7 @@ fn its_pages_are_proven_by_what_the_kernel_says_of_them() {
 }
 
 #[test]
-fn the_holder_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_more() {
+fn the_subprocess_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_more() {
     let made = std::thread::spawn(|| {
         let rig = held(&mut host(), &setup("vfork+exit", 4096, PageKind::Base)).unwrap();
         let pid = rig.subprocess.child.pid();

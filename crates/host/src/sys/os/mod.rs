@@ -30,7 +30,7 @@ pub(crate) use files::own_files;
 pub(crate) use migrate::{migrate_pages, move_pages};
 pub(crate) use program::{Program, TinyProgram};
 pub(crate) use ring::{Consumer, Producer, ring};
-pub(crate) use room::{Hole, Room};
+pub(crate) use room::{GuardedArea, Hole};
 pub(crate) use thread::thread_and_join;
 pub(crate) use transfer::{PageInlet, read_process};
 pub(crate) use uffd::Userfault;

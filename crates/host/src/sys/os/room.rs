@@ -50,14 +50,14 @@ fn page() -> io::Result<usize> {
 /// Memory in a kernel area of its own: what lies on both sides cannot be touched, so that no change of its own joins it to a neighbour or
 /// splits one. Nothing points into it: it is only touched through its methods.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct GuardedArea {
     /// With a closed page at each end.
     whole: Mapped,
     page: usize,
     writable: bool,
 }
 
-impl Room {
+impl GuardedArea {
     /// Maps whole pages; none of them is there yet.
     pub(crate) fn map(pages: usize) -> io::Result<Self> {
         let page = page()?;
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn a_room_stays_one_area_of_its_own_whatever_is_done_to_it() {
         // Side by side, where the kernel would join them.
-        let mut rooms: Vec<Room> = (0..8).map(|_| Room::map(1).unwrap()).collect();
+        let mut rooms: Vec<GuardedArea> = (0..8).map(|_| GuardedArea::map(1).unwrap()).collect();
         for room in &mut rooms {
             room.touch();
         }

@@ -9,11 +9,11 @@ use tiermark_model::{KIB, Machine, NodeId};
 
 /// Where the numbers are read.
 #[derive(Debug, Clone)]
-pub(crate) struct Room {
+pub(crate) struct FreeMemory {
     root: PathBuf,
 }
 
-impl Room {
+impl FreeMemory {
     /// Reads below this root directory: `/`, or a tree made for a test.
     pub(crate) fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn nothing_is_known_of_an_empty_tree() {
         let dir = tree(&[]);
-        assert_eq!(Room::new(dir.path()).fresh(&two_nodes()), Fresh::default());
+        assert_eq!(FreeMemory::new(dir.path()).fresh(&two_nodes()), Fresh::default());
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
                 "Node 1 MemFree: 1048576 kB\nNode 1 Active(file): 786432 kB\nNode 1 Dirty: 262144 kB\n",
             ),
         ]);
-        let fresh = Room::new(dir.path()).fresh(&two_nodes());
+        let fresh = FreeMemory::new(dir.path()).fresh(&two_nodes());
         assert_eq!(fresh.available, Some(4 * GIB));
         assert_eq!(fresh.nodes, BTreeMap::from([(1, GIB + 512 * MIB)]));
     }
@@ -167,7 +167,7 @@ mod tests {
             ("sys/fs/cgroup/a/b/memory.max", "max\n"),
             ("sys/fs/cgroup/a/b/memory.current", "1\n"),
         ]);
-        assert_eq!(Room::new(dir.path()).group_room(), Some((1536 * MIB, "/a".to_owned())));
+        assert_eq!(FreeMemory::new(dir.path()).group_room(), Some((1536 * MIB, "/a".to_owned())));
     }
 
     #[test]
@@ -178,7 +178,7 @@ mod tests {
             ("sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages", "2\n"),
             ("sys/devices/system/node/node1/hugepages/hugepages-2048kB/free_hugepages", "3\n"),
         ]);
-        let pools = Room::new(dir.path()).fresh(&two_nodes()).pools;
+        let pools = FreeMemory::new(dir.path()).fresh(&two_nodes()).pools;
         assert_eq!(pools[&(2 * MIB)], Pool { free: 5, nodes: BTreeMap::from([(0, 2), (1, 3)]) });
         assert_eq!(pools[&GIB], Pool { free: 1, nodes: BTreeMap::new() });
         assert_eq!(pools.len(), 2);
@@ -191,6 +191,6 @@ mod tests {
             ("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "1073741824\n"),
             ("sys/fs/cgroup/memory/docker/1/memory.usage_in_bytes", "73741824\n"),
         ]);
-        assert_eq!(Room::new(dir.path()).group_room(), Some((1_000_000_000, "/docker/1".to_owned())));
+        assert_eq!(FreeMemory::new(dir.path()).group_room(), Some((1_000_000_000, "/docker/1".to_owned())));
     }
 }

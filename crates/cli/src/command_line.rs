@@ -1,0 +1,109 @@
+//! The commands. Those that ask one probe are in the catalogue of experiments, the others here.
+
+mod groups;
+
+use clap::builder::styling::{AnsiColor, Effects, Styles};
+use clap::{Parser, Subcommand};
+
+use crate::args::{
+    self, CapacityArgs, CompletionsArgs, DoctorArgs, HelpArgs, ListArgs, LoadArgs, MachineArgs, ManArgs, PlanArgs,
+    PlanRunArgs, RerunArgs, SchemaArgs, ShowArgs, Simulation, TuneArgs, ViewArgs,
+};
+use crate::experiments::Measure;
+pub(crate) use groups::{command, overview};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+const AFTER: &str = "\
+Sizes: 64, 32K, 2M, 1G (K is 1024, kB is 1000). Cpus: 0-3,8, node:1, socket:0,
+core:5, llc:2, all, !2.
+Exit codes: 0 done, 1 failure, 2 bad usage, 3 problem found (doctor), 4 nothing
+asked for can be measured here, 5 partial, 6 not trusted (--strict), 129, 130,
+143 stopped by a signal.
+Reports are for people and may change; programs read --json.";
+
+/// Measures every tier of a Linux server's memory, with a verdict on every number.
+#[derive(Debug, Parser)]
+#[command(name = "tiermark", disable_version_flag = true, disable_help_subcommand = true, styles = STYLES)]
+#[command(subcommand_negates_reqs = true, after_long_help = AFTER, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// Print the version, git revision, target, compiler and C library
+    #[arg(short = 'V', long)]
+    pub(crate) version: bool,
+    /// With --version: as JSON
+    #[arg(hide_short_help = true, long, requires = "version")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) simulation: Simulation,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// An experiment: it asks one probe
+    #[command(flatten)]
+    Measure(Box<Measure>),
+    /// Send requests to Redis servers and measure their latency
+    #[command(after_long_help = args::load::EXAMPLES)]
+    Load(Box<LoadArgs>),
+    /// How many Redis tenants fit before their latency target breaks
+    #[command(after_long_help = args::capacity::EXAMPLES)]
+    Capacity(Box<CapacityArgs>),
+    /// Run a plan: several experiments in a file
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run(Box<PlanRunArgs>),
+    /// List, show or check plans
+    Plan(PlanArgs),
+    /// Cpus, caches, nodes, DIMMs and settings that matter
+    Machine(MachineArgs),
+    /// Compare settings with a profile, change and restore them
+    #[command(after_long_help = args::system::TUNE_EXAMPLES)]
+    Tune(TuneArgs),
+    /// What disturbs measurements on this machine, with cures
+    #[command(after_long_help = args::system::DOCTOR_EXITS)]
+    Doctor(DoctorArgs),
+    /// Show a saved run or a document again
+    Show(ShowArgs),
+    /// Measure again what a saved run measured
+    #[command(after_long_help = args::show::RERUN_EXAMPLES)]
+    Rerun(RerunArgs),
+    /// List runs, probes, kernels, primitives or commands
+    List(ListArgs),
+    /// Print the JSON Schema of the documents
+    Schema(SchemaArgs),
+    /// Check kernels, the clock and the tool's own cost here
+    Selftest(ViewArgs),
+    /// Explain a command, a word, or a command of another tool
+    Help(HelpArgs),
+    /// Print shell completions
+    Completions(CompletionsArgs),
+    /// Write man pages of all commands into a directory
+    Man(ManArgs),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  tiermark plan list
+  tiermark plan show numa-latency
+  tiermark run numa-latency --dry-run
+  tiermark plan show hierarchy --toml > mine.toml; tiermark plan check mine.toml; tiermark run mine.toml
+Options given here hold for every experiment that does not set its own; --max-time is for all of them together, shared out as
+they are expected to take. A part that the machine lacks (another node, say) is refused and the rest runs: exit code 5, with
+--allow-partial 0.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_hold_together() {
+        Cli::command().debug_assert();
+    }
+}

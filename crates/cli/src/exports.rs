@@ -1,0 +1,40 @@
+//! Texts in layouts of other tools, made of a finished run beside its document.
+
+use tiermark_model::Run;
+
+/// Something to write from a finished run beside its document.
+#[derive(Clone, Copy)]
+pub(crate) struct Export<'a> {
+    /// What to write.
+    pub(crate) layout: &'static Layout,
+    /// A file, or `-` for standard output in place of the report.
+    pub(crate) place: &'a str,
+}
+
+/// A layout in which other tools read runs.
+pub(crate) struct Layout {
+    /// The option that asks for it.
+    pub(crate) option: &'static str,
+    /// The experiments that it is made of, for who asks for it without them.
+    pub(crate) needs: &'static str,
+    /// Makes it.
+    pub(crate) text: fn(&Run) -> String,
+    /// What a reader of it should know that the layout cannot say.
+    pub(crate) doubts: fn(&Run) -> Option<String>,
+}
+
+/// Curves of loaded latency, as the Mess benchmark writes them.
+pub(crate) static MESS: Layout = Layout {
+    option: "csv",
+    needs: "experiment of loaded latency, whose curves it would hold",
+    text: tiermark_report::mess,
+    doubts: tiermark_report::mess_doubts,
+};
+
+/// Pairs of nodes, beside those of the firmware.
+pub(crate) static HMAT: Layout = Layout {
+    option: "hmat",
+    needs: "matrix of nodes, whose pairs it would hold",
+    text: tiermark_report::hmat,
+    doubts: |_| None,
+};
