@@ -25,7 +25,7 @@ impl Saved {
     /// The document of a file, of an id or its beginning, the newest for `last`, or that on standard input for `-`.
     ///
     /// # Errors
-    /// A [`Failure`] of usage where there is none, or it cannot be read.
+    /// A [`Failure`] of usage where no such document exists or it cannot be read.
     pub(crate) fn load(reference: &str) -> Result<Self, Failure> {
         let store = shell::store();
         let run = if reference == "-" {

@@ -39,7 +39,7 @@ pub(crate) struct Code {
     pub(crate) non_temporal: bool,
 }
 
-/// One line of the loop, with its word found and registers chosen.
+/// One line of the loop, its instructions looked up and its registers chosen.
 struct Step<'a> {
     statement: &'a Statement,
     word: &'a Word,
@@ -369,7 +369,7 @@ impl Expander<'_> {
 /// A text with its placeholders filled in.
 ///
 /// # Errors
-/// In words, which placeholder there is none of.
+/// The placeholder that is not known.
 fn filled(text: &str, known: &[(&str, String)]) -> Result<String, String> {
     let mut out = String::new();
     let mut left = text;

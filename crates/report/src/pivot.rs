@@ -12,7 +12,7 @@ pub(crate) fn of<'a>(findings: &[&'a Finding], metric: &Quantity) -> Vec<&'a Fin
     findings.iter().copied().filter(|f| f.metric == *metric).collect()
 }
 
-/// The word or the number of a label; empty where it has none.
+/// The text or number of a label, or an empty string where the finding has no such label.
 pub(crate) fn label(finding: &Finding, key: &str) -> String {
     match finding.labels.0.get(key) {
         Some(Label::Text(text)) => text.clone(),

@@ -7,7 +7,7 @@ use crate::text::{bullet, heading};
 
 /// A list of refusals, those with the same reason and cure together; empty when there is none.
 pub fn trouble(title: &str, refusals: &[&Refusal], style: &Style) -> String {
-    // More than these of one reason are counted, but for a few.
+    // Of more than LISTED with one reason, EXAMPLES are named and the rest counted.
     const LISTED: usize = 6;
     const EXAMPLES: usize = 3;
     let mut groups: Vec<(&Refusal, Vec<&str>)> = Vec::new();

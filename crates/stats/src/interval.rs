@@ -13,53 +13,6 @@ pub struct Interval {
     pub level: f64,
 }
 
-impl Interval {
-    /// Half the width as a share of `centre`: 0.01 reads "± 1 %". `None` when `centre` is zero or not finite.
-    #[must_use]
-    pub fn relative_half_width(&self, centre: f64) -> Option<f64> {
-        let relative = (self.high / 2.0 - self.low / 2.0) / centre.abs();
-        relative.is_finite().then_some(relative)
-    }
-}
-
-/// Distribution-free interval of the median between two order statistics, x₍k₎ and x₍n+1−k₎, with exact coverage
-/// 1 − 2·P(Bin(n, ½) < k): Hahn & Meeker, "Statistical Intervals", 1991, §5.2. The narrowest that reaches `level` is
-/// taken, and the level it attains is returned with it.
-///
-/// Assumes independent samples of one distribution; samples of several allocations want [`crate::bootstrap_median`].
-/// `None` when no such interval reaches `level` (95 % needs 6 samples, 99 % needs 8), when `level` is not in (0, 1), or
-/// when the input is empty or non-finite.
-#[must_use]
-pub fn median_interval_order(values: &[f64], level: f64) -> Option<Interval> {
-    let level_usable = level > 0.0 && level < 1.0;
-    if !usable(values) || !level_usable {
-        return None;
-    }
-    let n = values.len();
-    let (k, coverage) = order_rank(n, level)?;
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    Some(Interval { low: sorted[k - 1], high: sorted[n - k], level: coverage })
-}
-
-/// The largest rank k whose interval still covers `level`, with its coverage.
-fn order_rank(n: usize, level: f64) -> Option<(usize, f64)> {
-    // Terms C(n, k)/2ⁿ in logarithms: 2⁻ⁿ alone underflows beyond n = 1074.
-    let mut log_term = -(n as f64) * std::f64::consts::LN_2;
-    let mut below = 0.0;
-    let mut best = None;
-    for k in 1..=n / 2 {
-        below += log_term.exp();
-        let coverage = 1.0 - 2.0 * below;
-        if coverage < level {
-            break;
-        }
-        best = Some((k, coverage));
-        log_term += ((n - k + 1) as f64 / k as f64).ln();
-    }
-    best
-}
-
 /// Half-width of Student's 95 % interval of the mean of a few values: t × s / √n (Student, Biometrika 6, 1908).
 ///
 /// Given the medians of independent allocations it is the interval that Kalibera & Jones ("Rigorous benchmarking in reasonable

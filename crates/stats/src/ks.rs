@@ -1,4 +1,4 @@
-//! Kolmogorov–Smirnov tests: of the random generators, and of two samples of one thing.
+//! Kolmogorov–Smirnov test of a random generator.
 
 use crate::special::kolmogorov_sf;
 use crate::usable;
@@ -29,31 +29,6 @@ pub fn ks_uniform(values: &[f64], low: f64, high: f64) -> Option<Ks> {
         worst.max(cdf - i as f64 / n).max((i as f64 + 1.0) / n - cdf)
     });
     Some(Ks { distance, p_value: stephens(distance, n) })
-}
-
-/// Two-sample test (Smirnov 1939) with effective size nm/(n + m) and the same correction. Ties make the p-value larger
-/// than it should be. `None` when either sample is empty or non-finite.
-#[must_use]
-pub fn ks_two_sample(first: &[f64], second: &[f64]) -> Option<Ks> {
-    if !usable(first) || !usable(second) {
-        return None;
-    }
-    let (mut a, mut b) = (first.to_vec(), second.to_vec());
-    a.sort_unstable_by(f64::total_cmp);
-    b.sort_unstable_by(f64::total_cmp);
-    let (n, m) = (a.len() as f64, b.len() as f64);
-    let (mut i, mut j, mut distance) = (0, 0, 0.0f64);
-    while i < a.len() && j < b.len() {
-        let at = a[i].min(b[j]);
-        while i < a.len() && a[i] <= at {
-            i += 1;
-        }
-        while j < b.len() && b[j] <= at {
-            j += 1;
-        }
-        distance = distance.max((i as f64 / n - j as f64 / m).abs());
-    }
-    Some(Ks { distance, p_value: stephens(distance, n * m / (n + m)) })
 }
 
 fn stephens(distance: f64, n: f64) -> f64 {

@@ -1,4 +1,4 @@
-//! Statistics of a measurement: medians and their intervals, spread, stop rule, drift, changes, tiers, and the tests
+//! Statistics of a measurement: medians and their intervals, spread, trend, changes, tiers, and the tests
 //! that refuse a number (quantised clock, wrong distribution).
 //!
 //! Every function is pure: no I/O, no clock, no dependency; randomness comes from a seed. All take finite values: an
@@ -8,7 +8,6 @@
 
 mod bootstrap;
 mod change;
-mod drift;
 mod edge;
 mod interval;
 mod isotonic;
@@ -23,32 +22,26 @@ mod rank_interval;
 mod rng;
 mod special;
 mod spread;
-mod stop;
-mod tail;
 mod transition;
 mod trend;
 
 pub use bootstrap::bootstrap_median;
 pub use change::{ChangePoint, change_point};
-pub use drift::{relative_drift, theil_sen};
 pub use edge::{
     APART_SECONDS, EDGE_QUANTILE, Edge, FEWEST_VISITS, FEWEST_WINDOWS, NEAR, SHARP, Side, VISITS, VisitWindows,
     bare_edge, edge,
 };
-pub use interval::{Interval, median_interval_order, student_half_width};
+pub use interval::{Interval, student_half_width};
 pub use isotonic::isotonic;
 pub use knee::{Curve, Knee, XScale, knee};
-pub use ks::{Ks, ks_two_sample, ks_uniform};
+pub use ks::{Ks, ks_uniform};
 pub use modes::{group_limits, group_of};
 pub use order::{mad, max, median, min, quantile, quantiles};
 pub use plateau::{Boundary, Plateau, Tiers, plateaus, tiers};
 pub use quantum::{Quantum, quantum};
-pub use rank::{MannWhitney, mann_whitney};
 pub use rank_interval::{BEYOND, QuantileRanks, normal_beyond, quantile_ranks};
 pub use rng::Rng;
 pub use spread::{Spread, spread};
-pub use stop::{StopRule, StopState};
-pub use tail::TailSummary;
 pub use transition::{Bend, Sample, Transition, bend, transition};
 pub use trend::{MannKendall, mann_kendall};
 

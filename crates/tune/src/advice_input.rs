@@ -14,12 +14,12 @@ pub struct AdviceInput<'a> {
     pub machine: &'a Machine,
     /// Block devices the user named, by the kernel's names.
     pub named: Vec<String>,
-    /// How the kernel was built, where that is told.
+    /// How the kernel was built; `None` where neither /proc nor /boot says.
     pub config: Option<KernelConfig>,
 }
 
 impl<'a> AdviceInput<'a> {
-    /// A input with the devices that the user named.
+    /// What is known of the machine, with the devices that the user named.
     pub fn new(root: &'a Root, machine: &'a Machine, named: Vec<String>) -> Self {
         let config = KernelConfig::read(root, machine.system.kernel.as_deref());
         Self { root, machine, named, config }

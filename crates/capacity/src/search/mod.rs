@@ -146,7 +146,7 @@ impl Search {
         Answer::Between { low, high, why: why.to_owned() }
     }
 
-    /// The next trial, or the answer. LoadSpec again gives the same.
+    /// The next trial, or the answer. Asked again, it gives the same.
     #[must_use]
     pub fn next_step(&self) -> Step {
         let step = self.wanted();

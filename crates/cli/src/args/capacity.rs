@@ -133,7 +133,7 @@ pub(crate) struct TenantArgs {
     /// Kernel of the virtual machines [default: the newest /boot/vmlinuz-*, one for clouds first]
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) guest_kernel: Option<PathBuf>,
-    /// tiermark for the virtual machines, for x86-64 [default: this program]
+    /// The tiermark program (x86-64) that runs in the virtual machines [default: this program]
     #[arg(hide_short_help = true, long, value_name = "FILE")]
     pub(crate) guest_agent: Option<PathBuf>,
     /// Memory to compare: dram, zram, zswap, swap:DEVICE, node:N …

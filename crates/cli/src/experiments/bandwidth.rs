@@ -1,8 +1,7 @@
 //! `tiermark bandwidth`.
 
 use clap::Args;
-use tiermark_model::Bytes;
-use tiermark_model::Machine;
+use tiermark_model::{Bytes, Machine};
 use tiermark_probes::Mix;
 use tiermark_probes::bandwidth::{Bandwidth, BandwidthParams, DataKind, ThreadCount};
 

@@ -1,8 +1,7 @@
 //! `tiermark c2c`.
 
 use clap::Args;
-use tiermark_model::Machine;
-use tiermark_model::PingOp;
+use tiermark_model::{Machine, PingOp};
 use tiermark_probes::c2c::{C2c, C2cParams, Sample};
 
 use super::{Experiment, Params, Row, params};

@@ -1,8 +1,7 @@
 //! `tiermark latency`.
 
 use clap::Args;
-use tiermark_model::Machine;
-use tiermark_model::{Bytes, ChainLayout};
+use tiermark_model::{Bytes, ChainLayout, Machine};
 use tiermark_probes::latency::{Latency, LatencyParams};
 
 use super::{Experiment, Params, Row, params};

@@ -1,8 +1,7 @@
 //! `tiermark residency`.
 
 use clap::Args;
-use tiermark_model::Bytes;
-use tiermark_model::Machine;
+use tiermark_model::{Bytes, Machine};
 use tiermark_probes::residency::{Residency, ResidencyParams};
 
 use super::{Experiment, Params, Row, params};

@@ -73,11 +73,11 @@ fn loops_become_the_instructions_of_a_set() {
     assert_eq!(neon.body[group - 1], "stp q6, q7, [x1, #96]");
     assert_eq!(neon.body[group], "ldp q20, q21, [x2, #128]");
     assert_eq!((neon.loads, neon.stores), (16, 8));
-    // What is left of a scalable vector has a predicate of its own.
+    // The last, partial vector of a scalable set has its own predicate.
     let sve = expand::expand(&add, find("sve")).unwrap();
     assert_eq!(sve.body[7], "ld1d {z27.d}, p0/z, [x2, #7, mul vl]");
     assert_eq!(sve.tail.last().unwrap(), "st1d {z0.d}, p1, [x1, x8, lsl #3]");
-    // Hints: once a line, ahead of the rest, and none for what iterations leave.
+    // Prefetches come once per line, at the head of the loop, and not in the tail.
     let pf = kernel("kernel read-pf\nabout a\nsets avx2\nloop\n  sum src\n  prefetch src 2048\n");
     let pf = expand::expand(&pf, find("avx2")).unwrap();
     assert_eq!(pf.body[..2], ["prefetcht0 [r9 + 2048]", "prefetcht0 [r9 + 2112]"]);

@@ -19,7 +19,7 @@ messages! {
     Refusal file_malformed(path: &str, text: &str, problem: &str):
         "{path}", "'{text}' {problem}", { TREATED_AS_ABSENT };
 
-    /// A file that is larger than any file of a machine's description, or a tree that is none.
+    /// A file that is too large for a machine's description, or a directory that is not such a tree.
     Refusal file_unusable(error: &str):
         "a file of this machine", "{error}", "it is treated as absent";
 
@@ -59,7 +59,7 @@ messages! {
     Refusal modules_cut_off(path: &str):
         { MODULES }, "{path} breaks off in the middle", "update the firmware; what comes before is used";
 
-    /// An SMBIOS table that is none.
+    /// A file that is not a well-formed SMBIOS table.
     Refusal modules_malformed(path: &str, error: &str):
         { MODULES }, "{path}: {error}", { TREATED_AS_ABSENT };
 
@@ -68,10 +68,10 @@ messages! {
         "the theoretical peak of the memory channels", "not every memory module states its speed, as on virtual boards",
         "shares of the peak are left out";
 
-    /// A limit of this process, on cpus or nodes, that leaves none of them.
+    /// A limit on the cpus or nodes of this process that names none that exist here.
     Refusal limit_set_aside(what: &str, source: &str, limit: &IdSet, present: &IdSet):
-        "the {what} this process may use", "{source} is {limit}, and none of those is among {present}",
-        "that limit is set aside";
+        "the {what} this process may use", "{source} allows {limit}, and this machine has only {present}",
+        "that limit is ignored";
 
     /// A tree that states no base page size, of an architecture that has several; without the architecture where that is unknown too.
     Refusal page_size_unknown(architecture: Option<&str>):

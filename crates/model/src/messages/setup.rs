@@ -23,11 +23,11 @@ messages! {
     Refusal cpu_unusable(cpu: CpuId, why: &str, allowed: &IdSet):
         "cpu {cpu}", "{why}", "choose among the allowed cpus: --cpus {allowed}";
 
-    /// A selector of cpus that names none that may be used.
+    /// A selector that names no usable cpu.
     Refusal selector_empty(selector: &str, why: &str, allowed: &IdSet):
         "{selector}", "{why}", "choose among the allowed cpus {allowed}; `tiermark machine` shows them";
 
-    /// Cpus and nodes of cpus that have none in common.
+    /// Cpus and nodes that the user named together, where no such cpu is on such a node.
     Refusal cpus_not_on_nodes(cpus: &IdSet, nodes: &IdSet, of_nodes: &IdSet):
         "--cpus {cpus} with --cpu-node {nodes}", "none of the cpus {cpus} is on node {nodes}, whose cpus are {of_nodes}",
         "leave one of the options out";

@@ -1,7 +1,6 @@
 //! Golden values from SciPy 1.17.1 and NumPy 2.4.6, and properties. Each golden names the call that made it.
 
 mod change;
-mod drift;
 mod edge;
 mod interval;
 mod knee;
@@ -9,10 +8,8 @@ mod ks;
 mod order;
 mod plateau;
 mod quantum;
-mod rank;
 mod rng;
 mod spread;
-mod tail;
 mod transition;
 
 /// Equal to a relative error of 1e-9.

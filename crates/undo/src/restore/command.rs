@@ -22,7 +22,7 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter, force: 
     rows
 }
 
-/// Tells of them, and runs none.
+/// Lists those commands without running them.
 pub(super) fn leave(journal: &Journal) -> Vec<ChangeRow> {
     let why = "it was started before a reboot, and may be in use by others now: `tiermark tune --restore` stops it";
     commands(journal)
