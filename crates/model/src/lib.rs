@@ -52,7 +52,7 @@ pub use plan::{Effort, Plan, PlanPage, PlanPart, Request, Scope, Step, StopRule}
 pub use purpose::Purpose;
 pub use quantity::Quantity;
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};
-pub use refusal::{Code, Data, Refusal, Warning};
+pub use refusal::{Code, Data, Note, Refusal, Warning};
 pub use run::*;
 pub use selector::resolve_cpus;
 pub use setup::{ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};

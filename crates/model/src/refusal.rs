@@ -1,4 +1,4 @@
-//! What a reader should know besides numbers, as values: refusals ("cannot be measured here") and warnings.
+//! What a reader should know besides numbers, as values: refusals ("cannot be measured here"), warnings and notes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -119,5 +119,73 @@ impl Warning {
     /// The warning of a row of [`crate::messages`].
     pub(crate) fn made(code: Code, data: Data, [text, cure]: [String; 2]) -> Self {
         Self { code, data, text, cure: (!cure.is_empty()).then_some(cure) }
+    }
+}
+
+/// A remark on a number or a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Note {
+    /// Which note it is.
+    #[serde(skip_serializing_if = "Code::is_none")]
+    pub code: Code,
+    /// What its sentence is about, as data.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub data: Data,
+    /// The sentence.
+    pub text: String,
+}
+
+impl Note {
+    /// The note of a row of [`crate::messages`].
+    pub(crate) fn made(code: Code, data: Data, [text]: [String; 1]) -> Self {
+        Self { code, data, text }
+    }
+
+    /// The texts of these notes in one line, with semicolons between them.
+    pub fn joined(notes: &[Self]) -> String {
+        notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Documents of versions before there were codes have a text alone.
+impl<'de> Deserialize<'de> for Note {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Saved {
+            Text(String),
+            Coded {
+                #[serde(default)]
+                code: Code,
+                #[serde(default)]
+                data: Data,
+                text: String,
+            },
+        }
+        Ok(match Saved::deserialize(deserializer)? {
+            Saved::Text(text) => Self { code: Code::default(), data: Data::new(), text },
+            Saved::Coded { code, data, text } => Self { code, data, text },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_of_an_older_document_is_its_text() {
+        let note: Note = serde_json::from_str("\"at distance 21\"").unwrap();
+        assert_eq!((note.code.as_str(), note.text.as_str()), ("", "at distance 21"));
+        let coded = r#"{"code":"at_distance","data":{"distance":21},"text":"at distance 21"}"#;
+        let note: Note = serde_json::from_str(coded).unwrap();
+        assert_eq!(serde_json::to_string(&note).unwrap(), coded);
     }
 }

@@ -1,4 +1,4 @@
-//! Refusals and warnings, with their data and their sentences.
+//! Refusals, warnings and notes, with their data and their sentences.
 //!
 //! A row has a name (the code that documents keep), the data, and its sentences: `"…"` is a format string over the data, `{ … }` an
 //! expression. It makes a function with one argument for each datum; in documents the data stand beside code and sentences. The rows of one
@@ -9,6 +9,7 @@ mod rows;
 pub mod capacity;
 pub mod load;
 pub mod machine;
+pub mod notes;
 pub mod plan;
 pub mod run;
 pub mod setup;
@@ -22,6 +23,7 @@ pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
     machine::codes::ALL,
     load::codes::ALL,
+    notes::codes::ALL,
     plan::codes::ALL,
     run::codes::ALL,
     setup::codes::ALL,

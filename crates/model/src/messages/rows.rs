@@ -7,7 +7,7 @@ macro_rules! sentence {
 }
 
 /// The messages of a room, and their codes. A row begins with what it makes: a `Refusal` (what was asked for, why it cannot be had, what would
-/// make it possible) or a `Warning` (what is so and what it does to the numbers, what to do about it; empty: nothing).
+/// make it possible), a `Warning` (what is so and what it does to the numbers, what to do about it; empty: nothing) or a `Note` (one sentence).
 macro_rules! messages {
     ($($(#[$doc:meta])+ $kind:ident $name:ident($($datum:ident: $type:ty),* $(,)?): $($sentence:tt),+;)+) => {
         $($(#[$doc])+

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tiermark_model::messages::notes;
 use tiermark_model::{
     Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, Quantity, Reason, Unit, Verdict, format_gbs,
 };
@@ -98,7 +99,7 @@ pub(super) fn far(observations: &[Observation], groups: &[Group], targets: &IdSe
                 let own = row().find(|o| alike(o, cell) && node_of(o).is_some_and(|node| group.homes.contains(node)));
                 let against = own.and_then(|own| ratio(Quantity::MatrixFar, cell.labels.clone(), cell, own));
                 found.extend(against.map(|mut one| {
-                    one.note = group.distance(node, machine).map(|distance| format!("at distance {distance}"));
+                    one.note = group.distance(node, machine).map(|distance| notes::at_distance(distance).text);
                     one
                 }));
             }
