@@ -6,9 +6,9 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 use tiermark_model::{Exit, Refusal, Run};
-use tiermark_report::Style;
+use tiermark_report::{RateUnit, Style};
 
-use crate::args::{ColorChoice, Format, RunArgs, View};
+use crate::args::{ColorChoice, Format, RunArgs, Units, View};
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -216,7 +216,11 @@ pub(crate) fn style(view: &View) -> Style {
         width: columns(view.width, terminal, std::env::var("COLUMNS").ok().as_deref()),
         color: use_color(view.color, is_terminal),
         unicode: !view.ascii && locale_is_utf8(),
-        units_iec: view.units == crate::args::Units::Iec,
+        rate_unit: match view.units {
+            Units::Si => RateUnit::Si,
+            Units::Iec => RateUnit::Iec,
+            Units::Both => RateUnit::Both,
+        },
         verbose: view.verbose > 0,
     }
 }

@@ -158,19 +158,13 @@ fn drawn(
     rows: usize,
     style: &Style,
 ) -> String {
-    // Rates are plotted in the unit they are written in.
-    let scale = match (metric, style.units_iec) {
-        (Metric::Latency, _) => 1.0,
-        (Metric::Bandwidth, true) => (1u64 << 30) as f64,
-        (Metric::Bandwidth, false) => 1e9,
-    };
+    let (scale, unit) = if metric == Metric::Latency { (1.0, "ns") } else { style.axis() };
     let point = |o: &&Observation| Some((o.labels.size()?.0 as f64, o.value? / scale));
     let series: Vec<Series> = groups
         .iter()
         .map(|(name, group)| Series { name: name.clone(), points: group.iter().filter_map(point).collect() })
         .collect();
     let marks = cache_marks(machine);
-    let unit = if metric == Metric::Latency { "ns" } else { style.rate_unit() };
     let log_y = metric == Metric::Latency || wide(&series);
     let drawing = plot(&Plot { unit, log_y, series: &series, marks: &marks, rows }, style);
     if drawing.is_empty() {

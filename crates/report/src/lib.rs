@@ -64,6 +64,6 @@ pub use redact::redact;
 pub use refusals::trouble;
 pub use run::run;
 pub use selftest::{Check, selftest};
-pub use style::Style;
+pub use style::{RateUnit, Style};
 pub use survey::{RunView, run_view};
 pub use tuning::{change_rows, tuning};

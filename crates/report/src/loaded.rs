@@ -117,16 +117,16 @@ pub(crate) fn loaded(shown: &mut Shown<'_>, observations: &[&Observation], style
     out
 }
 
-/// A rate in the unit of the style.
+/// A rate in the unit of the axis.
 fn scaled(bytes_per_second: f64, style: &Style) -> f64 {
-    bytes_per_second / if style.units_iec { (1u64 << 30) as f64 } else { 1e9 }
+    bytes_per_second / style.axis().0
 }
 
 fn drawn(series: &[Series], style: &Style) -> String {
     let mut out = String::new();
     for chunk in series.chunks(CURVES_A_PLOT) {
         let plot = Plot { unit: "ns", log_y: false, series: chunk, marks: &[], rows: ROWS };
-        out.push_str(&plot_over(&plot, style.rate_unit(), style));
+        out.push_str(&plot_over(&plot, style.axis().1, style));
     }
     out
 }

@@ -2,7 +2,7 @@
 
 use tiermark_model::{Bytes, Grade, Interval, Unit, Verdict, format_gbs, format_ns};
 
-use crate::style::{Ink, Style, grade_ink};
+use crate::style::{Ink, RateUnit, Style, grade_ink};
 use crate::table::Cell;
 
 /// The median; `None` of nothing.
@@ -16,9 +16,11 @@ pub(crate) fn median(values: &[f64]) -> Option<f64> {
 
 /// A rate in the style's unit, without the unit.
 pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
-    // format_gbs divides by 10⁹; 2³⁰ is reached by scaling first.
-    let scaled = if style.units_iec { bytes_per_second * 1e9 / (1u64 << 30) as f64 } else { bytes_per_second };
-    sane(scaled / 1e9, format_gbs(scaled))
+    style.in_rate_units(|style| {
+        let scaled = bytes_per_second / style.axis().0;
+        // format_gbs divides by 10⁹.
+        sane(scaled, format_gbs(scaled * 1e9))
+    })
 }
 
 /// A time in ns, without the unit.
@@ -123,6 +125,9 @@ pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
 ///
 /// Both get the same decimals: one more than the value alone would have where the interval is too narrow to show.
 pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, style: &Style) -> String {
+    if unit == Unit::BytesPerSecond && style.rate_unit == RateUnit::Both {
+        return style.in_rate_units(|style| with_interval(of, interval, unit, style));
+    }
     let shown = value(of, unit, style);
     // The interval of a median is not symmetric.
     let half = interval.map(|i| (i.high - of).max(of - i.low)).filter(|half| half.is_finite() && *half >= 0.0);
@@ -136,8 +141,7 @@ pub(crate) fn with_interval(of: f64, interval: Option<Interval>, unit: Unit, sty
     let sign = style.glyph("±", "+-");
     let scale = match unit {
         Unit::Ns => 1.0,
-        Unit::BytesPerSecond if style.units_iec => (1u64 << 30) as f64,
-        Unit::BytesPerSecond => 1e9,
+        Unit::BytesPerSecond => style.axis().0,
         Unit::Bytes | Unit::Hz | Unit::Ratio | Unit::Count => {
             return format!("{shown} {sign}{}", value(half, unit, style));
         }
@@ -204,8 +208,15 @@ mod tests {
         assert_eq!(with_interval(29.1, interval(-40.0, 90.0), Unit::Ns, &style), "29.1 (0–90.0)");
         assert_eq!(with_interval(84.31, None, Unit::Ns, &style), "84.3");
         assert_eq!(with_interval(f64::NAN, interval(f64::NAN, f64::INFINITY), Unit::Ns, &style), "?");
-        let ascii = Style { unicode: false, units_iec: true, ..style };
+        let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..style };
         assert_eq!(with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &ascii), "100.0 +-1.0");
+        let both = style.with_rates_in(RateUnit::Both);
+        assert_eq!(rate(107.4e9, &both), "107.4 (100.0)");
+        assert_eq!(
+            with_interval(107.4e9, interval(106.3e9, 108.4e9), Unit::BytesPerSecond, &both),
+            "107.4 ±1.1 (100.0 ±1.0)"
+        );
+        assert_eq!(with_interval(84.31, None, Unit::Ns, &both), "84.3");
     }
 
     #[test]

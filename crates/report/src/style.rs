@@ -3,6 +3,18 @@
 use anstyle::{AnsiColor, Effects};
 use tiermark_model::Grade;
 
+/// The unit of rates. Documents hold bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RateUnit {
+    /// GB/s, 10⁹ bytes per second.
+    #[default]
+    Si,
+    /// GiB/s, 2³⁰ bytes per second.
+    Iec,
+    /// GB/s, with GiB/s in brackets.
+    Both,
+}
+
 /// How a view is rendered. The caller finds out what the terminal can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -12,15 +24,15 @@ pub struct Style {
     pub color: bool,
     /// Whether glyphs beyond ASCII are written.
     pub unicode: bool,
-    /// Whether rates are GiB/s (2³⁰) rather than GB/s (10⁹).
-    pub units_iec: bool,
+    /// The unit of rates.
+    pub rate_unit: RateUnit,
     /// Whether rules, curve points and details are written too.
     pub verbose: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Self { width: 80, color: false, unicode: true, units_iec: false, verbose: false }
+        Self { width: 80, color: false, unicode: true, rate_unit: RateUnit::Si, verbose: false }
     }
 }
 
@@ -88,9 +100,34 @@ impl Style {
         self.glyph("×", "x")
     }
 
-    /// The unit of rates.
+    /// What stands beside a rate, or above a column of them.
     pub(crate) fn rate_unit(&self) -> &'static str {
-        if self.units_iec { "GiB/s" } else { "GB/s" }
+        match self.rate_unit {
+            RateUnit::Si => "GB/s",
+            RateUnit::Iec => "GiB/s",
+            RateUnit::Both => "GB/s (GiB/s)",
+        }
+    }
+
+    /// Bytes per second in one unit of a plot's axis, and the name of that unit.
+    pub(crate) fn axis(&self) -> (f64, &'static str) {
+        if self.rate_unit == RateUnit::Iec { ((1u64 << 30) as f64, "GiB/s") } else { (1e9, "GB/s") }
+    }
+
+    /// This style with rates in one unit.
+    pub(crate) fn with_rates_in(&self, rate_unit: RateUnit) -> Self {
+        Self { rate_unit, ..*self }
+    }
+
+    /// A text with a rate: `write` gives it in one unit, for both units `40.8 (38.0)`.
+    pub(crate) fn in_rate_units(&self, write: impl Fn(&Self) -> String) -> String {
+        match self.rate_unit {
+            RateUnit::Si | RateUnit::Iec => write(self),
+            RateUnit::Both => {
+                let [si, iec] = [RateUnit::Si, RateUnit::Iec].map(|unit| write(&self.with_rates_in(unit)));
+                format!("{si} ({iec})")
+            }
+        }
     }
 }
 

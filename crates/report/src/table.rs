@@ -1,6 +1,6 @@
 //! Tables that always fit: flexible columns wrap, and what still does not fit goes to a second block below.
 
-use crate::style::{Ink, Style};
+use crate::style::{Ink, RateUnit, Style};
 use crate::text::{clean, left, right, spoken, width, wrap_hard};
 
 /// On which side a column is flush.
@@ -104,7 +104,11 @@ impl Table {
 
     /// The table as lines.
     pub(crate) fn render(&self, style: &Style) -> String {
-        if style.unicode && !style.units_iec { self.lines(style) } else { self.spoken(style).lines(style) }
+        if style.unicode && style.rate_unit == RateUnit::Si {
+            self.lines(style)
+        } else {
+            self.spoken(style).lines(style)
+        }
     }
 
     /// Whether all columns have room side by side, without a wrapped text.

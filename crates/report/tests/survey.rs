@@ -8,7 +8,7 @@ mod made;
 use made::{Made, all_fine, withhold};
 use proptest::prelude::*;
 use tiermark_model::*;
-use tiermark_report::{RunView, Style, run, run_view};
+use tiermark_report::{RateUnit, RunView, Style, run, run_view};
 use unicode_width::UnicodeWidthStr;
 
 const VIEWS: [RunView; 4] = [RunView::Why, RunView::Curves, RunView::Tails, RunView::Kernels];
@@ -105,7 +105,7 @@ fn states_are_named_in_plain_words() {
 
 #[test]
 fn ascii_and_narrow() {
-    let ascii = Style { unicode: false, units_iec: true, ..Style::default() };
+    let ascii = Style { unicode: false, rate_unit: RateUnit::Iec, ..Style::default() };
     let text = run(&moving().run(), &ascii);
     assert!(text.is_ascii(), "{text}");
     insta::assert_snapshot!("ascii", text);

@@ -8,7 +8,7 @@ use common::*;
 use proptest::prelude::*;
 use tiermark_model::Purpose;
 use tiermark_model::*;
-use tiermark_report::{Check, ProbeLine, Style};
+use tiermark_report::{Check, ProbeLine, RateUnit, Style};
 use unicode_width::UnicodeWidthStr;
 
 fn style(width: usize) -> Style {
@@ -50,7 +50,7 @@ fn runs() {
     insta::assert_snapshot!("run_table", tiermark_report::run(&table_run(), &style(80)));
     insta::assert_snapshot!("run_rates", tiermark_report::run(&rates_run(), &style(80)));
     insta::assert_snapshot!("run_rates_narrow", tiermark_report::run(&rates_run(), &style(60)));
-    let ascii = Style { unicode: false, verbose: true, units_iec: true, ..style(80) };
+    let ascii = Style { unicode: false, verbose: true, rate_unit: RateUnit::Iec, ..style(80) };
     insta::assert_snapshot!("run_troubled_ascii", tiermark_report::run(&troubled_run(), &ascii));
 }
 
@@ -317,7 +317,7 @@ proptest! {
         width in 0usize..200,
         purpose in prop::sample::select(vec![Purpose::Curve, Purpose::Table, Purpose::Ladder, Purpose::Scaling]),
     ) {
-        let style = Style { width, unicode: true, color: true, verbose: true, units_iec: true };
+        let style = Style { width, unicode: true, color: true, verbose: true, rate_unit: RateUnit::Iec };
         let labels = Labels::new().purpose(purpose).whole(Labels::SIZE, whole).text(Labels::TIER, &text);
         let labels = labels.whole(Labels::THREADS, whole).text(Labels::OP, "read").text(Labels::STATISTIC, &text);
         let units = [Unit::Ns, Unit::BytesPerSecond, Unit::Bytes, Unit::Hz, Unit::Ratio, Unit::Count];

@@ -24,6 +24,8 @@ pub(crate) enum Units {
     Si,
     /// GiB/s, powers of 1024
     Iec,
+    /// GB/s, and GiB/s in brackets
+    Both,
 }
 
 /// The layout of a report.

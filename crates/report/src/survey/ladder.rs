@@ -13,11 +13,13 @@ use crate::text::hanging;
 
 /// A rate in the style's unit, without the unit: three digits, and all digits before the point.
 pub(crate) fn rate(bytes_per_second: f64, style: &Style) -> String {
-    let scaled = bytes_per_second / if style.units_iec { (1u64 << 30) as f64 } else { 1e9 };
-    match scaled.abs() {
-        v if v.is_finite() && (99.95..1e7).contains(&v) => format!("{scaled:.0}"),
-        _ => crate::number::rate(bytes_per_second, style),
-    }
+    style.in_rate_units(|style| {
+        let scaled = bytes_per_second / style.axis().0;
+        match scaled.abs() {
+            v if v.is_finite() && (99.95..1e7).contains(&v) => format!("{scaled:.0}"),
+            _ => crate::number::rate(bytes_per_second, style),
+        }
+    })
 }
 
 /// A value of a figure, without unit and mark.
