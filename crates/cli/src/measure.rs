@@ -7,8 +7,8 @@ use tiermark_engine::{Host, Lab, Probe, admit, nearest_memory_node, run_experime
 use tiermark_history::{Journal, Store};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{
-    Exit, Experiment, IdSet, Machine, Node, NodeId, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run, Scope,
-    resolve_cpus,
+    Exit, Experiment, IdSet, Machine, Node, NodeId, Numbering, Plan, PlanPage, RUN_SCHEMA, Refusal, Request, Run,
+    Scope, resolve_cpus,
 };
 use tiermark_probes::survey;
 
@@ -175,10 +175,10 @@ fn scope_of(plans: &[Planned]) -> Option<IdSet> {
 
 /// The cpus to measure on, those of `--cpus` that are on the nodes of `--cpu-node`; `None` without these options.
 fn cpus(place: &PlaceArgs, machine: &Machine) -> Result<Option<IdSet>, Refusal> {
-    let named = place.cpus.as_deref().map(|text| resolve_cpus(text, machine)).transpose()?;
+    let named = place.cpus.as_deref().map(|text| resolve_cpus(text, place.numbering(), machine)).transpose()?;
     let Some(nodes) = &place.cpu_node else { return Ok(named) };
     let of_nodes: Vec<String> = nodes.iter().map(|node| format!("node:{node}")).collect();
-    let of_nodes = resolve_cpus(&of_nodes.join(","), machine)?;
+    let of_nodes = resolve_cpus(&of_nodes.join(","), Numbering::Os, machine)?;
     let Some(named) = named else { return Ok(Some(of_nodes)) };
     let both = named.intersection(&of_nodes);
     if both.is_empty() {

@@ -54,7 +54,7 @@ pub use quantity::Quantity;
 pub use reason::{Nothing, Reason, ReasonCode, WhyNot};
 pub use refusal::{Code, Data, Note, Refusal, Warning};
 pub use run::*;
-pub use selector::resolve_cpus;
+pub use selector::{Numbering, resolve_cpus};
 pub use setup::{ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, ThreadSetup, deal};
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};

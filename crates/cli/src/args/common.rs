@@ -1,7 +1,7 @@
 //! Options that commands have in common: how things are shown, where and how hard to measure, where results go.
 
 use clap::{Args, ValueEnum};
-use tiermark_model::{Bytes, IdSet, PageKind};
+use tiermark_model::{Bytes, IdSet, Numbering, PageKind};
 
 use crate::parse::{self, NodeChoice};
 
@@ -85,6 +85,12 @@ pub(crate) struct PlaceArgs {
     /// Also core:5, llc:2 (those that share a last-level cache) and all; !2 leaves cpu 2 out. Default: all that this process may use.
     #[arg(long, value_name = "SELECTOR", value_parser = parse::cpus)]
     pub(crate) cpus: Option<String>,
+    /// Count the numbers in --cpus as hwloc's logical indexes
+    ///
+    /// That is from 0, core after core with its hardware threads, whatever the numbers of the operating system are. Results always name
+    /// the latter.
+    #[arg(long, requires = "cpus", hide_short_help = true)]
+    pub(crate) logical: bool,
     /// Only cpus of these NUMA nodes, as in 0-1,3
     #[arg(long, value_name = "NODES", value_parser = parse::nodes)]
     pub(crate) cpu_node: Option<IdSet>,
@@ -142,6 +148,11 @@ pub(crate) struct ControlArgs {
 }
 
 impl PlaceArgs {
+    /// How the numbers in the selector of cpus count.
+    pub(crate) fn numbering(&self) -> Numbering {
+        if self.logical { Numbering::Logical } else { Numbering::Os }
+    }
+
     /// The page sizes, where there are several to compare.
     pub(crate) fn compared_pages(&self) -> Vec<PageKind> {
         if self.pages.len() > 1 { self.pages.clone() } else { Vec::new() }

@@ -2,7 +2,7 @@
 
 use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::plan;
-use tiermark_model::{Exit, Experiment, Machine, Refusal, Request, Run, resolve_cpus};
+use tiermark_model::{Exit, Experiment, Machine, Numbering, Refusal, Request, Run, resolve_cpus};
 
 use crate::args::{RerunArgs, Simulation};
 use crate::kept::{Kept, Saved};
@@ -51,7 +51,7 @@ fn refusal(saved: &Experiment, run: &Run, machine: &Machine) -> Option<Refusal> 
         return Some(plan::request_not_saved(&part.command, &run.title));
     }
     let scope = &request.scope;
-    let cpus = scope.cpus.as_ref().map(|cpus| resolve_cpus(&cpus.to_string(), machine).map(|_| ()));
+    let cpus = scope.cpus.as_ref().map(|cpus| resolve_cpus(&cpus.to_string(), Numbering::Os, machine).map(|_| ()));
     let node = scope.mem_node.map(|node| admit_node(node, machine));
     let lacks = [cpus, node].into_iter().flatten().find_map(Result::err)?;
     Some(plan::saved_place_missing(&lacks.what, &lacks.why, &command(&run.command)))

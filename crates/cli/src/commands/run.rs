@@ -53,7 +53,10 @@ fn exports<'a>(args: &'a PlanRunArgs, experiments: &[Planned]) -> Result<Vec<Exp
 
 /// What an experiment does not say is as the whole run was told.
 fn inherit(own: &mut PlaceArgs, run: &PlaceArgs) {
-    own.cpus = own.cpus.take().or_else(|| run.cpus.clone());
+    if own.cpus.is_none() {
+        own.cpus.clone_from(&run.cpus);
+        own.logical = run.logical;
+    }
     own.cpu_node = own.cpu_node.take().or_else(|| run.cpu_node.clone());
     own.mem_node = own.mem_node.take().or_else(|| run.mem_node.clone());
     if own.pages.is_empty() {
