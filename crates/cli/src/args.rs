@@ -141,6 +141,18 @@ pub(crate) enum Document {
     Capacity,
     /// Load on servers
     Load,
+    /// Events of a run: the lines of --jsonl
+    Events,
+    /// What `machine --json` prints
+    Machine,
+    /// What `doctor --json` prints
+    Doctor,
+    /// What `tune --json` prints
+    Tune,
+    /// What `tune --apply --json` and `--restore --json` print
+    Changes,
+    /// What `list --json` prints
+    List,
 }
 
 /// What can be listed.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
-use tiermark_model::{Exit, Refusal, Run};
+use tiermark_model::{Document, Exit, Refusal, Run};
 use tiermark_report::{RateUnit, Style};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
@@ -90,18 +90,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// What a command found, as indented JSON that begins with the schema that it keeps. Adding fields keeps a schema; changing a meaning
-/// makes a new number.
+/// What a command found, as indented JSON that begins with the schema that it keeps.
 ///
 /// # Errors
 /// A [`Failure`] of the tool where it cannot be written as JSON.
 pub(crate) fn document(schema: &str, found: &impl Serialize) -> Result<String, Failure> {
-    #[derive(Serialize)]
-    struct Document<'a, T> {
-        schema: &'a str,
-        #[serde(flatten)]
-        found: &'a T,
-    }
     serde_json::to_string_pretty(&Document { schema, found }).map_err(Failure::tool)
 }
 

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Value, json};
 use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
-use tiermark_model::{Finding, Labels, Observation, Run, Step, Unit, format_gbs, format_ns};
+use tiermark_model::{EVENTS_SCHEMA, Finding, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns};
 
 use crate::output::{Failure, tell, unwritten};
 
@@ -86,29 +85,32 @@ impl EventLines {
 
     /// The first line: the run without experiments.
     pub(crate) fn head(&mut self, run: &Run) {
-        self.line(&json!({ "event": "run_started", "run": run }));
+        self.line(&RunEvent::RunStarted { schema: EVENTS_SCHEMA, run });
     }
 
     /// What follows from the experiment whose events came last.
     pub(crate) fn findings(&mut self, findings: &[Finding]) {
-        self.line(&json!({ "event": "findings", "findings": findings }));
+        self.line(&RunEvent::Findings { findings });
     }
 
     /// The last line, with the warnings, of which some are only known at the end; gives back the first failure to write any of them.
     pub(crate) fn end(mut self, run: &Run) -> Option<Failure> {
-        let Run { complete, seconds, warnings, .. } = run;
-        self.line(&json!({ "event": "run_done", "complete": complete, "seconds": seconds, "warnings": warnings }));
+        self.line(&RunEvent::RunDone { complete: run.complete, seconds: run.seconds, warnings: &run.warnings });
         let error = self.failed?;
         // Standard output's failures are told as print() tells them: a closed pipe is none.
         Some(if self.place == "-" { error.into() } else { unwritten(&self.place, &error) })
     }
 
-    fn line(&mut self, value: &Value) {
+    fn line(&mut self, event: &RunEvent<'_>) {
         if self.failed.is_some() {
             return;
         }
         // One write a line: a reader of the pipe sees whole objects.
-        if let Err(error) = self.out.write_all(format!("{value}\n").as_bytes()).and_then(|()| self.out.flush()) {
+        let written = serde_json::to_string(event)
+            .map_err(io::Error::from)
+            .and_then(|text| self.out.write_all((text + "\n").as_bytes()))
+            .and_then(|()| self.out.flush());
+        if let Err(error) = written {
             if error.kind() == io::ErrorKind::BrokenPipe {
                 self.stop.store(true, Ordering::Relaxed);
             }
@@ -119,17 +121,13 @@ impl EventLines {
 
 impl Sink for EventLines {
     fn event(&mut self, event: &Event<'_>) {
-        self.line(&match event {
-            Event::ExperimentStarted { request, method, plan } => {
-                json!({ "event": "experiment_started", "request": request, "method": method, "plan": plan })
-            }
-            Event::StepsAdded { steps } => json!({ "event": "steps_added", "steps": steps }),
+        self.line(&match *event {
+            Event::ExperimentStarted { request, method, plan } => RunEvent::ExperimentStarted { request, method, plan },
+            Event::StepsAdded { steps } => RunEvent::StepsAdded { steps },
             // Visits come by the hundred a second: whoever wants them finds them in the observations.
             Event::Visited { .. } => return,
-            Event::Observed { observation } => json!({ "event": "observed", "observation": observation }),
-            Event::ExperimentDone { states, drift } => {
-                json!({ "event": "experiment_done", "states": states, "drift": drift })
-            }
+            Event::Observed { observation } => RunEvent::Observed { observation },
+            Event::ExperimentDone { states, drift } => RunEvent::ExperimentDone { states, drift },
         });
     }
 }

@@ -402,11 +402,3 @@ pub struct CostAgainst {
     #[serde(default)]
     pub affordable: Option<f64>,
 }
-
-impl Capacity {
-    /// The JSON Schema of the documents.
-    #[cfg(feature = "schema")]
-    pub fn json_schema() -> schemars::Schema {
-        crate::run::identified(schemars::schema_for!(Capacity), CAPACITY_SCHEMA)
-    }
-}

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// What one check says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     /// As it should be.
@@ -18,6 +19,7 @@ pub enum Health {
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckRow {
     /// What was looked at.
     pub name: String,
@@ -35,6 +37,7 @@ pub struct CheckRow {
 
 /// A check-up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkup {
     /// The machine, in a line.
     pub machine: String,

@@ -21,98 +21,107 @@ pub enum Label {
 
 /// Named labels of a step, an observation or a finding. The keys in use are the constants of this type.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Labels(pub BTreeMap<String, Label>);
 
-impl Labels {
+/// The keys of labels: a constant for each, and the list of all.
+macro_rules! keys {
+    ($($(#[doc = $doc:literal])+ $constant:ident = $key:literal;)+) => {
+        impl Labels {
+            $($(#[doc = $doc])+ pub const $constant: &'static str = $key;)+
+
+            /// Every key in use, with what its label says.
+            pub const KEYS: &'static [(&'static str, &'static str)] = &[$(($key, concat!($($doc),+))),+];
+        }
+    };
+}
+
+keys! {
     /// What the step is in the plan for: the name of a [`Purpose`].
-    pub const PURPOSE: &'static str = "purpose";
+    PURPOSE = "purpose";
     /// The tier it stands for: `L1`, `L2`, `L3`, `DRAM`.
-    pub const TIER: &'static str = "tier";
+    TIER = "tier";
     /// Footprint of one thread in bytes.
-    pub const SIZE: &'static str = "size";
+    SIZE = "size";
     /// The operation: `read`, `write`, `copy`, … (for the ladder: the job, whatever kernel does it).
-    pub const OP: &'static str = "op";
+    OP = "op";
     /// The chain layout.
-    pub const LAYOUT: &'static str = "layout";
+    LAYOUT = "layout";
     /// The page size asked for.
-    pub const PAGE: &'static str = "page";
+    PAGE = "page";
     /// How many threads.
-    pub const THREADS: &'static str = "threads";
+    THREADS = "threads";
     /// `one` or `all`: the role of the thread count in the ladder.
-    pub const SPAN: &'static str = "span";
+    SPAN = "span";
     /// The cpus, in list format.
-    pub const CPUS: &'static str = "cpus";
+    CPUS = "cpus";
     /// The memory node.
-    pub const NODE: &'static str = "node";
+    NODE = "node";
     /// Chains followed at once.
-    pub const CHAINS: &'static str = "chains";
+    CHAINS = "chains";
     /// The kernel that did it.
-    pub const KERNEL: &'static str = "kernel";
+    KERNEL = "kernel";
     /// What the memory holds, where that is not incompressible data: `zeros`.
-    pub const DATA: &'static str = "data";
+    DATA = "data";
     /// The traffic of a load: `read`, `3:1`, `write.nt`, …
-    pub const MIX: &'static str = "mix";
+    MIX = "mix";
     /// Share of a load's useful bytes that are read, in percent.
-    pub const READS: &'static str = "reads";
+    READS = "reads";
     /// Where memory lies, seen from the threads: `local`, `remote`, `far`.
-    pub const PLACE: &'static str = "place";
+    PLACE = "place";
     /// Time between two pieces of a load, ns.
-    pub const PAUSE: &'static str = "pause";
+    PAUSE = "pause";
     /// What keeps a rate from rising: `core`, `memory`, `link`; or a cache from holding more: `partition`, `contention`, `none`, `unclear`.
-    pub const LIMIT: &'static str = "limit";
+    LIMIT = "limit";
     /// Where it begins: the cpus of a row of the matrix as a selector (`node:0`, `socket:1`, `llc:3`, `all`), or the first cpu of a pair.
-    pub const FROM: &'static str = "from";
+    FROM = "from";
     /// Nodes that pages are spread over, in list format.
-    pub const NODES: &'static str = "nodes";
+    NODES = "nodes";
     /// How pages are spread, where they are not bound to one node: `interleave`, `weighted`, `kernel weights`, `mixed`, `local`.
-    pub const POLICY: &'static str = "policy";
+    POLICY = "policy";
     /// Pages of each node in a round: `0:3,1:1`.
-    pub const WEIGHTS: &'static str = "weights";
+    WEIGHTS = "weights";
     /// Percent of the threads whose memory is remote.
-    pub const REMOTE: &'static str = "remote";
+    REMOTE = "remote";
     /// The part of a setup: `local`, `remote`.
-    pub const PART: &'static str = "part";
+    PART = "part";
     /// What a pair is held against.
-    pub const AGAINST: &'static str = "against";
+    AGAINST = "against";
     /// Which statistic a finding is (`p99`, `plateau`, …).
-    pub const STATISTIC: &'static str = "statistic";
+    STATISTIC = "statistic";
     /// What the system says of what was measured.
-    pub const DECLARED: &'static str = "declared";
+    DECLARED = "declared";
     /// How two cpus are related, by what they share: `core`, `L2`, `L3`, … for caches; `SMT`, `cluster`, `LLC`, `die`, `socket`, `remote` for pairs.
-    pub const RELATION: &'static str = "relation";
+    RELATION = "relation";
     /// The kinds of a pair's cores on a hybrid machine, the larger first: `P-P`, `P-E`, `E-E`, `P-LP`.
-    pub const KINDS: &'static str = "kinds";
+    KINDS = "kinds";
     /// What went on beside the measurement.
-    pub const BESIDE: &'static str = "beside";
+    BESIDE = "beside";
     /// How many nodes a chain has.
-    pub const LENGTH: &'static str = "length";
-
+    LENGTH = "length";
     /// Time since what is accessed was touched, ns.
-    pub const WAIT: &'static str = "wait";
-
+    WAIT = "wait";
     /// The cpu that answers.
-    pub const TO: &'static str = "to";
+    TO = "to";
     /// Whose memory shared lines are in: `first`, `second` (of the pair's cpus) or `third`.
-    pub const HOME: &'static str = "home";
+    HOME = "home";
     /// The state of lines before they were fetched: `clean`, `dirty`.
-    pub const STATE: &'static str = "state";
-
+    STATE = "state";
     /// Group of a primitive of the operating system.
-    pub const GROUP: &'static str = "group";
+    GROUP = "group";
     /// Resident memory of the process, bytes.
-    pub const RESIDENT: &'static str = "resident";
+    RESIDENT = "resident";
     /// Bytes a channel holds.
-    pub const CAPACITY: &'static str = "capacity";
+    CAPACITY = "capacity";
     /// Bytes each side works on between two operations.
-    pub const WORKING_SET: &'static str = "working set";
-
+    WORKING_SET = "working set";
     /// Pairs of cpus behind a number.
-    pub const PAIRS: &'static str = "pairs";
+    PAIRS = "pairs";
     /// How many there are of which some were measured.
-    pub const OF: &'static str = "pairs.all";
+    OF = "pairs.all";
+}
 
+impl Labels {
     /// An empty set of labels.
     pub fn new() -> Self {
         Self::default()
@@ -178,6 +187,30 @@ impl Labels {
     /// Whether the word under a key is this one.
     pub fn is(&self, key: &str, value: &str) -> bool {
         self.get(key) == Some(value)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Labels {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Labels".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let label = generator.subschema_for::<Label>();
+        let keys: Vec<&str> = Self::KEYS.iter().map(|(key, _)| *key).collect();
+        let about = |(key, about): &(&str, &str)| {
+            let mut schema = label.clone();
+            schema.insert("description".to_owned(), about.trim().into());
+            ((*key).to_owned(), schema.to_value())
+        };
+        let properties: serde_json::Map<String, serde_json::Value> = Self::KEYS.iter().map(about).collect();
+        schemars::json_schema!({
+            "description": "What tells one measurement from another. Documents of other versions may have other keys.",
+            "type": "object",
+            "properties": properties,
+            "propertyNames": { "enum": keys },
+        })
     }
 }
 

@@ -7,7 +7,8 @@
 
 pub mod capacity;
 mod checkup;
-pub mod exit;
+pub mod documents;
+mod exit;
 mod expect;
 pub mod idset;
 pub mod kernel;
@@ -39,6 +40,12 @@ mod words;
 mod written;
 
 pub use checkup::{CheckRow, Checkup, Health};
+#[cfg(feature = "schema")]
+pub use documents::schemas;
+pub use documents::{
+    CHANGES_SCHEMA, Changes, DOCTOR_SCHEMA, Document, EVENTS_SCHEMA, LIST_SCHEMA, List, ListItem, MACHINE_SCHEMA,
+    RunEvent, TUNE_SCHEMA,
+};
 pub use exit::Exit;
 pub use expect::{RIVALRY, Rivalry};
 pub use idset::{CpuId, IdSet, ListError, NodeId};

@@ -253,11 +253,3 @@ pub struct LoadHistogram {
     /// Values in ns, rising, with their counts.
     pub counts: Vec<(u64, u64)>,
 }
-
-impl LoadRun {
-    /// The JSON Schema of the documents.
-    #[cfg(feature = "schema")]
-    pub fn json_schema() -> schemars::Schema {
-        crate::run::identified(schemars::schema_for!(LoadRun), LOAD_SCHEMA)
-    }
-}

@@ -166,17 +166,4 @@ impl Run {
     pub fn worst_grade(&self) -> Option<Grade> {
         self.findings().map(|f| f.verdict.grade).max()
     }
-
-    /// The JSON Schema of the run document.
-    #[cfg(feature = "schema")]
-    pub fn json_schema() -> schemars::Schema {
-        identified(schemars::schema_for!(Run), RUN_SCHEMA)
-    }
-}
-
-/// The JSON Schema of a document with an `$id` made of what the document's own `schema` says: `urn:tiermark:run:2`.
-#[cfg(feature = "schema")]
-pub(crate) fn identified(mut schema: schemars::Schema, name: &str) -> schemars::Schema {
-    schema.insert("$id".to_owned(), format!("urn:{}", name.replace('/', ":")).into());
-    schema
 }

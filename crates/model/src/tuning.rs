@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a knob can be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
     /// At once, until the next reboot.
@@ -18,6 +19,7 @@ pub enum Reach {
 
 /// Where a knob stands against the advice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// As advised.
@@ -34,6 +36,7 @@ pub enum Standing {
 
 /// One knob, or all of its files that hold the same value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KnobRow {
     /// What people call it (`vm.page-cluster`).
     pub name: String,
@@ -59,6 +62,7 @@ pub struct KnobRow {
 
 /// Changes of an earlier call that were not taken back yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeldChanges {
     /// The journal.
     pub journal: String,
@@ -79,6 +83,7 @@ pub struct HeldChanges {
 
 /// All knobs under a profile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tuning {
     /// The profile.
     pub profile: String,
@@ -92,6 +97,7 @@ pub struct Tuning {
 
 /// The outcome of one change, or of taking it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeOutcome {
     /// Done, and seen to be so.
@@ -108,6 +114,7 @@ pub enum ChangeOutcome {
 
 /// One change made or taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChangeRow {
     /// What was changed.
     pub what: String,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tiermark_machine::Root;
-use tiermark_model::{Exit, Health};
+use tiermark_model::{DOCTOR_SCHEMA, Exit, Health};
 use tiermark_tune::doctor::{CheckInput, checkup, watch};
 use tiermark_undo::pending;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DoctorArgs, simulation: &Simulation) -> Result<Exit, Fa
     let held = state.map(|state| pending(&state, &root)).unwrap_or_default();
     let checkup = checkup(&CheckInput { root: &root, machine: &machine, busy, held: &held });
     let text = if args.json {
-        document("tiermark/doctor/1", &checkup)?
+        document(DOCTOR_SCHEMA, &checkup)?
     } else {
         tiermark_report::doctor(&checkup, &style(&args.view))
     };

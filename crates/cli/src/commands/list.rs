@@ -4,16 +4,18 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
 use clap::{CommandFactory, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tiermark_engine::Lab;
 use tiermark_history::{Entry, Store};
-use tiermark_model::{Bench, Effort, Exit, Isa, KernelInfo, Machine, PrimitiveInfo, Refusal, Request, Scope};
+use tiermark_model::{
+    Bench, Effort, Exit, Isa, KernelInfo, LIST_SCHEMA, List, ListItem, Machine, PrimitiveInfo, Refusal, Request, Scope,
+};
 use tiermark_report::{ProbeLine, RunLine, RunSummary, Style};
 
 use crate::args::{ListArgs, Listing, Simulation};
 use crate::command_line::Cli;
 use crate::kept::{Kept, under_way};
-use crate::output::{Failure, print, style};
+use crate::output::{self, Failure, print, style};
 use crate::{orphans, shell, target};
 
 /// Runs the command.
@@ -47,20 +49,16 @@ fn named_listings() -> Vec<(String, String)> {
     values.map(|value| (value.get_name().to_owned(), about(&value))).collect()
 }
 
-/// What `list --json` prints. Adding fields keeps it; changing a meaning makes a new number.
-const LIST_SCHEMA: &str = "tiermark/list/1";
-
-/// A list for programs: its schema, what it lists, and the items as objects.
+/// A list for programs.
 fn document(what: Option<Listing>, simulation: &Simulation) -> Result<String, Failure> {
-    let named = |rows: Vec<(String, String)>| -> Vec<Value> {
-        rows.into_iter().map(|(name, about)| json!({ "name": name, "about": about })).collect()
+    let named = |rows: Vec<(String, String)>| -> Vec<ListItem> {
+        rows.into_iter().map(|(name, about)| ListItem::Named { name, about }).collect()
     };
-    let items: Vec<Value> = match what {
+    let items: Vec<ListItem> = match what {
         None => named(named_listings()),
         Some(Listing::Runs) => {
             orphans::adopt(&shell::store(), false);
-            let saved = shell::store().list()?.into_iter().rev();
-            saved.map(|run| json!({ "id": run.id, "path": run.path, "bytes": run.bytes })).collect()
+            shell::store().list()?.into_iter().rev().map(run_item).collect()
         }
         Some(Listing::Capacity) => {
             let runs = shell::capacity_runs().map(|directory| under_way(&directory)).unwrap_or_default();
@@ -68,29 +66,31 @@ fn document(what: Option<Listing>, simulation: &Simulation) -> Result<String, Fa
         }
         Some(Listing::Probes) => probe_lines(simulation)?
             .into_iter()
-            .map(|line| {
-                let ProbeLine { id, method, summary, refused } = line;
-                json!({ "id": id, "method": method, "summary": summary, "refused": refused })
-            })
+            .map(|ProbeLine { id, method, summary, refused }| ListItem::Probe { id, method, summary, refused })
             .collect(),
         Some(Listing::Kernels) => tiermark_kernels::streams()
             .iter()
-            .map(|spec| json!({ "kernel": spec.kernel_info(), "available": (spec.available)() }))
+            .map(|spec| ListItem::Kernel { kernel: spec.kernel_info(), available: (spec.available)() })
             .collect(),
-        Some(Listing::Primitives) => primitives_of(simulation)?.iter().map(|info| json!(info)).collect(),
+        Some(Listing::Primitives) => primitives_of(simulation)?.into_iter().map(ListItem::Primitive).collect(),
         Some(Listing::Commands) => named(named_commands()),
     };
     let what = what.and_then(|what| what.to_possible_value()).map(|value| value.get_name().to_owned());
-    let document = json!({ "schema": LIST_SCHEMA, "what": what, "items": items });
-    serde_json::to_string_pretty(&document).map_err(Failure::tool)
+    output::document(LIST_SCHEMA, &List { what, items })
 }
 
-/// A capacity run by its journal: its id, its document and whether it has one yet.
-fn capacity_item(journal: PathBuf) -> Value {
+/// A saved run.
+fn run_item(Entry { id, path, bytes, .. }: Entry) -> ListItem {
+    ListItem::Run { id, path: path.to_string_lossy().into_owned(), bytes }
+}
+
+/// A capacity run by its journal.
+fn capacity_item(journal: PathBuf) -> ListItem {
     let id = journal.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let document = journal.with_extension("json");
     let finished = document.exists();
-    json!({ "id": id, "path": if finished { document } else { journal }, "finished": finished })
+    let path = if finished { document } else { journal };
+    ListItem::Capacity { id, path: path.to_string_lossy().into_owned(), finished }
 }
 
 /// One line a run, newest first.
@@ -221,11 +221,7 @@ fn unavailable(isa: Isa) -> Refusal {
         Isa::Neon => ("NEON", "NEON"),
         Isa::Portable => ("portable", "nothing"),
     };
-    Refusal::new(
-        format!("{name} kernels ({})", ids.join(", ")),
-        format!("this cpu or its kernel does not offer {needs}"),
-        "a virtual machine may need another cpu model (host-passthrough)",
-    )
+    tiermark_model::messages::setup::kernels_unavailable(name, &ids, needs)
 }
 
 fn commands(style: &Style) -> String {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tiermark_host::live_facts;
 use tiermark_machine::{Root, capture};
-use tiermark_model::Exit;
+use tiermark_model::{Exit, MACHINE_SCHEMA};
 
 use crate::args::{MachineArgs, Simulation};
 use crate::output::{Failure, document, print, style, tell};
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &MachineArgs, simulation: &Simulation) -> Result<Exit, F
         None => target::this_machine()?,
     };
     let text = if args.json {
-        document("tiermark/machine/1", &machine)?
+        document(MACHINE_SCHEMA, &machine)?
     } else {
         tiermark_report::machine(&machine, &style(&args.view))
     };

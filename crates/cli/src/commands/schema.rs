@@ -11,6 +11,12 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Document::Run => include_str!("../../../../schema/run-2.json"),
         Document::Capacity => include_str!("../../../../schema/capacity-1.json"),
         Document::Load => include_str!("../../../../schema/load-1.json"),
+        Document::Events => include_str!("../../../../schema/events-1.json"),
+        Document::Machine => include_str!("../../../../schema/machine-1.json"),
+        Document::Doctor => include_str!("../../../../schema/doctor-1.json"),
+        Document::Tune => include_str!("../../../../schema/tune-1.json"),
+        Document::Changes => include_str!("../../../../schema/changes-1.json"),
+        Document::List => include_str!("../../../../schema/list-1.json"),
     };
     print(schema.trim_end()).map(|()| Exit::Done)
 }

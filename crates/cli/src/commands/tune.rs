@@ -1,9 +1,10 @@
 //! `tiermark tune`: the system's knobs beside what a profile advises, changed and taken back when told to.
 
-use serde_json::json;
 use tiermark_machine::{Root, resolve_disk};
 use tiermark_model::messages::undo as messages;
-use tiermark_model::{ChangeOutcome, ChangeRow, Exit, HeldChanges, Machine, Refusal, Tuning};
+use tiermark_model::{
+    CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, HeldChanges, Machine, Refusal, TUNE_SCHEMA, Tuning,
+};
 use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs};
 use tiermark_undo::{Applied, Journal, JournalHeader, Restored, RootWriter, StateDir, apply, pending, restore_all};
 
@@ -68,11 +69,8 @@ fn examine(args: &TuneArgs, root: &Root, machine: &Machine, chosen: &[&Knob]) ->
 }
 
 fn show(args: &TuneArgs, tuning: &Tuning) -> Result<Exit, Failure> {
-    let text = if args.json {
-        document("tiermark/tune/1", tuning)?
-    } else {
-        tiermark_report::tuning(tuning, &style(&args.view))
-    };
+    let text =
+        if args.json { document(TUNE_SCHEMA, tuning)? } else { tiermark_report::tuning(tuning, &style(&args.view)) };
     print(&text).map(|()| Exit::Done)
 }
 
@@ -152,7 +150,8 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
 fn report(args: &TuneArgs, rows: &[ChangeRow], refused: Option<&Refusal>, text: &str) -> Result<(), Failure> {
     if args.json {
         tell(format_args!("tiermark: {text}"));
-        return print(&document("tiermark/changes/1", &json!({ "changes": rows, "refused": refused }))?);
+        let changes = Changes { changes: rows.to_vec(), refused: refused.cloned() };
+        return print(&document(CHANGES_SCHEMA, &changes)?);
     }
     print(&tiermark_report::change_rows(rows, text, &style(&args.view)))
 }

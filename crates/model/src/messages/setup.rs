@@ -19,6 +19,11 @@ messages! {
     Refusal streams_differ(kernel: &str):
         "a setup", "its streams begin with different kernels, one of them {kernel}", "use one kernel for all streams";
 
+    /// Kernels of an instruction set that this cpu or its operating system lacks.
+    Refusal kernels_unavailable(set: &str, kernels: &[&str], needs: &str):
+        { format!("{set} kernels ({})", kernels.join(", ")) }, "this cpu or its kernel does not offer {needs}",
+        "a virtual machine may need another cpu model (host-passthrough)";
+
     /// A cpu on which no thread may run.
     Refusal cpu_unusable(cpu: CpuId, why: &str, allowed: &IdSet):
         "cpu {cpu}", "{why}", "choose among the allowed cpus: --cpus {allowed}";

@@ -1,0 +1,181 @@
+//! What the program prints for programs: its documents, the events of a run, and the schemas of both.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ChangeRow, Drift, Finding, KernelInfo, Observation, Plan, PrimitiveInfo, Refusal, Request, Run, State, Step,
+    Warning,
+};
+
+/// Schema of the description of a machine ([`crate::Machine`]).
+pub const MACHINE_SCHEMA: &str = "tiermark/machine/1";
+/// Schema of a check-up ([`crate::Checkup`]).
+pub const DOCTOR_SCHEMA: &str = "tiermark/doctor/1";
+/// Schema of all knobs under a profile ([`crate::Tuning`]).
+pub const TUNE_SCHEMA: &str = "tiermark/tune/1";
+/// Schema of changes made or taken back ([`Changes`]).
+pub const CHANGES_SCHEMA: &str = "tiermark/changes/1";
+/// Schema of lists ([`List`]).
+pub const LIST_SCHEMA: &str = "tiermark/list/1";
+/// Schema of the events of a run ([`RunEvent`]).
+pub const EVENTS_SCHEMA: &str = "tiermark/events/1";
+
+/// What a command found, under the schema that it keeps. Adding fields keeps a schema; changing a meaning makes a new number.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Document<'a, T> {
+    /// The schema.
+    pub schema: &'a str,
+    /// What was found; its fields stand beside `schema`.
+    #[serde(flatten)]
+    pub found: &'a T,
+}
+
+/// One line of `--jsonl`.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum RunEvent<'a> {
+    /// The first line.
+    RunStarted {
+        /// [`EVENTS_SCHEMA`].
+        schema: &'a str,
+        /// The run, without experiments yet.
+        run: &'a Run,
+    },
+    /// An experiment begins; the lines up to its `experiment_done` belong to it.
+    ExperimentStarted {
+        /// What was asked for.
+        request: &'a Request,
+        /// Version of the probe's method.
+        method: u32,
+        /// The steps planned so far.
+        plan: &'a Plan,
+    },
+    /// Steps that the probe added after it saw the first observations.
+    StepsAdded {
+        /// The steps.
+        steps: &'a [Step],
+    },
+    /// A step was measured.
+    Observed {
+        /// What was seen.
+        observation: &'a Observation,
+    },
+    /// All steps of the experiment were measured, or its time is over.
+    ExperimentDone {
+        /// States the machine was in.
+        states: &'a [State],
+        /// Steps that the machine changed during.
+        drift: &'a [Drift],
+    },
+    /// What follows from the experiment before.
+    Findings {
+        /// The numbers.
+        findings: &'a [Finding],
+    },
+    /// The last line.
+    RunDone {
+        /// Whether every step was measured.
+        complete: bool,
+        /// How long the run took.
+        seconds: f64,
+        /// Warnings, some of which are only known at the end.
+        warnings: &'a [Warning],
+    },
+}
+
+/// What `list --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct List {
+    /// What is listed: `runs`, `probes`, …; `None` for the list of lists.
+    pub what: Option<String>,
+    /// The items, all of one kind.
+    pub items: Vec<ListItem>,
+}
+
+/// An item of a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum ListItem {
+    /// A saved run.
+    Run {
+        /// Its id.
+        id: String,
+        /// Its document.
+        path: String,
+        /// Size of the document.
+        bytes: u64,
+    },
+    /// A run of `capacity`.
+    Capacity {
+        /// Its id; `None` where the file's name has none.
+        id: Option<String>,
+        /// Its document, or its journal while it is not finished.
+        path: String,
+        /// Whether it has a document.
+        finished: bool,
+    },
+    /// A probe.
+    Probe {
+        /// Its id.
+        id: String,
+        /// Version of its method.
+        method: u32,
+        /// What it measures.
+        summary: String,
+        /// Why it cannot run here.
+        refused: Option<Refusal>,
+    },
+    /// A kernel.
+    Kernel {
+        /// The kernel.
+        kernel: KernelInfo,
+        /// Whether this cpu can run it.
+        available: bool,
+    },
+    /// A primitive of the operating system.
+    Primitive(PrimitiveInfo),
+    /// A command, or a list.
+    Named {
+        /// Its name.
+        name: String,
+        /// What it is for.
+        about: String,
+    },
+}
+
+/// Changes made or taken back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Changes {
+    /// Each change.
+    pub changes: Vec<ChangeRow>,
+    /// Why nothing was changed.
+    pub refused: Option<Refusal>,
+}
+
+/// Every schema, by the name that its documents state (`tiermark/run/2`).
+#[cfg(feature = "schema")]
+pub fn schemas() -> Vec<(&'static str, schemars::Schema)> {
+    use schemars::schema_for;
+
+    let all = [
+        (crate::RUN_SCHEMA, schema_for!(Run)),
+        (EVENTS_SCHEMA, schema_for!(RunEvent<'_>)),
+        (crate::capacity::CAPACITY_SCHEMA, schema_for!(crate::capacity::Capacity)),
+        (crate::load::LOAD_SCHEMA, schema_for!(crate::load::LoadRun)),
+        (MACHINE_SCHEMA, schema_for!(Document<'_, crate::Machine>)),
+        (DOCTOR_SCHEMA, schema_for!(Document<'_, crate::Checkup>)),
+        (TUNE_SCHEMA, schema_for!(Document<'_, crate::Tuning>)),
+        (CHANGES_SCHEMA, schema_for!(Document<'_, Changes>)),
+        (LIST_SCHEMA, schema_for!(Document<'_, List>)),
+    ];
+    let identified = |(name, mut schema): (&'static str, schemars::Schema)| {
+        schema.insert("$id".to_owned(), format!("urn:{}", name.replace('/', ":")).into());
+        (name, schema)
+    };
+    all.into_iter().map(identified).collect()
+}
