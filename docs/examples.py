@@ -40,8 +40,8 @@ EXAMPLES = [
 ]
 HEAD = """# Examples
 
-Real output, made by `docs/examples.py`; commands that measure ran with `--force --quiet`. Do not edit this page: run the
-script again.
+Real output, made by `docs/examples.py`; commands that measure ran with `--force --quiet`. Do not edit this page: run
+the script again.
 """
 
 

@@ -49,16 +49,16 @@ fn the_schemas_printed_and_committed_are_those_of_the_types() {
 /// What stands above the plans.
 const PLANS: &str = "# Plans
 
-The built-in plans, as `tiermark plan show NAME` prints them; `--toml` prints the file, to copy and change. `tiermark run FILE` runs a
-plan of your own.
+The built-in plans, as `tiermark plan show NAME` prints them; `--toml` prints the file, to copy and change.
+`tiermark run FILE` runs a plan of your own.
 
 ## Writing a plan
 
-`tiermark plan check FILE` lists every mistake, with its line, its key and what to write instead. It warns of what this machine
-lacks (cpus, nodes, page sizes); that is no mistake, since a plan may be for another machine. `tiermark run` refuses such
-experiments, runs the others, and exits with 5 (partial), or with 0 if `--allow-partial` is given. Points of curves for which
-time was short do not count as missing, nor do primitives of the operating system that the machine lacks (swap, huge pages),
-unless `only` names them.
+`tiermark plan check FILE` lists every mistake, with its line, its key and what to write instead. It warns of what this
+machine lacks (cpus, nodes, page sizes); that is no mistake, since a plan may be for another machine. `tiermark run`
+refuses such experiments, runs the others, and exits with 5 (partial), or with 0 if `--allow-partial` is given. Points
+of curves for which time was short do not count as missing, nor do primitives of the operating system that the machine
+lacks (swap, huge pages), unless `only` names them.
 
 `tiermark plan keys`:
 

@@ -175,7 +175,9 @@ pub(crate) struct ResultArgs {
     /// Do not save the run, nor its best figures in the machine's record
     #[arg(long, hide_short_help = true)]
     pub(crate) no_save: bool,
-    /// Do not use the machine's record: neither compare results with the best of earlier runs nor update the record
+    /// Neither compare results with the machine's record nor update it
+    ///
+    /// The record holds the best figures of all runs of this machine.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_record: bool,
     /// Show only results and errors, no progress

@@ -214,7 +214,7 @@ pub(crate) fn page() -> String {
     page.push_str("\nA plan:\n");
     OF_A_PLAN.iter().for_each(|(name, takes, what)| line(&mut page, name, takes, what));
     page.push_str("\nEvery [[experiment]]:\n");
-    line(&mut page, PROBE, "text, required", &format!("What is measured: {}", probes().join(", ")));
+    line(&mut page, PROBE, "text, required", "What is measured: the name of a probe (`tiermark list probes`)");
     line(&mut page, NOTE, "text", "A remark, for people");
     let all: Vec<(&str, Keys)> = probes().into_iter().map(|probe| (probe, Keys::of(probe))).collect();
     let is_common = |name: &str| all.iter().all(|(_, keys)| keys.names().contains(&name));
