@@ -1,14 +1,14 @@
 //! A run on disk while it goes on: a line for everything that is known, so that a killed run is taken up where it was.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiermark_lines::{Appender, Survives};
 use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, TrialRecord};
 use tiermark_model::messages::capacity as messages;
-use tiermark_undo::lock_soon;
 
 use crate::backend::{Commands, GuestFiles};
 use crate::scenario::{Scenario, Tier};
@@ -17,8 +17,6 @@ use crate::trial::Footprint;
 
 /// The form of the file; readers take every released one.
 const SCHEMA: &str = "tiermark/capacity-run/1";
-/// A trial takes about a kilobyte, a run of days some thousands of them.
-const MOST_LINE: u64 = 16 << 20;
 
 /// What a run was begun with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,7 +139,7 @@ pub struct Saved {
     /// Of servers elsewhere, how many may hold what this run wrote.
     pub reached: usize,
     path: PathBuf,
-    file: File,
+    lines: Appender,
 }
 
 impl Saved {
@@ -151,43 +149,39 @@ impl Saved {
     /// A [`Refusal`] where it cannot be written.
     pub fn create(directory: &Path, id: &str, begun: RunHeader) -> Result<Self, Refusal> {
         let path = directory.join(format!("{id}.jsonl"));
-        let open = || {
-            fs::create_dir_all(directory)?;
-            OpenOptions::new().append(true).create_new(true).open(&path)
-        };
-        let file = open().map_err(|why| unwritten(&path, &why))?;
-        hold(&path, &file)?;
-        let cases = vec![SearchState::default(); begun.scenario.searches().len()];
-        let line = Line::RunHeader(Box::new(begun.clone()));
-        let mut saved = Self { begun, footprint: None, cases, reached: 0, path, file };
-        saved.write(&line)?;
-        Ok(saved)
+        let head = Line::RunHeader(Box::new(begun.clone()));
+        let lines = Appender::create(&path, Survives::PowerLoss, &head).map_err(|why| unwritten(&path, &why))?;
+        Ok(Self::nothing_known(begun, path, lines))
     }
 
-    /// Opens a file again, to go on with it. A last line that its writer died in is left out.
+    /// Opens a file again, to go on with it. A last line that its writer died in is left out; any other damaged line is an error, since
+    /// a run without one of its trials would search elsewhere.
     ///
     /// # Errors
-    /// A [`Refusal`] where it cannot be read, or makes no sense.
+    /// A [`Refusal`] where it cannot be read, another process writes it, or it makes no sense.
     pub fn open(path: &Path) -> Result<Self, Refusal> {
         let wrong = |why: String| damaged(path, &why);
-        let file = OpenOptions::new().append(true).open(path);
-        let file = file.map_err(|why| messages::saved_run_missing(&path.display().to_string(), &why.to_string()))?;
-        hold(path, &file)?;
-        let (lines, whole) = read(path).map_err(|why| wrong(why.to_string()))?;
-        let mut lines = lines.into_iter();
-        let begun = match lines.next() {
-            Some(Line::RunHeader(begun)) if begun.schema == SCHEMA => *begun,
-            Some(Line::RunHeader(begun)) => return Err(wrong(format!("its schema '{}' is not known", begun.schema))),
+        let (file, lines) = Appender::open(path, Survives::PowerLoss).map_err(|why| match why.kind() {
+            io::ErrorKind::WouldBlock => messages::saved_run_busy(&path.display().to_string()),
+            io::ErrorKind::FileTooLarge => wrong(why.to_string()),
+            _ => messages::saved_run_missing(&path.display().to_string(), &why.to_string()),
+        })?;
+        let begun = match serde_json::from_slice(lines.head()) {
+            Ok(Line::RunHeader(begun)) if begun.schema == SCHEMA => *begun,
+            Ok(Line::RunHeader(begun)) => return Err(wrong(format!("its schema '{}' is not known", begun.schema))),
             _ => return Err(wrong("its first line does not say what was asked".to_owned())),
         };
-        // What a dying writer left of a line must not become part of the next one.
-        file.set_len(whole).map_err(|why| unwritten(path, &why))?;
-        let cases = vec![SearchState::default(); begun.scenario.searches().len()];
-        let mut saved = Self { begun, footprint: None, cases, reached: 0, path: path.to_owned(), file };
-        for line in lines {
+        let mut saved = Self::nothing_known(begun, path.to_owned(), file);
+        for (number, line) in lines.rest() {
+            let line = line.map_err(|why| wrong(format!("line {number}: {why}")))?;
             saved.take(line).map_err(wrong)?;
         }
         Ok(saved)
+    }
+
+    fn nothing_known(begun: RunHeader, path: PathBuf, lines: Appender) -> Self {
+        let cases = vec![SearchState::default(); begun.scenario.searches().len()];
+        Self { begun, footprint: None, cases, reached: 0, path, lines }
     }
 
     fn take(&mut self, line: Line) -> Result<(), String> {
@@ -278,15 +272,8 @@ impl Saved {
 
     /// Writes a line, and then knows what it says.
     fn keep(&mut self, line: Line) -> Result<(), Refusal> {
-        self.write(&line)?;
+        self.lines.append(&[&line]).map_err(|why| unwritten(&self.path, &why))?;
         self.take(line).map_err(|why| damaged(&self.path, &why))
-    }
-
-    fn write(&mut self, line: &Line) -> Result<(), Refusal> {
-        let mut text = serde_json::to_string(line).map_err(|why| unwritten(&self.path, &why.into()))?;
-        text.push('\n');
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|why| unwritten(&self.path, &why))
     }
 }
 
@@ -301,30 +288,6 @@ pub fn unfinished(directory: &Path) -> Result<PathBuf, Refusal> {
     runs.sort_unstable();
     let open = runs.into_iter().rev().find(|path| Saved::open(path).is_ok_and(|saved| !saved.is_whole()));
     open.ok_or_else(|| messages::nothing_to_resume(&directory.display().to_string()))
-}
-
-/// The lines of a file, and how many bytes they are: a last one that has no end is left out.
-fn read(path: &Path) -> io::Result<(Vec<Line>, u64)> {
-    let mut reader = BufReader::new(File::open(path)?);
-    let (mut lines, mut whole) = (Vec::new(), 0);
-    loop {
-        let mut text = String::new();
-        let length = reader.by_ref().take(MOST_LINE).read_line(&mut text)?;
-        if !text.ends_with('\n') {
-            return Ok((lines, whole));
-        }
-        lines.push(serde_json::from_str(&text)?);
-        whole += length as u64;
-    }
-}
-
-/// Nobody else writes it as long as this process does.
-fn hold(path: &Path, file: &File) -> Result<(), Refusal> {
-    match lock_soon(file) {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(messages::saved_run_busy(&path.display().to_string())),
-        Err(TryLockError::Error(why)) => Err(unwritten(path, &why)),
-    }
 }
 
 fn unwritten(path: &Path, why: &io::Error) -> Refusal {
@@ -433,10 +396,13 @@ mod tests {
         let path = dir.path().join("x.jsonl");
         for text in ["", "x\n", "{}\n", "{\"footprint\":null}\n"] {
             fs::write(&path, text).unwrap();
-            assert!(Saved::open(&path).is_err(), "{text}");
+            assert_eq!(Saved::open(&path).unwrap_err().code, messages::codes::saved_run_damaged, "{text}");
         }
-        assert!(Saved::open(&dir.path().join("none")).is_err());
-        write_all(&dir.path().join("sub"));
+        assert_eq!(Saved::open(&dir.path().join("none")).unwrap_err().code, messages::codes::saved_run_missing);
+        let whole = write_all(&dir.path().join("sub"));
+        let text = fs::read_to_string(&whole).unwrap();
+        fs::write(&whole, text.replacen("{\"limits\"", "{\"limits", 1)).unwrap();
+        assert_eq!(Saved::open(&whole).unwrap_err().code, messages::codes::saved_run_damaged, "a line in the middle");
         let blocked = Saved::create(&path, "x", begun()).unwrap_err();
         assert_eq!(blocked.code, messages::codes::run_not_saved);
     }

@@ -100,22 +100,13 @@ pub fn parse(bytes: &[u8]) -> Result<Run, DocumentError> {
 
 /// Reads a document file.
 pub(crate) fn read_file(path: &Path) -> Result<Run, DocumentError> {
-    let bytes = read_bounded(path, MAX_DOCUMENT_BYTES)?;
-    parse_from(&bytes, Source::File(path.to_owned()))
-}
-
-/// Reads a file of at most `limit` bytes.
-pub(crate) fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, DocumentError> {
     let from = || Source::File(path.to_owned());
     let mut bytes = Vec::new();
     File::open(path)
         // One byte more than the limit tells "at the limit" from "beyond it", also for pipes and devices.
-        .and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+        .and_then(|file| file.take(MAX_DOCUMENT_BYTES + 1).read_to_end(&mut bytes))
         .map_err(|why| DocumentError::Io { from: from(), why })?;
-    if bytes.len() as u64 > limit {
-        return Err(DocumentError::TooLarge { from: from() });
-    }
-    Ok(bytes)
+    parse_from(&bytes, from())
 }
 
 pub(crate) fn parse_from(bytes: &[u8], from: Source) -> Result<Run, DocumentError> {

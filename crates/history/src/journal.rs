@@ -1,17 +1,18 @@
-//! The journal of a run under way: one line a record, each handed to the kernel by one write.
+//! The journal of a run under way: the run's head, then one line a record.
 //!
-//! The page cache outlives the process, so a record that was written survives SIGKILL. It is not synced to disk: that would
-//! disturb the measurement, and a machine that loses power has other worries.
+//! A record survives SIGKILL. It is not synced to disk: that would disturb the measurement, and a machine that loses power has other
+//! worries.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiermark_lines::{Appender, Survives};
 use tiermark_model::messages::load as says;
 use tiermark_model::{Drift, Observation, Plan, Refusal, Request, Run, State, Step};
 
-use crate::save::{create_new, temporary_beside};
+use crate::save::temporary_beside;
 use crate::store::Store;
 
 /// A line of a journal behind its header.
@@ -44,9 +45,7 @@ pub enum Record {
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: File,
-    /// Bytes of whole records written.
-    length: u64,
+    records: Appender,
     /// Set once a write failed; nothing is written from then on.
     broken: bool,
     notice: Option<Refusal>,
@@ -59,14 +58,11 @@ impl Journal {
     /// A [`Refusal`] when no place took it: a reason for a warning, not for ending the run.
     pub fn create(store: &Store, run: &Run) -> Result<Self, Refusal> {
         let head = Run { complete: false, experiments: Vec::new(), ..run.clone() };
-        let mut line = serde_json::to_vec(&head).map_err(|why| refuse(&store.directory_or_cwd(), &why.to_string()))?;
-        line.push(b'\n');
         let mut first: Option<Refusal> = None;
         for (directory, name) in store.places_for(&run.id, "journal") {
-            match start(&directory, &name, &line) {
-                Ok(file) => {
-                    let path = directory.join(name);
-                    return Ok(Self { path, file, length: line.len() as u64, broken: false, notice: first });
+            match start(&directory, &name, &head) {
+                Ok(records) => {
+                    return Ok(Self { path: directory.join(name), records, broken: false, notice: first });
                 }
                 Err(why) => first = first.or_else(|| Some(refuse(&directory, &why.to_string()))),
             }
@@ -89,29 +85,14 @@ impl Journal {
         if self.broken {
             return None;
         }
-        let result = serde_json::to_vec(record).map_err(io::Error::from).and_then(|mut line| {
-            line.push(b'\n');
-            write_once(&mut self.file, &line)?;
-            self.length += line.len() as u64;
-            Ok(())
-        });
-        let why = result.err()?;
+        let why = self.records.append(&[record]).err()?;
         self.broken = true;
-        // A torn record is ignored on recovery; cutting it off only keeps the file clean.
-        let _ = self.file.set_len(self.length);
         Some(says::journal_broken(&self.path.display().to_string(), &why.to_string()))
     }
 
     /// Removes the journal: the run is saved.
     pub fn finish(self) {
         let _ = fs::remove_file(&self.path);
-    }
-}
-
-impl Store {
-    /// Journals whose writer is gone: runs that were killed. [`recover`](crate::recover) reads them.
-    pub fn orphans(&self) -> Vec<PathBuf> {
-        self.files("journal").unwrap_or_default().into_iter().map(|e| e.path).filter(|path| abandoned(path)).collect()
     }
 }
 
@@ -124,31 +105,16 @@ fn refuse(directory: &Path, why: &str) -> Refusal {
     says::journal_refused(&directory.display().to_string(), why)
 }
 
-/// Creates a journal with its first line. It gets its name only when locked and whole, so that nobody takes it for abandoned.
-fn start(directory: &Path, name: &str, line: &[u8]) -> io::Result<File> {
-    fs::create_dir_all(directory)?;
+/// Creates a journal with its head. It gets its name only when locked and whole, so that nobody takes it for abandoned.
+fn start(directory: &Path, name: &str, head: &Run) -> io::Result<Appender> {
     let temporary = temporary_beside(directory, name);
-    let mut file = create_new(&temporary)?;
-    // A filesystem without locks still gets a journal; its orphans are then found by name only.
-    let _ = file.try_lock();
-    let named = write_once(&mut file, line).and_then(|()| fs::rename(&temporary, directory.join(name)));
-    if let Err(why) = named {
+    // A leftover of an earlier process of the same number gives way.
+    let _ = fs::remove_file(&temporary);
+    let records = Appender::create(&temporary, Survives::Kill, head)?;
+    fs::rename(&temporary, directory.join(name)).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
-        return Err(why);
-    }
-    Ok(file)
-}
-
-/// Hands all bytes over in one write(2); a short write means the disk is full.
-fn write_once(file: &mut File, line: &[u8]) -> io::Result<()> {
-    loop {
-        match file.write(line) {
-            Ok(n) if n == line.len() => return Ok(()),
-            Ok(_) => return Err(io::ErrorKind::StorageFull.into()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    })?;
+    Ok(records)
 }
 
 #[cfg(test)]
@@ -159,10 +125,11 @@ mod tests {
     fn a_full_disk_is_reported_once() {
         // /dev/full answers every write as a full disk does.
         let file = File::options().write(true).open("/dev/full").unwrap();
-        let mut journal = Journal { path: "/dev/full".into(), file, length: 0, broken: false, notice: None };
+        let records = Appender::new(file, Survives::Kill);
+        let mut journal = Journal { path: "/dev/full".into(), records, broken: false, notice: None };
         let refusal = journal.append(&Record::Steps(Vec::new())).expect("the first failure is told");
-        assert!(refusal.why.contains("No space left"), "{refusal}");
-        assert!(refusal.cure.contains("TIERMARK_HOME"), "{refusal}");
+        assert_eq!(refusal.code, says::codes::journal_broken);
+        assert_eq!(refusal.text("path"), Some("/dev/full"));
         assert_eq!(journal.append(&Record::Steps(Vec::new())), None);
     }
 }

@@ -7,6 +7,7 @@
 
 mod document;
 mod journal;
+mod load;
 mod migrate;
 mod record;
 mod recover;
@@ -15,7 +16,8 @@ mod store;
 
 pub use document::{DocumentError, MAX_DOCUMENT_BYTES, SCHEMAS, Source, parse};
 pub use journal::{Journal, Record};
+pub use load::LoadError;
 pub use record::{Best, MachineKey, MachineRecord, hold_again};
 pub use recover::recover;
 pub use save::{Attempt, SaveError, Saved};
-pub use store::{Entry, LoadError, Places, Store};
+pub use store::{Entry, Places, Store};

@@ -3,33 +3,28 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use tiermark_lines::Lines;
 use tiermark_model::{Experiment, Run, messages};
 
-use crate::document::{DocumentError, Source, parse_from, read_bounded};
+use crate::document::{DocumentError, Source, parse_from};
 use crate::journal::Record;
 
-/// Journals repeat the observation of a step every few seconds, so they may be larger than documents.
-const MAX_JOURNAL_BYTES: u64 = 1 << 30;
-
-/// Reads a journal, torn at any byte, into a run with `complete: false` and without findings, which its probes derive again.
+/// Reads a journal, torn at any byte, up to its first damaged line, into a run with `complete: false` and without findings, which its probes derive again.
 ///
 /// # Errors
 /// A [`DocumentError`] if the file cannot be read or its first line, the head of the run, is not whole.
 pub fn recover(path: &Path) -> Result<Run, DocumentError> {
-    let bytes = read_bounded(path, MAX_JOURNAL_BYTES)?;
-    // The newline ends a record: what follows the last one was being written when the writer died.
-    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |last| last + 1);
-    let mut lines = bytes[..whole].split_inclusive(|b| *b == b'\n');
-    let head = lines.next().unwrap_or_default();
-    let mut run = parse_from(head, Source::File(path.to_owned()))?;
+    let from = || Source::File(path.to_owned());
+    let lines = Lines::read(path).map_err(|why| DocumentError::Io { from: from(), why })?;
+    let mut run = parse_from(lines.head(), from())?;
     run.complete = false;
     run.experiments.clear();
     let mut index: HashMap<String, usize> = HashMap::new();
-    for (number, line) in lines.enumerate() {
-        let record = serde_json::from_slice::<Record>(line).map_err(|error| error.to_string());
+    for (number, record) in lines.rest::<Record>() {
+        let record = record.map_err(|error| error.to_string());
         if let Err(why) = record.and_then(|record| take(&mut run, &mut index, record)) {
             // What follows could belong to an experiment that was not understood: it is better left out, and said.
-            run.warnings.push(messages::run::journal_damaged(number + 2, &path.display().to_string(), &why));
+            run.warnings.push(messages::run::journal_damaged(number, &path.display().to_string(), &why));
             break;
         }
     }

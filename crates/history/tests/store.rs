@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tiermark_history::{Journal, LoadError, Places, Record, Store, recover};
+use tiermark_model::messages::load::codes;
 use tiermark_model::{Plan, Run};
 
 fn run(id: &str) -> Run {
@@ -66,7 +67,9 @@ fn a_store_that_cannot_be_written_falls_back_and_says_so() {
     let saved = Store::new(&places).save(&run("a")).unwrap();
     assert_eq!(saved.path, dir.path().join("tmp/tiermark-a.json"));
     let notice = saved.notice.unwrap();
-    assert!(notice.what.contains("file/runs") && notice.why.contains("tiermark-a.json"), "{notice}");
+    assert_eq!(notice.code, codes::saved_elsewhere);
+    assert_eq!(notice.text("directory"), blocked.join("runs").to_str());
+    assert_eq!(notice.text("path"), saved.path.to_str());
     assert_eq!(Store::at("/nonexistent").load(saved.path.to_str().unwrap()).unwrap().id, "a");
     let left: Vec<_> = fs::read_dir(dir.path().join("tmp")).unwrap().collect();
     assert_eq!(left.len(), 1, "{left:?}");
@@ -86,7 +89,7 @@ fn numbers_that_json_cannot_hold_are_noticed() {
     broken.bench.clock.hz = f64::NAN;
     let saved = Store::at(dir.path()).save(&broken).unwrap();
     assert!(saved.path.exists());
-    assert!(saved.notice.unwrap().why.contains("line 1"));
+    assert_eq!(saved.notice.unwrap().code, codes::saved_unreadable);
 }
 
 fn records(run: &Run) -> Vec<Record> {
@@ -142,11 +145,12 @@ fn a_dead_writers_journal_is_an_orphan() {
     assert_eq!(store.orphans(), [path]);
 }
 
-/// Not a test of its own: the process that the next test kills. Does nothing unless told a directory.
+/// The process that the next test starts and kills.
 #[test]
+#[ignore = "never ends"]
 fn a_run_that_never_ends() {
-    let Some(directory) = std::env::var_os("TIERMARK_TEST_ENDLESS_RUN") else { return };
     let run = run("endless");
+    let directory = std::env::var_os("TIERMARK_TEST_ENDLESS_RUN").expect("a directory");
     let mut journal = Journal::create(&Store::at(directory), &run).unwrap();
     let records = records(&run);
     assert_eq!(journal.append(&records[0]), None);
@@ -162,23 +166,20 @@ fn a_killed_process_leaves_a_journal_that_is_the_last_run() {
     let store = Store::at(dir.path());
     store.save(&run("earlier")).unwrap();
     let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_run_that_never_ends"])
+        .args(["--ignored", "--exact", "a_run_that_never_ends"])
         .env("TIERMARK_TEST_ENDLESS_RUN", dir.path())
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
     let path = dir.path().join("endless.journal");
-    let seen = || recover(&path).map_or(0, |run| run.observations().count());
-    for _ in 0..2000 {
-        if seen() == 2 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let both_seen = || recover(&path).is_ok_and(|run| run.observations().count() == 2);
+    let mut tries = (0..6000).map(|_| std::thread::sleep(std::time::Duration::from_millis(5)));
+    let in_time = tries.any(|()| both_seen());
     let living = store.orphans();
     let last_while_it_runs = store.load("last").unwrap().id;
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(in_time, "the run under way wrote no whole journal within 30 seconds");
     assert_eq!(living, Vec::<PathBuf>::new(), "its writer lived");
     assert_eq!(last_while_it_runs, "earlier");
     assert_eq!(store.orphans(), [path]);
@@ -239,13 +240,16 @@ fn a_damaged_line_keeps_what_came_before_and_is_told() {
     assert_eq!(recovered.observations().count(), 1);
     let warning = recovered.warnings.last().unwrap();
     assert_eq!(warning.code, "journal_damaged");
-    assert!(warning.text.contains("line 5"), "{}", warning.text);
+    assert_eq!(warning.data["line"], 5);
 }
 
 #[test]
 fn a_journal_without_a_place_is_refused_with_a_cure() {
     let refusal = Journal::create(&Store::new(&Places::default()), &run("a")).unwrap_err();
-    assert!(refusal.cure.contains("TIERMARK_HOME"), "{refusal}");
+    assert_eq!(refusal.code, codes::journal_refused);
     let refusal = Journal::create(&Store::at("/proc/self/x"), &run("a")).unwrap_err();
-    assert!(refusal.what.contains("/proc/self/x"), "{refusal}");
+    assert_eq!(
+        (refusal.code.as_str(), refusal.text("directory")),
+        (codes::journal_refused.as_str(), Some("/proc/self/x"))
+    );
 }

@@ -42,7 +42,7 @@ pub fn apply(changes: &[KnobChange], writer: &mut dyn SystemWriter, journal: &mu
     for change in changes {
         writer.may_write(&change.path).map_err(|why| refusal(change, &why))?;
     }
-    let first = journal.changes.len();
+    let first = journal.noted.changes.len();
     let noted = |c: &KnobChange| Change::Knob {
         path: c.path.clone(),
         syntax: c.syntax,

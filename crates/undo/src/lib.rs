@@ -15,7 +15,7 @@ mod writer;
 
 pub use apply::{Applied, KnobChange, apply};
 pub use command::{COMMAND_MOST, bounded, bounded_until, shell};
-pub use journal::{Change, Journal, JournalHeader, Lock, StateDir, StatePlaces, lock_soon, pending};
+pub use journal::{Change, Journal, JournalHeader, Lock, StateDir, StatePlaces, pending};
 pub use restore::{Restored, restore_all, restore_those};
 pub use syntax::{Reading, Syntax};
 pub use writer::{ENDS, RootWriter, SystemWriter};

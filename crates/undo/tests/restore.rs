@@ -421,15 +421,24 @@ proptest! {
         prop_assert_eq!(fake.journals(), 0);
     }
 
-    /// Whatever a file of the state directory holds, nothing panics and nothing is written.
+    /// A file of the state directory that is no journal is refused and stays as it is, a journal of no changes goes, and nothing is written.
     #[test]
     fn any_journal(bytes in prop::collection::vec(any::<u8>(), 0..300), with_head in any::<bool>()) {
         let mut fake = Fake::new(&[]);
         let head = serde_json::to_string(&fake.head()).unwrap() + "\n";
         let text = [if with_head { head.as_bytes() } else { b"" }, &bytes].concat();
-        std::fs::write(fake.state.path().join("x.changes"), text).unwrap();
-        let _ = pending(&fake.state(), tiermark_undo::SystemWriter::root(&fake));
-        let _ = restore_all(&fake.state(), &mut fake, true);
-        prop_assert!(fake.log.is_empty());
+        let path = fake.state.path().join("x.changes");
+        std::fs::write(&path, &text).unwrap();
+        let mut whole: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+        whole.pop();
+        let says_something = whole.iter().filter(|line| !line.trim_ascii().is_empty()).count();
+        let damaged = if with_head { says_something > 1 } else { !whole.is_empty() };
+        let pending = pending(&fake.state(), tiermark_undo::SystemWriter::root(&fake));
+        prop_assert_eq!(pending.len(), usize::from(damaged), "{:?}", pending);
+        let restored = restore_all(&fake.state(), &mut fake, true).unwrap();
+        let refused: Vec<_> = restored.refused.iter().map(|refusal| refusal.code.clone()).collect();
+        prop_assert_eq!(refused, if damaged { vec![codes::journal_malformed] } else { vec![] });
+        prop_assert_eq!(std::fs::read(&path).ok(), damaged.then_some(text));
+        prop_assert!(fake.log.is_empty() && restored.rows.is_empty());
     }
 }

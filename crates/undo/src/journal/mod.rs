@@ -1,6 +1,6 @@
 //! The journal of changes: what is about to be changed, on disk before it is.
 //!
-//! A journal is a file of lines, JSON each: a head, then changes and what was taken back of them. A change is on disk (fsync) before
+//! A journal is a file of JSON lines: a head, then changes and what was taken back of them. A change is on disk (fsync) before
 //! [`Journal::note`] returns, so that whoever dies later, by SIGKILL too, leaves a note of everything that may have been done. The
 //! file goes away when all of it is taken back. It holds a lock while its writer lives, and one lock keeps two programs from changing
 //! the system at once.
@@ -9,21 +9,19 @@ mod change;
 mod file;
 mod state_dir;
 
-use std::fs::{File, TryLockError};
-use std::io::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_machine::Root;
+use tiermark_lines::{Appender, Lines, Survives};
+use tiermark_machine::{Root, start_ticks};
 use tiermark_model::messages::undo as messages;
 use tiermark_model::{HeldChanges, Refusal};
 
 pub use change::Change;
-pub(crate) use file::{Line, read};
-use file::{check_owner, create, parse_head};
-pub use state_dir::{Lock, StateDir, StatePlaces, lock_soon};
-
-use tiermark_machine::start_ticks;
+pub(crate) use file::never_began;
+use file::{Line, Noted, check_owner, malformed, parse, read};
+pub use state_dir::{Lock, StateDir, StatePlaces};
 
 /// The form of journals; readers take every released one.
 const SCHEMA: &str = "tiermark/changes/1";
@@ -68,11 +66,9 @@ pub(crate) fn boot_id(root: &Root) -> Option<String> {
 /// The open journal of this process.
 #[derive(Debug)]
 pub struct Journal {
-    pub(crate) path: PathBuf,
-    pub(crate) head: JournalHeader,
-    pub(crate) changes: Vec<Change>,
-    pub(crate) undone: Vec<bool>,
-    file: File,
+    path: PathBuf,
+    pub(crate) noted: Noted,
+    lines: Appender,
     /// Held as long as the journal is open.
     _lock: Lock,
 }
@@ -97,9 +93,9 @@ impl Journal {
         // One that could not be taken back whole is still there when the next of the same run begins.
         let name = |number: u32| format!("{stamp}-{}-{number:04}.changes", head.pid);
         let free = (0..).map(name).find(|name| !state.path().join(name).exists()).unwrap_or_default();
-        let (path, file) = create(state, &free, &head)?;
-        own(&path, &file)?;
-        Ok(Self { path, head, changes: Vec::new(), undone: Vec::new(), file, _lock: lock })
+        let path = state.path().join(free);
+        let lines = Appender::create(&path, Survives::PowerLoss, &head).map_err(|why| unwritten(&path, &why))?;
+        Ok(Self { path, noted: Noted::new(head), lines, _lock: lock })
     }
 
     /// Notes changes that are about to be made. When this returns they are on disk, and may be made.
@@ -110,40 +106,26 @@ impl Journal {
         for change in &changes {
             change.check()?;
         }
+        // Changes are known by their place in the file, where after a failure none of these is.
         let lines: Vec<Line> = changes.iter().cloned().map(Line::Change).collect();
-        self.append(&lines)?;
-        self.undone.resize(self.undone.len() + changes.len(), false);
-        self.changes.extend(changes);
+        self.lines.append(&lines).map_err(|why| unwritten(&self.path, &why))?;
+        self.noted.undone.resize(self.noted.undone.len() + changes.len(), false);
+        self.noted.changes.extend(changes);
         Ok(())
     }
 
     /// Notes that a change was taken back. One that is noted twice does no harm, so a failure to note it does none either.
     pub(crate) fn note_undone(&mut self, index: usize) {
-        self.undone[index] = true;
-        let _ = self.append(&[Line::Undone(index)]);
+        self.noted.undone[index] = true;
+        let _ = self.lines.append(&[Line::Undone(index)]);
     }
 
     /// Takes a note back of a change that was not made after all: what is there now is not this program's.
     pub fn withdraw(&mut self, change: &Change) {
-        let noted = (0..self.changes.len()).rfind(|index| !self.undone[*index] && self.changes[*index] == *change);
+        let noted = self.noted.left().rfind(|(_, noted)| *noted == change).map(|(index, _)| index);
         if let Some(index) = noted {
             self.note_undone(index);
         }
-    }
-
-    fn append(&mut self, lines: &[Line]) -> Result<(), Refusal> {
-        let mut text = String::new();
-        for line in lines {
-            text.push_str(&serde_json::to_string(line).map_err(|why| unwritten(&self.path, &why.to_string()))?);
-            text.push('\n');
-        }
-        let length = self.file.metadata().map(|about| about.len());
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
-        written.map_err(|why| {
-            // Changes are known by their place in the file: what was not noted must not be there.
-            let _ = length.and_then(|length| self.file.set_len(length));
-            unwritten(&self.path, &why.to_string())
-        })
     }
 
     /// The journal's file.
@@ -153,7 +135,7 @@ impl Journal {
 
     /// What was noted and not taken back.
     pub fn left_to_do(&self) -> impl Iterator<Item = &Change> {
-        self.changes.iter().zip(&self.undone).filter(|(_, undone)| !**undone).map(|(change, _)| change)
+        self.noted.left().map(|(_, change)| change)
     }
 
     /// Leaves the changes as they are: [`restore_all`](crate::restore_all) takes them back, today or in a year. An empty journal goes away.
@@ -163,7 +145,7 @@ impl Journal {
 
     /// Removes the file where nothing of it is left to take back.
     pub(crate) fn close(self) {
-        if self.undone.iter().all(|done| *done) {
+        if self.noted.left().next().is_none() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -174,43 +156,29 @@ impl Journal {
     /// A [`Refusal`] where it cannot be read or makes no sense.
     pub(crate) fn reopen(path: &Path, lock: Lock) -> Result<Self, Refusal> {
         check_owner(path)?;
-        let parsed = read(path)?;
-        let open = std::fs::OpenOptions::new().append(true).open(path);
-        let file = open.map_err(|why| unwritten(path, &why.to_string()))?;
-        own(path, &file)?;
-        // What is noted now must not become part of a dying writer's half line.
-        file.set_len(parsed.whole).map_err(|why| unwritten(path, &why.to_string()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            head: parsed.head,
-            changes: parsed.changes,
-            undone: parsed.undone,
-            file,
-            _lock: lock,
-        })
+        let (lines, text) = Appender::open(path, Survives::PowerLoss).map_err(|why| match why.kind() {
+            // The lock of the system may be another one, as in containers that share a directory.
+            io::ErrorKind::WouldBlock => messages::journal_in_use(&path.display().to_string()),
+            io::ErrorKind::FileTooLarge => malformed(path, &why.to_string()),
+            _ => unwritten(path, &why),
+        })?;
+        let noted = parse(&text).map_err(|why| malformed(path, &why))?;
+        Ok(Self { path: path.to_owned(), noted, lines, _lock: lock })
     }
 }
 
-/// Holds a journal as long as its file is open: the lock of the system may be another one, as in containers that share a directory.
-fn own(path: &Path, file: &File) -> Result<(), Refusal> {
-    match lock_soon(file) {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(messages::journal_in_use(&path.display().to_string())),
-        Err(TryLockError::Error(why)) => Err(unwritten(path, &why.to_string())),
-    }
-}
-
-fn unwritten(path: &Path, why: &str) -> Refusal {
-    messages::journal_unwritable(&path.display().to_string(), why)
+fn unwritten(path: &Path, why: &io::Error) -> Refusal {
+    messages::journal_unwritable(&path.display().to_string(), &why.to_string())
 }
 
 /// Changes that were made and not taken back, oldest first.
 pub fn pending(state: &StateDir, root: &Root) -> Vec<HeldChanges> {
     let held = |path: PathBuf| {
-        let parsed = match read(&path) {
-            Ok(parsed) => parsed,
+        let noted = match read(&path) {
+            Ok(noted) => noted,
             Err(refusal) => {
-                let head = std::fs::read_to_string(&path).ok().and_then(|text| parse_head(text.lines().next()?));
+                let first = |lines: Lines| serde_json::from_slice::<JournalHeader>(lines.head()).ok();
+                let head = Lines::read(&path).ok().and_then(first);
                 return Some(HeldChanges {
                     journal: path.display().to_string(),
                     what: head.as_ref().map_or_else(|| "unknown".to_owned(), |h| h.what.clone()),
@@ -222,21 +190,19 @@ pub fn pending(state: &StateDir, root: &Root) -> Vec<HeldChanges> {
                 });
             }
         };
-        let at_work = boot_id(root).is_some_and(|boot| boot == parsed.head.boot)
-            && start_ticks(root, parsed.head.pid) == Some(parsed.head.start_ticks);
-        let left =
-            || parsed.changes.iter().zip(&parsed.undone).filter(|(_, undone)| !**undone).map(|(change, _)| change);
-        let changes: Vec<String> = left().map(ToString::to_string).collect();
-        let swaps = left().filter_map(Change::swap_area).collect();
+        let at_work = boot_id(root).is_some_and(|boot| boot == noted.head.boot)
+            && start_ticks(root, noted.head.pid) == Some(noted.head.start_ticks);
+        let changes: Vec<String> = noted.left().map(|(_, change)| change.to_string()).collect();
+        let swaps = noted.left().filter_map(|(_, change)| change.swap_area()).collect();
         (!changes.is_empty()).then(|| HeldChanges {
             journal: path.display().to_string(),
-            what: parsed.head.what,
-            started: parsed.head.started,
-            pid: parsed.head.pid,
+            what: noted.head.what,
+            started: noted.head.started,
+            pid: noted.head.pid,
             at_work,
             changes,
             swaps,
         })
     };
-    state.journals().into_iter().filter_map(held).collect()
+    state.journals().into_iter().filter(|path| !never_began(path)).filter_map(held).collect()
 }

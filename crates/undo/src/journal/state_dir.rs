@@ -4,8 +4,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
+use tiermark_lines::lock_soon;
 use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 
@@ -30,23 +30,6 @@ pub struct StatePlaces {
 pub struct StateDir {
     path: PathBuf,
     lock: PathBuf,
-}
-
-/// For so long a lock may be held by nobody: a process that was just forked has it until it becomes another program.
-const FORKING: Duration = Duration::from_secs(1);
-
-/// Takes the lock of a file, as soon as nobody holds it who is about to let it go.
-///
-/// # Errors
-/// As [`File::try_lock`].
-pub fn lock_soon(file: &File) -> Result<(), TryLockError> {
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if begun.elapsed() < FORKING => std::thread::sleep(FORKING / 50),
-            other => return other,
-        }
-    }
 }
 
 /// The lock of whoever changes the system: held as long as this, or what shares it, is there.

@@ -9,11 +9,10 @@ mod process;
 mod swap;
 
 use std::ops::RangeFrom;
-use std::path::Path;
 
 use tiermark_model::{ChangeOutcome, ChangeRow, Refusal};
 
-use crate::journal::{Change, Journal, StateDir, boot_id};
+use crate::journal::{Change, Journal, StateDir, boot_id, never_began};
 use crate::writer::SystemWriter;
 
 pub(crate) use knob::knobs;
@@ -85,7 +84,7 @@ fn restore(
             continue;
         }
         match lock.share(what).and_then(|lock| Journal::reopen(&path, lock)) {
-            Ok(journal) if !whose(&journal.head.what) => {}
+            Ok(journal) if !whose(&journal.noted.head.what) => {}
             Ok(mut journal) => {
                 restored.rows.extend(one(&mut journal, writer, how));
                 journal.close();
@@ -94,11 +93,6 @@ fn restore(
         }
     }
     Ok(restored)
-}
-
-/// Whether a journal's writer died before its head was whole: nothing was changed then.
-fn never_began(path: &Path) -> bool {
-    std::fs::read(path).is_ok_and(|bytes| !bytes.contains(&b'\n'))
 }
 
 impl Journal {
@@ -116,8 +110,7 @@ impl Journal {
 
     /// Changes not taken back yet, the newest first, of one kind.
     fn left<T>(&self, mut of: impl FnMut(&Change) -> Option<T>) -> Vec<(usize, T)> {
-        let all = self.changes.iter().enumerate().rev();
-        all.filter(|(index, _)| !self.undone[*index]).filter_map(|(index, change)| Some((index, of(change)?))).collect()
+        self.noted.left().rev().filter_map(|(index, change)| Some((index, of(change)?))).collect()
     }
 
     /// Notes what became of taking one back.
@@ -130,7 +123,7 @@ impl Journal {
 
 fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
     // A journal of another boot, or of a system that does not tell its boots apart and is then taken for the same one.
-    if boot_id(writer.root()).is_some_and(|now| now != journal.head.boot) {
+    if boot_id(writer.root()).is_some_and(|now| now != journal.noted.head.boot) {
         return after_reboot(journal, writer, how);
     }
     let mut rows = process::stop(journal, writer);

@@ -78,7 +78,7 @@ fn give_back(path: &str, writer: &mut dyn SystemWriter) -> Result<(), String> {
 /// Whether the device of an area in use is no longer the one that was noted: somebody cleaned up by hand, and another came after it.
 fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
     let zram = path.strip_prefix("dev/zram").and_then(|number| number.parse::<u32>().ok());
-    journal.changes.iter().any(|change| match change {
+    journal.noted.changes.iter().any(|change| match change {
         Change::Zram { number, sure: true, size, sequence } if Some(*number) == zram => {
             let dir = format!("sys/block/zram{number}");
             let found = writer.root().value(&format!("{dir}/disksize")).unwrap_or(u64::MAX);

@@ -1,0 +1,57 @@
+//! Reading lines.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+/// Larger files are refused, so that a wrong file cannot take the machine's memory. Ten hours of a run's observations are less.
+pub const MOST_BYTES: u64 = 1 << 30;
+
+/// The whole lines of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Reads a file, without its lock: what its writer appends meanwhile may be missing.
+    ///
+    /// # Errors
+    /// The system's answer, `FileTooLarge` beyond [`MOST_BYTES`].
+    pub fn read(path: &Path) -> io::Result<Self> {
+        Self::of(&File::open(path)?)
+    }
+
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
+        let mut text = Vec::new();
+        // A file may grow meanwhile, and a device has no length.
+        if file.metadata()?.len() > MOST_BYTES || file.take(MOST_BYTES + 1).read_to_end(&mut text)? as u64 > MOST_BYTES
+        {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        text.truncate(text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1));
+        Ok(Self(text))
+    }
+
+    /// Bytes of the whole lines; 0 where no line is whole.
+    pub fn bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The first line, which says what the others are; empty where no line is whole.
+    pub fn head(&self) -> &[u8] {
+        self.numbered().next().map_or(b"", |(_, line)| line)
+    }
+
+    /// The lines behind the first, each with its number, counted from 1 for the first. A damaged line is an error, and the lines behind it
+    /// follow.
+    pub fn rest<T: DeserializeOwned>(&self) -> impl Iterator<Item = (usize, serde_json::Result<T>)> {
+        self.numbered().skip(1).map(|(number, line)| (number, serde_json::from_slice(line)))
+    }
+
+    /// Lines that hold anything.
+    fn numbered(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let lines = self.0.split_inclusive(|byte| *byte == b'\n').enumerate();
+        lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(at, line)| (at + 1, line))
+    }
+}
