@@ -153,7 +153,7 @@ fn word() -> String {
 pub(crate) const LABEL: &str = "tiermark";
 
 fn said(row: &ChangeRow) -> String {
-    format!("{}: {}", row.what, row.why.as_deref().unwrap_or("no reason is known"))
+    row.why.as_ref().map_or_else(|| row.what.clone(), |why| format!("{}: {why}", row.what))
 }
 
 /// A program of the system's administration, which may not be on an ordinary path.

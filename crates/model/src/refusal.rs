@@ -127,10 +127,10 @@ impl Warning {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// Which note it is.
-    #[serde(skip_serializing_if = "Code::is_none")]
+    #[serde(default, skip_serializing_if = "Code::is_none")]
     pub code: Code,
     /// What its sentence is about, as data.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub data: Data,
     /// The sentence.
     pub text: String,
@@ -145,6 +145,13 @@ impl Note {
     /// The texts of these notes in one line, with semicolons between them.
     pub fn joined(notes: &[Self]) -> String {
         notes.iter().map(|note| note.text.as_str()).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Why something was refused, where what was refused stands beside it.
+impl From<&Refusal> for Note {
+    fn from(refusal: &Refusal) -> Self {
+        Self { code: refusal.code.clone(), data: refusal.data.clone(), text: refusal.why.clone() }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::Note;
+
 /// How a knob can be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -125,5 +127,17 @@ pub struct ChangeRow {
     /// The outcome.
     pub outcome: ChangeOutcome,
     /// The reason of any other outcome than `done`; `None` where there is nothing to add.
-    pub why: Option<String>,
+    pub why: Option<Note>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_of_older_versions_are_sentences() {
+        let older = r#"{"what":"/x","from":null,"to":"1","outcome":"left","why":"somebody else wrote it"}"#;
+        let row: ChangeRow = serde_json::from_str(older).unwrap();
+        assert_eq!(row.why.unwrap().to_string(), "somebody else wrote it");
+    }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use tiermark_model::messages::undo as messages;
-use tiermark_model::{ChangeOutcome, ChangeRow, Refusal};
+use tiermark_model::{ChangeOutcome, ChangeRow, Note, Refusal};
 
 use crate::journal::{Change, Journal};
 use crate::restore;
@@ -55,7 +55,7 @@ pub fn apply(changes: &[KnobChange], writer: &mut dyn SystemWriter, journal: &mu
         match write(change, writer) {
             Ok(()) => rows.push(row(change, ChangeOutcome::Done, None)),
             Err(refused) => {
-                rows.push(row(change, ChangeOutcome::Failed, Some(refused.why.clone())));
+                rows.push(row(change, ChangeOutcome::Failed, Some(Note::from(&refused))));
                 rows.extend(restore::knobs(journal, first.., writer, false));
                 return Ok(Applied { rows, refused: Some(refused) });
             }
@@ -64,7 +64,7 @@ pub fn apply(changes: &[KnobChange], writer: &mut dyn SystemWriter, journal: &mu
     Ok(Applied { rows, refused: None })
 }
 
-fn row(change: &KnobChange, outcome: ChangeOutcome, why: Option<String>) -> ChangeRow {
+fn row(change: &KnobChange, outcome: ChangeOutcome, why: Option<Note>) -> ChangeRow {
     let what = format!("/{}", change.path);
     ChangeRow { what, from: Some(change.old.clone()), to: Some(change.new.clone()), outcome, why }
 }

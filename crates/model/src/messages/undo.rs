@@ -1,4 +1,4 @@
-//! Changes to the system, and the journal that they are noted in.
+//! Changes to the system, the journal that they are noted in, and what became of each change.
 
 use super::rows::messages;
 
@@ -66,4 +66,58 @@ messages! {
             format!("the kernel took the value and says {found} when it is read again")
         },
         { LEAVE_OUT };
+
+    /// The answer of the system, or of a program of it, to an attempt.
+    Note system_refused(error: &str): "{error}";
+
+    /// An answer of the system that root does not get.
+    Note restore_denied(error: &str): "{error}; run as root: sudo tiermark tune --restore";
+
+    /// A command that failed, and that nobody can run any more.
+    Note command_given_up(error: &str): "given up: {error}";
+
+    /// What a command started before a reboot.
+    Note started_before_reboot():
+        "it was started before a reboot, and may be in use by others now: `tiermark tune --restore` stops it";
+
+    /// A process that a signal does not end.
+    Note process_survives(): "it does not end, although it was killed";
+
+    /// A control group with processes in it.
+    Note group_busy(error: &str, processes: &[u32]):
+        {
+            let processes: Vec<String> = processes.iter().map(ToString::to_string).collect();
+            format!("{error}: processes {} are in it; stop them, and restore again", processes.join(", "))
+        };
+
+    /// What a reboot takes away.
+    Note gone_with_reboot(): "it was gone with the reboot";
+
+    /// A swap area under the name of that which was made.
+    Note area_of_others(): "the area of that name is somebody else's";
+
+    /// A device under the number of that which was made.
+    Note device_of_others(): "the device of that number is somebody else's";
+
+    /// A swap area that the kernel does not give back.
+    Note swapoff_failed(error: &str): "{error}; free memory, and restore again";
+
+    /// A swap area that is there after swapoff.
+    Note swapoff_without_effect(): "swapoff says it is done, and it is still in use";
+
+    /// A file or a device that somebody swaps to.
+    Note used_for_swap(): "it is in use for swap";
+
+    /// A file of the kernel that is gone.
+    Note file_gone(): "it is not there any more";
+
+    /// A file of the kernel whose value is of another form.
+    Note value_unreadable(): "what it holds makes no sense";
+
+    /// A value that neither the change nor its end is.
+    Note value_of_others(value: &str, old: &str):
+        "it is {value} by now, which somebody else wrote; --force writes {old} all the same";
+
+    /// A value that the kernel takes and does not keep.
+    Note value_not_back(value: &str): "it was written, and is {value}";
 }

@@ -1,5 +1,6 @@
 //! Stopping what commands started elsewhere.
 
+use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
 use super::row;
@@ -13,8 +14,8 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter, force: 
     for (index, (command, change)) in commands(journal) {
         let done = match writer.run(&command) {
             Ok(()) => row(&change, ChangeOutcome::Done, None),
-            Err(why) if force => row(&change, ChangeOutcome::Gone, Some(format!("given up: {why}"))),
-            Err(why) => row(&change, ChangeOutcome::Failed, Some(why)),
+            Err(why) if force => row(&change, ChangeOutcome::Gone, Some(notes::command_given_up(&why))),
+            Err(why) => row(&change, ChangeOutcome::Failed, Some(notes::system_refused(&why))),
         };
         journal.settle(index, done.outcome);
         rows.push(done);
@@ -24,11 +25,8 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter, force: 
 
 /// Lists those commands without running them.
 pub(super) fn leave(journal: &Journal) -> Vec<ChangeRow> {
-    let why = "it was started before a reboot, and may be in use by others now: `tiermark tune --restore` stops it";
-    commands(journal)
-        .into_iter()
-        .map(|(_, (_, change))| row(&change, ChangeOutcome::Left, Some(why.to_owned())))
-        .collect()
+    let left = |(_, (_, change))| row(&change, ChangeOutcome::Left, Some(notes::started_before_reboot()));
+    commands(journal).into_iter().map(left).collect()
 }
 
 fn commands(journal: &Journal) -> Vec<(usize, (String, Change))> {

@@ -4,7 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use tiermark_machine::files::pids;
-use tiermark_model::{ChangeOutcome, ChangeRow};
+use tiermark_model::messages::undo as notes;
+use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
 use super::knob::said;
 use super::row;
@@ -95,14 +96,8 @@ fn rmdir(path: &str, writer: &mut dyn SystemWriter) -> io::Result<bool> {
     }
 }
 
-/// Why a group stays, with who is in it.
-fn busy(path: &str, why: &io::Error, writer: &dyn SystemWriter) -> String {
-    let members = members(path, writer);
-    match members.is_empty() {
-        true => said(why),
-        false => {
-            let members: Vec<String> = members.iter().take(8).map(u32::to_string).collect();
-            format!("{why}: processes {} are in it; stop them, and restore again", members.join(", "))
-        }
-    }
+/// Why a group stays, with the first processes that are in it.
+fn busy(path: &str, why: &io::Error, writer: &dyn SystemWriter) -> Note {
+    let members: Vec<u32> = members(path, writer).into_iter().take(8).collect();
+    if members.is_empty() { said(why) } else { notes::group_busy(&why.to_string(), &members) }
 }

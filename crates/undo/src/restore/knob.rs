@@ -3,7 +3,8 @@
 use std::io;
 use std::ops::RangeFrom;
 
-use tiermark_model::{ChangeOutcome, ChangeRow};
+use tiermark_model::messages::undo as notes;
+use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
 use super::row;
 use crate::journal::{Change, Journal};
@@ -39,14 +40,14 @@ fn same_file(a: &Change, b: &Change) -> bool {
 }
 
 /// What a knob says now; `None` where it is not there.
-fn now(path: &str, syntax: Syntax, writer: &dyn SystemWriter) -> Result<Option<String>, String> {
+fn now(path: &str, syntax: Syntax, writer: &dyn SystemWriter) -> Result<Option<String>, Note> {
     match writer.root().read(path) {
         Ok(None) => Ok(None),
         Ok(Some(text)) => match syntax.parse(&text) {
             Some(reading) => Ok(Some(reading.value)),
-            None => Err("what it holds makes no sense".to_owned()),
+            None => Err(notes::value_unreadable()),
         },
-        Err(why) => Err(why.to_string()),
+        Err(why) => Err(notes::system_refused(&why.to_string())),
     }
 }
 
@@ -59,31 +60,30 @@ fn back(change: &Change, writer: &mut dyn SystemWriter, force: bool) -> ChangeRo
     let Change::Knob { path, syntax, old, new } = change else { return row(change, ChangeOutcome::Already, None) };
     let value = match now(path, *syntax, writer) {
         Ok(Some(value)) => value,
-        Ok(None) => return row(change, ChangeOutcome::Gone, Some("it is not there any more".to_owned())),
+        Ok(None) => return row(change, ChangeOutcome::Gone, Some(notes::file_gone())),
         Err(why) => return row(change, ChangeOutcome::Failed, Some(why)),
     };
     if syntax.same(&value, old) {
         return row(change, ChangeOutcome::Already, None);
     }
     if !syntax.same(&value, new) && !force {
-        let why = format!("it is {value} by now, which somebody else wrote; --force writes {old} all the same");
-        return row(change, ChangeOutcome::Left, Some(why));
+        return row(change, ChangeOutcome::Left, Some(notes::value_of_others(&value, old)));
     }
     if let Err(why) = writer.write(path, old) {
         return row(change, ChangeOutcome::Failed, Some(said(&why)));
     }
     match now(path, *syntax, writer) {
         Ok(Some(value)) if syntax.same(&value, old) => row(change, ChangeOutcome::Done, None),
-        Ok(Some(value)) => row(change, ChangeOutcome::Failed, Some(format!("it was written, and is {value}"))),
-        Ok(None) => row(change, ChangeOutcome::Gone, Some("it is not there any more".to_owned())),
+        Ok(Some(value)) => row(change, ChangeOutcome::Failed, Some(notes::value_not_back(&value))),
+        Ok(None) => row(change, ChangeOutcome::Gone, Some(notes::file_gone())),
         Err(why) => row(change, ChangeOutcome::Failed, Some(why)),
     }
 }
 
-/// What the system says, with what to do about it.
-pub(super) fn said(why: &io::Error) -> String {
+/// The system's answer, with a cure where there is one.
+pub(super) fn said(why: &io::Error) -> Note {
     match why.kind() {
-        io::ErrorKind::PermissionDenied => format!("{why}; run as root: sudo tiermark tune --restore"),
-        _ => why.to_string(),
+        io::ErrorKind::PermissionDenied => notes::restore_denied(&why.to_string()),
+        _ => notes::system_refused(&why.to_string()),
     }
 }

@@ -10,7 +10,8 @@ mod swap;
 
 use std::ops::RangeFrom;
 
-use tiermark_model::{ChangeOutcome, ChangeRow, Refusal};
+use tiermark_model::messages::undo as notes;
+use tiermark_model::{ChangeOutcome, ChangeRow, Note, Refusal};
 
 use crate::journal::{Change, Journal, StateDir, boot_id, never_began};
 use crate::writer::SystemWriter;
@@ -149,7 +150,7 @@ fn after_reboot(journal: &mut Journal, writer: &mut dyn SystemWriter, how: Resto
         let done = match &change {
             Change::Swap { path, remove_file: true } => swap::remove(path, writer),
             Change::SwapHeader { path, uuid } => swap::wipe(path, uuid, writer),
-            _ => row(&change, ChangeOutcome::Gone, Some("it was gone with the reboot".to_owned())),
+            _ => row(&change, ChangeOutcome::Gone, Some(notes::gone_with_reboot())),
         };
         journal.settle(index, done.outcome);
         rows.push(done);
@@ -158,7 +159,7 @@ fn after_reboot(journal: &mut Journal, writer: &mut dyn SystemWriter, how: Resto
 }
 
 /// The row of a change that was taken back, or could not be.
-fn row(change: &Change, outcome: ChangeOutcome, why: Option<String>) -> ChangeRow {
+fn row(change: &Change, outcome: ChangeOutcome, why: Option<Note>) -> ChangeRow {
     let (from, to) = match change {
         Change::Knob { old, new, .. } => (Some(new.clone()), Some(old.clone())),
         _ => (None, None),

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tiermark_machine::start_ticks;
+use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
 use super::group::members;
 use super::row;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
-use tiermark_machine::start_ticks;
 
-/// RestoreMode often it is looked whether they are gone.
+/// How often it is looked whether they are gone.
 const STEP: Duration = Duration::from_millis(20);
 /// Time to end by themselves: a database without a file to save needs milliseconds.
 const ASKED: u32 = 100;
@@ -52,7 +53,7 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
             (false, _) => row(&change, ChangeOutcome::Already, None),
             (true, false) => row(&change, ChangeOutcome::Done, None),
             (true, true) => {
-                let why = failures.remove(&pid).unwrap_or_else(|| "it does not end, although it was killed".to_owned());
+                let why = failures.remove(&pid).map_or_else(notes::process_survives, |why| notes::system_refused(&why));
                 row(&change, ChangeOutcome::Failed, Some(why))
             }
         };

@@ -5,7 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 use tiermark_machine::{Root, files, swap_names};
-use tiermark_model::{ChangeOutcome, ChangeRow};
+use tiermark_model::messages::undo as notes;
+use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
 use super::knob::said;
 use super::row;
@@ -40,18 +41,15 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec
         let change = Change::Swap { path: path.clone(), remove_file };
         let used = in_use(writer.root(), &path);
         if used && is_others(&path, journal, writer) {
-            let done =
-                row(&change, ChangeOutcome::Already, Some("the area of that name is somebody else's".to_owned()));
+            let done = row(&change, ChangeOutcome::Already, Some(notes::area_of_others()));
             journal.settle(index, done.outcome);
             rows.push(done);
             continue;
         }
         let done = match used.then(|| give_back(&path, writer)) {
-            Some(Err(why)) => {
-                row(&change, ChangeOutcome::Failed, Some(format!("{why}; free memory, and restore again")))
-            }
+            Some(Err(why)) => row(&change, ChangeOutcome::Failed, Some(notes::swapoff_failed(&why))),
             Some(Ok(())) if in_use(writer.root(), &path) => {
-                row(&change, ChangeOutcome::Failed, Some("swapoff says it is done, and it is still in use".to_owned()))
+                row(&change, ChangeOutcome::Failed, Some(notes::swapoff_without_effect()))
             }
             _ if remove_file => remove(&path, writer),
             Some(Ok(())) => row(&change, ChangeOutcome::Done, None),
@@ -95,7 +93,7 @@ fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
 pub(super) fn remove(path: &str, writer: &mut dyn SystemWriter) -> ChangeRow {
     let change = Change::Swap { path: path.to_owned(), remove_file: true };
     if in_use(writer.root(), path) {
-        return row(&change, ChangeOutcome::Left, Some("somebody uses it for swap".to_owned()));
+        return row(&change, ChangeOutcome::Left, Some(notes::used_for_swap()));
     }
     match writer.remove_file(path) {
         Ok(()) => row(&change, ChangeOutcome::Done, None),
@@ -123,7 +121,7 @@ pub(super) fn headers(journal: &mut Journal, writer: &mut dyn SystemWriter) -> V
 pub(super) fn wipe(path: &str, uuid: &str, writer: &mut dyn SystemWriter) -> ChangeRow {
     let change = Change::SwapHeader { path: path.to_owned(), uuid: uuid.to_owned() };
     if in_use(writer.root(), path) {
-        return row(&change, ChangeOutcome::Failed, Some("it is in use for swap".to_owned()));
+        return row(&change, ChangeOutcome::Failed, Some(notes::used_for_swap()));
     }
     let mut tries = 0;
     loop {
@@ -180,7 +178,7 @@ fn is_ours(dir: &str, size: u64, made: ZramIdentity, root: &Root) -> bool {
     }
 }
 
-fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter) -> (ChangeOutcome, Option<String>) {
+fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter) -> (ChangeOutcome, Option<Note>) {
     let dir = format!("sys/block/zram{number}");
     let Some(size) = writer.root().text(&format!("{dir}/disksize")) else {
         return (ChangeOutcome::Already, None);
@@ -189,10 +187,10 @@ fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter
     // Of one that was only expected: the next free number was noted, and somebody else may have got it.
     let ours = made.map_or(size == 0, |made| is_ours(&dir, size, made, writer.root()));
     if !ours {
-        return (ChangeOutcome::Already, Some("the device of that number is somebody else's".to_owned()));
+        return (ChangeOutcome::Already, Some(notes::device_of_others()));
     }
     if in_use(writer.root(), &format!("dev/zram{number}")) {
-        return (ChangeOutcome::Failed, Some("it is in use for swap".to_owned()));
+        return (ChangeOutcome::Failed, Some(notes::used_for_swap()));
     }
     let mut tries = 0;
     loop {
@@ -222,11 +220,29 @@ mod tests {
         assert!(in_use(&root, "a b/tiermark.swap") && in_use(&root, "dev/zram1") && !in_use(&root, "dev/zram"));
     }
 
+    /// A name as the kernel writes it (`mangle_path` in fs/seq_file.c).
+    fn escaped(name: &str) -> String {
+        let escape = |c: char| if " \t\n\\".contains(c) { format!("\\{:03o}", c as u32) } else { c.to_string() };
+        name.chars().map(escape).collect()
+    }
+
     proptest! {
+        /// Whatever areas are called, those of the table are in use and no other.
         #[test]
-        fn any_table(text in any::<String>()) {
+        fn any_table(names in prop::collection::btree_set("[^/\\r\\x0b\\x0c\\x00]{1,9}", 0..5), other in "[a-b \\\\]{1,3}") {
+            let line = |name: &String| format!("/{} file 1 0 -2\n", escaped(name));
+            let text = names.iter().map(line).fold("Filename Type Size Used Priority\n".to_owned(), |text, line| text + &line);
             let root = Root::from_files("test", [("proc/swaps", text)]);
-            let _ = in_use(&root, "x");
+            for name in &names {
+                prop_assert!(in_use(&root, name), "{name:?}");
+            }
+            prop_assert_eq!(in_use(&root, &other), names.contains(&other));
+        }
+
+        /// A table of any other form has no area of a name that is not in it.
+        #[test]
+        fn no_table(text in "[^x]*") {
+            prop_assert!(!in_use(&Root::from_files("test", [("proc/swaps", text)]), "x"));
         }
     }
 }
