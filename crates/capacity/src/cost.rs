@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use serde::Deserialize;
 use tiermark_config::{Mistake, Problem};
+use tiermark_model::Note;
 use tiermark_model::capacity::{CostAgainst, CostRow, CostTable};
+use tiermark_model::messages::capacity as messages;
 
 use crate::scenario::Tier;
 
@@ -192,15 +194,11 @@ impl Prices {
 
     /// A remark where they are old or of a day to come, as seen from a day (`2026-11-21`).
     #[must_use]
-    pub fn aged(&self, today: &str) -> Option<String> {
+    pub fn aged(&self, today: &str) -> Option<Note> {
         let days = today.parse::<Date>().ok()?.since(self.day()?).ok()?.get_days();
         match days {
-            days if days < 0 => Some(format!("the prices are dated {}, which is in the future", self.date)),
-            days if days > OLD_DAYS => Some(format!(
-                "the prices are dated {}, {:.1} years ago: use current prices for decisions",
-                self.date,
-                f64::from(days) / 365.25
-            )),
+            days if days < 0 => Some(messages::prices_in_future(&self.date)),
+            days if days > OLD_DAYS => Some(messages::prices_old(&self.date, f64::from(days) / 365.25)),
             _ => None,
         }
     }
@@ -221,17 +219,17 @@ impl Prices {
     /// number: to what may be more there is no ratio. Answers of no tenants, and tiers without prices, have no row. All that is remarked on.
     #[must_use]
     pub fn table(&self, answers: &[Fitting], today: &str) -> CostTable {
-        let mut remarks: Vec<String> = self.aged(today).into_iter().collect();
+        let mut remarks: Vec<Note> = self.aged(today).into_iter().collect();
         let mut rows = Vec::new();
         let mut ordered: Vec<&Fitting> = answers.iter().collect();
         ordered.sort_by_key(|fitting| fitting.tier != BASE);
         for Fitting { tier, load, tenants, .. } in &ordered {
             let Some(total) = self.of_server(tier) else {
-                remarks.push(format!("the price file has no prices of {tier}: add [tier.\"{tier}\"]"));
+                remarks.push(messages::tier_without_prices(tier));
                 continue;
             };
             if *tenants == 0 {
-                remarks.push(format!("{tier} holds no tenant ({load}), so it has no cost per tenant"));
+                remarks.push(messages::no_tenant_to_price(tier, load));
                 continue;
             }
             let base = rows.iter().find(|row: &&CostRow| row.tier == BASE && row.load == *load && tier != BASE);
@@ -254,11 +252,7 @@ impl Prices {
         remarks.dedup();
         let with_others = |base: &&&Fitting| answers.iter().any(|other| other.load == base.load && other.tier != BASE);
         let vague = ordered.iter().filter(|base| base.is_vague_base(&base.load)).filter(with_others);
-        remarks.extend(
-            vague.map(|base| {
-                format!("{BASE}, {}: no single number of tenants, so no tier is compared with it", base.load)
-            }),
-        );
+        remarks.extend(vague.map(|base| messages::base_not_exact(BASE, &base.load)));
         let (currency, date, source) = (self.currency.clone(), self.date.clone(), self.source.clone());
         CostTable { currency, date, source, months: self.months, saving_wanted: self.saving_wanted, rows, remarks }
     }

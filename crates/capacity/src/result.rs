@@ -1,7 +1,7 @@
 //! What follows from several searches together.
 
 use tiermark_model::capacity::{
-    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, Resource, TrialRecord, tenants,
+    Answer, CAPACITY_SCHEMA, Capacity, Case, CostTable, Ended, Evidence, Outcome, Resource, TrialRecord,
 };
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Machine, Tool, Warning};
@@ -50,14 +50,8 @@ pub fn costs(prices: &Prices, cases: &[Case], today: &str) -> CostTable {
     };
     let mut table = prices.table(&cases.iter().map(fitting).collect::<Vec<_>>(), today);
     let vague = cases.iter().filter(|case| exact(&case.answer).is_none() && lower_bound(&case.answer) > 0);
-    table.remarks.extend(vague.map(|case| {
-        format!(
-            "{}, {}: priced with {}, the lower bound of the answer",
-            case.tier,
-            case.load,
-            tenants(lower_bound(&case.answer))
-        )
-    }));
+    let priced = vague.map(|case| says::priced_at_lower_bound(&case.tier, &case.load, lower_bound(&case.answer)));
+    table.remarks.extend(priced);
     table
 }
 
@@ -318,17 +312,12 @@ mod tests {
         assert!((table.rows[1].against.unwrap().saving - 0.6).abs() < 0.001 && table.rows[3].against.is_none());
         assert_eq!(
             table.remarks,
-            [
-                "dram holds no tenant (b), so it has no cost per tenant",
-                "zram, a: priced with 100 tenants, the lower bound of the answer"
-            ]
+            [says::no_tenant_to_price("dram", "b"), says::priced_at_lower_bound("zram", "a", 100)]
         );
         let mut vague = cases();
         vague[1].answer = Answer::Between { low: 20, high: Some(31), why: "x".into() };
         let table = costs(&prices, &vague, "2026-11-21");
         assert!(table.rows.iter().all(|row| row.against.is_none()), "{table:?}");
-        assert!(
-            table.remarks.contains(&"dram, a: no single number of tenants, so no tier is compared with it".to_owned())
-        );
+        assert!(table.remarks.contains(&says::base_not_exact("dram", "a")), "{table:?}");
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::refusal::Warning;
+use crate::refusal::{Note, Warning};
 use crate::run::Tool;
 use crate::{Machine, Refusal};
 
@@ -364,7 +364,7 @@ pub struct CostTable {
     /// One configuration each, that of `dram` first.
     pub rows: Vec<CostRow>,
     /// What a reader should know: that prices are old.
-    pub remarks: Vec<String>,
+    pub remarks: Vec<Note>,
 }
 
 /// What tenants cost with one configuration.
@@ -401,4 +401,16 @@ pub struct CostAgainst {
     /// nothing, `None` where nothing was wanted.
     #[serde(default)]
     pub affordable: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_of_older_documents_are_sentences() {
+        let older = r#"{"currency":"USD","date":"2018-07-01","source":"made up","months":0,"rows":[],"remarks":["old prices"]}"#;
+        let table: CostTable = serde_json::from_str(older).unwrap();
+        assert_eq!(table.remarks[0].to_string(), "old prices");
+    }
 }

@@ -247,7 +247,7 @@ fn costs(cost: &CostTable, style: &Style) -> String {
         }
     }
     for remark in &cost.remarks {
-        out.push_str(&bullet("!", Ink::Warn, remark, None, style));
+        out.push_str(&bullet("!", Ink::Warn, &remark.text, None, style));
     }
     out
 }

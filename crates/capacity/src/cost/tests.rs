@@ -94,14 +94,10 @@ fn what_has_no_cost_is_remarked_on_and_not_made_up() {
     let prices = read(BRIEF).unwrap();
     let table = prices.table(&[answer("zram:lz4", 40), answer("swap:/x", 0), answer("dram", 31)], "2026-11-21");
     assert_eq!(table.rows.len(), 1);
-    assert_eq!(
-        table.remarks,
-        [
-            "the prices are dated 2018-07-01, 8.4 years ago: use current prices for decisions",
-            "the price file has no prices of zram:lz4: add [tier.\"zram:lz4\"]",
-            "swap:/x holds no tenant (100 % GET), so it has no cost per tenant",
-        ]
-    );
+    let codes: Vec<&str> = table.remarks.iter().map(|remark| remark.code.as_str()).collect();
+    assert_eq!(codes, ["prices_old", "tier_without_prices", "no_tenant_to_price"]);
+    assert_eq!(table.remarks[1].data["tier"], "zram:lz4");
+    assert_eq!(table.remarks[2].data["load"], "100 % GET");
     // Without a row of DRAM under the same load there is nothing to hold it against.
     assert_eq!(prices.table(&[answer("swap:/x", 9)], "2018-08-01").rows[0].against, None);
 }
@@ -116,21 +112,23 @@ fn nothing_is_held_against_a_base_that_may_be_more() {
     };
     let (ratio, remarks) = against(&[vague("dram", 20), answer("swap:/x", 40)]);
     assert_eq!(ratio, None);
-    assert_eq!(remarks, ["dram, 100 % GET: no single number of tenants, so no tier is compared with it"]);
+    assert_eq!(remarks, [messages::base_not_exact("dram", "100 % GET")]);
     assert_eq!(against(&[vague("dram", 20), vague("swap:/x", 40)]).0, None);
     // That there are at least so many more is known.
     assert_eq!(against(&[answer("dram", 20), vague("swap:/x", 40)]), (Some(2.0), Vec::new()));
     let of_another_load = Fitting { load: "x".into(), ..vague("dram", 20) };
-    assert_eq!(against(&[of_another_load, answer("dram", 20), answer("swap:/x", 40)]).1, Vec::<String>::new());
-    assert_eq!(prices.table(&[vague("dram", 20)], "2018-08-01").remarks, Vec::<String>::new());
+    assert_eq!(against(&[of_another_load, answer("dram", 20), answer("swap:/x", 40)]).1, []);
+    assert_eq!(prices.table(&[vague("dram", 20)], "2018-08-01").remarks, []);
 }
 
 #[test]
 fn old_prices_are_told() {
     let prices = read(BRIEF).unwrap();
     assert_eq!(prices.aged("2019-07-01"), None);
-    assert!(prices.aged("2019-07-02").unwrap().contains("1.0 years ago"));
-    assert!(prices.aged("2018-06-30").unwrap().contains("in the future"));
+    let old = prices.aged("2019-07-02").unwrap();
+    assert_eq!(old.code, messages::codes::prices_old);
+    near(old.data["years"].as_f64().unwrap(), 366.0 / 365.25, 1e-9);
+    assert_eq!(prices.aged("2018-06-30").unwrap().code, messages::codes::prices_in_future);
 }
 
 #[test]

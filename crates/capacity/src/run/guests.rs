@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use tiermark_model::Refusal;
+use tiermark_model::messages::capacity as messages;
 
 use super::{Event, Run, ended};
 use crate::backend::{Hypervisor, Qemu, TenantMemory};
@@ -24,12 +25,7 @@ impl Run<'_, '_> {
         };
         match failed {
             None => hypervisor.use_kvm(),
-            Some(why) => {
-                let text = format!(
-                    "KVM does not work here ({why}): guests are emulated, so latencies, cpu times and numbers of tenants are not meaningful"
-                );
-                (self.tell)(&Event::Remark("emulated", &text));
-            }
+            Some(why) => (self.tell)(&Event::Warning(&messages::emulated(&why))),
         }
         self.hypervisor = Some(hypervisor);
         Ok(())

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use tiermark_load::{ClientSetup, Phase as LoadPhase, Target, seed};
 use tiermark_machine::Root;
-use tiermark_model::Refusal;
-use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord, tenants};
+use tiermark_model::capacity::{Answer, CurvePoint, Outcome, TrialRecord};
 use tiermark_model::messages::capacity as messages;
+use tiermark_model::{Refusal, Warning};
 use tiermark_undo::{Lock, StateDir};
 
 use crate::backend::{
@@ -62,8 +62,8 @@ pub enum Event<'a> {
     Refused(&'a Refusal),
     /// All tenants of a search are ended, and what was changed for them is taken back.
     TakingBack,
-    /// Something that a reader of the result should know: what it is about in a word, and a sentence.
-    Remark(&'a str, &'a str),
+    /// Something that a reader of the result should know.
+    Warning(&'a Warning),
 }
 
 /// What a run needs beside its scenario.
@@ -117,7 +117,7 @@ pub fn execute(
     let mut run = Run { environment, tell, deadline, lock, hypervisor: None };
     if scenario.backend != Kind::External {
         admit::memory(&scenario, &Root::live())?;
-        coordinator::outlive_tenants().iter().for_each(|remark| (run.tell)(&Event::Remark("coordinator", remark)));
+        coordinator::outlive_tenants().iter().for_each(|warning| (run.tell)(&Event::Warning(warning)));
     }
     run.prepare(&scenario, saved)?;
     if saved.footprint.is_none() {
@@ -136,7 +136,7 @@ pub fn execute(
         if run.out_of_time() {
             // A search that was under way has told it.
             if saved.cases[..number].iter().all(|case| case.answer.is_some() || case.refused.is_some()) {
-                (run.tell)(&Event::Remark("time", OUT_OF_TIME));
+                (run.tell)(&Event::Warning(&messages::out_of_time()));
             }
             return Ok(());
         }
@@ -149,9 +149,6 @@ pub fn execute(
 
 /// What the journals of capacity runs begin with, by which what a killed one left is known.
 pub const WHAT: &str = "tiermark capacity";
-
-/// ProgressSink where searches are left.
-const OUT_OF_TIME: &str = "the time for the whole run is used up (max-time): --resume continues the other searches";
 
 struct Run<'a, 'b> {
     environment: &'a Environment<'a>,
@@ -237,7 +234,7 @@ impl Run<'_, '_> {
                 return system.restore().and(kept);
             }
         };
-        active.remarks.iter().for_each(|remark| (self.tell)(&Event::Remark("tier", remark)));
+        active.warnings.iter().for_each(|warning| (self.tell)(&Event::Warning(warning)));
         let footprint = saved.footprint.flatten();
         let arithmetic = budgets(scenario, footprint, &active).arithmetic();
         let layout = self.layout(scenario);
@@ -250,7 +247,7 @@ impl Run<'_, '_> {
         };
         let what = Searched { number, case, scenario, active: &active, arithmetic };
         if !backend.renews() {
-            (self.tell)(&Event::Remark("kept", unstopped::REMARK));
+            (self.tell)(&Event::Warning(&messages::servers_not_stopped()));
         }
         let answer = self.search(&what, saved, backend.as_mut(), &mut system);
         let answer = match backend.renews() {
@@ -285,7 +282,7 @@ impl Run<'_, '_> {
                 Step::Trial(ask) => ask,
             };
             if self.out_of_time() {
-                (self.tell)(&Event::Remark("time", OUT_OF_TIME));
+                (self.tell)(&Event::Warning(&messages::out_of_time()));
                 return Ok(None);
             }
             (self.tell)(&Event::TrialBegins(&ask));
@@ -303,11 +300,10 @@ impl Run<'_, '_> {
                     (self.tell)(&Event::Refused(&refusal));
                     return saved.refused(number, refusal).map(|()| None);
                 }
-                // ProgressSink, and tried again by a run that goes on: a number of tenants it is not either.
+                // A run that goes on tries it again: a number of tenants it is not either.
                 Err(refusal) => {
-                    let text =
-                        format!("{}: the trial with {} could not be run: {refusal}", case.tier, tenants(ask.tenants));
-                    (self.tell)(&Event::Remark("trial", &text));
+                    let warning = messages::trial_not_run(&case.tier.to_string(), ask.tenants, &refusal);
+                    (self.tell)(&Event::Warning(&warning));
                     return Ok(None);
                 }
             };

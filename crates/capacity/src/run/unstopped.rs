@@ -2,10 +2,6 @@
 
 use tiermark_model::capacity::{Answer, Outcome, TrialRecord};
 
-/// ProgressSink once for each search.
-pub(super) const REMARK: &str = "the servers are not stopped between trials (no --stop): a trial after one with too many tenants starts with \
-                                 their pages still swapped out, so it may look too slow; the keys that the run writes stay in the servers";
-
 /// An answer of servers that are never empty again. That they hold so many is so all the more; that one more fails says little where
 /// trials of still more were made before it.
 pub(super) fn answer(answer: Answer, trials: &[TrialRecord]) -> Answer {

@@ -1,8 +1,8 @@
 //! The swap areas of a tier among those that a system has already: pages go to the highest priority, and in turn to all that have it.
 
 use tiermark_machine::{Root, swap_areas, swap_names};
-use tiermark_model::Refusal;
 use tiermark_model::messages::tiers as messages;
+use tiermark_model::{Refusal, Warning};
 
 use super::ActiveTier;
 use crate::evidence::SwapArea;
@@ -39,16 +39,13 @@ pub(crate) fn used_elsewhere(areas: &[SwapArea], active: &ActiveTier) -> u64 {
 }
 
 /// Areas that are not of this tier: when its own are full, tenants go there.
-pub(super) fn remark(root: &Root, active: &ActiveTier) -> Option<String> {
+pub(super) fn others(root: &Root, active: &ActiveTier) -> Option<Warning> {
     if !active.swaps() {
         return None;
     }
     let text = root.text("proc/swaps").unwrap_or_default();
     let others: Vec<String> = swap_names(&text).filter(|name| !active.areas.contains(name)).collect();
-    (!others.is_empty()).then(|| {
-        let others = others.join(", ");
-        format!("the system also swaps to {others}, which is no part of this tier: tenants may be swapped there when the tier is full")
-    })
+    (!others.is_empty()).then(|| messages::swaps_elsewhere(&others))
 }
 
 #[cfg(test)]
@@ -89,7 +86,7 @@ mod tests {
         let active = ActiveTier { areas: vec!["/dev/zram1".to_owned()], ..ActiveTier::default() };
         assert_eq!(used_elsewhere(&[area("/dev/zram1", 50), area("/dev/zram0", 30), area("/swap", 4)], &active), 34);
         let root = with("/dev/zram1 partition 8 0 7\n/dev/zram0 partition 8 0 5\n");
-        assert!(remark(&root, &active).unwrap().contains("also swaps to /dev/zram0,"));
-        assert_eq!(remark(&root, &ActiveTier::default()), None, "of a tier that swaps nothing");
+        assert_eq!(others(&root, &active).unwrap().data["areas"], serde_json::json!(["/dev/zram0"]));
+        assert_eq!(others(&root, &ActiveTier::default()), None, "of a tier that swaps nothing");
     }
 }

@@ -47,12 +47,12 @@ fn slower(id: u32, wanted: &TierSizes, root: &Root) -> Result<ActiveTier, Refusa
     if (wanted.dram.saturating_add(wanted.floor) as f64) < free as f64 * MOST_OF_IT {
         return Err(messages::budget_below_nodes(id, &nodes.near.to_string(), Bytes(free), Bytes(wanted.dram)));
     }
-    Ok(ActiveTier { nodes: Some(Nodes { demotes: true, ..nodes }), remarks: vec![REMARK.to_owned()], ..active })
+    Ok(ActiveTier {
+        nodes: Some(Nodes { demotes: true, ..nodes }),
+        warnings: vec![messages::pages_demoted()],
+        ..active
+    })
 }
-
-/// Where the memory of tenants is.
-const REMARK: &str =
-    "tenants allocate memory on the other nodes only; the kernel demotes their cold pages to the node of the tier";
 
 /// The number of a node's memory tier, which is larger the slower it is.
 fn tier_of(root: &Root, id: u32) -> Option<u32> {

@@ -12,9 +12,8 @@ mod zram;
 mod zswap;
 
 use tiermark_machine::Root;
-use tiermark_model::messages::tiers::pool_memory_short;
-use tiermark_model::{Bytes, Refusal};
-
+use tiermark_model::messages::tiers as messages;
+use tiermark_model::{Bytes, Note, Refusal, Warning};
 use tiermark_undo::{KnobChange, Syntax, apply};
 
 use crate::evidence::Pools;
@@ -37,7 +36,7 @@ pub struct ActiveTier {
     /// Nodes of tenants, where one of them is the tier.
     pub nodes: Option<Nodes>,
     /// What a reader of the result should know.
-    pub remarks: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 impl ActiveTier {
@@ -65,7 +64,7 @@ impl ActiveTier {
         self.room = self.room.saturating_add(other.room);
         self.pools = self.pools.with(other.pools);
         self.nodes = self.nodes.or(other.nodes);
-        self.remarks.extend(other.remarks);
+        self.warnings.extend(other.warnings);
         self
     }
 }
@@ -93,8 +92,8 @@ impl TierSizes {
 pub struct Preflight {
     /// Why it cannot be had.
     pub refused: Vec<Refusal>,
-    /// What only shows once it is set up, in sentences.
-    pub unchecked: Vec<String>,
+    /// What only shows once it is set up.
+    pub unchecked: Vec<Note>,
     /// Bytes of tenants that it would take; `None` where that is not known, or there is no tier.
     pub room: Option<u64>,
 }
@@ -171,10 +170,10 @@ pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<
     if active.swaps() && !parts.contains(&Tier::Zswap) {
         // Pages would else stop in compressed memory on their way, and another tier be measured.
         if switch(zswap::NAME, zswap::ENABLED, false, system)? == Some(true) {
-            active.remarks.push("zswap was on; it is off for the whole machine while this tier is searched".to_owned());
+            active.warnings.push(messages::zswap_off());
         }
     }
-    active.remarks.extend(areas::remark(system.root(), &active));
+    active.warnings.extend(areas::others(system.root(), &active));
     Ok(active)
 }
 
@@ -182,7 +181,7 @@ pub fn activate(tier: &Tier, wanted: &TierSizes, system: &mut System) -> Result<
 /// when it is there, and it may grow for a second before the next look at it.
 fn leave_floor_for_pool(kind: &str, wanted: &TierSizes, root: &Root) -> Result<(), Refusal> {
     leave_floor(root, wanted.most_compressed(), wanted.floor, |available| {
-        pool_memory_short(kind, Bytes(wanted.dram), available, Bytes(wanted.floor))
+        messages::pool_memory_short(kind, Bytes(wanted.dram), available, Bytes(wanted.floor))
     })
 }
 

@@ -79,11 +79,8 @@ pub(super) fn preflight(tier: &Tier, id: u32, wanted: &TierSizes, root: &Root) -
         return Err(messages::other_nodes_full(&tier, Bytes(free), Bytes(kept)));
     }
     let nodes = Some(Nodes { near, far: id, room, floor, demotes: false });
-    Ok(ActiveTier { room, nodes, remarks: vec![REMARK.to_owned()], ..ActiveTier::default() })
+    Ok(ActiveTier { room, nodes, warnings: vec![messages::tenants_on_nodes()], ..ActiveTier::default() })
 }
-
-/// Where the memory of tenants is.
-const REMARK: &str = "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the tenants beyond on the node of the tier";
 
 #[cfg(test)]
 mod tests {

@@ -62,8 +62,8 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
     let environment = asked::environment(args, &saved.pending(), &state, &flag)?;
     let (mut bar, mut warnings) = (Bar::new(args.quiet), Vec::new());
     let mut told = |event: &Event<'_>| {
-        if let Event::Remark(about, text) = event {
-            warnings.push(says::remark(about, text));
+        if let Event::Warning(warning) = event {
+            warnings.push((*warning).clone());
         }
         bar.tell(event);
     };

@@ -72,7 +72,55 @@ messages! {
     Warning ended(refusal: &str):
         "{refusal}", "";
 
-    /// A remark of a run as it goes on.
-    Warning remark(about: &str, text: &str):
-        "{text}", "";
+    /// A client whose memory the kernel may swap out.
+    Warning client_not_locked(error: &str):
+        "the client's memory could not be locked ({error}): the kernel may swap it out, and requests may be late", "";
+
+    /// A client that the kernel does not spare when memory is short.
+    Warning client_not_spared(error: &str):
+        "the oom_score_adj of this process could not be lowered ({error}; it needs CAP_SYS_RESOURCE, which containers lack): tenants are \
+         still killed before it", "";
+
+    /// Guests that are emulated.
+    Warning emulated(why: &str):
+        "KVM does not work here ({why}): guests are emulated, so latencies, cpu times and numbers of tenants are not meaningful", "";
+
+    /// Servers that hold what they held from trial to trial.
+    Warning servers_not_stopped():
+        "the servers are not stopped between trials (no --stop): a trial after one with too many tenants starts with their pages still \
+         swapped out, so it may look too slow; the keys that the run writes stay in the servers", "";
+
+    /// A run whose time is used up.
+    Warning out_of_time():
+        "the time for the whole run is used up (max-time): --resume continues the other searches", "";
+
+    /// A trial that could not be made, which ends its search.
+    Warning trial_not_run(tier: &str, tenants: u32, refusal: &Refusal):
+        {
+            let tenants = crate::capacity::tenants(tenants);
+            format!("{tier}: the trial with {tenants} could not be run: {refusal}")
+        },
+        "";
+
+    /// Prices of a day to come.
+    Note prices_in_future(date: &str): "the prices are dated {date}, which is in the future";
+
+    /// Prices of more than a year ago.
+    Note prices_old(date: &str, years: f64): "the prices are dated {date}, {years:.1} years ago: use current prices for decisions";
+
+    /// A tier that the price file does not have.
+    Note tier_without_prices(tier: &str): "the price file has no prices of {tier}: add [tier.\"{tier}\"]";
+
+    /// A tier that holds no tenant.
+    Note no_tenant_to_price(tier: &str, load: &str): "{tier} holds no tenant ({load}), so it has no cost per tenant";
+
+    /// A tier that the others cannot be compared with, since its answer is an interval.
+    Note base_not_exact(tier: &str, load: &str): "{tier}, {load}: no single number of tenants, so no tier is compared with it";
+
+    /// A tier whose answer is an interval.
+    Note priced_at_lower_bound(tier: &str, load: &str, tenants: u32):
+        {
+            let tenants = crate::capacity::tenants(tenants);
+            format!("{tier}, {load}: priced with {tenants}, the lower bound of the answer")
+        };
 }

@@ -1,4 +1,4 @@
-//! Tiers of a capacity run: why one cannot be set up here.
+//! Tiers of a capacity run: why one cannot be set up here, and what a reader should know of one that is.
 
 use super::rows::messages;
 use crate::Bytes;
@@ -178,4 +178,29 @@ messages! {
         "the tier demotion:{node}",
         "the kernel demotes pages when nodes {others} are full, which have {free} free: tenants would get that much DRAM instead of {budget}",
         "choose a --dram-budget of that less --memory-floor, or boot with less memory on those nodes";
+
+    /// An algorithm that can only be checked on a device.
+    Note zram_algorithm_unchecked(algorithm: &str):
+        "whether the kernel offers {algorithm} is only known once the run has made a zram device";
+
+    /// Compressed memory that is turned off for a search.
+    Warning zswap_off():
+        "zswap was on; it is off for the whole machine while this tier is searched", "";
+
+    /// Swap areas of the system beside those of the tier.
+    Warning swaps_elsewhere(areas: &[String]):
+        {
+            let areas = areas.join(", ");
+            format!("the system also swaps to {areas}, which is no part of this tier: tenants may be swapped there when the tier is full")
+        },
+        "";
+
+    /// Whole tenants on the node of the tier.
+    Warning tenants_on_nodes():
+        "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the tenants beyond on the node of the tier",
+        "";
+
+    /// Tenants whose cold pages go to the node of the tier.
+    Warning pages_demoted():
+        "tenants allocate memory on the other nodes only; the kernel demotes their cold pages to the node of the tier", "";
 }

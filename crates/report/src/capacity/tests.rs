@@ -124,7 +124,7 @@ fn run() -> Capacity {
             source: "made up".into(),
             months: 36.0,
             rows: vec![row("dram", 5, 10_000.0, None), row("swap:/dev/disk/by-id/nvme-1", 17, 13_935.0, Some(against))],
-            remarks: vec!["the prices are of 2018-07-01, 8.4 years ago: take today's before deciding anything".into()],
+            remarks: vec![tiermark_model::messages::capacity::prices_old("2018-07-01", 8.4)],
         }),
         refused: vec![tiermark_model::Refusal::new(
             "the tier zram",

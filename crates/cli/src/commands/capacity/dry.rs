@@ -6,7 +6,7 @@ use tiermark_capacity::saved::{Pending, RunSetup};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
 use tiermark_model::capacity::tenants;
-use tiermark_model::{Bytes, Exit, Refusal};
+use tiermark_model::{Bytes, Exit, Note, Refusal};
 use tiermark_undo::pending;
 
 use super::asked::{asked, setup};
@@ -140,7 +140,7 @@ fn here(scenario: &Scenario, admission: &Admission) -> Vec<String> {
         lines.push(match (preflight.refused.as_slice(), preflight.unchecked.as_slice()) {
             ([], []) => format!("{tier} is available"),
             ([], unchecked) => {
-                format!("{tier} is available, as far as can be checked in advance: {}", unchecked.join("; "))
+                format!("{tier} is available, as far as can be checked in advance: {}", Note::joined(unchecked))
             }
             (refused, _) => {
                 let why: Vec<&str> = refused.iter().map(|refusal| refusal.why.as_str()).collect();

@@ -40,7 +40,7 @@ impl Bar {
             Event::Answer(answer) => self.line(&format!("  = {}", answered(answer))),
             Event::Refused(refusal) => self.line(&format!("  ! {refusal}")),
             Event::TakingBack => self.moving("stopping the tenants and taking back all changes"),
-            Event::Remark(_, text) => self.line(&format!("  ! {text}")),
+            Event::Warning(warning) => self.line(&format!("  ! {}", warning.text)),
         }
     }
 
