@@ -14,6 +14,14 @@ struct Shared {
     ends: AtomicBool,
 }
 
+impl Shared {
+    /// Counts a beat, which came so long after the one before.
+    fn beat(&self, after: Duration) {
+        let late = after.saturating_sub(BEAT).as_nanos();
+        self.latest_ns.fetch_max(u64::try_from(late).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+}
+
 /// A thread that does nothing but wake up.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
@@ -30,8 +38,7 @@ impl Heartbeat {
             while !own.ends.load(Ordering::Relaxed) {
                 let slept = Instant::now();
                 thread::sleep(BEAT);
-                let late = slept.elapsed().saturating_sub(BEAT);
-                own.latest_ns.fetch_max(u64::try_from(late.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+                own.beat(slept.elapsed());
             }
         };
         Self { shared, thread: thread::Builder::new().name("heartbeat".to_owned()).spawn(body).ok() }
@@ -58,12 +65,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lateness_is_told_once() {
+    fn the_latest_beat_is_reported_once() {
+        let heartbeat = Heartbeat { shared: Arc::new(Shared::default()), thread: None };
+        for late in [1, 2, 0] {
+            heartbeat.shared.beat(BEAT + Duration::from_secs(late));
+        }
+        heartbeat.shared.beat(BEAT / 2);
+        assert_eq!([heartbeat.late(), heartbeat.late()], [2.0, 0.0]);
+    }
+
+    #[test]
+    fn a_thread_beats_until_the_heartbeat_ends() {
         let heartbeat = Heartbeat::start();
-        thread::sleep(3 * BEAT);
-        // Waking up takes some time always.
-        assert!(heartbeat.late() > 0.0);
-        heartbeat.shared.latest_ns.store(2_000_000_000, Ordering::Relaxed);
-        assert!(heartbeat.late() >= 2.0 && heartbeat.late() < 2.0);
+        let shared = Arc::clone(&heartbeat.shared);
+        // No sleep is shorter than asked for, and none is as long to the nanosecond.
+        assert!((0..600).any(|_| {
+            thread::sleep(BEAT / 2);
+            heartbeat.late() > 0.0
+        }));
+        drop(heartbeat);
+        assert_eq!(Arc::strong_count(&shared), 1, "the thread has ended");
     }
 }
