@@ -14,7 +14,7 @@ pub struct Budgets {
     pub reserve: u64,
     /// What one tenant takes after its fill, in bytes: the peak of its control group.
     pub footprint: u64,
-    /// TenantMemory in the tier behind it, in bytes; 0 without one.
+    /// Size of the tier behind DRAM, in bytes; 0 without one.
     pub tier: u64,
     /// Bytes of tenants that a byte of the tier holds: 1 for a device, the compression ratio for zram and zswap.
     pub ratio: f64,
@@ -43,7 +43,7 @@ fn fit(room: f64, each: f64) -> u32 {
 }
 
 impl Budgets {
-    /// How many tenants that makes.
+    /// The tenants that each budget has room for.
     #[must_use]
     pub fn arithmetic(&self) -> Arithmetic {
         let dram = self.dram.saturating_sub(self.reserve) as f64;

@@ -21,9 +21,9 @@ pub const BASE: &str = "dram";
 /// The tenants of an answer, as they are priced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fitting {
-    /// The tier.
+    /// Name of the tier, as in answers.
     pub tier: String,
-    /// The load.
+    /// The load's mix and keys, as in answers.
     pub load: String,
     /// Tenants that fit for sure.
     pub tenants: u32,
@@ -31,7 +31,7 @@ pub struct Fitting {
     pub is_exact: bool,
 }
 
-/// A file of prices.
+/// A price file: what parts cost, and which parts a server of each tier has.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Prices {
@@ -39,7 +39,7 @@ pub struct Prices {
     pub currency: String,
     /// Day on which they held, as `2018-04-30`.
     pub date: String,
-    /// Where they are from.
+    /// Source of the prices.
     pub source: String,
     /// Months of running that are counted; 0 counts what is bought and nothing else.
     pub months: f64,
@@ -79,14 +79,14 @@ impl Default for Power {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PartPrice {
-    /// What one costs.
+    /// Price of one, in the currency of the file.
     pub price: f64,
-    /// What it takes on average, in W.
+    /// Mean power of one, in W.
     #[serde(default)]
     pub watts: f64,
 }
 
-/// How each key is written.
+/// A price file with every key, which stands in for what is wrong or missing while mistakes are collected.
 const MODEL: &str = r#"
 currency = "USD"
 date = "2026-11-21"
@@ -130,7 +130,7 @@ impl Fitting {
 }
 
 impl Prices {
-    /// What is wrong with them.
+    /// The mistakes in prices that were read.
     #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut found = Vec::new();

@@ -21,7 +21,7 @@ pub const SOME: u32 = 4;
 /// Steps that are made in succession where nothing waits: a budget of 64 GiB's sixteenth.
 pub const MANY: u32 = 64;
 
-/// What is used of it.
+/// The use of the DRAM budget at one moment, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     /// Bytes that tenants hold.
@@ -32,7 +32,7 @@ pub struct Account {
     pub limit: Option<u64>,
 }
 
-/// The DRAM that there is.
+/// The DRAM budget that tenants and compressed memory share, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dram {
     budget: u64,
@@ -45,7 +45,7 @@ impl Dram {
         Self { budget }
     }
 
-    /// What a pool leaves for tenants.
+    /// Bytes that a pool of this size leaves for tenants.
     fn left(&self, pool: u64) -> u64 {
         self.budget.saturating_sub(pool).max(self.budget / LEAST)
     }

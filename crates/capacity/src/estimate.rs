@@ -79,7 +79,7 @@ pub struct Estimate {
     pub tenants: u32,
     /// Trials.
     pub trials: u32,
-    /// What they take.
+    /// Time that the whole search takes.
     pub about: TimeRange,
 }
 

@@ -78,15 +78,15 @@ pub struct Guards {
 pub enum Guard {
     /// The kernel killed a process for want of memory.
     Oom,
-    /// A tenant ended.
+    /// A tenant ended, or was killed.
     TenantEnded,
     /// Swap is nearly full.
     SwapFull,
-    /// What is swapped goes elsewhere.
+    /// Pages go to swap areas that are not of the tier.
     Elsewhere,
     /// Tenants and the pool of compressed memory take more DRAM than there is.
     Dram,
-    /// The rate is not reached.
+    /// The server answers fewer requests than the schedule asks for.
     Rate,
     /// The load is behind its schedule.
     Backlog,
@@ -96,7 +96,7 @@ pub enum Guard {
     Floor,
     /// The coordinator does not get to run.
     Heartbeat,
-    /// It takes too long.
+    /// The trial takes longer than the scenario allows.
     Wall,
 }
 
@@ -118,10 +118,10 @@ impl fmt::Display for Guard {
     }
 }
 
-/// Why a trial is ended.
+/// The guard that ended a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Abort {
-    /// The guard.
+    /// Which guard it is.
     pub guard: Guard,
     /// What it saw, with figures.
     pub said: String,

@@ -18,18 +18,18 @@ use crate::trial::Footprint;
 /// The form of the file; readers take every released one.
 const SCHEMA: &str = "tiermark/capacity-run/1";
 
-/// What a run was begun with.
+/// The first line of a saved run: what it measures, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {
     /// `tiermark/capacity-run/1`.
     pub schema: String,
-    /// When, RFC 3339.
+    /// When the run began, RFC 3339.
     pub started: String,
     /// Seed of every random choice.
     pub seed: u64,
-    /// What is asked.
+    /// The scenario that the run measures.
     pub scenario: Scenario,
-    /// How it is made here.
+    /// Programs, cpus and commands of this machine.
     pub setup: RunSetup,
 }
 
@@ -39,7 +39,7 @@ pub struct RunHeader {
 pub struct RunSetup {
     /// Words before a server's program.
     pub wrapper: Vec<String>,
-    /// What removes what those leave.
+    /// Command that removes what the wrapper leaves; `None` if it leaves nothing.
     pub removes: Option<String>,
     /// Port of the first tenant; `None` takes free ones.
     pub first_port: Option<u16>,
@@ -47,7 +47,7 @@ pub struct RunSetup {
     pub commands: Commands,
     /// Whether servers elsewhere may be written to that hold something.
     pub overwrites: bool,
-    /// What virtual machines are made of.
+    /// Kernel and modules of virtual machines.
     pub guest: GuestFiles,
     /// Threads of the client; at least 1.
     pub threads: usize,
@@ -79,7 +79,7 @@ impl<'a> Pending<'a> {
 }
 
 impl RunHeader {
-    /// What a new run is begun with.
+    /// The header of a new run.
     #[must_use]
     pub fn new(started: impl Into<String>, seed: u64, scenario: Scenario, setup: RunSetup) -> Self {
         Self { schema: SCHEMA.to_owned(), started: started.into(), seed, scenario, setup }
@@ -112,25 +112,25 @@ enum Line {
     },
 }
 
-/// What is known of one search.
+/// The saved part of one search.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchState {
     /// Where it started and what it may cost; `None` before it began.
     pub limits: Option<Limits>,
-    /// Its trials.
+    /// Trials of the search, in the order in which they were made.
     pub trials: Vec<TrialRecord>,
-    /// What they measured.
+    /// Points of the curve, of the trials that measured.
     pub curve: Vec<CurvePoint>,
     /// How it ended; `None` while it goes on.
     pub answer: Option<Answer>,
-    /// Why it could not be made.
+    /// Why the search could not be made; `None` if it could.
     pub refused: Option<Refusal>,
 }
 
 /// A run and the file that it is saved in.
 #[derive(Debug)]
 pub struct Saved {
-    /// What it was begun with.
+    /// The first line of the file.
     pub begun: RunHeader,
     /// What a tenant takes; `None` before that was found out.
     pub footprint: Option<Option<Footprint>>,
@@ -208,7 +208,7 @@ impl Saved {
             .ok_or_else(|| format!("it has a search number {case}, counted from 0, of only {count}"))
     }
 
-    /// What is still to be measured.
+    /// The searches that have no answer yet.
     #[must_use]
     pub fn pending(&self) -> Pending<'_> {
         let searches = self.begun.scenario.searches();
@@ -222,7 +222,7 @@ impl Saved {
         Pending { scenario: &self.begun.scenario, setup: &self.begun.setup, tiers, reached: self.reached }
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

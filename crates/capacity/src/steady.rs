@@ -29,7 +29,7 @@ pub struct Window {
     pub resident: Option<f64>,
 }
 
-/// Whether it has come to rest.
+/// Whether the system has come to rest, so that its figures no longer change.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Steadiness {
     /// Nothing moves.
@@ -75,7 +75,7 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
 enum Chance {
     /// Events are counted: the standard deviation is the root of their number.
     Count,
-    /// The standard deviation of a value.
+    /// The standard deviation of each value, in the unit of the values.
     Error(f64),
 }
 

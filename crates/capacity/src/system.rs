@@ -51,7 +51,7 @@ impl System {
         &self.word
     }
 
-    /// Where everything is read.
+    /// The root that all files are read from.
     #[must_use]
     pub fn root(&self) -> &Root {
         &self.root

@@ -39,7 +39,7 @@ pub struct Commands {
 pub struct External {
     targets: Vec<Target>,
     commands: Commands,
-    /// How many are in use.
+    /// Servers in use: the first so many of the targets.
     used: usize,
     /// How many are filled: what was written to those that are not stopped stays there.
     filled: usize,

@@ -27,11 +27,11 @@ pub struct Pulse<'a> {
     pub load: Option<&'a Snapshot>,
     /// Tenants that ended by themselves or were killed.
     pub ended: u32,
-    /// Where their counters are.
+    /// The control groups of the tenants; `None` where they have none here.
     pub counted: Option<&'a Counted>,
 }
 
-/// A load on tenants.
+/// What the client sends to all tenants for a time.
 pub struct LoadSpec<'a> {
     /// The requests to each tenant.
     pub workload: &'a Workload,
@@ -43,10 +43,10 @@ pub struct LoadSpec<'a> {
     pub watcher: &'a mut dyn FnMut(&Pulse<'_>) -> bool,
 }
 
-/// Where the counters of tenants are.
+/// The control groups of tenants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// The group of all.
+    /// The group around all tenants.
     pub all: GroupPaths,
     /// Each tenant's own.
     pub each: Vec<GroupPaths>,

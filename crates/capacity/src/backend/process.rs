@@ -15,10 +15,10 @@ use crate::cgroup::{Group, Layout};
 use crate::programs::program;
 use crate::system::System;
 
-/// Where things are.
+/// The programs that tenants on this machine run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLaunch {
-    /// The server's program.
+    /// Path or name of the server's program.
     pub server: String,
     /// Words that stand before it, `{N}` in them being the tenant's number: what runs a container and stays in the group that it is
     /// started in.
@@ -46,7 +46,7 @@ impl ServerLaunch {
     }
 }
 
-/// The tenants.
+/// Tenants as processes of this machine, each in a control group.
 #[derive(Debug)]
 pub struct Processes {
     places: ServerLaunch,

@@ -41,7 +41,7 @@ const TAKEN: &str = "Address already in use";
 /// What a server may say of why it does not start.
 const SAID: usize = 2000;
 
-/// A server that runs.
+/// A server's process.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
@@ -57,7 +57,7 @@ pub(super) struct Start<'a> {
     pub(super) groups: &'a [String],
     /// The port; `None` takes one that is free.
     pub(super) port: Option<u16>,
-    /// Its number among the tenants.
+    /// The tenant's number, from 0.
     pub(super) number: u32,
     /// Ends the wait for it when set.
     pub(super) stop: &'a AtomicBool,
@@ -128,18 +128,17 @@ impl Server {
         }
     }
 
-    /// How it ended, where it has.
+    /// The exit status; `None` while the server runs.
     fn exited(&mut self) -> Option<ExitStatus> {
         // Only a process that is not ours could not be asked.
         self.child.try_wait().ok().flatten()
     }
 
-    /// Whether it has ended.
     pub(super) fn has_ended(&mut self) -> bool {
         self.exited().is_some()
     }
 
-    /// What it said, once it has ended.
+    /// The server's output, to be read once it has ended.
     fn said(&mut self) -> String {
         let mut text = Vec::new();
         if let Some(out) = self.child.stdout.take() {

@@ -44,7 +44,7 @@ pub enum Layout {
     V2(String),
     /// Version 1 does.
     V1 {
-        /// The hierarchy of memory.
+        /// Mount point of the memory controller, below the root.
         memory: String,
         /// That of cpuacct.
         cpu: Option<String>,
@@ -94,7 +94,7 @@ impl Layout {
     }
 }
 
-/// What tenants may take together.
+/// The memory that all tenants may take together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Bytes of memory.
@@ -103,7 +103,7 @@ pub struct Budget {
     pub swap: bool,
 }
 
-/// A group that was made here.
+/// A control group that this program made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     name: String,

@@ -22,7 +22,7 @@ pub enum GroupPaths {
 }
 
 impl GroupPaths {
-    /// The file of the limit of memory.
+    /// Path of the file with the limit of memory, below the root.
     #[must_use]
     pub fn limit_file(&self) -> String {
         match self {
@@ -39,7 +39,7 @@ pub struct Group {
     pub memory: Option<u64>,
     /// Bytes swapped out.
     pub swap: Option<u64>,
-    /// The most bytes of memory so far.
+    /// The largest use of memory since the group was made, in bytes; `None` if the kernel does not count it.
     pub peak: Option<u64>,
     /// Page faults that waited for a device.
     pub major_faults: Option<u64>,

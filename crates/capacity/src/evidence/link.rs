@@ -47,7 +47,7 @@ pub(super) fn with_speeds(root: &Root, mut links: Links) -> Links {
     links
 }
 
-/// What an interface carried.
+/// The load of a network interface between two moments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// Bytes a second in its busier direction.

@@ -34,11 +34,11 @@ pub struct Host {
     pub ticks: Option<CpuTimes>,
     /// Areas that are swapped to.
     pub swaps: Option<Vec<SwapArea>>,
-    /// The tier's block device.
+    /// Counters of the tier's block device; `None` if it has none, or the kernel does not tell.
     pub disk: Option<Disk>,
-    /// The tier's zram device.
+    /// Sizes of the tier's zram device; `None` if it has none, or the kernel does not tell.
     pub zram: Option<Zram>,
-    /// What zswap holds.
+    /// Sizes of zswap; `None` before Linux 5.19.
     pub zswap: Option<Zswap>,
     /// Network interfaces.
     pub links: Option<Links>,

@@ -45,7 +45,7 @@ pub fn pressure(text: &str) -> Result<Pressure, Malformed> {
     Ok(Pressure { some_avg10, some_us, full_avg10, full_us })
 }
 
-/// A process's own counters.
+/// Counters of one process, from `/proc/PID/stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Process {
     /// Page faults answered without a device.
@@ -79,7 +79,7 @@ pub fn process(text: &str) -> Result<Process, Malformed> {
     })
 }
 
-/// What a block device did.
+/// Counters of a block device since boot, from `/proc/diskstats`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Disk {
     /// Reads that ended.
@@ -119,7 +119,7 @@ pub fn disks(text: &str) -> Result<BTreeMap<String, Disk>, Malformed> {
     text.lines().filter(|line| !line.trim().is_empty()).map(line).collect()
 }
 
-/// What a zram device holds.
+/// Sizes of a zram device, from `mm_stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Zram {
     /// Bytes before compression.
@@ -152,7 +152,7 @@ pub fn zram(text: &str) -> Result<Zram, Malformed> {
     })
 }
 
-/// What zswap holds.
+/// Sizes of zswap, from `/proc/meminfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Zswap {
     /// Bytes of memory in use.
@@ -175,7 +175,7 @@ pub fn zswap(text: &str) -> Result<Option<Zswap>, Malformed> {
 pub struct SwapArea {
     /// Path of the device or file.
     pub path: String,
-    /// Its size in bytes.
+    /// Size of the area, bytes.
     pub size: u64,
     /// Bytes in use.
     pub used: u64,

@@ -4,7 +4,7 @@ use tiermark_machine::Root;
 
 use super::{Group, parse};
 
-/// Where it is.
+/// The pools of compressed memory that a tier has.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pools {
     /// zram devices by name.
@@ -14,7 +14,7 @@ pub struct Pools {
 }
 
 impl Pools {
-    /// Whether there is none.
+    /// Whether the tier has no compressed memory.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.zram.is_empty() && self.zswap.is_none()

@@ -13,7 +13,7 @@ pub const ARGUMENT: &str = "__guest";
 pub const PORT: &str = "tiermark.agent";
 /// Where the server's program is in a guest.
 pub const SERVER: &str = "/bin/tenant-server";
-/// Where kernel modules are in a guest.
+/// Directory of the kernel modules in a guest.
 pub const MODULES: &str = "/modules";
 /// The file beside them that names them in the order in which they are loaded, one in each line.
 pub const ORDER: &str = "order";

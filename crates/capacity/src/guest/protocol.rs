@@ -9,7 +9,7 @@ use tiermark_model::Refusal;
 /// what is longer is no message.
 pub const MOST_LINE: usize = 16 << 20;
 
-/// What a tenant is to be asked.
+/// The load that a guest runs on its own server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The load, or what is to be filled in.
@@ -38,18 +38,18 @@ pub enum Request {
 pub enum Reply {
     /// The server answers; the guest waits for a job.
     Ready,
-    /// How a job is going, each second.
+    /// Progress of the job under way, each second.
     Pulse(Snapshot),
-    /// What a job came to.
+    /// The job has ended, with this outcome.
     Done(Box<Outcome>),
-    /// It cannot be done.
+    /// The guest cannot do what it was asked for.
     Refused(Refusal),
 }
 
-/// A message as a line.
+/// A message as a line of JSON.
 ///
 /// # Errors
-/// Where it holds what JSON cannot.
+/// A message if the data cannot be written as JSON.
 pub fn line<T: Serialize>(message: &T) -> Result<Vec<u8>, String> {
     let mut bytes = serde_json::to_vec(message).map_err(|why| why.to_string())?;
     bytes.push(b'\n');
@@ -70,7 +70,7 @@ impl Lines {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next message that is whole.
+    /// The next whole message; `None` until its line has ended.
     ///
     /// # Errors
     /// A message: where a line is no message of that kind, or has no end; what comes after it can still be read.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What is limited.
+/// A figure of response times that a limit is for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
     /// Mean response time.
@@ -33,7 +33,7 @@ impl fmt::Display for Quantity {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Limit {
-    /// What is limited.
+    /// The figure.
     pub of: Quantity,
     /// The most that is allowed, in ns; of a rate the least, as a share.
     pub at: f64,
@@ -151,7 +151,7 @@ impl From<Limit> for String {
     }
 }
 
-/// Of whom it is promised.
+/// Whose response times are held against a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {

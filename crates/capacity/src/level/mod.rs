@@ -15,13 +15,13 @@ use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks};
 
 pub use limits::{Limit, Quantity, Scope, time};
 
-/// A service level.
+/// What tenants are promised: limits of response times, and the rate that the server answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// All of which must hold.
     pub limits: Vec<Limit>,
-    /// Of whom.
+    /// Whose response times are held against the limits.
     #[serde(default)]
     pub scope: Scope,
 }
@@ -39,7 +39,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// What one tenant got.
+/// The response times of one tenant in a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Served<'a> {
     /// Response times in ns, from the intended start.
@@ -48,7 +48,7 @@ pub struct Served<'a> {
     pub achieved: f64,
 }
 
-/// Whether the level was kept.
+/// Whether a level was kept, and what decided it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// In one word.
@@ -149,7 +149,7 @@ fn figure(of: Quantity, served: &Served<'_>, together: usize) -> Option<Figure> 
 }
 
 impl Level {
-    /// Whether tenants got what was promised.
+    /// Holds what tenants got against the limits.
     #[must_use]
     pub fn judge(&self, tenants: &[Served<'_>]) -> Judgement {
         if tenants.is_empty() {
@@ -248,7 +248,7 @@ impl Level {
         worst(figures, "as the mean over the tenants (the brief's)")
     }
 
-    /// What passed most narrowly.
+    /// The limit that passed with the least to spare, in words.
     fn closest(&self, tenants: &[Served<'_>]) -> String {
         let of_all = self.limits.iter().flat_map(|limit| tenants.iter().map(move |tenant| (limit, tenant)));
         let used = of_all.enumerate().filter_map(|(at, (limit, tenant))| {

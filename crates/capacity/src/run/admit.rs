@@ -12,7 +12,7 @@ use crate::scenario::Tier;
 use crate::system::leave_floor;
 use crate::tier::{Preflight, TierSizes, check};
 
-/// What was found.
+/// Whether a run can be made here: refusals of the run, and the preflight of each tier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
     /// What keeps the whole run from being made.
@@ -28,17 +28,17 @@ impl Admission {
     }
 }
 
-/// Where a run is to be made.
+/// The system that a run is to be made on.
 #[derive(Debug)]
 pub struct RunHost<'a> {
-    /// Where everything is read.
+    /// The root that all files are read from.
     pub root: &'a Root,
-    /// Whether this process is root's.
+    /// Whether this process has the rights of root.
     pub privileged: bool,
 }
 
 impl Scenario {
-    /// What a tier of it is to have.
+    /// The sizes that a tier of this scenario is to have, in bytes.
     #[must_use]
     pub fn wanted(&self) -> TierSizes {
         TierSizes { size: self.tier_bytes(), dram: self.tenants_dram(), floor: self.limits.memory_floor.0 }

@@ -37,13 +37,13 @@ pub use intended::intended;
 pub enum Event<'a> {
     /// It is found out what a tenant takes.
     Sizing,
-    /// What it takes.
+    /// The memory and cpu time of one tenant; `None` with servers elsewhere.
     Sized(Option<Footprint>),
     /// A search begins: its number from 1, of how many, and what it starts from.
     Case {
-        /// Its number.
+        /// Number of the search, from 1.
         number: usize,
-        /// Of so many.
+        /// Searches of the run.
         of: usize,
         /// Tier and load.
         case: &'a SearchCase<'a>,
@@ -52,13 +52,13 @@ pub enum Event<'a> {
     },
     /// A trial begins.
     TrialBegins(&'a TrialRequest),
-    /// How it is going.
+    /// Progress of the trial under way, about once a second.
     Progress(&'a Progress),
-    /// What it came to.
+    /// The trial's record, and its point of the curve if any request was answered.
     TrialEnded(&'a TrialRecord, Option<&'a CurvePoint>),
-    /// A search has ended.
+    /// The answer of the search, which has ended.
     Answer(&'a Answer),
-    /// A search cannot be made.
+    /// Why the search cannot be made.
     Refused(&'a Refusal),
     /// All tenants of a search are ended, and what was changed for them is taken back.
     TakingBack,
@@ -71,17 +71,17 @@ pub enum Event<'a> {
 pub struct Environment<'a> {
     /// Where changes to the system are noted.
     pub state: &'a StateDir,
-    /// Where servers and helpers are.
+    /// The programs of servers on this machine.
     pub places: ServerLaunch,
     /// What virtual machines are made of, for the backend that has some.
     pub guest: GuestFiles,
     /// Servers that run already, for the external backend.
     pub targets: Vec<Target>,
-    /// What starts and stops those.
+    /// The commands that start and stop servers elsewhere.
     pub commands: Commands,
     /// Whether all of those may be written to that hold something.
     pub overwrites: bool,
-    /// The client's threads.
+    /// Threads and cpus of the client.
     pub client: ClientSetup,
     /// Ends it at once when set.
     pub stop: &'a AtomicBool,
@@ -156,7 +156,7 @@ struct Run<'a, 'b> {
     deadline: Option<Instant>,
     /// Of whoever changes the system; `None` where nothing is.
     lock: Option<Lock>,
-    /// Where tenants are virtual machines.
+    /// The guests' kernel and files; `None` if tenants are no virtual machines.
     hypervisor: Option<Rc<Hypervisor>>,
 }
 
@@ -178,7 +178,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// What keeps the tenants of a search.
+    /// The backend that starts the tenants of a search.
     fn backend(&self, room: TenantMemory, layout: Option<Layout>, reached: usize) -> Result<Box<dyn Backend>, Refusal> {
         let Some(layout) = layout else { return Ok(Box::new(self.environment.external(reached))) };
         let places = self.environment.places.clone();

@@ -7,7 +7,7 @@ use tiermark_load::{Length, Mix, Pace, ValueShape, Workload};
 use super::{Requests, Scenario};
 
 impl Scenario {
-    /// The load of one iteration.
+    /// The workload of one tenant in the part that is measured.
     #[must_use]
     pub fn asked(&self, Requests { gets, keys }: Requests, seed: u64) -> Workload {
         let (tenant, load) = (&self.tenant, &self.load);

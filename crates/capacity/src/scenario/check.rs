@@ -14,9 +14,9 @@ const MOST_RECORDS: u64 = (1 << 31) - 1;
 const MOST_VALUE: u64 = 512 << 20;
 /// Far beyond what one server answers: a rate above it is a typing error.
 const MOST_RATE: f64 = 10e6;
-/// A day.
+/// Longest phase of a trial: a day.
 const MOST_SECONDS: f64 = 86_400.0;
-/// A week.
+/// Longest trial, fill included, and longest run: a week.
 const MOST_TOTAL: f64 = 7.0 * MOST_SECONDS;
 
 /// Collects problems.
@@ -30,7 +30,7 @@ impl Problems {
         }
     }
 
-    /// Of more than one key.
+    /// Notes a mistake at a key and at the keys that it contradicts.
     fn unless_beside(&mut self, right: bool, key: &str, beside: &[&'static str], text: impl FnOnce() -> String) {
         if !right {
             self.0.push(Problem::new(key, text()).beside(beside));
@@ -201,7 +201,7 @@ fn can_show(requests: u64, percent: f64) -> bool {
     quantile_ranks(requests, percent / 100.0, BEYOND / EVALUATIONS).is_some_and(|ranks| ranks.high.is_some())
 }
 
-/// The fewest requests that do.
+/// The fewest requests that can show that a percentile is below a limit; `None` above 2³⁹.
 fn needed(percent: f64) -> Option<u64> {
     let enough = (0..40).map(|bits| 1u64 << bits).find(|requests| can_show(*requests, percent))?;
     let (mut low, mut high) = (enough / 2, enough);

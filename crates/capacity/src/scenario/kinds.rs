@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
-/// What runs the tenants.
+/// How tenants run: as processes, as virtual machines, or elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Backend {
@@ -78,7 +78,7 @@ pub enum MaxMemory {
     Off,
 }
 
-/// The memory behind DRAM.
+/// The memory that extends DRAM.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     /// None.

@@ -27,19 +27,19 @@ pub fn built_in() -> &'static [(&'static str, &'static str)] {
     &BUILT_IN
 }
 
-/// A scenario.
+/// A capacity run as data: tenants, their load, the service level, the tiers to compare.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
-    /// Its name.
+    /// The name that the command line and documents call the scenario.
     pub name: String,
-    /// What it is, in one line.
+    /// A summary of one line.
     #[serde(default)]
     pub title: String,
-    /// A page for people.
+    /// A page of text about the scenario.
     #[serde(default)]
     pub about: String,
-    /// What runs the tenants.
+    /// How tenants run.
     #[serde(default)]
     pub backend: Backend,
     /// Addresses of tenants that run already (`host:port`), for `external`.
@@ -52,7 +52,7 @@ pub struct Scenario {
     /// Of that, what is kept for the system and the clients.
     #[serde(default = "nothing")]
     pub reserve: Size,
-    /// TenantMemory of tiers that have no size of their own, zram and files; four times the budget where it is not said.
+    /// Size of tiers that have none of their own (zram and files); four times the budget where it is not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier_size: Option<Size>,
     /// A file of prices, by its path; `None` computes no cost.
@@ -61,16 +61,16 @@ pub struct Scenario {
     /// Seed of every random choice; drawn anew for each run where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// What a tenant is.
+    /// One tenant: its server and its keys.
     pub tenant: Tenant,
-    /// What is asked of it.
+    /// The requests to each tenant.
     pub load: Load,
     /// For how long.
     #[serde(default)]
     pub time: Times,
-    /// What is promised.
+    /// The service level that each number of tenants is held against.
     pub level: Level,
-    /// What a search may cost.
+    /// The most that a search may take.
     #[serde(default)]
     pub limits: SearchLimits,
 }
@@ -106,7 +106,7 @@ pub struct Tenant {
 const OVERHEAD: f64 = 1.6;
 /// What it takes for a record beside its value, at most, bytes: a key, its entry and their room. It is what counts where values are small.
 const ENTRY: u64 = 512;
-/// TenantMemory of a tier without a size of its own, in budgets of DRAM: the brief had three.
+/// Size of a tier without a size of its own, in budgets of DRAM: the brief had three.
 const TIER_BUDGETS: u64 = 4;
 /// What a guest's kernel, its files and its client take, bytes.
 const SYSTEM: u64 = 192 << 20;
@@ -115,13 +115,13 @@ fn redis() -> String {
     "redis-server".to_owned()
 }
 
-/// What is asked of each tenant.
+/// The requests to each tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Load {
     /// Requests a second, sent by the schedule whether or not earlier ones were answered.
     pub rate: f64,
-    /// When they are sent.
+    /// The times at which requests are due.
     #[serde(default)]
     pub arrival: Arrivals,
     /// Percentages of GETs, the rest being SETs; each is searched by itself.
@@ -229,9 +229,9 @@ impl fmt::Display for Requests {
 /// One search of a scenario: a tier under one load; shown as `zram (70 % GET, brief:10)`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchCase<'a> {
-    /// The tier.
+    /// The tier that extends DRAM.
     pub tier: &'a Tier,
-    /// The load.
+    /// The mix of requests, and the distribution of keys.
     pub requests: Requests,
 }
 
@@ -267,7 +267,7 @@ impl Scenario {
         self.dram_budget.0.saturating_sub(self.reserve.0)
     }
 
-    /// TenantMemory of tiers that have no size of their own, bytes.
+    /// Size of tiers that have none of their own, bytes.
     #[must_use]
     pub fn tier_bytes(&self) -> u64 {
         self.tier_size.map_or(self.dram_budget.0.saturating_mul(TIER_BUDGETS), |size| size.0)

@@ -6,7 +6,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 use tiermark_model::{parse_count, parse_seconds_or_none};
 
-/// A number of things.
+/// Reads a whole number.
 struct Count;
 
 impl Visitor<'_> for Count {
@@ -34,7 +34,7 @@ pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
     deserializer.deserialize_any(Count)
 }
 
-/// A time in seconds.
+/// Reads a time, and keeps seconds.
 struct Seconds(f64);
 
 impl<'de> Deserialize<'de> for Seconds {

@@ -32,7 +32,7 @@ const GROWTH: [f64; 3] = [1.25, 1.5, 2.0];
 /// Where a search starts and what it may cost: saved beside its trials, since with others it makes other trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// What memory and cpus allow.
+    /// The number of tenants that memory and cpus allow by arithmetic.
     pub arithmetic: Arithmetic,
     /// Tenants that are never exceeded; at least 1.
     pub most_tenants: u32,
@@ -41,33 +41,33 @@ pub struct Limits {
     pub most_trials: u32,
 }
 
-/// A trial that is wanted.
+/// The next trial of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrialRequest {
-    /// Its number, from 1.
+    /// The trial's number in its search, from 1.
     pub number: u32,
     /// Tenants.
     pub tenants: u32,
-    /// What it is made for.
+    /// The part of the search that it belongs to.
     pub phase: Phase,
     /// Whether all tenants are made anew; otherwise tenants are added to those of the trial before.
     pub fresh: bool,
     /// Whether it is measured in full; a short measurement is enough on the way up.
     pub full: bool,
-    /// Why it is made, in words.
+    /// The reason for this number of tenants, in words.
     pub why: String,
 }
 
-/// What comes next.
+/// What a search asks of its caller.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// A trial.
+    /// Make this trial, and report its outcome.
     Trial(TrialRequest),
     /// Nothing: the answer is known.
     Done(Answer),
 }
 
-/// A search under way.
+/// The state of a search: its limits, and the outcomes so far.
 #[derive(Debug, Clone)]
 pub struct Search {
     limits: Limits,
@@ -83,7 +83,7 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search that has made no trial.
+    /// A search before its first trial.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limits = Limits { most_tenants: limits.most_tenants.max(1), ..limits };

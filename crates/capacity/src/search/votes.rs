@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_model::capacity::{Outcome, Votes};
 
-/// What most trials of a number say.
+/// How the trials of one number of tenants voted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Most passed.

@@ -25,11 +25,11 @@ pub(super) fn is(path: &str) -> bool {
 /// A device that nobody uses and nothing is on.
 #[derive(Debug)]
 pub(super) struct Empty {
-    /// Its path as the kernel writes it.
+    /// The device's path without links, as in `/proc/swaps`.
     real: String,
-    /// The disk, by name.
+    /// Name of the disk that the device is on, as in `/proc/diskstats`.
     device: String,
-    /// Its size, bytes.
+    /// Size of the device, bytes.
     pub(super) room: u64,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result
     Ok(ActiveTier { device: Some(device), areas: vec![real], room, ..ActiveTier::default() })
 }
 
-/// Its size, where it is nobody's.
+/// Size of a device that nobody uses and that holds no data, in bytes.
 fn empty(path: &str, root: &Root) -> Result<u64, Refusal> {
     if let Some(of) = use_of(path, root) {
         return Err(messages::device_in_use(path, &of));

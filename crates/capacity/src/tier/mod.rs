@@ -69,10 +69,10 @@ impl ActiveTier {
     }
 }
 
-/// What a tier is to have, in bytes.
+/// The sizes that a tier is to have, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TierSizes {
-    /// TenantMemory of areas that have no size of their own.
+    /// Size of areas that have none of their own.
     pub size: u64,
     /// DRAM that tenants have.
     pub dram: u64,
@@ -87,12 +87,12 @@ impl TierSizes {
     }
 }
 
-/// What a look at a machine says of a tier before anything of it is made.
+/// Whether a tier can be set up on a machine, found before anything of it is made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Preflight {
-    /// Why it cannot be had.
+    /// Why the tier cannot be set up; empty if it can.
     pub refused: Vec<Refusal>,
-    /// What only shows once it is set up.
+    /// What can only be checked once the tier is set up.
     pub unchecked: Vec<Note>,
     /// Bytes of tenants that it would take; `None` where that is not known, or there is no tier.
     pub room: Option<u64>,

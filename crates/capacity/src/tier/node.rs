@@ -10,12 +10,12 @@ use crate::scenario::Tier;
 
 const NODES: &str = "sys/devices/system/node";
 
-/// Where tenants' memory lies.
+/// The memory nodes of tenants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nodes {
     /// Nodes of those that DRAM holds: all that have memory but the tier's.
     pub near: IdSet,
-    /// The tier's.
+    /// The node of the tier.
     pub far: u32,
     /// Bytes of the tier's node that tenants may have.
     pub room: u64,
@@ -35,7 +35,7 @@ impl Nodes {
     }
 }
 
-/// A node's memory, bytes.
+/// The memory of a node, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory {
     total: u64,

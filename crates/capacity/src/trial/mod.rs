@@ -35,26 +35,26 @@ pub(crate) const LONGER: u32 = 3;
 pub struct TrialRunner<'a> {
     /// Tenants, load and service level.
     pub scenario: &'a Scenario,
-    /// The load.
+    /// Mix of requests, and distribution of keys.
     pub requests: Requests,
-    /// The client's threads.
+    /// Threads and cpus of the client.
     pub client: &'a ClientSetup,
     /// Ends it at once when set.
     pub stop: &'a AtomicBool,
     /// Seed of every random choice of this search.
     pub seed: u64,
-    /// The tier.
+    /// The tier that is set up.
     pub active: &'a ActiveTier,
 }
 
-/// What a trial came to.
+/// The outcome of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
     /// In one word.
     pub outcome: Outcome,
     /// Which limit, which tenant, which guard, with figures.
     pub said: String,
-    /// What ran out, where it did not pass.
+    /// What ran out; `None` if the trial passed, or the cause is not known.
     pub ended_by: Option<Ended>,
     /// What was measured; `None` where no request was answered.
     pub point: Option<CurvePoint>,

@@ -22,7 +22,7 @@ const OVERDRAWN: u32 = 3;
 /// Over how long stalls for memory are looked at.
 const PRESSURE_SECONDS: f64 = 10.0;
 
-/// What a trial is doing.
+/// The part of a trial that is under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Stage {
     /// Tenants are started and filled.
@@ -33,10 +33,10 @@ pub enum Stage {
     WarmingUp {
         /// Seconds at least.
         least: f64,
-        /// Whether rest is waited for.
+        /// Whether the stage ends early, when the system has come to rest.
         settles: bool,
     },
-    /// It counts.
+    /// The load whose response times count.
     Measuring,
 }
 
@@ -53,10 +53,10 @@ impl Stage {
     }
 }
 
-/// How a trial is going.
+/// Progress of a trial, for people.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress {
-    /// What it is doing.
+    /// The part of the trial that is under way.
     pub stage: Stage,
     /// Seconds since the stage began.
     pub seconds: f64,
@@ -66,7 +66,7 @@ pub struct Progress {
     pub rate: Option<f64>,
 }
 
-/// What the load had done at a moment.
+/// The load's counters at a moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Done {
     seconds: f64,
@@ -153,7 +153,7 @@ impl<'a> Monitor<'a> {
         SystemState::take(&self.root, backend, self.active)
     }
 
-    /// Why the trial is to end.
+    /// Why a guard ends the trial; `None` while it may go on.
     pub(super) fn abort(&self) -> Option<Abort> {
         self.abort.clone()
     }
@@ -182,7 +182,7 @@ impl<'a> Monitor<'a> {
         })
     }
 
-    /// A new stage begins.
+    /// Begins a stage that takes so many seconds.
     pub(super) fn enter(&mut self, stage: Stage, length: f64) {
         (self.stage, self.entered, self.length) = (stage, Instant::now(), Some(length));
         self.last = None;
@@ -323,7 +323,7 @@ impl<'a> Monitor<'a> {
         (seconds >= PRESSURE_SECONDS).then(|| after.saturating_sub(*before) as f64 / 1e4 / seconds)
     }
 
-    /// Whether warming up may end.
+    /// Whether the system has come to rest, so that warming up may end.
     fn rested(&self, seconds: f64) -> bool {
         let Stage::WarmingUp { least, settles } = self.stage else { return false };
         settles && seconds >= least && self.not_steady().is_none()

@@ -14,7 +14,7 @@ use crate::level::{Judgement, Level, Quantity, Served};
 use crate::resource::Signs;
 use crate::tier::ActiveTier;
 
-/// The system at one moment.
+/// Counters of the system and the tenants at one moment.
 #[derive(Debug)]
 pub(super) struct SystemState {
     at: Instant,

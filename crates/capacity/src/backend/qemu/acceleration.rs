@@ -3,7 +3,7 @@
 /// By what guests run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Acceleration {
-    /// The processor itself.
+    /// The host's processor executes the guest.
     Kvm,
     /// Translated code.
     Tcg,
@@ -19,7 +19,7 @@ impl Acceleration {
         }
     }
 
-    /// What the guest's kernel is told.
+    /// The parameters of the guest's kernel.
     pub(super) fn kernel_line(self, khz: Option<u64>) -> String {
         let every = "console=ttyS0 quiet panic=-1 rdinit=/init";
         let clock = khz.map_or_else(String::new, |khz| format!(" tsc=reliable tsc_early_khz={khz}"));

@@ -42,7 +42,7 @@ impl Archive {
         self.add(path, &[], |entry| device(entry).set_mode_file_type(ModeFileType::Char))
     }
 
-    /// The whole archive.
+    /// The bytes of the archive, with its end.
     ///
     /// # Errors
     /// As [`Archive::file`].

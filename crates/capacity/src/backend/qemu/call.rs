@@ -13,27 +13,27 @@ use crate::guest::protocol::{Job, Reply, Request};
 
 /// How often guests are listened to: their answers are not timed here.
 const POLL: Duration = Duration::from_millis(20);
-/// How often somebody is told.
+/// Time between two reports of progress.
 const PULSE: Duration = Duration::from_secs(1);
 /// A guest speaks every second while it works; one whose memory is all elsewhere may need long, beyond what its client waits for an answer.
 const SILENCE: Duration = Duration::from_secs(60);
 /// How long a guest may take to end a job, once it is told to.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// What a guest came to.
+/// How one guest's part of a request ended.
 enum GuestResult {
     Done(Box<Outcome>),
-    /// It is gone, and why.
+    /// The guest ended, refused, restarted or fell silent, with the reason.
     Lost(String),
 }
 
-/// A request under way.
+/// A request to several guests, until all have answered or are gone.
 pub(super) struct Call<'a> {
     machines: &'a mut [Machine],
     answers: Vec<Option<GuestResult>>,
     latest: Vec<Option<Snapshot>>,
     refused: Option<Refusal>,
-    /// When they were told to end.
+    /// When the guests were asked to end the request; `None` before that.
     ended: Option<Instant>,
     patience: Duration,
 }
@@ -56,7 +56,7 @@ impl<'a> Call<'a> {
     /// `false`, as does the flag.
     ///
     /// # Errors
-    /// A [`Refusal`] of a guest.
+    /// The first [`Refusal`] that a guest answered with.
     pub(super) fn finish(
         mut self,
         stop: &AtomicBool,

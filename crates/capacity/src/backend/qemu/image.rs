@@ -31,7 +31,7 @@ pub struct GuestFiles {
 /// A server is linked to some twenty objects; a program with more than this is something else.
 const MOST_LIBRARIES: usize = 200;
 
-/// A kernel and a first file system.
+/// The kernel that guests boot, and their first file system.
 #[derive(Debug)]
 pub(super) struct Image {
     pub(super) kernel: PathBuf,

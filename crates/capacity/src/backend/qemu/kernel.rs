@@ -16,9 +16,9 @@ const WANTED: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// Where the head of an x86 kernel image says that it is one, and where its version is (Documentation/arch/x86/boot.rst).
 const MAGIC: (usize, &[u8]) = (0x202, b"HdrS");
 const VERSION_POINTER: usize = 0x20e;
-/// The pointer counts from here.
+/// The header's pointer to the version counts from this offset.
 const SETUP: usize = 0x200;
-/// The longest version that is read.
+/// Bytes of the version that are read at most.
 const MOST_VERSION: usize = 256;
 
 /// The kernel that was named, or the newest installed; what is built for clouds first, since it boots in half the time.

@@ -21,7 +21,7 @@ use crate::guest::{ARGUMENT, PORT};
 /// What is told of a console, from its end, bytes.
 const SAID: u64 = 2000;
 
-/// A machine that was started.
+/// The emulator's process of one guest, and its serial port.
 #[derive(Debug)]
 pub(super) struct Machine {
     child: Child,
@@ -31,7 +31,7 @@ pub(super) struct Machine {
     console: File,
 }
 
-/// How one is started.
+/// What a guest's emulator is started with.
 #[derive(Debug)]
 pub(super) struct Boot<'a> {
     pub(super) hypervisor: &'a Hypervisor,
@@ -70,7 +70,7 @@ impl Machine {
     /// Sends a request.
     ///
     /// # Errors
-    /// A message: where nobody takes it.
+    /// A message if the guest does not take the request.
     pub(super) fn ask(&mut self, request: &Request) -> Result<(), String> {
         self.heard = Instant::now();
         // A request is far smaller than what a socket holds: where it does not fit, nothing was read for long.

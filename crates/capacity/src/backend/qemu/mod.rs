@@ -32,7 +32,6 @@ pub use image::GuestFiles;
 use image::{Image, Ingredients};
 use machine::{Boot, Machine};
 
-/// The emulator's program.
 const EMULATOR: &str = "qemu-system-x86_64";
 /// A guest boots in two seconds where KVM works. Where it only seems to, it hangs, or ends with an error of the emulator.
 const KVM_BOOTS: Duration = Duration::from_secs(20);
@@ -87,7 +86,7 @@ impl Hypervisor {
     }
 }
 
-/// Where the emulator is.
+/// Finds the emulator.
 fn emulator() -> Result<PathBuf, Refusal> {
     if cfg!(not(target_arch = "x86_64")) {
         return Err(messages::guests_need_x86());
@@ -102,11 +101,11 @@ enum Booted {
     Stopped,
     /// The kernel killed it, as it does where memory is short: a tenant that does not fit, and no reason to give up.
     Killed,
-    /// It does not become ready, and why.
+    /// The guest does not become ready, for this reason.
     Failed(String),
 }
 
-/// The tenants.
+/// Tenants as virtual machines of this machine, each in a control group.
 #[derive(Debug)]
 pub struct Qemu {
     hypervisor: Rc<Hypervisor>,
