@@ -108,8 +108,6 @@ fn refuse(directory: &Path, why: &str) -> Refusal {
 /// Creates a journal with its head. It gets its name only when locked and whole, so that nobody takes it for abandoned.
 fn start(directory: &Path, name: &str, head: &Run) -> io::Result<Appender> {
     let temporary = temporary_beside(directory, name);
-    // A leftover of an earlier process of the same number gives way.
-    let _ = fs::remove_file(&temporary);
     let records = Appender::create(&temporary, Survives::Kill, head)?;
     fs::rename(&temporary, directory.join(name)).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);

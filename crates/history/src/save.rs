@@ -1,7 +1,7 @@
 //! Writing a document whole or not at all.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -103,7 +103,7 @@ pub(crate) fn write_whole(
     remove_stale(directory);
     let path = directory.join(name);
     let temporary = temporary_beside(directory, name);
-    let written = create_new(&temporary)
+    let written = File::create_new(&temporary)
         .and_then(|mut file| {
             fill(&mut file)?;
             // Without this a crash of the machine after the rename could leave an empty file of the final name.
@@ -121,21 +121,12 @@ pub(crate) fn write_whole(
 
 const TEMPORARY: &str = ".tiermark-tmp";
 
-/// The name of a file under construction: hidden, and unlike that of any other process.
+/// The path of a file under construction: hidden, and unlike that of any other process. A leftover of an earlier process of the same number
+/// is removed.
 pub(crate) fn temporary_beside(directory: &Path, name: &str) -> PathBuf {
-    directory.join(format!(".{name}.{}{TEMPORARY}", std::process::id()))
-}
-
-/// Creates a file that must not exist; a leftover of an earlier process of the same number gives way.
-pub(crate) fn create_new(path: &Path) -> io::Result<File> {
-    let open = || OpenOptions::new().append(true).create_new(true).open(path);
-    match open() {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            fs::remove_file(path)?;
-            open()
-        }
-        result => result,
-    }
+    let path = directory.join(format!(".{name}.{}{TEMPORARY}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
 }
 
 /// Removes what a killed process left half-written. An hour is far beyond any save that still runs.

@@ -44,17 +44,6 @@ impl Noted {
     }
 }
 
-/// Reads a journal from its file.
-///
-/// # Errors
-/// A [`Refusal`] that names the file.
-pub(super) fn read(path: &Path) -> Result<Noted, Refusal> {
-    Lines::read(path)
-        .map_err(|why| why.to_string())
-        .and_then(|lines| parse(&lines))
-        .map_err(|why| malformed(path, &why))
-}
-
 /// Whether a journal's writer died before its head was whole: nothing was changed then.
 pub(crate) fn never_began(path: &Path) -> bool {
     Lines::read(path).is_ok_and(|lines| lines.bytes() == 0)

@@ -20,7 +20,7 @@ use tiermark_model::{HeldChanges, Refusal};
 
 pub use change::Change;
 pub(crate) use file::never_began;
-use file::{Line, Noted, check_owner, malformed, parse, read};
+use file::{Line, Noted, check_owner, malformed, parse};
 pub use state_dir::{Lock, StateDir, StatePlaces};
 
 /// The form of journals; readers take every released one.
@@ -173,36 +173,28 @@ fn unwritten(path: &Path, why: &io::Error) -> Refusal {
 
 /// Changes that were made and not taken back, oldest first.
 pub fn pending(state: &StateDir, root: &Root) -> Vec<HeldChanges> {
-    let held = |path: PathBuf| {
-        let noted = match read(&path) {
-            Ok(noted) => noted,
-            Err(refusal) => {
-                let first = |lines: Lines| serde_json::from_slice::<JournalHeader>(lines.head()).ok();
-                let head = Lines::read(&path).ok().and_then(first);
-                return Some(HeldChanges {
-                    journal: path.display().to_string(),
-                    what: head.as_ref().map_or_else(|| "unknown".to_owned(), |h| h.what.clone()),
-                    started: head.as_ref().map(|h| h.started.clone()).unwrap_or_default(),
-                    pid: head.as_ref().map_or(0, |h| h.pid),
-                    at_work: false,
-                    changes: vec![refusal.why],
-                    swaps: Vec::new(),
-                });
-            }
-        };
-        let at_work = boot_id(root).is_some_and(|boot| boot == noted.head.boot)
-            && start_ticks(root, noted.head.pid) == Some(noted.head.start_ticks);
-        let changes: Vec<String> = noted.left().map(|(_, change)| change.to_string()).collect();
-        let swaps = noted.left().filter_map(|(_, change)| change.swap_area()).collect();
-        (!changes.is_empty()).then(|| HeldChanges {
-            journal: path.display().to_string(),
-            what: noted.head.what,
-            started: noted.head.started,
-            pid: noted.head.pid,
-            at_work,
-            changes,
-            swaps,
-        })
+    state.journals().iter().filter_map(|path| held(path, root)).collect()
+}
+
+/// What a journal holds, or what is wrong with it; `None` if nothing is left to take back.
+fn held(path: &Path, root: &Root) -> Option<HeldChanges> {
+    let lines = Lines::read(path).map_err(|why| why.to_string());
+    let head = |lines: &Lines| serde_json::from_slice::<JournalHeader>(lines.head()).ok();
+    let head = lines.as_ref().ok().and_then(head);
+    if lines.as_ref().is_ok_and(|lines| lines.bytes() == 0) {
+        return None;
+    }
+    let (changes, swaps, at_work) = match lines.and_then(|lines| parse(&lines)) {
+        Ok(noted) => {
+            let at_work = boot_id(root).is_some_and(|boot| boot == noted.head.boot)
+                && start_ticks(root, noted.head.pid) == Some(noted.head.start_ticks);
+            let swaps = noted.left().filter_map(|(_, change)| change.swap_area()).collect();
+            (noted.left().map(|(_, change)| change.to_string()).collect(), swaps, at_work)
+        }
+        Err(why) => (vec![why], Vec::new(), false),
     };
-    state.journals().into_iter().filter(|path| !never_began(path)).filter_map(held).collect()
+    let (what, started, pid) =
+        head.map_or_else(|| ("unknown".to_owned(), String::new(), 0), |head| (head.what, head.started, head.pid));
+    let journal = path.display().to_string();
+    (!changes.is_empty()).then_some(HeldChanges { journal, what, started, pid, at_work, changes, swaps })
 }
