@@ -120,10 +120,10 @@ fn case(searched: &SearchCase<'_>, known: &SearchState) -> Case {
 
 /// What the trials of a search that did not come to its end leave: what the search itself makes of them.
 fn stopped(known: &SearchState) -> Answer {
-    let why = "the search was stopped early";
     let search = known.limits.and_then(|limits| Search::resume(limits, &known.trials).ok());
-    let nothing = || Answer::Between { low: 0, high: None, why: why.to_owned() };
-    search.map_or_else(nothing, |search| search.given_up(why))
+    let why = says::search_stopped;
+    let nothing = || Answer::Between { low: 0, high: None, why: why() };
+    search.map_or_else(nothing, |search| search.given_up(why()))
 }
 
 /// What ran out beyond the tenants that fit, or where the client could not tell any more: of the fewest tenants of which that is so, the last
@@ -155,12 +155,12 @@ mod tests {
     }
 
     fn cases() -> Vec<Case> {
-        let between = Answer::Between { low: 100, high: Some(110), why: "x".into() };
+        let between = Answer::Between { low: 100, high: Some(110), why: says::search_stopped() };
         vec![
             case("swap:/x", "a", exact(108)),
             case("dram", "a", exact(31)),
             case("zram", "a", between),
-            case("dram", "b", Answer::None { why: "x".into() }),
+            case("dram", "b", Answer::None { why: says::one_tenant_failed(2, 2) }),
             case("swap:/x", "b", exact(9)),
         ]
     }
@@ -262,7 +262,7 @@ mod tests {
         let back = [(9, Verification, Fail), (8, Verification, Fail)];
         let said = |known: &SearchState| match stopped(known) {
             Answer::Between { low, high, why } => {
-                assert_eq!(why, "the search was stopped early");
+                assert_eq!(why.code, says::codes::search_stopped);
                 (low, high)
             }
             other => panic!("{other:?}"),
@@ -315,7 +315,7 @@ mod tests {
             [says::no_tenant_to_price("dram", "b"), says::priced_at_lower_bound("zram", "a", 100)]
         );
         let mut vague = cases();
-        vague[1].answer = Answer::Between { low: 20, high: Some(31), why: "x".into() };
+        vague[1].answer = Answer::Between { low: 20, high: Some(31), why: says::search_stopped() };
         let table = costs(&prices, &vague, "2026-11-21");
         assert!(table.rows.iter().all(|row| row.against.is_none()), "{table:?}");
         assert!(table.remarks.contains(&says::base_not_exact("dram", "a")), "{table:?}");

@@ -91,7 +91,7 @@ pub enum Answer {
         #[serde(default)]
         high: Option<u32>,
         /// Why there is no single number.
-        why: String,
+        why: Note,
     },
     /// As many as were allowed to be tried; more may fit.
     AtLeast {
@@ -100,8 +100,8 @@ pub enum Answer {
     },
     /// Not even one.
     None {
-        /// Why.
-        why: String,
+        /// What its trials said.
+        why: Note,
     },
 }
 
@@ -408,9 +408,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remarks_of_older_documents_are_sentences() {
+    fn remarks_and_reasons_of_older_documents_are_sentences() {
         let older = r#"{"currency":"USD","date":"2018-07-01","source":"made up","months":0,"rows":[],"remarks":["old prices"]}"#;
         let table: CostTable = serde_json::from_str(older).unwrap();
         assert_eq!(table.remarks[0].to_string(), "old prices");
+        let older = r#"{"kind":"between","low":3,"high":null,"why":"trials disagree"}"#;
+        let Answer::Between { low: 3, high: None, why } = serde_json::from_str(older).unwrap() else { panic!() };
+        assert_eq!(why.to_string(), "trials disagree");
     }
 }

@@ -1,6 +1,7 @@
 //! Tenants that keep what they hold from trial to trial, since nothing stops them: what that leaves of an answer.
 
 use tiermark_model::capacity::{Answer, Outcome, TrialRecord};
+use tiermark_model::messages::capacity as messages;
 
 /// An answer of servers that are never empty again. That they hold so many is so all the more; that one more fails says little where
 /// trials of still more were made before it.
@@ -13,15 +14,11 @@ pub(super) fn answer(answer: Answer, trials: &[TrialRecord]) -> Answer {
         first && trial.outcome == Outcome::Fail
     });
     let more = tenants + 1;
-    let left = |after: String| {
-        format!("{more} failed after {after}; without --stop, pages that those left swapped out may be the reason")
-    };
+    let left = |before| messages::failed_after_more(more, before);
     match fair.map(|trial| trial.tenants).min() {
         Some(failed) if failed == more => answer,
-        Some(failed) => {
-            Answer::Between { low: tenants, high: Some(failed - 1), why: left(format!("{failed} had failed")) }
-        }
-        None => Answer::Between { low: tenants, high: None, why: left("a trial with more tenants".to_owned()) },
+        Some(failed) => Answer::Between { low: tenants, high: Some(failed - 1), why: left(Some(failed)) },
+        None => Answer::Between { low: tenants, high: None, why: left(None) },
     }
 }
 

@@ -10,7 +10,9 @@
 mod votes;
 
 use serde::{Deserialize, Serialize};
-use tiermark_model::capacity::{Answer, Outcome, Phase, TrialRecord, Votes, tenants as words};
+use tiermark_model::Note;
+use tiermark_model::capacity::{Answer, Outcome, Phase, TrialRecord, Votes};
+use tiermark_model::messages::capacity as messages;
 
 use crate::budget::Arithmetic;
 use votes::{Standing, Tally};
@@ -139,11 +141,11 @@ impl Search {
         self.tally.votes(tenants)
     }
 
-    /// What is known when no more trials are made, in words of why not.
+    /// What is known when no more trials are made, for this reason.
     #[must_use]
-    pub fn given_up(&self, why: &str) -> Answer {
+    pub fn given_up(&self, why: Note) -> Answer {
         let (low, high) = self.tally.range();
-        Answer::Between { low, high, why: why.to_owned() }
+        Answer::Between { low, high, why }
     }
 
     /// The next trial, or the answer. Asked again, it gives the same.
@@ -152,7 +154,7 @@ impl Search {
         let step = self.wanted();
         match step {
             Step::Trial(_) if self.made >= self.limits.most_trials => {
-                Step::Done(self.given_up(&format!("the limit of {} trials is reached (most-trials)", self.made)))
+                Step::Done(self.given_up(messages::most_trials_made(self.made)))
             }
             other => other,
         }
@@ -253,8 +255,7 @@ impl Search {
             return self.again(high, &why).unwrap_or_else(|| self.disagreeing(high));
         }
         if low == 0 {
-            let why = format!("one tenant alone failed {} of {} trials", all.failed, all.all());
-            return Step::Done(Answer::None { why });
+            return Step::Done(Answer::None { why: messages::one_tenant_failed(all.failed, all.all()) });
         }
         if let Some(step) = self.confirm(low) {
             return step;
@@ -273,15 +274,7 @@ impl Search {
     }
 
     fn disagreeing(&self, tenants: u32) -> Step {
-        let votes = self.tally.votes(tenants);
-        let unclear = if votes.unclear > 0 { format!(", {} unclear", votes.unclear) } else { String::new() };
-        let said = if votes.passed > 0 && votes.failed > 0 { "disagree" } else { "are not clear" };
-        Step::Done(self.given_up(&format!(
-            "trials of {} {said}: {} passed, {} failed{unclear}",
-            words(tenants),
-            votes.passed,
-            votes.failed
-        )))
+        Step::Done(self.given_up(messages::trials_undecided(tenants, &self.tally.votes(tenants))))
     }
 }
 

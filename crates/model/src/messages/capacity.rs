@@ -2,6 +2,7 @@
 
 use super::rows::messages;
 use crate::Refusal;
+use crate::capacity::Votes;
 
 messages! {
     /// A saved run that is not there, or cannot be opened.
@@ -122,5 +123,30 @@ messages! {
         {
             let tenants = crate::capacity::tenants(tenants);
             format!("{tier}, {load}: priced with {tenants}, the lower bound of the answer")
+        };
+
+    /// A service level that one tenant alone does not meet.
+    Note one_tenant_failed(failed: u32, trials: u32): "one tenant alone failed {failed} of {trials} trials";
+
+    /// Trials of one number of tenants that do not say whether it fits.
+    Note trials_undecided(tenants: u32, votes: &Votes):
+        {
+            let Votes { passed, failed, unclear } = *votes;
+            let said = if passed > 0 && failed > 0 { "disagree" } else { "are not clear" };
+            let unclear = if unclear > 0 { format!(", {unclear} unclear") } else { String::new() };
+            format!("trials of {} {said}: {passed} passed, {failed} failed{unclear}", crate::capacity::tenants(tenants))
+        };
+
+    /// A search that made as many trials as it may.
+    Note most_trials_made(trials: u32): "the limit of {trials} trials is reached (most-trials)";
+
+    /// A search that was stopped.
+    Note search_stopped(): "the search was stopped early";
+
+    /// Tenants that failed on servers that hold what more tenants left: `failed_before` is the fewest that had failed on the way up, if any.
+    Note failed_after_more(tenants: u32, failed_before: Option<u32>):
+        {
+            let after = failed_before.map_or_else(|| "a trial with more tenants".to_owned(), |failed| format!("{failed} had failed"));
+            format!("{tenants} failed after {after}; without --stop, pages that those left swapped out may be the reason")
         };
 }

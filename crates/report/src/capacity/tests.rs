@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use tiermark_model::Warning;
-use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Resource};
+use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Resource, Votes};
+use tiermark_model::messages::capacity as says;
 
 use super::*;
 use crate::text::width;
@@ -74,7 +75,7 @@ fn run() -> Capacity {
         answer: Answer::Between {
             low: 10,
             high: Some(12),
-            why: "trials of 11 tenants disagree: 3 passed, 3 failed".into(),
+            why: says::trials_undecided(11, &Votes { passed: 3, failed: 3, unclear: 0 }),
         },
         ended_by: Some(Ended { resource: Resource::Cpu, words: "the tenants' cpus were busy 97 % of the time".into() }),
         curve: vec![
@@ -155,12 +156,12 @@ fn trials_say_why_they_were_made() {
 fn answers_that_are_no_number_are_told() {
     let mut shown = run();
     shown.cases[0].answer = Answer::AtLeast { tenants: 12 };
-    shown.cases[1].answer = Answer::None { why: "one tenant alone failed 2 of 2 trials".into() };
-    let why = "trials of 18 tenants decide nothing: 0 passed, 0 failed, 3 could not tell";
-    shown.cases[2].answer = Answer::Between { low: 17, high: None, why: why.into() };
+    shown.cases[1].answer = Answer::None { why: says::one_tenant_failed(2, 2) };
+    let why = says::trials_undecided(18, &Votes { passed: 0, failed: 0, unclear: 3 });
+    shown.cases[2].answer = Answer::Between { low: 17, high: None, why };
     assert!(capacity_line(&shown).ends_with(" 17 or more"), "{}", capacity_line(&shown));
     let text = capacity(&shown, &Style::default());
-    assert!(text.contains("17 or more") && text.contains("17 tenants or more: trials of 18 tenants decide"), "{text}");
+    assert!(text.contains("17 or more") && text.contains("17 tenants or more: trials of 18 tenants are"), "{text}");
     assert!(text.contains("12 or more") && text.contains("the most that this run may try"), "{text}");
     assert!(text.contains("not even one tenant: one tenant alone failed 2 of 2 trials"), "{text}");
 }
