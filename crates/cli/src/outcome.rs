@@ -101,24 +101,15 @@ pub(crate) fn imprecise(run: &Run) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bytes, Disturbance, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
+    use tiermark_model::{Bytes, Effort, Finding, Nothing, Plan, Reason, Request, Scope, Unit, Verdict};
 
     fn document() -> Run {
         tiermark_history::parse(include_bytes!("../../history/tests/fixtures/run-1.json")).expect("a document")
     }
 
     fn experiment(tier: &str, value: Option<f64>, refused: Refusal) -> Experiment {
-        let finding = Finding {
-            metric: tiermark_model::Quantity::Bandwidth,
-            labels: Labels::new().text(Labels::TIER, tier),
-            value,
-            unit: Unit::BytesPerSecond,
-            interval: None,
-            samples: 3,
-            verdict: Verdict::trusted(),
-            evidence: Vec::new(),
-            note: None,
-        };
+        let labels = Labels::new().text(Labels::TIER, tier);
+        let finding = Finding::new(tiermark_model::Quantity::Bandwidth, labels, value, Unit::BytesPerSecond);
         let request = Request {
             probe: "bandwidth".into(),
             scope: Scope::default(),
@@ -143,12 +134,9 @@ mod tests {
         let refusal = if let Reason::Refused { refusal } = &reason { Some(refusal.clone()) } else { None };
         let mut verdict = Verdict::trusted();
         verdict.invalid(reason);
-        let json = serde_json::json!({
-            "step": "a", "labels": { "purpose": purpose }, "metric": "bandwidth", "unit": "bytes_per_second",
-            "allocations": 3, "disturbance": Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0,
-            "verdict": verdict, "refusal": refusal,
-        });
-        serde_json::from_value(json).unwrap()
+        let labels = Labels::new().text(Labels::PURPOSE, purpose);
+        let seen = Observation::new("a", labels, tiermark_model::Metric::Bandwidth);
+        Observation { verdict, refusal, ..seen }
     }
 
     /// A run with one number, before this is done to its verdict, its interval and what else was asked for.

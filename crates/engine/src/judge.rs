@@ -92,17 +92,11 @@ pub(crate) fn clock_spread(core_hz: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Bench, Disturbance, Grade, Labels, Machine, Metric, ReasonCode, Setup, StopRule, Unit};
+    use tiermark_model::{Bench, Grade, Labels, Machine, Metric, ReasonCode, Setup, StopRule};
 
     fn observed(value: f64) -> Observation {
-        let json = serde_json::json!({
-            "step": "a", "labels": {}, "metric": "latency", "unit": "ns", "allocations": 3,
-            "disturbance": Disturbance::default(), "core_hz": 3e9, "rivals": [], "started_seconds": 0.0, "seconds": 0.0,
-            "verdict": Verdict::trusted(),
-        });
-        let seen: Observation = serde_json::from_value(json).unwrap();
-        // JSON has no infinities.
-        Observation { value: Some(value), unit: Unit::Ns, ..seen }
+        let seen = Observation::new("a", Labels::new(), Metric::Latency);
+        Observation { value: Some(value), allocations: 3, core_hz: Some(3e9), ..seen }
     }
 
     fn step(metric: Metric, labels: Labels) -> Step {

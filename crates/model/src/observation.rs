@@ -8,7 +8,7 @@ use crate::idset::NodeId;
 use crate::kernel::KernelId;
 use crate::labels::Labels;
 use crate::quantity::Quantity;
-use crate::refusal::Refusal;
+use crate::refusal::{Code, Note, Refusal};
 use crate::state::{InState, StateKind};
 use crate::units::{Metric, Unit};
 use crate::verdict::Verdict;
@@ -99,6 +99,41 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// A step of which nothing was seen yet.
+    pub fn new(step: impl Into<String>, labels: Labels, metric: Metric) -> Self {
+        Self {
+            step: step.into(),
+            labels,
+            metric,
+            unit: metric.unit(),
+            value: None,
+            interval: None,
+            now: None,
+            edge: None,
+            state: None,
+            in_states: Vec::new(),
+            modes: Vec::new(),
+            min: None,
+            max: None,
+            spread_within: None,
+            spread_between: None,
+            visits: Visits::default(),
+            allocations: 0,
+            disturbance: Disturbance::default(),
+            tail: None,
+            placement: None,
+            core_hz: None,
+            core_hz_spread: None,
+            parts: Vec::new(),
+            rivals: Vec::new(),
+            overhead_share: None,
+            started_seconds: 0.0,
+            seconds: 0.0,
+            verdict: Verdict::trusted(),
+            refusal: None,
+        }
+    }
+
     /// Whether a number that was asked for is missing. Points of a curve only draw its shape.
     pub fn is_lacking(&self) -> bool {
         self.value.is_none() && !self.labels.is_point()
@@ -262,6 +297,48 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Ids of the steps it rests on.
     pub evidence: Vec<String>,
-    /// A remark for people.
-    pub note: Option<String>,
+    /// Remarks on the number.
+    #[serde(default, alias = "note", deserialize_with = "older_notes", skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
+}
+
+impl Finding {
+    /// A number without an interval, evidence and notes, that nothing speaks against.
+    pub fn new(metric: Quantity, labels: Labels, value: Option<f64>, unit: Unit) -> Self {
+        let (interval, samples, evidence, notes) = (None, 0, Vec::new(), Vec::new());
+        Self { metric, labels, value, unit, interval, samples, verdict: Verdict::trusted(), evidence, notes }
+    }
+
+    /// The number with these notes after those it has.
+    #[must_use]
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = Note>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
+    /// The note with this code, where it has one.
+    pub fn noted(&self, code: &Code) -> Option<&Note> {
+        self.notes.iter().find(|note| note.code == *code)
+    }
+
+    /// Its notes in one line; `None` where it has none.
+    pub fn note(&self) -> Option<String> {
+        (!self.notes.is_empty()).then(|| Note::joined(&self.notes))
+    }
+}
+
+/// Notes of a document: a list, or in older ones a single note or `null`.
+fn older_notes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Note>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Saved {
+        Several(Vec<Note>),
+        One(Note),
+        None,
+    }
+    Ok(match Saved::deserialize(deserializer)? {
+        Saved::Several(notes) => notes,
+        Saved::One(note) => vec![note],
+        Saved::None => Vec::new(),
+    })
 }

@@ -156,6 +156,16 @@ pub enum Metric {
     Bandwidth,
 }
 
+impl Metric {
+    /// The unit of its numbers.
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Latency => Unit::Ns,
+            Self::Bandwidth => Unit::BytesPerSecond,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::accounting::MEDIAN;
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, Observation, PageKind, Plan,
-    Purpose, Quantity, Refusal, Request, Role, Step, StopRule, Unit, format_gbs,
+    Purpose, Quantity, Refusal, Request, Role, Step, StopRule, Unit,
 };
 
 use crate::chasing::{join, plain_kernel, resting_on};
@@ -91,9 +92,7 @@ fn cost(observations: &[Observation], beside: &Observation, rate: Option<f64>) -
     let labels = beside.labels.clone();
     let value = Some(with / without - 1.0);
     let mut found = resting_on(&[beside, alone], Quantity::BackgroundCost, labels, value, Unit::Ratio);
-    found.note = rate.filter(|rate| *rate > 0.0).map(|rate| {
-        format!("{:.2} ns for each GB/s of the neighbour's {}", (with - without) / (rate / 1e9), format_gbs(rate))
-    });
+    found.notes.extend(rate.filter(|rate| *rate > 0.0).map(|rate| memory::cost_of_traffic(with - without, rate)));
     Some(with_range(found, quotient(beside, alone), -1.0))
 }
 

@@ -63,15 +63,10 @@ pub(crate) fn resting_on(
 ) -> Finding {
     let verdict = evidence.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
     Finding {
-        metric,
-        labels,
-        value,
-        unit,
-        interval: None,
         samples: evidence.iter().map(|o| o.visits.len() as u64).sum(),
         verdict,
         evidence: evidence.iter().map(|o| o.step.clone()).collect(),
-        note: None,
+        ..Finding::new(metric, labels, value, unit)
     }
 }
 

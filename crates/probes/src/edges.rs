@@ -1,8 +1,8 @@
 //! How large each tier is, by measurement: where the latency curve leaves its plateaus.
 
+use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, CpuId, Finding, Interval, Labels, Machine, Observation, PageKind, Purpose, Quantity, Reason, Unit, Verdict,
-    format_ns,
 };
 
 use crate::finder::{declared, point};
@@ -41,16 +41,8 @@ fn grain_finding(grain: &Grain, asked: u64, last: &Observation, page: &str) -> F
     let mut finding = derived(last, Quantity::TranslationGrain, labels, grain.page as f64, Unit::Bytes);
     // The curve as a whole decides, and not the verdict of one of its points.
     (finding.verdict, finding.value) = (Verdict::trusted(), Some(grain.page as f64));
-    let pieces = if grain.page < asked { ": the host splits the pages" } else { "" };
-    finding.note = Some(format!(
-        "pages of {} translated in pieces of {}{pieces}; beyond {} ({} entries) an access takes {} ns more",
-        Bytes(asked),
-        Bytes(grain.page),
-        Bytes(grain.knee),
-        grain.entries,
-        format_ns(grain.step_ns)
-    ));
-    finding
+    let Grain { knee, page, entries, step_ns } = *grain;
+    finding.with_notes([shapes::translation_grain(Bytes(asked), Bytes(page), Bytes(knee), entries, step_ns)])
 }
 
 fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str) -> Finding {
@@ -71,20 +63,17 @@ fn size_finding(tier: &FoundTier, found: &Found, edge: &Observation, page: &str)
         finding.verdict = Verdict::trusted();
         finding.verdict.suspect(Reason::NotResolved { low: Bytes(low), high, why });
     }
-    let mut note = match tier.plateau {
-        Some((from, to)) => format!("flat from {} to {} at {} ns", Bytes(from), Bytes(to), format_ns(tier.ns)),
-        None => format!("at most {} ns, at {}", format_ns(tier.ns), Bytes(tier.rung)),
-    };
+    finding.notes.push(match tier.plateau {
+        Some((from, to)) => shapes::plateau(Bytes(from), Bytes(to), tier.ns),
+        None => shapes::no_plateau_but_rung(tier.ns, Bytes(tier.rung)),
+    });
     let bends = |grain: &Grain| tier.plateau.is_some_and(|(from, _)| from < grain.knee) && grain.knee < high;
-    if let Some(grain) = found.grain.filter(bends) {
-        let more = format_ns(grain.step_ns);
-        let (page, knee) = (Bytes(grain.page), Bytes(grain.knee));
-        note += &format!("; TLB misses add {more} ns beyond {knee} = {} entries x {page}", grain.entries);
+    if let Some(Grain { knee, page, entries, step_ns }) = found.grain.filter(bends) {
+        finding.notes.push(shapes::tlb_misses_add(step_ns, Bytes(knee), entries, Bytes(page)));
     }
     if let Size::Resolved { declared: true, .. } = tier.size {
-        note += "; the declared size, with which the curve agrees";
+        finding.notes.push(shapes::declared_size_agrees());
     }
-    finding.note = Some(note);
     finding
 }
 

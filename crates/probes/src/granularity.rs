@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::memory;
 use tiermark_model::{
     Bytes, Effort, Finding, Labels, Layout, Metric, Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request,
-    Role, Step, Unit, format_gbs,
+    Role, Step, Unit,
 };
 
 use crate::chasing::{pages_to_be_had, plain_kernel, resting_on};
@@ -101,11 +102,7 @@ fn wasted(observations: &[Observation], small: &Observation) -> Option<Finding> 
     labels.0.retain(|key, _| key == Labels::OP || key == Labels::PAGE);
     let share = small_rate / whole_rate;
     let mut found = resting_on(&[small, whole], Quantity::GranularityUseful, labels, Some(share), Unit::Ratio);
-    found.note = Some(format!(
-        "{} GB/s of lines are touched for {} GB/s that are used",
-        format_gbs(small_rate * 8.0),
-        format_gbs(small_rate)
-    ));
+    found.notes.push(memory::lines_wasted(small_rate * 8.0, small_rate));
     Some(with_range(found, quotient(small, whole), 0.0))
 }
 

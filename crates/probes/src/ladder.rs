@@ -1,38 +1,32 @@
 //! From observations to findings: what both probes do alike.
 
-use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Observation, Purpose, Quantity, Unit};
+use tiermark_model::messages::memory;
+use tiermark_model::{Finding, Grade, Interval, Labels, Metric, Note, Observation, Purpose, Quantity, Unit};
 
 /// The finding an observation stands for by itself.
-pub(crate) fn finding(observation: &Observation, note: Option<String>) -> Finding {
+pub(crate) fn finding(observation: &Observation, notes: impl IntoIterator<Item = Note>) -> Finding {
     let metric = match observation.metric {
         Metric::Latency => Quantity::Latency,
         Metric::Bandwidth => Quantity::Bandwidth,
     };
     Finding {
-        metric,
-        labels: observation.labels.clone(),
-        value: observation.value,
-        unit: observation.unit,
         interval: observation.interval,
         samples: observation.visits.len() as u64,
         verdict: observation.verdict.clone(),
         evidence: vec![observation.step.clone()],
-        note,
+        notes: notes.into_iter().collect(),
+        ..Finding::new(metric, observation.labels.clone(), observation.value, observation.unit)
     }
 }
 
 /// A number derived from one observation: same evidence, same verdict.
 pub(crate) fn derived(observation: &Observation, metric: Quantity, labels: Labels, value: f64, unit: Unit) -> Finding {
+    let value = (observation.verdict.grade != Grade::Invalid).then_some(value);
     Finding {
-        metric,
-        labels,
-        value: (observation.verdict.grade != Grade::Invalid).then_some(value),
-        unit,
-        interval: None,
         samples: observation.visits.len() as u64,
         verdict: observation.verdict.clone(),
         evidence: vec![observation.step.clone()],
-        note: None,
+        ..Finding::new(metric, labels, value, unit)
     }
 }
 
@@ -69,9 +63,8 @@ pub(crate) fn points<'a>(observations: impl Iterator<Item = &'a Observation>) ->
 }
 
 /// Says when the tool's own stamps were a visible part of a block and were taken out.
-pub(crate) fn overhead_note(observation: &Observation) -> Option<String> {
+pub(crate) fn overhead_note(observation: &Observation) -> Option<Note> {
     /// Up to this share nothing needs saying.
     const SAID: f64 = 0.005;
-    let share = observation.overhead_share.filter(|s| *s > SAID)?;
-    Some(format!("corrected for clock stamps, {:.1} % of each block", share * 100.0))
+    observation.overhead_share.filter(|s| *s > SAID).map(memory::stamps_taken_out)
 }

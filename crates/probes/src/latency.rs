@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Observation, PageKind, Plan, Purpose,
-    Quantity, Reason, Refusal, Request, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Note, Observation, PageKind, Plan,
+    Purpose, Quantity, Reason, Refusal, Request, Step, StopRule, Unit,
 };
 use tiermark_stats::VISITS;
 
@@ -83,7 +84,7 @@ impl Probe for Latency {
         let mut findings: Vec<Finding> = Vec::new();
         for purpose in [Purpose::Ladder, Purpose::Table] {
             findings
-                .extend(with_purpose(observations, purpose).map(|o| still_rising(finding(o, note(o)), observations)));
+                .extend(with_purpose(observations, purpose).map(|o| still_rising(finding(o, notes(o)), observations)));
         }
         findings.extend(tier_sizes(observations, lab.machine));
         findings.extend(tails(observations));
@@ -278,17 +279,12 @@ fn still_rising(mut found: Finding, observations: &[Observation]) -> Finding {
     found
 }
 
-fn note(observation: &Observation) -> Option<String> {
+fn notes(observation: &Observation) -> impl Iterator<Item = Note> {
     let strided = observation.labels.get(Labels::LAYOUT).is_some_and(|l| l.starts_with("stride:"));
-    let mut notes: Vec<String> = Vec::new();
-    if strided {
-        notes.push("prefetch-assisted: a fixed stride is not the latency of memory".into());
-    }
-    if let Some(chains) = observation.labels.number(Labels::CHAINS).filter(|n| *n > 1) {
-        notes.push(format!("{chains} chains at once: time per access, not latency"));
-    }
-    notes.extend(overhead_note(observation));
-    (!notes.is_empty()).then(|| notes.join("; "))
+    let chains = observation.labels.number(Labels::CHAINS).filter(|n| *n > 1);
+    let notes =
+        [strided.then(memory::prefetch_assisted), chains.map(memory::several_chains), overhead_note(observation)];
+    notes.into_iter().flatten()
 }
 
 /// The tail of every rung of the ladder.
@@ -300,7 +296,7 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
             let labels = observation.labels.clone().text(Labels::STATISTIC, name);
             let mut found = derived(observation, Quantity::LatencyTail, labels, *value, Unit::Ns);
             found.samples = tail.blocks;
-            found.note = Some(format!("mean of {} accesses a block, disturbed blocks included", tail.block_accesses));
+            found.notes.push(memory::tail_of_blocks(tail.block_accesses));
             findings.push(found);
         }
     }

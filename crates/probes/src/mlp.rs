@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::memory;
 use tiermark_model::{
     ChainLayout, CpuId, Effort, Finding, IdSet, Labels, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
-    Request, Step, Unit, format_ns,
+    Request, Step, Unit,
 };
 
 use crate::chasing::{Chase, Chaser, resting_on};
@@ -173,11 +174,7 @@ fn in_flight(observations: &[Observation], tier: &str) -> Option<Finding> {
     }
     let flying = latency / best;
     let mut found = resting_on(&[single, reached, fastest], Quantity::MlpInFlight, labels, Some(flying), Unit::Count);
-    let times = format!("{} ns alone, {} ns an access", format_ns(*latency), format_ns(*ns));
-    found.note = Some(if still_falls {
-        format!("{times} with {chains} chains, and still falling: at least")
-    } else {
-        format!("{times} from {chains} chains on")
-    });
+    let note = if still_falls { memory::chains_still_gain } else { memory::chains_gain_until };
+    found.notes.push(note(*latency, *ns, *chains));
     Some(with_range(found, quotient(single, fastest), 0.0))
 }

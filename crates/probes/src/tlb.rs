@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
     Request, Step, Unit,
@@ -267,14 +268,14 @@ impl<'a> PageCurve<'a> {
             let labels =
                 self.labels(&format!("L{}", self.solved.buffers.len() + 1)).text(Labels::STATISTIC, "at least");
             let mut found = resting_on(&last, Quantity::TlbEntries, labels, Some(tried as f64), Unit::Count);
-            found.note = Some(format!("no step up to {tried} pages, the most tried"));
+            found.notes.push(shapes::no_step_up_to(tried));
             findings.push(found);
         } else {
             let pages = self.solved.walk_pages.unwrap_or(tried);
             let labels = self.labels("walk").whole(Labels::LENGTH, pages);
             let evidence = self.at(pages);
             let mut found = resting_on(&evidence, Quantity::TlbWalk, labels, self.solved.walk_ns, Unit::Ns);
-            found.note = Some(format!("what translation adds to an access where nearly all walk, up to {pages} pages"));
+            found.notes.push(shapes::walk_adds(pages));
             findings.push(found);
         }
         findings

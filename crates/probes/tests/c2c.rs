@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use tiermark_model::Purpose;
+use tiermark_model::messages::memory::codes;
 
 use tiermark_engine::{Event, Host, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
@@ -74,20 +75,19 @@ fn relations_of_a_server_come_out_as_they_are() {
 
 #[test]
 fn a_guests_relations_are_its_hypervisors_word() {
-    let medians = |machine: Machine| -> Vec<Option<String>> {
+    let medians = |machine: Machine| -> Vec<Vec<Note>> {
         let mut host = SimHost::new(machine, Vec::new(), SimOptions::default());
         let request = request(Effort::Quick, None, serde_json::Value::Null);
         let findings = run_experiment(&C2c, &request, &mut host, &mut Deaf).unwrap().findings;
         let median = |f: &&Finding| f.metric.name() == "c2c.relation" && f.labels.is(Labels::STATISTIC, "median");
-        findings.iter().filter(median).map(|f| f.note.clone()).collect()
+        findings.iter().filter(median).map(|f| f.notes.clone()).collect()
     };
     let machine = server().machine().unwrap();
-    assert!(medians(machine.clone()).iter().all(Option::is_none), "what is as declared needs no word");
+    assert!(medians(machine.clone()).iter().all(Vec::is_empty), "what is as declared needs no word");
     let mut guest = machine;
     guest.system.hypervisor = Some("KVM".into());
-    let notes: Vec<String> = medians(guest).into_iter().flatten().collect();
-    assert_eq!(notes.len(), 1, "said once: {notes:?}");
-    assert!(notes[0].contains("hypervisor declares") && notes[0].contains("may move"), "{notes:?}");
+    let notes: Vec<Note> = medians(guest).into_iter().flatten().collect();
+    assert!(matches!(&notes[..], [once] if once.code == codes::declared_by_hypervisor), "{notes:?}");
 }
 
 #[test]
@@ -211,10 +211,9 @@ fn a_pair_at_two_distances_in_turn_is_told() {
     let found = C2c.derive(&asked, lab, &seen);
     let modes: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "c2c.modes").collect();
     assert_eq!((modes.len(), &modes[0].evidence), (1, &vec![seen[0].step.clone()]));
-    assert!(
-        (modes[0].value.unwrap() - 4.0).abs() < 0.1
-            && modes[0].note.as_ref().unwrap().contains("50 ns 50 % of the time, 200 ns 50 %")
-    );
+    assert!((modes[0].value.unwrap() - 4.0).abs() < 0.1);
+    let note = modes[0].noted(&codes::distances_in_turn).unwrap();
+    assert_eq!(note.data["modes"], serde_json::json!([[50.0, 0.5], [200.0, 0.5]]));
 }
 
 #[test]

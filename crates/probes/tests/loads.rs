@@ -5,6 +5,7 @@
 use tiermark_engine::{Ceilings, Event, Lab, Probe, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_model::Purpose;
+use tiermark_model::messages::memory::codes;
 use tiermark_model::*;
 use tiermark_probes::{loaded::Loaded, scale::Scale};
 
@@ -90,8 +91,8 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
         let experiment =
             run(&Scale, &machine, &request("scale", Effort::Standard, seed, serde_json::Value::Null), ceilings);
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
-        let note = ceiling.note.as_ref().unwrap();
-        assert!(ceiling.labels.is(Labels::LIMIT, "memory") && note.contains("the last one adds"), "{ceiling:#?}");
+        let have = ceiling.noted(&codes::cores_have).unwrap();
+        assert!(ceiling.labels.is(Labels::LIMIT, "memory") && have.data["last_adds"].is_number(), "{ceiling:#?}");
         assert!((ceiling.value.unwrap() / 150e9 - 1.0).abs() < 0.03, "{ceiling:#?}");
         assert_eq!(found(&experiment, "scale.knee", &[("place", "local")]).value, Some(8.0));
     }
@@ -102,9 +103,8 @@ fn a_ramp_whose_last_core_adds_little_has_met_its_memory() {
         let experiment =
             run(&Scale, &machine, &request("scale", Effort::Standard, 1, serde_json::Value::Null), ceilings);
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]);
-        let note = ceiling.note.as_ref().unwrap();
         assert_eq!(ceiling.labels.get(Labels::LIMIT), limit, "{ceiling:#?}");
-        assert_eq!(note.contains("met no ceiling"), limit.is_some(), "{note}");
+        assert_eq!(ceiling.noted(&codes::cores_are_the_limit).is_some(), limit.is_some(), "{ceiling:#?}");
     }
 }
 
@@ -115,7 +115,7 @@ fn shares_of_the_peak_are_those_of_the_node() {
     let module = Dimm { populated: true, bytes: Some(8 << 30), configured_transfers: Some(6.25e9), ..Dimm::default() };
     machine.dimms = vec![module; 8];
     machine.theoretical_peak = Some(TheoreticalPeak { bytes_per_second: 400e9, how: "8 channels".into() });
-    let shares = |machine: &Machine| -> Vec<(f64, String)> {
+    let shares = |machine: &Machine| -> Vec<(f64, Note)> {
         let request = request("scale", Effort::Quick, 1, serde_json::Value::Null);
         let experiment = run(&Scale, machine, &request, Ceilings::default());
         let ceiling = found(&experiment, "scale.ceiling", &[("place", "local")]).value.unwrap();
@@ -123,11 +123,11 @@ fn shares_of_the_peak_are_those_of_the_node() {
             |f: &&Finding| f.metric.name() == "scale.share" && f.labels.is(Labels::STATISTIC, "of theoretical peak");
         let local = |f: &&Finding| f.labels.is(Labels::PLACE, "local");
         let shares = experiment.findings.iter().filter(of_peak).filter(local);
-        shares.map(|f| (ceiling / f.value.unwrap(), f.note.clone().unwrap())).collect()
+        shares.map(|f| (ceiling / f.value.unwrap(), f.noted(&codes::share_of_peak).unwrap().clone())).collect()
     };
     let even = shares(&machine);
     assert!(even.len() == 1 && (even[0].0 / 200e9 - 1.0).abs() < 1e-9, "{even:?}");
-    assert!(even[0].1.contains("an equal part for each of 2 nodes"), "{even:?}");
+    assert_eq!(even[0].1.data["parts"], 2, "{even:?}");
     machine.dimms[0].bytes = Some(16 << 30);
     assert_eq!(shares(&machine), []);
     let mut alone = Synth { node_bytes: 32 << 30, ..Synth::default() }.machine().unwrap();
@@ -146,9 +146,9 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
     let options = SimOptions { seed: 1, noise: 0.0, ceilings, ..SimOptions::default() };
     let mut host = SimHost::new(machine, kernels(), options);
     let experiment = run_experiment(&Loaded, &request, &mut host, &mut Deaf).unwrap();
-    let local = |metric: &str, findings: &[Finding]| -> String {
+    let local = |metric: &str, findings: &[Finding]| -> Note {
         let found = findings.iter().find(|f| f.metric.name() == metric && f.labels.is(Labels::PLACE, "local")).unwrap();
-        found.note.clone().unwrap()
+        found.notes[0].clone()
     };
     let is_load = |o: &&Observation| o.labels.is_for(Purpose::Load) && o.labels.is(Labels::PLACE, "local");
     // Without noise each pause less moves more, up to the ceiling.
@@ -167,14 +167,14 @@ fn notes_of_a_curve_count_its_loaded_points_and_know_whether_one_is_idle() {
         most = most.max(rate);
     }
     let note = local("loaded.knee", &experiment.findings);
-    assert!(note.contains(&format!("by Kneedle over {rising} points")), "{rising}: {note}");
+    assert!(note.code == codes::knee_under_load && note.data["points"] == rising, "{rising}: {note}");
     let note = local("loaded.at_target", &experiment.findings);
-    assert!(note.contains("without load"), "{note}");
+    assert_eq!(note.code, codes::target_missed_idle);
     let loaded: Vec<Observation> =
         experiment.observations.into_iter().filter(|o| !o.labels.is_for(Purpose::Unloaded)).collect();
     let lab = Lab { machine: tiermark_engine::Host::machine(&host), bench: tiermark_engine::Host::bench(&host) };
     let note = local("loaded.at_target", &Loaded.derive(&request, lab, &loaded));
-    assert!(note.contains("under the lightest load") && !note.contains("without load"), "{note}");
+    assert_eq!(note.code, codes::target_missed_under_load);
 }
 
 /// Time runs out in the middle of ramps: what was not seen is not concluded from.
@@ -199,8 +199,9 @@ fn a_ramp_cut_off_says_so_and_claims_no_more_than_it_saw() {
                 experiment.findings.iter().find(|f| f.metric.name() == metric && f.labels.is(Labels::PLACE, place))
             };
             let ceiling = of("scale.ceiling").unwrap();
-            let note = ceiling.note.as_ref().unwrap();
-            assert_eq!(note.contains(&format!("cut off at {last} of 16 cores")), last < 16, "seed {seed}: {note}");
+            let cut = ceiling.noted(&codes::ramp_cut_off);
+            let cut = cut.map(|note| (note.data["reached"].as_u64().unwrap(), note.data["of"].as_u64().unwrap()));
+            assert_eq!(cut, (last < 16).then_some((last, 16)), "seed {seed}");
             if last < 16 && place == "local" {
                 rising += 1;
                 assert!(ceiling.labels.get(Labels::LIMIT).is_none(), "seed {seed}: {ceiling:#?}");

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use tiermark_engine::{Event, Lab, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::{MemoryNode, Synth};
+use tiermark_model::messages::memory::codes;
 use tiermark_model::{
     Bench, Effort, Experiment, Finding, IdSet, KernelInfo, Labels, Machine, MemPolicy, Metric, NodeId, Observation,
     Plan, Reason, Refusal, Request, Role, Scope,
@@ -240,7 +241,9 @@ fn remote_memory_is_farther_and_slower() {
     for found in far {
         let slower = found.value.unwrap();
         assert!(if found.labels.is(Labels::OP, "latency") { slower > 1.5 } else { slower < 1.0 }, "{found:?}");
-        assert!(found.interval.unwrap().low < slower && found.note.as_deref() == Some("at distance 21"));
+        assert!(
+            found.interval.unwrap().low < slower && found.noted(&codes::at_distance).unwrap().data["distance"] == 21
+        );
     }
     // Mixed placement gives the rates of both groups, which add up to the whole.
     let mixed = run.observations.iter().find(|o| o.labels.is(Labels::POLICY, "mixed")).unwrap();
@@ -257,7 +260,7 @@ fn even_machines_have_no_uneven_pairs() {
     let pairs: Vec<&Finding> = run.findings.iter().filter(|f| f.labels.get(Labels::AGAINST).is_some()).collect();
     // The widest of each operation is told all the same.
     assert_eq!(pairs.len(), 2, "{pairs:?}");
-    assert!(pairs.iter().all(|f| f.note.as_ref().is_some_and(|note| note.contains("no two directions"))), "{pairs:?}");
+    assert!(pairs.iter().all(|f| f.noted(&codes::directions_alike).is_some()), "{pairs:?}");
 }
 
 #[test]
@@ -270,7 +273,8 @@ fn a_slow_direction_and_a_slow_node_are_named() {
     assert_eq!(named.len(), 2, "{named:?}");
     let latency = named.iter().find(|f| f.labels.is(Labels::OP, "latency")).unwrap();
     assert!((latency.value.unwrap() - 32.0 / 21.0).abs() < 0.05, "{latency:?}");
-    assert!(latency.note.as_ref().unwrap().starts_with("node:0 to node 1 "), "{latency:?}");
+    let larger = &latency.noted(&codes::compared_ns).unwrap().data["larger"];
+    assert_eq!((&larger[0], &larger[1]), (&json!("node:0"), &json!(1)), "{latency:?}");
     // A neighbour in the first socket whose memory is slower than that of the other neighbours at the same distance.
     let mut machine = large();
     let says = machine.nodes[4].hmat.clone();
@@ -278,9 +282,8 @@ fn a_slow_direction_and_a_slow_node_are_named() {
     let found = run(machine, Effort::Quick, json!({"ops": ["latency"]})).findings;
     let uneven: Vec<&Finding> = found.iter().filter(|f| f.metric.name() == "matrix.uneven").collect();
     assert!(
-        uneven
-            .iter()
-            .any(|f| f.note.as_ref().unwrap().contains("distance 12") && f.labels.number(Labels::NODE) == Some(2)),
+        uneven.iter().any(|f| f.noted(&codes::both_at_distance).unwrap().data["distance"] == 12
+            && f.labels.number(Labels::NODE) == Some(2)),
         "{uneven:?}"
     );
 }
@@ -297,7 +300,7 @@ fn the_best_weights_are_found_and_refined() {
         run.observations.iter().filter(|o| o.labels.get(Labels::WEIGHTS).is_some()).filter_map(|o| o.value).collect();
     assert!(swept.len() > 6, "points were added beside the best");
     assert_eq!(best.value, swept.iter().copied().reduce(f64::max));
-    assert!(best.note.as_ref().unwrap().contains("kernel's own weights"), "{:?}", best.note);
+    assert!(best.noted(&codes::kernels_weights).is_some(), "{:?}", best.notes);
     // Dealt pages are proven where they lie.
     let nodes: IdSet = "0-1".parse().unwrap();
     for seen in run.observations.iter().filter(|o| o.labels.get(Labels::WEIGHTS).is_some()) {

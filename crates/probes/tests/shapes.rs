@@ -4,6 +4,7 @@
 
 use tiermark_engine::{Event, Host, Lab, Probe, SimCache, SimCore, SimHost, SimOptions, Sink, run_experiment};
 use tiermark_machine::synth::Synth;
+use tiermark_model::messages::shapes::codes;
 use tiermark_model::{
     Effort, Finding, Grade, Interval, KIB, KernelInfo, Label, Labels, MIB, Machine, Observation, Reason, ReasonCode,
     Request, Scope,
@@ -77,9 +78,9 @@ fn a_machine_that_lies_is_seen_through() {
         // What is declared stands beside it, and the difference is told.
         assert_eq!(l3.labels.number(Labels::DECLARED), Some(64 * MIB));
         for tier in ["L2", "L3"] {
-            assert!(find(&found, "geometry.size", tier).note.as_ref().unwrap().contains("declared"), "{tier}");
+            assert!(find(&found, "geometry.size", tier).noted(&codes::another_size_declared).is_some(), "{tier}");
         }
-        assert!(find(&found, "geometry.size", "L1").note.is_none(), "as declared");
+        assert!(find(&found, "geometry.size", "L1").notes.is_empty(), "as declared");
         assert!(find(&found, "geometry.ways", "L3").value.is_none(), "slices are hashed");
         for (tier, shared) in [("L1", false), ("L2", false), ("L3", true)] {
             let cost = value("geometry.shared", tier).unwrap();
@@ -94,12 +95,12 @@ fn what_is_declared_is_confirmed() {
     assert_eq!(find(&found, "geometry.size", "L1").value, Some((48 * KIB) as f64));
     // 8 ways behind 12: lines that meet in the second level never leave the first.
     let hidden = find(&found, "geometry.ways", "L2");
-    assert!(hidden.value.is_none() && hidden.note.as_ref().unwrap().contains("no more than the 12"), "{hidden:?}");
+    assert!(hidden.value.is_none() && hidden.noted(&codes::ways_hidden).unwrap().data["above"] == 12, "{hidden:?}");
     let bounds = find(&found, "geometry.size", "L2").interval.unwrap();
     assert!(bounds.low <= (2 * MIB) as f64 && (2 * MIB) as f64 <= bounds.high, "{bounds:?}");
     for tier in ["L1", "L2", "L3"] {
-        let note = find(&found, "geometry.size", tier).note.clone().unwrap_or_default();
-        assert!(!note.contains("declared"), "{note}");
+        let size = find(&found, "geometry.size", tier);
+        assert!(size.noted(&codes::another_size_declared).is_none(), "{size:?}");
     }
     assert_eq!(find(&found, "geometry.neighbours", "").value, Some(64.0));
 }
@@ -135,7 +136,8 @@ fn siblings_share_what_other_cores_do_not() {
         };
         let found = found.iter().find(here).unwrap_or_else(|| panic!("{relation} {tier}"));
         assert_eq!(found.value.unwrap() > 0.25, shared, "{relation} {tier}: {found:?}");
-        assert!(!found.note.as_ref().unwrap().contains("though"), "as declared: {found:?}");
+        let note = found.noted(&codes::sharing).unwrap();
+        assert_eq!(note.data["seen"], note.data["declared"], "as declared: {found:?}");
     }
 }
 
@@ -148,7 +150,7 @@ fn base_pages_resolve_the_first_level_and_say_why_not_the_second() {
     let found = run_experiment(&geometry::Geometry, &request, &mut host, &mut Quiet).unwrap().findings;
     assert_eq!(find(&found, "geometry.size", "L1").value, Some((48 * KIB) as f64));
     let l2 = find(&found, "geometry.ways", "L2");
-    assert!(l2.value.is_none() && l2.note.as_ref().unwrap().contains("base pages"), "{l2:?}");
+    assert!(l2.value.is_none() && l2.noted(&codes::ways_need_huge_pages).is_some(), "{l2:?}");
 }
 
 #[test]

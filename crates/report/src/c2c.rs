@@ -139,7 +139,7 @@ fn relations(findings: &[&Finding], style: &Style) -> String {
         }
         row.extend([Cell::new(pairs), ns(of("min"), style), ns(median, style), ns(of("max"), style)]);
         table.row(row);
-        if let Some(note) = median.and_then(|f| f.note.as_deref()) {
+        if let Some(note) = median.and_then(|f| f.note()) {
             notes.push_str(&hanging("  ", &format!("{name}: {note}"), Ink::Dim, style));
         }
     }
@@ -293,7 +293,7 @@ fn modes(findings: &[&Finding], style: &Style) -> String {
     let listed = if style.verbose { findings.len() } else { LISTED };
     let mut out = String::new();
     for f in findings.iter().take(listed) {
-        let note = f.note.as_deref().unwrap_or_default();
+        let note = f.note().unwrap_or_default();
         out.push_str(&hanging("  ", &format!("{}: {note}", subject(f)), Ink::Warn, style));
     }
     if findings.len() > listed {

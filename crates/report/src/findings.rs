@@ -132,7 +132,7 @@ fn pivot(title: &str, findings: &[&Finding], column_key: &str, style: &Style) ->
 fn details(findings: &[&Finding], row: &dyn Fn(&Finding) -> String, style: &Style) -> String {
     let mut reasons = Reasons::default();
     findings.iter().for_each(|f| reasons.add(&subject(f), &f.verdict));
-    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note.as_ref()?))));
+    let remarks = distinct(findings.iter().filter_map(|f| Some(format!("{}: {}", row(f), f.note()?))));
     let remarks = if remarks.is_empty() { String::new() } else { hanging("  ", &remarks.join("; "), Ink::Dim, style) };
     reasons.render(style) + &remarks
 }
@@ -173,7 +173,7 @@ fn row_names(findings: &[&Finding], column_key: &str) -> impl Fn(&Finding) -> St
 
 /// The remarks of findings, each said once.
 fn notes(findings: &[&Finding], style: &Style) -> String {
-    let said = distinct(findings.iter().filter_map(|f| f.note.as_deref()));
+    let said = distinct(findings.iter().filter_map(|f| f.note()));
     said.iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect()
 }
 

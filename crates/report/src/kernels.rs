@@ -62,7 +62,7 @@ impl Winner {
                 .text
                 .trim_end()
                 .to_owned(),
-            note: finding.note.clone(),
+            note: finding.note(),
             plain: plain.map(|v| rate(*v, style)),
             in_table,
         })

@@ -270,10 +270,10 @@ impl<'a> LadderRow<'a> {
             ("size", self.size.filter(|_| style.verbose)),
             ("latency", self.latency.filter(|f| style.verbose || odd(f))),
         ];
-        let of_cell = said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note.as_ref()?)));
+        let of_cell = said.into_iter().filter_map(|(what, f)| Some(format!("{name} {what}: {}", f?.note()?)));
         // The remarks of rates stand beside their kernels, where they have one.
         let rates = self.rates.iter().flatten().filter(|f| f.labels.get(Labels::KERNEL).is_none());
-        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note.as_ref()?)));
+        let of_rate = rates.filter_map(|f| Some(format!("{}: {}", subject(f), f.note()?)));
         of_cell.chain(of_rate).collect()
     }
 }

@@ -81,13 +81,13 @@ pub(crate) fn limits(shown: &mut Shown<'_>, style: &Style) -> String {
                 reasons.add(&format!("{row} {}", column_name(finding)), &finding.verdict);
             }
         }
-        if let Some(note) = ceiling.and_then(|f| f.note.as_ref()) {
+        if let Some(note) = ceiling.and_then(|f| f.note()) {
             remarks.push_str(&hanging("  ", &format!("{row}: {note}"), Ink::Plain, style));
         }
         for finding in findings.iter().filter(|f| f.metric == Quantity::ScaleShare && here(f)) {
             let of = finding.labels.get(Labels::STATISTIC).unwrap_or_default();
             let share = finding.value.map_or_else(|| style.absent().to_owned(), percent);
-            let note = finding.note.as_deref().unwrap_or_default();
+            let note = finding.note().unwrap_or_default();
             remarks.push_str(&hanging("  ", &format!("{row}: {share} {of} ({note})"), Ink::Plain, style));
         }
     }

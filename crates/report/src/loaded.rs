@@ -192,7 +192,7 @@ fn table(findings: &[&Finding], style: &Style) -> String {
 
 /// What a finding adds in words: knees, targets and overload always, the rest with `verbose`.
 fn said(row: &str, finding: &Finding, style: &Style) -> Option<String> {
-    let note = finding.note.as_ref()?;
+    let note = finding.note()?;
     match &finding.metric {
         Quantity::LoadedOverload => Some(format!("{row}: overload, {} lost: {note}", percent(finding.value?))),
         Quantity::LoadedKnee => Some(match finding.value {

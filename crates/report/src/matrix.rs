@@ -183,7 +183,7 @@ fn far(findings: &[&Finding], style: &Style) -> String {
     let rows = grouped(findings.iter().map(|f| ((label(f, Labels::FROM), node(f)), *f)));
     let shown = if style.verbose { rows.len() } else { rows.len().min(ROWS) };
     for ((from, to), here) in &rows[..shown] {
-        let distance = here.iter().find_map(|f| f.note.as_deref()).unwrap_or_default();
+        let distance = here.iter().find_map(|f| f.note()).unwrap_or_default();
         let to = to.map_or_else(String::new, |node| format!("node {node} {distance}"));
         let mut line = vec![Cell::new(*from), Cell::new(to)];
         for column in &works {
@@ -267,7 +267,7 @@ fn policies(spread: &[&Finding], cells: &[&Finding], style: &Style) -> String {
 fn best(findings: &[&Finding], style: &Style) -> String {
     let line = |f: &&Finding| {
         let rate = f.value.map_or_else(|| style.absent().to_owned(), |v| with_interval(v, f.interval, f.unit, style));
-        let note = f.note.as_ref().map_or_else(String::new, |note| format!("; {note}"));
+        let note = f.note().map_or_else(String::new, |note| format!("; {note}"));
         let (op, from, weights) = (label(f, Labels::OP), label(f, Labels::FROM), label(f, Labels::WEIGHTS));
         let text = format!("Best weights for {op} from {from}: {weights} with {rate} {}{note}", style.rate_unit());
         hanging("  ", &text, Ink::Plain, style)
@@ -335,8 +335,7 @@ fn uneven(all: &[&Finding], style: &Style) -> String {
     let mut out = String::new();
     for f in &named {
         let what = if f.metric == Quantity::MatrixAsymmetry { "both directions" } else { "same distance" };
-        let text =
-            format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note.as_deref().unwrap_or_default());
+        let text = format!("{what}, {} differs by {}: {}", label(f, Labels::OP), by(f), f.note().unwrap_or_default());
         out.push_str(&bullet(style.mark(f.verdict.grade), grade_ink(f.verdict.grade), &text, None, style));
     }
     if !alike.is_empty() {

@@ -1,7 +1,7 @@
 //! Taking names out of a run, so that it can be shared.
 
 use serde_json::Value;
-use tiermark_model::{Machine, Reason, Refusal, Run, Verdict};
+use tiermark_model::{Machine, Note, Reason, Refusal, Run, Verdict};
 
 /// What stands in place of what was taken out.
 const GONE: &str = "(redacted)";
@@ -28,7 +28,7 @@ pub fn redact(run: &Run) -> Run {
         experiment.plan.refused.iter_mut().for_each(|refusal| scrub.refusal(refusal));
         for finding in &mut experiment.findings {
             scrub.verdict(&mut finding.verdict);
-            finding.note.iter_mut().for_each(|note| scrub.text(note));
+            finding.notes.iter_mut().for_each(|note| scrub.note(note));
         }
         for observation in &mut experiment.observations {
             scrub.verdict(&mut observation.verdict);
@@ -92,6 +92,11 @@ impl Scrub {
     fn refusal(&self, refusal: &mut Refusal) {
         [&mut refusal.what, &mut refusal.why, &mut refusal.cure].into_iter().for_each(|text| self.text(text));
         refusal.data.values_mut().for_each(|datum| self.value(datum));
+    }
+
+    fn note(&self, note: &mut Note) {
+        self.text(&mut note.text);
+        note.data.values_mut().for_each(|datum| self.value(datum));
     }
 
     fn verdict(&self, verdict: &mut Verdict) {

@@ -45,7 +45,7 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
     out.push_str(&reasons.render(style));
     if style.verbose {
         for f in findings {
-            let note = f.note.as_ref().map(|note| format!("{}: {note}", f.metric.part()));
+            let note = f.note().map(|note| format!("{}: {note}", f.metric.part()));
             out.push_str(&note.map_or_else(String::new, |note| hanging("  ", &note, Ink::Dim, style)));
         }
     }

@@ -59,7 +59,7 @@ fn remarks(findings: &[&Finding], style: &Style) -> String {
         }
         // Sets follow from ways and lines.
         let told = style.verbose || f.metric != Quantity::GeometrySets;
-        let note = f.note.as_ref().filter(|_| told).map(|note| format!("{name}: {note}"));
+        let note = f.note().filter(|_| told).map(|note| format!("{name}: {note}"));
         notes.extend(note);
     }
     let notes: String = distinct(notes).iter().map(|note| hanging("  ", note, Ink::Dim, style)).collect();
@@ -125,7 +125,7 @@ fn geometry(findings: &[&Finding], style: &Style) -> String {
     for f in of(findings, &Quantity::GeometryLine).into_iter().chain(of(findings, &Quantity::GeometryNeighbours)) {
         let what = subject(f);
         let bytes = f.value.map_or_else(|| style.absent().to_owned(), |v| value(v, f.unit, style));
-        let note = f.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        let note = f.note().map_or_else(String::new, |note| format!(" ({note})"));
         out.push_str(&hanging("  ", &format!("{what} {bytes}{note}"), Ink::Plain, style));
     }
     out.push_str(&remarks(&levels, style));
@@ -162,7 +162,7 @@ fn sharing(findings: &[&Finding], style: &Style) -> String {
                 f.unit,
                 style,
             ),
-            Cell::inked(f.note.as_deref().unwrap_or_default(), Ink::Dim),
+            Cell::inked(f.note().unwrap_or_default(), Ink::Dim),
         ]);
         reasons.add(&subject(f), &f.verdict);
     }

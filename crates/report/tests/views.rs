@@ -63,7 +63,7 @@ fn ascii_means_ascii() {
         .suspect(Reason::Told {
             code: ReasonCode::Imprecise, text: "interval ±1.5 %, wanted ±1.0 % → 日本".into()
         });
-    told.experiments[0].findings[1].note = Some("3 × as far – or more".into());
+    told.experiments[0].findings[1].notes = vec![remark("3 × as far – or more")];
     told.machine.cpu_model.name = Some("Prozessor für Größeres".into());
     for run in [vm_run(), cxl_run(), told, table_run(), rates_run()] {
         let shown = tiermark_report::run(&run, &ascii) + &tiermark_report::machine(&run.machine, &ascii);

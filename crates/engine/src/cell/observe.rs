@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiermark_model::{
-    Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Reason, Role, Step, Tail, Unit, Verdict, Visits,
+    Grade, KernelId, Labels, Machine, Metric, Observation, PartResult, Reason, Role, Step, Tail, Visits,
 };
 
 use super::{BLOCKS_BEYOND, Cell};
@@ -22,24 +22,6 @@ impl Cell {
             labels = labels.text(Labels::KERNEL, kernel);
         }
         let observation = Observation {
-            step: self.step.id.clone(),
-            labels,
-            metric: self.step.metric,
-            unit: match self.step.metric {
-                Metric::Latency => Unit::Ns,
-                Metric::Bandwidth => Unit::BytesPerSecond,
-            },
-            value: None,
-            interval: None,
-            now: None,
-            edge: None,
-            state: None,
-            in_states: Vec::new(),
-            modes: Vec::new(),
-            min: None,
-            max: None,
-            spread_within: None,
-            spread_between: None,
             visits: self.visits.clone(),
             allocations: self.allocations.len() as u32,
             disturbance: self.disturbance.clone(),
@@ -47,13 +29,12 @@ impl Cell {
             placement: self.placement.clone(),
             core_hz: highest(&self.core_hz),
             core_hz_spread: judge::clock_spread(&self.core_hz),
-            parts: Vec::new(),
             rivals: self.rivals.told(),
             overhead_share: (self.disturbance.shots > 0).then_some(self.overhead_share),
             started_seconds: self.started.unwrap_or_default(),
             seconds: self.seconds,
-            verdict: Verdict::trusted(),
             refusal: self.refusal.clone(),
+            ..Observation::new(&self.step.id, labels, self.step.metric)
         };
         let estimate = reading(&self.step, &self.accounting, groups, lab.machine).estimate(&self.visits);
         let mut bound = estimate.bound.clone();

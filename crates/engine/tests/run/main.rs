@@ -81,7 +81,7 @@ impl Probe for Tiny {
                 samples: o.visits.len() as u64,
                 verdict: o.verdict.clone(),
                 evidence: vec![o.step.clone()],
-                note: None,
+                notes: Vec::new(),
             })
             .collect()
     }

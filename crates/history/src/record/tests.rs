@@ -1,7 +1,7 @@
 use super::*;
 use crate::store::Store;
 use serde_json::{Value, json};
-use tiermark_model::{Disturbance, Labels, Purpose, ReasonCode, Step, Verdict};
+use tiermark_model::{Labels, Metric, Purpose, ReasonCode, Step};
 
 const DAY: &str = "2026-11-22T10:00:00Z";
 const LATER: &str = "2026-11-23T10:00:00Z";
@@ -37,11 +37,8 @@ fn step(id: &str, labels: &Labels, cpus: &[u32]) -> Step {
 
 fn seen(id: &str, labels: &Labels, value: f64) -> Observation {
     let edge = tiermark_model::EdgeSeen { share: 0.2, windows: 100, visits: 9, reached: 5 };
-    serde_json::from_value(json!({
-        "step": id, "labels": labels, "metric": "latency", "unit": Unit::Ns, "allocations": 2, "value": value, "edge": edge,
-        "disturbance": Disturbance::default(), "rivals": [], "started_seconds": 0.0, "seconds": 1.0, "verdict": Verdict::trusted(),
-    }))
-    .unwrap()
+    let seen = Observation::new(id, labels.clone(), Metric::Latency);
+    Observation { value: Some(value), edge: Some(edge), allocations: 2, seconds: 1.0, ..seen }
 }
 
 fn usual() -> Labels {

@@ -273,7 +273,7 @@ pub(crate) fn example_run() -> Run {
             samples: 2,
             verdict: o.verdict.clone(),
             evidence: vec![o.step.clone()],
-            note: Some("an example".into()),
+            notes: vec![tiermark_model::messages::memory::at_distance(21)],
         })
         .collect();
     Run {

@@ -9,10 +9,11 @@ mod rows;
 pub mod capacity;
 pub mod load;
 pub mod machine;
-pub mod notes;
+pub mod memory;
 pub mod plan;
 pub mod run;
 pub mod setup;
+pub mod shapes;
 pub mod system;
 pub mod tenants;
 pub mod tiers;
@@ -23,10 +24,11 @@ pub const CODES: &[&[crate::Code]] = &[
     capacity::codes::ALL,
     machine::codes::ALL,
     load::codes::ALL,
-    notes::codes::ALL,
+    memory::codes::ALL,
     plan::codes::ALL,
     run::codes::ALL,
     setup::codes::ALL,
+    shapes::codes::ALL,
     system::codes::ALL,
     tenants::codes::ALL,
     tiers::codes::ALL,

@@ -5,6 +5,7 @@ mod planner;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::memory;
 use tiermark_model::{
     Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
 };
@@ -133,9 +134,8 @@ fn peak_shares(observations: &[Observation], lab: Lab<'_>) -> Vec<Finding> {
             let share = o.value? / peak.bytes_per_second;
             let mut labels = o.labels.clone();
             labels.0.insert(Labels::STATISTIC.into(), Label::Text("share of theoretical peak".into()));
-            let mut found = derived(o, Quantity::PeakShare, labels, share, Unit::Ratio);
-            found.note = Some(peak.how.clone());
-            Some(found)
+            let found = derived(o, Quantity::PeakShare, labels, share, Unit::Ratio);
+            Some(found.with_notes([memory::theoretical_peak(&peak.how)]))
         })
         .collect()
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::accounting::{EVENNESS, LINE};
 use tiermark_engine::{Lab, nearest_memory_node};
+use tiermark_model::messages::memory;
 use tiermark_model::{
-    Finding, Grade, Labels, Mode, Observation, PartResult, PingOp, Purpose, Quantity, Reason, Relation, Request, Unit,
+    Finding, Grade, Labels, Note, Observation, PartResult, PingOp, Purpose, Quantity, Reason, Relation, Request, Unit,
     Verdict,
 };
 
@@ -46,9 +47,8 @@ pub(super) fn derive(request: &Request, lab: Lab<'_>, observations: &[Observatio
 
 fn named(observation: &Observation, metric: Quantity) -> Finding {
     let one_way = observation.labels.is(Labels::OP, &PingOp::OneWay.to_string());
-    let note = [one_way.then(|| "one way, not a round trip".to_owned()), overhead_note(observation)];
-    let note: Vec<String> = note.into_iter().flatten().collect();
-    Finding { metric, ..finding(observation, (!note.is_empty()).then(|| note.join("; "))) }
+    let notes = [one_way.then(memory::one_way), overhead_note(observation)];
+    Finding { metric, ..finding(observation, notes.into_iter().flatten()) }
 }
 
 /// The relation of an observed pair.
@@ -81,16 +81,16 @@ fn one_relation(labels: Labels, of: &[&Observation], all: Option<u64>) -> Vec<Fi
     if let Some(all) = all {
         labels = labels.whole(Labels::OF, all);
     }
-    let make = |statistic: &str, value: Option<f64>, verdict: Verdict, evidence: Vec<String>| Finding {
-        metric: Quantity::C2cRelation,
-        labels: labels.clone().text(Labels::STATISTIC, statistic),
-        value: value.filter(|_| verdict.grade != Grade::Invalid),
-        unit: Unit::Ns,
-        interval: None,
-        samples: values.len() as u64,
-        verdict,
-        evidence,
-        note: (statistic == "median").then(|| unlike(&numbers)).flatten(),
+    let make = |statistic: &str, value: Option<f64>, verdict: Verdict, evidence: Vec<String>| {
+        let value = value.filter(|_| verdict.grade != Grade::Invalid);
+        let labels = labels.clone().text(Labels::STATISTIC, statistic);
+        Finding {
+            samples: values.len() as u64,
+            verdict,
+            evidence,
+            notes: (statistic == "median").then(|| unlike(&numbers)).flatten().into_iter().collect(),
+            ..Finding::new(Quantity::C2cRelation, labels, value, Unit::Ns)
+        }
     };
     let steps = || of.iter().map(|o| o.step.clone()).collect();
     let mut findings = vec![make("median", tiermark_stats::median(&numbers), pooled(of, values.len()), steps())];
@@ -102,9 +102,9 @@ fn one_relation(labels: Labels, of: &[&Observation], all: Option<u64>) -> Vec<Fi
 }
 
 /// What to say where the pairs of one relation are of two kinds: the machine may be other than it says.
-fn unlike(sorted: &[f64]) -> Option<String> {
+fn unlike(sorted: &[f64]) -> Option<Note> {
     let groups = Groups::of(sorted, GROUP)?;
-    Some(format!("{}; the declared topology does not tell them apart", groups.words("pairs")))
+    Some(memory::two_groups_of_pairs(groups.near, groups.far))
 }
 
 /// The verdict on a median over pairs.
@@ -151,25 +151,15 @@ impl Groups {
         let group = |of: &[f64]| Some((of.len(), tiermark_stats::median(of)?));
         Some(Self { near: group(near)?, far: group(far)? })
     }
-
-    fn words(&self, what: &str) -> String {
-        let ((near, at), (far, and)) = (self.near, self.far);
-        format!("two groups: {near} {what} about {at:.0} ns, {far} about {and:.0} ns")
-    }
 }
 
 /// Where the windows of one pair pile up at several values: its cpus were at several distances in turn.
 fn modes(observation: &Observation, lab: Lab<'_>) -> Option<Finding> {
     let (near, far) = (observation.modes.first()?, observation.modes.last()?);
-    let mut found =
-        derived(observation, Quantity::C2cModes, observation.labels.clone(), far.value / near.value, Unit::Ratio);
-    let why = match lab.machine.system.hypervisor {
-        Some(_) => "the hypervisor moves the cpus between cores",
-        None => "something changed while it was measured",
-    };
-    let mode = |mode: &Mode| format!("{:.0} ns {:.0} % of the time", mode.value, mode.share * 100.0);
-    found.note = Some(format!("{}; {why}", observation.modes.iter().map(mode).collect::<Vec<_>>().join(", ")));
-    Some(found)
+    let apart = far.value / near.value;
+    let found = derived(observation, Quantity::C2cModes, observation.labels.clone(), apart, Unit::Ratio);
+    let modes: Vec<(f64, f64)> = observation.modes.iter().map(|mode| (mode.value, mode.share)).collect();
+    Some(found.with_notes([memory::distances_in_turn(&modes, lab.machine.system.hypervisor.is_some())]))
 }
 
 /// The pair that an observation is of, in either direction.
@@ -233,11 +223,10 @@ fn line(observation: &Observation) -> Option<Finding> {
 /// How evenly contenders got their turn within a shot: the fewest additions over the most.
 fn fairness(observation: &Observation) -> Option<Finding> {
     let even = part(observation, EVENNESS)?.value?;
-    let mut found = derived(observation, Quantity::C2cFairness, observation.labels.clone(), even, Unit::Ratio);
+    let found = derived(observation, Quantity::C2cFairness, observation.labels.clone(), even, Unit::Ratio);
     let own = observation.parts.iter().filter(|part| part.name.starts_with("cpu "));
     let slowest = own.max_by(|a, b| a.value.unwrap_or(0.0).total_cmp(&b.value.unwrap_or(0.0)));
-    found.note = slowest.map(|part| format!("{} got the fewest turns", part.name));
-    Some(found)
+    Some(found.with_notes(slowest.map(|part| memory::fewest_turns(&part.name))))
 }
 
 #[cfg(test)]
@@ -251,7 +240,6 @@ mod tests {
         assert_eq!(Groups::of(&[], 0.0), None);
         let told = Groups::of(&[20.0, 20.0, 22.0, 60.0, 61.0, 62.0], 0.2).unwrap();
         assert_eq!(told, Groups { near: (3, 20.0), far: (3, 61.0) });
-        assert!(told.words("pairs").contains("3 pairs about 20 ns, 3 about 61 ns"));
         // One of many is an outlier.
         let mut many: Vec<f64> = vec![50.0; 99];
         many.push(500.0);

@@ -1,9 +1,7 @@
 //! Whether pairs take as long as what they are declared to share lets them.
 
-use tiermark_model::{Finding, Labels, PingOp, Relation, format_ns};
-
-/// What a guest's pairs are, whatever they take.
-const GUEST: &str = "as the hypervisor declares it, which may move the cpus between cores at any time";
+use tiermark_model::messages::memory;
+use tiermark_model::{Finding, Labels, Note, PingOp, Relation};
 
 /// Medians of round trips by compare-and-swap that were published of a relation, the shortest and the longest, in ns: up to some 30
 /// in one core, 46 (Zen 3) to 120 (large meshes) in one last-level cache, up to 250 in one socket, 216 to 400 between sockets.
@@ -28,16 +26,12 @@ fn possible(relation: Relation) -> (f64, f64) {
 }
 
 /// Says of what time a relation would be, where it is not that of the declared one.
-fn contradiction(relation: Relation, ns: f64) -> Option<String> {
+fn contradiction(relation: Relation, ns: f64) -> Option<Note> {
     let (least, most) = possible(relation);
-    let told = format_ns(ns);
     if ns > most {
-        return Some(format!("{told} ns is too long for that: meanwhile these cpus were farther apart than declared"));
+        return Some(memory::farther_than_declared(ns));
     }
-    (ns < least).then(|| {
-        let nearer = if ns < possible(Relation::Llc).0 { "shared one core" } else { "shared a last-level cache" };
-        format!("{told} ns is too short for that: meanwhile these cpus {nearer}")
-    })
+    (ns < least).then(|| memory::nearer_than_declared(ns, ns < possible(Relation::Llc).0))
 }
 
 /// Adds to the medians of relations what speaks against them, and in a guest whose word they are.
@@ -49,15 +43,15 @@ pub(super) fn on_relations(findings: &mut [Finding], guest: bool) {
         let relation = found.labels.get(Labels::RELATION).and_then(|relation| relation.parse().ok());
         let against = relation.zip(found.value).filter(|_| cas).and_then(|(relation, ns)| contradiction(relation, ns));
         // Once is enough of what holds for all.
-        let guest = (std::mem::take(&mut whose) || (guest && against.is_some())).then(|| GUEST.to_owned());
-        let notes: Vec<String> = [found.note.take(), against, guest].into_iter().flatten().collect();
-        found.note = (!notes.is_empty()).then(|| notes.join("; "));
+        let guest = (std::mem::take(&mut whose) || (guest && against.is_some())).then(memory::declared_by_hypervisor);
+        found.notes.extend(against.into_iter().chain(guest));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiermark_model::messages::memory::codes;
 
     #[test]
     fn only_what_is_far_outside_is_told() {
@@ -75,12 +69,12 @@ mod tests {
         ] {
             assert_eq!(contradiction(relation, ns), None, "{relation} {ns}");
         }
-        let told = |relation, ns| contradiction(relation, ns).unwrap_or_default();
-        assert!(told(Relation::Llc, 22.7).contains("meanwhile these cpus shared one core"));
-        assert!(told(Relation::Socket, 22.7).contains("meanwhile these cpus shared one core"));
-        assert!(told(Relation::Remote, 107.0).contains("meanwhile these cpus shared a last-level cache"));
-        assert!(told(Relation::Llc, 253.0).contains("farther apart than declared"));
-        assert!(told(Relation::Smt, 60.0).contains("farther apart"));
-        assert!(told(Relation::Remote, 60.0).contains("shared a last-level cache"));
+        let told = |relation, ns| contradiction(relation, ns).unwrap();
+        assert_eq!(told(Relation::Llc, 22.7), memory::nearer_than_declared(22.7, true));
+        assert_eq!(told(Relation::Socket, 22.7), memory::nearer_than_declared(22.7, true));
+        assert_eq!(told(Relation::Remote, 107.0), memory::nearer_than_declared(107.0, false));
+        assert_eq!(told(Relation::Llc, 253.0).code, codes::farther_than_declared);
+        assert_eq!(told(Relation::Smt, 60.0).code, codes::farther_than_declared);
+        assert_eq!(told(Relation::Remote, 60.0), memory::nearer_than_declared(60.0, false));
     }
 }

@@ -1,7 +1,8 @@
 //! What the solver says, as findings beside what the system declares.
 
+use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Observation, PageKind, Quantity, Reason, Unit, format_ns,
+    Bytes, Cache, ChainLayout, Finding, Labels, Machine, Note, Observation, PageKind, Quantity, Reason, Unit,
 };
 
 use super::seen::{AGREE, GeometryCurves};
@@ -54,17 +55,9 @@ fn lines(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>)
         let (near, far) = (&cached[at - 1], &cached[at]);
         let mut line =
             resting_on(&[near.2, far.2], Quantity::GeometryLine, Labels::new(), Some(bytes as f64), Unit::Bytes);
-        let words = format!(
-            "words {} apart take {} ns, words {} apart {} ns",
-            Bytes(near.0),
-            format_ns(near.1),
-            Bytes(far.0),
-            format_ns(far.1)
-        );
-        line.note = Some(match declared {
-            Some(declared) if u64::from(declared) != bytes => format!("{words}; {declared} B declared"),
-            _ => words,
-        });
+        line.notes.push(shapes::line_from_words(Bytes(near.0), near.1, Bytes(far.0), far.1));
+        let another = declared.filter(|declared| u64::from(*declared) != bytes);
+        line.notes.extend(another.map(shapes::another_line_declared));
         if let Some(declared) = declared {
             line.labels = line.labels.whole(Labels::DECLARED, u64::from(declared));
         }
@@ -81,22 +74,12 @@ fn lines(seen: &GeometryCurves<'_>, machine: &Machine, found: &mut Vec<Finding>)
         };
         let value = Some(value as f64);
         let mut found_reach = resting_on(&decide, Quantity::GeometryNeighbours, Labels::new(), value, Unit::Bytes);
-        found_reach.note = Some(match reach {
-            Some(reach) => {
-                format!("from memory {} come together: lines are prefetched with their neighbours", Bytes(reach))
-            }
-            None => "from memory each line comes alone".to_owned(),
-        });
+        let reach = reach.map(Bytes).map_or_else(shapes::lines_come_alone, shapes::lines_come_together);
+        found_reach.notes.push(reach);
         found_reach.evidence = all(&memory);
         found.push(found_reach);
     }
     bytes
-}
-
-/// A size that is known to some percent: two digits are enough.
-fn measured(bytes: u64) -> String {
-    let step = (1u64 << bytes.max(1).ilog2()) / 32;
-    Bytes(bytes.div_ceil(step.max(1)) * step.max(1)).to_string()
 }
 
 /// A level and everything that is said about it.
@@ -145,18 +128,13 @@ impl<'a> LevelView<'a> {
         let exact = by_ways.filter(|bytes| near(*bytes));
         let value = exact.unwrap_or((bounded.value as f64 / random) as u64);
         let mut found = resting_on(&self.edge, Quantity::GeometrySize, self.labels(), Some(value as f64), Unit::Bytes);
-        let mut notes = Vec::new();
         match (exact, by_ways) {
             (Some(_), _) => found.interval = bounds(value, Some(value)),
             (None, by_ways) => {
                 found.interval = bounds(bounded.low, Some((high as f64 / random) as u64));
-                let leaves = format!("a tenth misses between {} and {}", Bytes(bounded.low), Bytes(high));
-                notes.push(if random < 1.0 {
-                    format!("{leaves}, as in {} whose pages lie at random", measured(value))
-                } else {
-                    leaves
-                });
-                notes.extend(by_ways.map(|b| format!("ways say {}, which the curve does not show", Bytes(b))));
+                let lies_at_random = (random < 1.0).then_some(value);
+                found.notes.push(shapes::tenth_misses(Bytes(bounded.low), Bytes(high), lies_at_random));
+                found.notes.extend(by_ways.map(|bytes| shapes::ways_say(Bytes(bytes))));
             }
         }
         if let Some(bytes) = self.declared.and_then(|c| c.bytes) {
@@ -164,10 +142,9 @@ impl<'a> LevelView<'a> {
             let agrees =
                 if exact.is_some() { bytes == value } else { near(bytes) || near((bytes as f64 * random) as u64) };
             if !agrees {
-                notes.push(format!("{} declared: {}", Bytes(bytes), cause(value, bytes, self.guest)));
+                found.notes.push(shapes::another_size_declared(Bytes(bytes), Bytes(value), self.guest));
             }
         }
-        found.note = (!notes.is_empty()).then(|| notes.join("; "));
         Some(found)
     }
 
@@ -186,18 +163,14 @@ impl<'a> LevelView<'a> {
         if let Some(ways) = self.declared.and_then(|c| c.ways) {
             found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
             if u64::from(ways) != solved.ways.value {
-                let cause = match u64::from(ways) > solved.ways.value {
-                    true => "cache allocation may limit ways",
-                    false => "what declares them does not know this cache",
-                };
-                found.note = Some(format!("{ways} declared: {cause}"));
+                found.notes.push(shapes::other_ways_declared(ways, u64::from(ways) > solved.ways.value));
             }
         }
         let mut out = vec![found];
         if let (Some(way), Some(line)) = (solved.way_bytes, line) {
             let mut sets =
                 resting_on(&decides, Quantity::GeometrySets, self.labels(), Some((way / line) as f64), Unit::Count);
-            sets.note = Some(format!("a way of {} in lines of {line} B", Bytes(way)));
+            sets.notes.push(shapes::way_in_lines(Bytes(way), line));
             if let Some(declared) = self.declared.and_then(|c| c.sets) {
                 sets.labels = sets.labels.whole(Labels::DECLARED, u64::from(declared));
             }
@@ -218,38 +191,16 @@ impl<'a> LevelView<'a> {
     fn unresolved(&self, index: usize, hidden: bool, above: Option<u64>) -> Option<Finding> {
         let mut found = resting_on(&self.edge, Quantity::GeometryWays, self.labels(), None, Unit::Count);
         let page = self.edge.first().and_then(|o| o.labels.get(Labels::PAGE)?.parse::<PageKind>().ok());
-        found.note = Some(match above {
-            _ if index >= RESOLVED => {
-                "not resolved: slices are chosen by a hash, and placement beyond a page is random".to_owned()
-            }
-            Some(above) if hidden => format!("no more than the {above} of the level above, which hide them"),
-            _ if page == Some(PageKind::Base) => {
-                "not resolved on base pages, whose physical placement is random: ask for --pages 2M or thp".to_owned()
-            }
-            _ => {
-                "not resolved: lines a power of two apart do not meet (hashed sets, or the hypervisor backs huge pages \
-                  by small ones)"
-                    .to_owned()
-            }
+        found.notes.push(match above {
+            _ if index >= RESOLVED => shapes::ways_hashed(),
+            Some(above) if hidden => shapes::ways_hidden(above),
+            _ if page == Some(PageKind::Base) => shapes::ways_need_huge_pages(),
+            _ => shapes::ways_do_not_show(),
         });
         if let Some(ways) = self.declared.and_then(|c| c.ways) {
             found.labels = found.labels.whole(Labels::DECLARED, u64::from(ways));
         }
         Some(found)
-    }
-}
-
-/// What can make a size differ from the declared one, in this direction: limits and neighbours only ever take away.
-fn cause(measured: u64, declared: u64, guest: bool) -> &'static str {
-    match (measured < declared, guest) {
-        (true, true) => {
-            "a hypervisor that declares more than this guest may use, a cache allocation limit, or others who use it too"
-        }
-        (true, false) => "a cache allocation limit, or others who use it too",
-        (false, true) => {
-            "a hypervisor that declares another cache than there is, or a level behind it nearly as fast, which hides its end"
-        }
-        (false, false) => "the system's tables are wrong, or a level behind it is nearly as fast, which hides its end",
     }
 }
 
@@ -269,39 +220,23 @@ fn missing(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
             let labels = cache.bytes.into_iter().fold(labels, |labels, bytes| labels.whole(Labels::DECLARED, bytes));
             let mut found = resting_on(&[last], Quantity::GeometrySize, labels, None, Unit::Bytes);
             found.verdict.suspect(Reason::NoPlateau { level: cache.level, bytes: cache.bytes.map(Bytes) });
-            found.note = Some(climb(seen));
-            found
+            found.with_notes([climb(seen)])
         })
         .collect()
 }
 
 /// How the curve goes on behind the last level that shows.
-fn climb(seen: &GeometryCurves<'_>) -> String {
+fn climb(seen: &GeometryCurves<'_>) -> Note {
     let from = seen.levels.last().map_or(0, |(_, level)| level.size.low);
     let behind: Vec<&(u64, f64)> = seen.curve.iter().filter(|(x, _)| *x >= from).collect();
-    let mut steps: Vec<String> = Vec::new();
+    let mut steps: Vec<(Bytes, f64)> = Vec::new();
     // Octave by octave, which is enough to see a climb.
     let mut next = from;
     for (bytes, ns) in behind {
         if *bytes >= next {
-            steps.push(format!("{} {}", Bytes(*bytes), format_ns(*ns)));
+            steps.push((Bytes(*bytes), *ns));
             next = bytes * 2;
         }
     }
-    format!("no plateau of its own; ns by footprint: {}", steps.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cause;
-
-    #[test]
-    fn causes_fit_the_direction() {
-        for guest in [false, true] {
-            let (smaller, larger) = (cause(1 << 20, 2 << 20, guest), cause(5 << 20, 1 << 20, guest));
-            assert!(smaller.contains("allocation limit") && smaller.contains("others who use it"), "{smaller}");
-            assert!(!larger.contains("limit") && !larger.contains("others"), "nothing that takes away: {larger}");
-            assert_eq!([smaller, larger].map(|text| text.contains("hypervisor")), [guest; 2]);
-        }
-    }
+    shapes::level_not_seen(&steps)
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use tiermark_engine::Lab;
+use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Observation, PageKind, Purpose, Quantity,
-    Reason, Role, Step, Unit,
+    Bytes, ChainLayout, CpuId, Finding, KIB, Labels, Layout, Machine, Metric, Note, Observation, PageKind, Purpose,
+    Quantity, Reason, Role, Step, Unit,
 };
 
 use super::seen::GeometryCurves;
@@ -105,7 +106,7 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &G
         let tier = beside.labels.get(Labels::TIER).unwrap_or_default();
         let level = seen.levels.iter().find(|(name, _)| name == tier).map(|(_, level)| level.ns);
         let fitted = level.zip(alone.value).is_none_or(|(level, ns)| ns <= FITTED * level);
-        found.note = cost.map(|cost| words(cost, declared, fitted, beside, alone));
+        found.notes.extend(cost.map(|cost| note(cost, declared, fitted, alone.value.zip(beside.value))));
         if !fitted {
             found.verdict.suspect(Reason::Evicted);
         }
@@ -114,23 +115,17 @@ pub(super) fn findings(observations: &[Observation], machine: &Machine, seen: &G
     findings
 }
 
-fn words(cost: f64, declared: Option<bool>, fitted: bool, beside: &Observation, alone: &Observation) -> String {
-    let times = alone.value.zip(beside.value).map_or_else(String::new, |(a, b)| format!(" ({a:.2} to {b:.2} ns)"));
+/// What the cost says of sharing.
+fn note(cost: f64, declared: Option<bool>, fitted: bool, ns: Option<(f64, f64)>) -> Note {
     if !fitted {
-        return format!("not clear: others evict it as well{times}");
+        return shapes::sharing_hidden_by_others(ns);
     }
     let seen = match cost {
         c if c >= SHARED => Some(true),
         c if c <= APART => Some(false),
         _ => None,
     };
-    match (seen, declared) {
-        (None, _) => format!("not clear{times}"),
-        (Some(true), Some(false)) => format!("shared, though declared private{times}"),
-        (Some(false), Some(true)) => format!("apart, though declared shared{times}"),
-        (Some(true), _) => format!("shared{times}"),
-        (Some(false), _) => format!("apart{times}"),
-    }
+    shapes::sharing(seen, declared, ns)
 }
 
 /// Whether the system says that the two cpus share the level.
@@ -175,28 +170,29 @@ mod tests {
     #[test]
     fn sharing_is_told_only_where_it_is_clear() {
         let (yes, no) = (Some(true), Some(false));
-        for (little, full, declared, begins) in [
-            (10.0, 30.0, yes, "shared (10.00 to 30.00 ns)"),
-            (10.0, 30.0, no, "shared, though declared private"),
-            (10.0, 12.5, None, "shared ("),
-            (10.0, 10.5, no, "apart ("),
-            (10.0, 11.0, yes, "apart, though declared shared"),
+        for (little, full, declared, seen) in [
+            (10.0, 30.0, yes, yes),
+            (10.0, 30.0, no, yes),
+            (10.0, 12.5, None, yes),
+            (10.0, 10.5, no, no),
+            (10.0, 11.0, yes, no),
             // Between the two nothing is known, whatever is declared.
-            (10.0, 11.1, yes, "not clear ("),
-            (10.0, 12.4, no, "not clear ("),
-            (10.0, 11.5, None, "not clear ("),
-            // A chase that does not fit even beside a small neighbour is evicted by somebody else.
-            (16.0, 60.0, yes, "not clear: others evict it as well (16.00"),
-            (60.0, 60.0, yes, "not clear: others evict it as well (60.00"),
+            (10.0, 11.1, yes, None),
+            (10.0, 12.4, no, None),
+            (10.0, 11.5, None, None),
         ] {
             let found = told(little, full, declared);
-            let note = found.note.clone().unwrap_or_default();
-            assert!(note.starts_with(begins), "{little} to {full}, {declared:?}: {note}");
+            assert_eq!(found.notes, [shapes::sharing(seen, declared, Some((little, full)))]);
             assert!((found.value.unwrap() - (full / little - 1.0)).abs() < 1e-9);
-            let doubted = note.contains("others");
-            assert_eq!(found.verdict.grade == Grade::Suspect, doubted, "{note}: {:?}", found.verdict);
+            assert_eq!(found.verdict.grade, Grade::Trusted, "{:?}", found.verdict);
             let label = declared.map(|shared| if shared { "shared" } else { "private" });
             assert_eq!(found.labels.get(Labels::DECLARED), label);
+        }
+        // A chase that does not fit even beside a small neighbour is evicted by somebody else.
+        for (little, full) in [(16.0, 60.0), (60.0, 60.0)] {
+            let found = told(little, full, yes);
+            assert_eq!(found.notes, [shapes::sharing_hidden_by_others(Some((little, full)))]);
+            assert_eq!(found.verdict.grade, Grade::Suspect, "{:?}", found.verdict);
         }
     }
 
@@ -215,6 +211,6 @@ mod tests {
         full.value = None;
         let little = made::observation("little", labels.text(Labels::BESIDE, "little"), 1.0);
         let found = findings(&[full, little], &Machine::default(), &seen);
-        assert_eq!((found[0].value, found[0].note.clone()), (None, None));
+        assert_eq!((found[0].value, found[0].note()), (None, None));
     }
 }

@@ -1,8 +1,7 @@
 //! What a curve of latency over bandwidth says.
 
-use tiermark_model::{
-    Finding, Grade, Interval, Labels, Observation, PageKind, Purpose, Quantity, Unit, Verdict, format_gbs, format_ns,
-};
+use tiermark_model::messages::memory;
+use tiermark_model::{Finding, Grade, Interval, Labels, Observation, PageKind, Purpose, Quantity, Unit, Verdict};
 
 use super::curve_spec::{CurveSpec, LOAD};
 use super::pauses::{LoadPoint, by_pressure, knee_of, monotone, rising};
@@ -68,15 +67,10 @@ impl Reading<'_> {
         let seen: Vec<&Observation> =
             self.points.iter().filter(|(p, _)| on.iter().any(|q| q.pause == p.pause)).map(|(_, o)| *o).collect();
         Finding {
-            metric,
-            labels: self.family.labels(Purpose::Loaded, self.page),
-            value,
-            unit,
-            interval: None,
             samples: seen.iter().map(|o| o.visits.len() as u64).sum(),
             verdict: seen.iter().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict)),
             evidence: seen.iter().map(|o| o.step.clone()).collect(),
-            note: None,
+            ..Finding::new(metric, self.family.labels(Purpose::Loaded, self.page), value, unit)
         }
     }
 
@@ -93,45 +87,33 @@ impl Reading<'_> {
         // One point is no curve.
         let [first, .., last] = rising[..] else { return None };
         let Some(knee) = knee_of(&points) else {
-            let note = format!(
-                "no knee up to {} GB/s: latency went from {} to {} ns without a marked bend",
-                format_gbs(last.rate),
-                format_ns(first.latency),
-                format_ns(last.latency)
-            );
             let found = self.finding(Quantity::LoadedKnee, None, Unit::BytesPerSecond, &rising);
-            return Some(Finding { note: Some(note), ..found });
+            return Some(found.with_notes([memory::no_knee_under_load(last.rate, first.latency, last.latency)]));
         };
         let at = rising.iter().position(|p| p.pause == knee.pause)?;
         let beside = &rising[at.saturating_sub(1)..(at + 2).min(rising.len())];
         // It is one of the measured points: its neighbours say how well it is resolved.
         let interval =
             beside.first().zip(beside.last()).map(|(a, b)| Interval { low: a.rate, high: b.rate, level: 1.0 });
-        let note = format!(
-            "at {} ns, by Kneedle over {} points, the next at {} and {} GB/s",
-            format_ns(knee.latency),
-            // Without the idle one, as Kneedle had them.
-            rising.iter().filter(|p| p.pause.is_some()).count(),
-            format_gbs(beside[0].rate),
-            format_gbs(beside[beside.len() - 1].rate)
-        );
+        // Without the idle one, as Kneedle had them.
+        let points = rising.iter().filter(|p| p.pause.is_some()).count();
+        let note = memory::knee_under_load(knee.latency, points, beside[0].rate, beside[beside.len() - 1].rate);
         let found = self.finding(Quantity::LoadedKnee, Some(knee.rate), Unit::BytesPerSecond, beside);
-        Some(Finding { note: Some(note), interval, ..found })
+        Some(Finding { interval, ..found.with_notes([note]) })
     }
 
     /// The most that the injectors moved beside the chaser.
     fn most(&self) -> Option<Finding> {
         let most = self.plain().into_iter().filter(|p| p.pause.is_some()).max_by(|a, b| a.rate.total_cmp(&b.rate))?;
         let found = self.finding(Quantity::LoadedMost, Some(most.rate), Unit::BytesPerSecond, &[most]);
-        Some(Finding { note: Some("by the injectors, beside the chaser".into()), ..found })
+        Some(found.with_notes([memory::by_the_injectors()]))
     }
 
     /// The latency without any pause.
     fn saturated(&self) -> Option<Finding> {
         let (full, seen) = self.points.iter().find(|(p, _)| p.pause == Some(0))?;
         let found = self.finding(Quantity::LoadedSaturated, Some(full.latency), Unit::Ns, &[*full]);
-        let note = Some(format!("at {} GB/s, without pauses", format_gbs(full.rate)));
-        Some(Finding { interval: seen.interval, note, ..found })
+        Some(Finding { interval: seen.interval, ..found.with_notes([memory::without_pauses(full.rate)]) })
     }
 
     /// The bandwidth up to which latency stays below a target, between measured points on a straight line.
@@ -140,18 +122,16 @@ impl Reading<'_> {
         let (first, last) = (*points.first()?, *points.last()?);
         let labels = |f: Finding| Finding { labels: f.labels.text(Labels::STATISTIC, format!("{target} ns")), ..f };
         if first.latency > target {
-            let ns = format_ns(first.latency);
             let note = match first.pause {
-                None => format!("already {ns} ns without load"),
-                Some(_) => format!("already {ns} ns under the lightest load, {} GB/s", format_gbs(first.rate)),
+                None => memory::target_missed_idle(first.latency),
+                Some(_) => memory::target_missed_under_load(first.latency, first.rate),
             };
             let found = self.finding(Quantity::LoadedAtTarget, None, Unit::BytesPerSecond, &[first]);
-            return Some(labels(Finding { note: Some(note), ..found }));
+            return Some(labels(found.with_notes([note])));
         }
         let Some(pair) = points.windows(2).find(|p| p[1].latency > target) else {
-            let note = format!("at least: the curve ends at {} ns", format_ns(last.latency));
             let found = self.finding(Quantity::LoadedAtTarget, Some(last.rate), Unit::BytesPerSecond, &[last]);
-            return Some(labels(Finding { note: Some(note), ..found }));
+            return Some(labels(found.with_notes([memory::curve_ends_below_target(last.latency)])));
         };
         let share = (target - pair[0].latency) / (pair[1].latency - pair[0].latency);
         let rate = pair[0].rate + share * (pair[1].rate - pair[0].rate);
@@ -166,12 +146,7 @@ impl Reading<'_> {
         let lost = 1.0 - last.rate / most.rate;
         (lost > LOST).then(|| {
             let found = self.finding(Quantity::LoadedOverload, Some(lost), Unit::Ratio, &[most, last]);
-            let note = format!(
-                "bandwidth falls from {} to {} GB/s while pressure rises; the curve keeps it",
-                format_gbs(most.rate),
-                format_gbs(last.rate)
-            );
-            Finding { note: Some(note), ..found }
+            found.with_notes([memory::bandwidth_falls(most.rate, last.rate)])
         })
     }
 
@@ -185,6 +160,6 @@ impl Reading<'_> {
             }
         }
         let found = derived(seen, Quantity::LoadedPeak, labels, value, Unit::BytesPerSecond);
-        Some(Finding { interval: seen.interval, note: Some("all cores, nobody timed".into()), ..found })
+        Some(Finding { interval: seen.interval, ..found.with_notes([memory::all_cores_untimed()]) })
     }
 }

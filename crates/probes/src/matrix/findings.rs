@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use tiermark_model::messages::notes;
+use tiermark_model::messages::memory;
 use tiermark_model::{
-    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Observation, Quantity, Reason, Unit, Verdict, format_gbs,
+    Bytes, Finding, Grade, IdSet, Labels, Machine, NodeId, Note, Observation, Quantity, Reason, Unit, Verdict,
 };
 
 use super::groups::Group;
@@ -49,15 +49,11 @@ pub(super) fn ratio(metric: Quantity, labels: Labels, of: &Observation, to: &Obs
     let value = of.value? / to.value?;
     let interval = quotient(of, to);
     let found = Finding {
-        metric,
-        labels,
-        value: Some(value),
-        unit: Unit::Ratio,
         interval,
         samples: of.visits.len().min(to.visits.len()) as u64,
         verdict: worse(&of.verdict, &to.verdict),
         evidence: vec![of.step.clone(), to.step.clone()],
-        note: None,
+        ..Finding::new(metric, labels, Some(value), Unit::Ratio)
     };
     Some(found)
 }
@@ -98,10 +94,7 @@ pub(super) fn far(observations: &[Observation], groups: &[Group], targets: &IdSe
             for cell in row().filter(|o| node_of(o) == Some(node)) {
                 let own = row().find(|o| alike(o, cell) && node_of(o).is_some_and(|node| group.homes.contains(node)));
                 let against = own.and_then(|own| ratio(Quantity::MatrixFar, cell.labels.clone(), cell, own));
-                found.extend(against.map(|mut one| {
-                    one.note = group.distance(node, machine).map(|distance| notes::at_distance(distance).text);
-                    one
-                }));
+                found.extend(against.map(|one| one.with_notes(group.distance(node, machine).map(memory::at_distance))));
             }
         }
     }
@@ -120,17 +113,16 @@ pub(super) fn mixed(observations: &[Observation], groups: &[Group]) -> Vec<Findi
         let group = groups.iter().find(|group| o.labels.is(Labels::FROM, &group.name))?;
         let local = plain(o, observations).find(|o| node_of(o).is_some_and(|node| group.homes.contains(node)))?;
         let remote = plain(o, observations).find(|cell| node_of(cell) == node_of(o));
-        let mut found = ratio(Quantity::MixedAgainstLocal, o.labels.clone(), o, local)?;
+        let found = ratio(Quantity::MixedAgainstLocal, o.labels.clone(), o, local)?;
         let part = |name: &str| o.parts.iter().find(|p| p.name == name).and_then(|p| p.value);
-        let said = |what: &str, value: Option<f64>| value.map(|value| format!("{what} {}", format_gbs(value)));
-        let words = [
-            said("its local threads", part("local")),
-            said("its remote threads", part("remote")),
-            said("all local", local.value),
-            said("all remote", remote.and_then(|cell| cell.value)),
+        let parts = [
+            ("its local threads", part("local")),
+            ("its remote threads", part("remote")),
+            ("all local", local.value),
+            ("all remote", remote.and_then(|cell| cell.value)),
         ];
-        found.note = Some(format!("{} GB/s", words.into_iter().flatten().collect::<Vec<_>>().join(", ")));
-        Some(found)
+        let parts: Vec<(&str, f64)> = parts.into_iter().filter_map(|(name, rate)| Some((name, rate?))).collect();
+        Some(found.with_notes([memory::parts_of_mixed(&parts)]))
     };
     observations.iter().filter(is_mixed).filter_map(against).collect()
 }
@@ -149,8 +141,7 @@ pub(super) fn best_weights(observations: &[Observation]) -> Vec<Finding> {
         if sweep.len() > 1 && told.insert(best.step.clone()) {
             let mut one = derived(best, Quantity::InterleaveBest, best.labels.clone(), value(best), best.unit);
             one.interval = best.interval;
-            one.note = Some(beside(best, &sweep, observations));
-            found.push(one);
+            found.push(one.with_notes(beside(best, &sweep, observations)));
         }
     }
     found
@@ -161,33 +152,29 @@ fn value(observation: &Observation) -> f64 {
 }
 
 /// What stands beside the best weights: those that are as good, even shares, and the kernel's own.
-fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observation]) -> String {
+fn beside(best: &Observation, sweep: &[&Observation], observations: &[Observation]) -> Vec<Note> {
     let overlaps = |o: &Observation| o.interval.zip(best.interval).is_some_and(|(a, b)| a.high >= b.low);
     let weights = |o: &Observation| o.labels.get(Labels::WEIGHTS).unwrap_or_default().to_owned();
     let equals: Vec<String> = sweep.iter().filter(|o| o.step != best.step && overlaps(o)).map(|o| weights(o)).collect();
-    let mut words = Vec::new();
+    let mut notes = Vec::new();
     if !equals.is_empty() {
-        words.push(format!("no worse within the intervals: {}", equals.join(" and ")));
+        notes.push(memory::weights_as_good(&equals));
     }
     let same = |o: &&Observation| alike(best, o) && o.labels.0.get(Labels::NODES) == best.labels.0.get(Labels::NODES);
     for o in observations.iter().filter(same) {
         match o.labels.get(Labels::POLICY) {
-            Some("interleave") => words.extend(o.value.map(|v| format!("even shares {} GB/s", format_gbs(v)))),
-            Some("kernel weights") => words.extend(kernels(o)),
+            Some("interleave") => notes.extend(o.value.map(memory::even_shares)),
+            Some("kernel weights") => notes.extend(kernels(o)),
             _ => {}
         }
     }
-    if words.is_empty() { format!("of {} weights", sweep.len()) } else { words.join("; ") }
+    if notes.is_empty() { vec![memory::weights_tried(sweep.len())] } else { notes }
 }
 
 /// What the kernel's weights came to, and what they are as its pages lay.
-fn kernels(observation: &Observation) -> Option<String> {
+fn kernels(observation: &Observation) -> Option<Note> {
     if observation.verdict.grade == Grade::Invalid {
         return None;
     }
-    let proof = observation.placement.as_ref()?;
-    let pages: u64 = proof.by_node.values().sum();
-    let share = |(node, here): (&u32, &u64)| format!("node {node} {:.0} %", *here as f64 / pages.max(1) as f64 * 100.0);
-    let shares: Vec<String> = proof.by_node.iter().map(share).collect();
-    Some(format!("the kernel's own weights ({}) {} GB/s", shares.join(", "), format_gbs(observation.value?)))
+    Some(memory::kernels_weights(&observation.placement.as_ref()?.by_node, observation.value?))
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Purpose, Quantity, Unit, format_gbs, format_ns};
+use tiermark_model::messages::memory;
+use tiermark_model::{Finding, Labels, Machine, NodeId, Observation, Purpose, Quantity, Unit};
 
 use super::findings::ratio;
 use super::groups::{Group, memory_only};
@@ -63,9 +64,7 @@ fn directions(cells: &[ComparedCell<'_>]) -> Vec<Finding> {
     if found.is_empty() {
         found.extend(widest.map(|mut pair| {
             pair.labels = pair.labels.text(Labels::STATISTIC, "widest");
-            pair.note =
-                pair.note.map(|note| format!("{note}: no two directions differ by more than 5 % and their intervals"));
-            pair
+            pair.with_notes([memory::directions_alike()])
         }));
     }
     found
@@ -88,16 +87,13 @@ fn distances(cells: &[ComparedCell<'_>], machine: &Machine) -> Vec<Finding> {
         // Two directions of one pair are told as such.
         let is_pair = high.group.homes.contains(low.node) && low.group.homes.contains(high.node) && class.len() == 2;
         let pair = compared(Quantity::MatrixUneven, high, low).filter(|pair| is_visible(pair) && !is_pair);
-        found.extend(pair.map(|mut pair| {
-            pair.note = pair.note.map(|note| format!("{note}, both at distance {distance}"));
-            pair
-        }));
+        found.extend(pair.map(|pair| pair.with_notes([memory::both_at_distance(distance)])));
     }
     found
 }
 
 /// How much the larger of two cells is above the other, with both in words.
-fn compared(metric: Quantity, one: &ComparedCell<'_>, other: &ComparedCell<'_>) -> Option<Finding> {
+fn compared<'a>(metric: Quantity, one: &ComparedCell<'a>, other: &ComparedCell<'a>) -> Option<Finding> {
     let (large, small) = if one.seen.value? >= other.seen.value? { (one, other) } else { (other, one) };
     let labels = Labels::new()
         .purpose(Purpose::Matrix)
@@ -105,18 +101,9 @@ fn compared(metric: Quantity, one: &ComparedCell<'_>, other: &ComparedCell<'_>) 
         .text(Labels::FROM, &large.group.name)
         .whole(Labels::NODE, u64::from(large.node))
         .text(Labels::AGAINST, format!("{} node {}", small.group.name, small.node));
-    let mut found = ratio(metric, labels, large.seen, small.seen)?;
-    let words = |cell: &ComparedCell<'_>| {
-        let value = cell.seen.value.unwrap_or_default();
-        let number = if cell.seen.unit == Unit::Ns {
-            format!("{} ns", format_ns(value))
-        } else {
-            format!("{} GB/s", format_gbs(value))
-        };
-        format!("{} to node {} {number}", cell.group.name, cell.node)
-    };
-    found.note = Some(format!("{}, {}", words(large), words(small)));
-    Some(found)
+    let cell = |of: &ComparedCell<'a>| (of.group.name.as_str(), of.node, of.seen.value.unwrap_or_default());
+    let note = if one.seen.unit == Unit::Ns { memory::compared_ns } else { memory::compared_rates };
+    Some(ratio(metric, labels, large.seen, small.seen)?.with_notes([note(cell(large), cell(small))]))
 }
 
 /// Whether a ratio is beyond what allocations differ by, and beyond its interval.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use tiermark_model::messages::shapes;
 use tiermark_model::{
-    Bytes, Finding, Label, Labels, Metric, Observation, OsGroup, Quantity, Reason, Unit, Verdict, format_gbs,
+    Bytes, Finding, Label, Labels, Metric, Note, Observation, OsGroup, Quantity, Reason, Unit, Verdict,
 };
 use tiermark_stats::{Curve, XScale, knee};
 
@@ -65,7 +66,7 @@ impl Course<'_> {
         let on = self.rests_on();
         let all = 0..self.points.len();
         if self.points.len() < FEWEST {
-            return Some(self.told(None, all, format!("no knee can be told; {on}")));
+            return Some(self.told(None, all, [shapes::too_few_points(), on]));
         }
         let curve: Vec<(f64, f64)> = self.points.iter().map(|(size, rate, _)| (*size as f64, *rate)).collect();
         let most = self.points.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
@@ -73,28 +74,15 @@ impl Course<'_> {
         // Behind the most it may fall: larger blocks do not stay in the caches. The bend is that of the rise.
         let bend = knee(&curve, Curve::ConcaveIncreasing, XScale::Log, SENSITIVITY);
         let Some(found) = bend.filter(|found| differs(first, most) && found.x <= most.0 as f64) else {
-            return Some(self.told(None, all, format!("{}; {on}", self.without_knee(most))));
+            return Some(self.told(None, all, self.without_knee(most).into_iter().chain([on])));
         };
         let beside = found.index.saturating_sub(1)..(found.index + 2).min(self.points.len());
         // It is one of the measured sizes: its neighbours say how well it is resolved.
         let (low, high) = (curve[beside.start].0, curve[beside.end - 1].0);
-        let (chosen, rate) = (found.x as u64, |rate: f64| format_gbs(rate));
-        let beyond = match most.0 {
-            best if best == chosen => "the most of all sizes".to_owned(),
-            best => format!("the most is {} GB/s, with {}", rate(most.1), Bytes(best)),
-        };
-        let end = match last.0 {
-            end if end == most.0 || end == chosen => String::new(),
-            end => format!(", {} GB/s with {}", rate(last.1), Bytes(end)),
-        };
-        let note = format!(
-            "use blocks of {}: {} GB/s; {beyond}{end}; the knee by Kneedle, between {} and {}; {on}",
-            Bytes(chosen),
-            rate(found.y),
-            Bytes(low as u64),
-            Bytes(high as u64)
-        );
-        Some(self.told(Some(found.x), beside, note))
+        let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1);
+        let chosen = shapes::use_blocks_of(Bytes(found.x as u64), found.y, at(most), at(last));
+        let between = shapes::knee_between(Bytes(low as u64), Bytes(high as u64));
+        Some(self.told(Some(found.x), beside, [chosen, between, on]))
     }
 
     /// Sizes that were asked for.
@@ -103,57 +91,41 @@ impl Course<'_> {
     }
 
     /// How many sizes have a number, how many have none and why, and where the other side was.
-    fn rests_on(&self) -> String {
-        let place = match self.labels.get(Labels::RELATION) {
-            Some(place) => format!("other side {place}"),
-            None => "at one place".to_owned(),
-        };
-        let asked = self.asked();
-        if self.points.len() == asked {
-            return format!("of {asked} sizes, {place}");
-        }
-        let counted = [(self.untried, "not tried"), (self.invalid, "without a valid number")];
-        let counted = counted.iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
-        format!("of {} of {asked} sizes ({}), {place}", self.points.len(), counted.collect::<Vec<_>>().join(", "))
+    fn rests_on(&self) -> Note {
+        shapes::rests_on_sizes(self.points.len(), self.untried, self.invalid, self.labels.get(Labels::RELATION))
     }
 
     /// How a curve without a knee goes, and what follows for who chooses a size.
-    fn without_knee(&self, most: &(u64, f64, &Observation)) -> String {
-        let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return String::new() };
-        let (a, b) = (Bytes(first.0), Bytes(last.0));
+    fn without_knee(&self, most: &(u64, f64, &Observation)) -> Option<Note> {
+        let (first, last) = (self.points.first()?, self.points.last()?);
+        let at = |point: &(u64, f64, &Observation)| (Bytes(point.0), point.1);
         let least = self.points.iter().map(|(_, rate, _)| *rate).fold(f64::INFINITY, f64::min);
-        let [from, to, low, high] = [first.1, last.1, least, most.1].map(format_gbs);
-        let best = Bytes(most.0);
-        if differs(first, most) {
-            let end = if most.0 == last.0 { "to its end" } else { "without a marked bend" };
-            format!("use blocks of {best}: {high} GB/s; no knee: rises from {from} GB/s at {a}, {end}")
+        let (from, to) = (Bytes(first.0), Bytes(last.0));
+        Some(if differs(first, most) {
+            shapes::rises_without_knee(Bytes(most.0), most.1, at(first), most.0 == last.0)
         } else if differs(last, first) {
-            format!("use the smallest blocks: no rise to end, falls from {from} GB/s at {a} to {to} GB/s at {b}")
+            shapes::smallest_is_best(at(first), at(last))
         } else if most.1 > least * (1.0 + RISE) {
-            format!("no block size is better beyond the intervals: between {low} and {high} GB/s from {a} to {b}")
+            shapes::no_size_is_better(least, most.1, from, to)
         } else {
-            format!("any block size will do: no rise to end, between {low} and {high} GB/s from {a} to {b}")
-        }
+            shapes::any_size_will_do(least, most.1, from, to)
+        })
     }
 
-    fn told(&self, value: Option<f64>, on: std::ops::Range<usize>, note: String) -> Finding {
+    fn told(&self, value: Option<f64>, on: std::ops::Range<usize>, notes: impl IntoIterator<Item = Note>) -> Finding {
         let seen = || self.points[on.clone()].iter().map(|(_, _, seen)| *seen);
         let mut verdict = seen().fold(Verdict::trusted(), |verdict, o| verdict.and(&o.verdict));
         let asked = self.asked();
         if value.is_some() && 2 * self.points.len() < asked {
             verdict.suspect(Reason::FewPoints { points: self.points.len() as u64, of: asked as u64 });
         }
+        // Its neighbours resolve it, without a level of confidence: a note names them.
         Finding {
-            metric: Quantity::OsKnee,
-            labels: self.labels.clone(),
-            value,
-            unit: Unit::Bytes,
-            // Its neighbours resolve it, without a level of confidence: the note names them.
-            interval: None,
             samples: seen().map(|o| o.visits.len() as u64).sum(),
             verdict,
             evidence: seen().map(|o| o.step.clone()).collect(),
-            note: Some(note),
+            notes: notes.into_iter().collect(),
+            ..Finding::new(Quantity::OsKnee, self.labels.clone(), value, Unit::Bytes)
         }
     }
 }
@@ -167,6 +139,7 @@ fn differs(small: &(u64, f64, &Observation), large: &(u64, f64, &Observation)) -
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use tiermark_model::messages::shapes::codes;
     use tiermark_model::{Interval, Purpose};
 
     fn observations(op: &str, group: OsGroup, rates: &[(u64, f64)]) -> Vec<Observation> {
@@ -186,15 +159,7 @@ pub(super) mod tests {
 
     /// An observation without a number.
     pub(in crate::os) fn seen() -> Observation {
-        let mut step = serde_json::json!({
-            "step": "", "labels": {}, "metric": "bandwidth", "unit": "bytes_per_second", "value": null, "interval": null,
-            "min": null, "max": null, "spread_within": null, "spread_between": null, "allocations": 3,
-            "tail": null, "placement": null, "core_hz": null, "core_hz_spread": null, "rivals": [], "overhead_share": null,
-            "started_seconds": 0.0, "seconds": 0.0, "refusal": null,
-        });
-        step["disturbance"] = serde_json::to_value(tiermark_model::Disturbance::default()).unwrap();
-        step["verdict"] = serde_json::to_value(Verdict::trusted()).unwrap();
-        serde_json::from_value(step).unwrap()
+        Observation { allocations: 3, ..Observation::new("", Labels::new(), Metric::Bandwidth) }
     }
 
     /// A published curve of a laptop, KiB and GB/s: best at 64 KiB, and less beyond.
@@ -224,14 +189,11 @@ pub(super) mod tests {
         let knee = &found[0];
         assert_eq!((&knee.metric, knee.unit), (&Quantity::OsKnee, Unit::Bytes));
         assert_eq!(knee.value, Some(65_536.0), "{knee:?}");
-        let note = knee.note.as_ref().unwrap();
-        assert!(
-            note.starts_with("use blocks of 64 KiB: 4.00 GB/s; the most of all sizes, 2.35 GB/s with 128 MiB;"),
-            "{note}"
-        );
         assert!(knee.labels.number(Labels::SIZE).is_none() && knee.labels.number(Labels::CAPACITY).is_some());
-        assert!(note.contains("the knee by Kneedle, between 32 KiB and 128 KiB"), "{note}");
-        assert!(note.ends_with("of 16 sizes, other side same cpu"), "{note}");
+        let [chosen, between, on] = &knee.notes[..] else { panic!("{:?}", knee.notes) };
+        assert!(chosen.code == codes::use_blocks_of && chosen.data["block"] == 65_536, "{chosen:?}");
+        assert_eq!(between, &shapes::knee_between(Bytes(32 << 10), Bytes(128 << 10)));
+        assert_eq!(on, &shapes::rests_on_sizes(16, 0, 0, Some("same cpu")));
         // Neighbours are no interval of any level.
         assert!(knee.evidence.len() == 3 && knee.interval.is_none());
     }
@@ -250,17 +212,12 @@ pub(super) mod tests {
         let flat: Vec<(u64, f64)> = PIPE.iter().map(|(kib, _)| (*kib, 3.0 + (*kib % 3) as f64 * 0.01)).collect();
         let found = knees(&observations("pipe", OsGroup::Channels, &flat));
         assert_eq!(found[0].value, None);
-        let note = found[0].note.as_ref().unwrap();
-        assert!(
-            note.starts_with("any block size will do: no rise to end, between 3.01 and 3.02 GB/s from 4 KiB"),
-            "{note}"
-        );
+        assert_eq!(found[0].notes[0].code, codes::any_size_will_do);
         // One that rises to its very end has no knee either.
         let rising: Vec<(u64, f64)> = [4, 8, 16, 32, 64].map(|kib| (kib, (kib as f64).log2())).to_vec();
         let found = knees(&observations("pipe", OsGroup::Channels, &rising));
-        let note = found[0].note.as_ref().unwrap();
-        assert!(found[0].value.is_none() && note.starts_with("use blocks of 64 KiB: 6.00 GB/s; no knee"), "{note}");
-        assert!(note.contains("rises from 2.00 GB/s at 4 KiB, to its end;"), "{note}");
+        assert_eq!(found[0].value, None);
+        assert_eq!(found[0].notes[0], shapes::rises_without_knee(Bytes(64 << 10), 6e9, (Bytes(4 << 10), 2e9), true));
         assert!(knees(&observations("pipe", OsGroup::Channels, &PIPE[..4])).is_empty());
         // What the C library copies is no channel.
         assert!(knees(&observations("memcpy", OsGroup::Libc, &PIPE)).is_empty());
@@ -270,12 +227,8 @@ pub(super) mod tests {
     fn a_curve_that_only_falls_says_so() {
         let falling: Vec<(u64, f64)> = (0..8).map(|n| (4 << n, 10.0 / f64::from(n + 1))).collect();
         let found = knees(&observations("pipe", OsGroup::Channels, &falling));
-        let note = found[0].note.as_ref().unwrap();
-        assert!(
-            note.starts_with("use the smallest blocks: no rise to end, falls from 10.0 GB/s at 4 KiB to 1.25"),
-            "{note}"
-        );
-        assert_eq!(found[0].value, None);
+        let (first, last) = ((Bytes(4 << 10), 10e9), (Bytes(512 << 10), 1.25e9));
+        assert_eq!((found[0].value, &found[0].notes[0]), (None, &shapes::smallest_is_best(first, last)));
     }
 
     #[test]
@@ -286,8 +239,7 @@ pub(super) mod tests {
             point.interval = Some(Interval { low: rate * 0.6, high: rate * 1.4, level: 0.95 });
         }
         let found = knees(&seen);
-        let note = found[0].note.as_ref().unwrap();
-        assert!(found[0].value.is_none() && note.starts_with("no block size is better beyond the intervals"), "{note}");
+        assert!(found[0].value.is_none() && found[0].notes[0].code == codes::no_size_is_better, "{found:?}");
     }
 
     #[test]
@@ -299,13 +251,11 @@ pub(super) mod tests {
         let largest = seen.iter_mut().max_by_key(|o| o.labels.number(Labels::SIZE)).unwrap();
         largest.refusal = Some(tiermark_model::Refusal::new("pipe", "no time", ""));
         let few = knees(&seen);
-        let (note, verdict) = (few[0].note.as_ref().unwrap(), &few[0].verdict);
-        assert!(note.contains("of 7 of 16 sizes (1 not tried, 8 without a valid number), other side"), "{note}");
-        assert!(few[0].value.is_some() && *verdict != Verdict::trusted(), "{few:?}");
+        assert_eq!(few[0].notes.last(), Some(&shapes::rests_on_sizes(7, 1, 8, Some("same cpu"))));
+        assert!(few[0].value.is_some() && few[0].verdict != Verdict::trusted(), "{few:?}");
         seen[..3].iter_mut().for_each(|point| point.value = None);
         let none = knees(&seen);
-        let note = none[0].note.as_ref().unwrap();
-        assert!(none[0].value.is_none() && note.starts_with("no knee can be told"), "{note}");
+        assert!(none[0].value.is_none() && none[0].notes[0].code == codes::too_few_points, "{none:?}");
         // What was never asked for says nothing.
         assert!(knees(&seen[..4]).is_empty());
     }

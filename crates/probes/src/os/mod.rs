@@ -9,6 +9,7 @@ mod points;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
 use tiermark_model::{
     Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
@@ -143,8 +144,7 @@ fn tails(observations: &[Observation]) -> Vec<Finding> {
             let labels = observation.labels.clone().text(Labels::STATISTIC, name);
             let mut found = derived(observation, Quantity::OsTail, labels, value, observation.unit);
             found.samples = blocks;
-            found.note = Some("single operations, disturbed ones included".to_owned());
-            found
+            found.with_notes([memory::tail_of_operations()])
         });
         found.collect::<Vec<_>>()
     };

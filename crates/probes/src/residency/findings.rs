@@ -1,5 +1,6 @@
 //! From visits to shares of hits, half-lives, and what limits a shared cache.
 
+use tiermark_model::messages::shapes;
 use tiermark_model::{Bytes, CpuId, Finding, Grade, Labels, Machine, Observation, Quantity, Reason, Unit, Verdict};
 use tiermark_stats::{Edge, Side, VisitWindows, bare_edge};
 
@@ -142,15 +143,7 @@ fn hit_finding(machine: &Machine, first: &WaitPoint<'_>) -> Finding {
     let inner = inner_of(machine, seen);
     let bytes = seen.labels.number(Labels::SIZE).unwrap_or(u64::MAX);
     let share = inner as f64 / bytes.max(1) as f64;
-    found.note = (inner > 0).then(|| {
-        format!(
-            "fast edge of {} at the shortest wait; up to {:.0} % of the accesses hit in the {} closer to the core",
-            Bytes(bytes),
-            100.0 * share,
-            Bytes(inner)
-        )
-    });
-    found
+    found.with_notes((inner > 0).then(|| shapes::hit_edge(Bytes(bytes), share, Bytes(inner))))
 }
 
 /// The time since touch at which half of what was held at the touch is gone, with the share held then. `None` where more than half is left
@@ -239,19 +232,13 @@ fn limit(ranges: &[Range<'_>]) -> Option<Finding> {
     if kind != "partition" {
         labels = labels.text(Labels::STATISTIC, "at least");
     }
-    let mut found = resting_on(&evidence, Quantity::ResidencyLimit, labels, Some(had), Unit::Bytes);
-    found.note = Some(
-        match kind {
-            "none" => "all ranges are held, however long ago they were touched",
-            "partition" => {
-                "the limit is the same at every wait: a partition (cache allocation, or another group of cores)"
-            }
-            "contention" => "the limit shrinks with time since touch: others replace the lines",
-            _ => "nothing is held even at the shortest wait: neither a partition nor others can be told",
-        }
-        .to_owned(),
-    );
-    Some(found)
+    let found = resting_on(&evidence, Quantity::ResidencyLimit, labels, Some(had), Unit::Bytes);
+    Some(found.with_notes([match kind {
+        "none" => shapes::all_ranges_held(),
+        "partition" => shapes::limit_is_partition(),
+        "contention" => shapes::limit_is_others(),
+        _ => shapes::nothing_held(),
+    }]))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use tiermark_model::{Labels, Observation, Purpose};
+use tiermark_model::messages::memory;
+use tiermark_model::{Labels, Note, Observation, Purpose};
 
 use crate::ladder::with_purpose;
 
@@ -133,9 +134,9 @@ impl Ramp<'_> {
     }
 
     /// Says how far it went, where that is not to its end.
-    pub(super) fn cut_off(&self) -> Option<String> {
+    pub(super) fn cut_off(&self) -> Option<Note> {
         let reached = self.reached();
-        (reached < self.planned).then(|| format!("cut off at {reached} of {} cores", self.planned))
+        (reached < self.planned).then(|| memory::ramp_cut_off(reached, self.planned))
     }
 
     /// The rate of all cores as a share of as many times one core's: 1 is growth in proportion.
@@ -230,7 +231,7 @@ mod tests {
         assert!(whole.efficiency().unwrap() > 0.9 && (whole.last_adds().unwrap() - 0.257).abs() < 0.001);
         assert_eq!((whole.course(), whole.limit(None)), (Course::Level, Some(Limit::Memory)));
         let why = whole.why(Some(Limit::Memory), None);
-        assert!(why.starts_with("8 cores have 91 % of as many times one, but the last one adds 26 % of one"), "{why}");
+        assert_eq!(why, [memory::cores_have(8, whole.efficiency().unwrap(), whole.last_adds()), memory::memory_full()]);
         // One point tells no level where more was to come.
         assert_eq!((cut("local", &rates, 16).course(), cut("local", &rates, 16).limit(None)), (Course::Open, None));
         assert_eq!(ramp("local", &rates[..7]).limit(None), Some(Limit::Core));
@@ -245,8 +246,7 @@ mod tests {
         let with = |rates: &[f64]| Ramp { cores: 3, planned: 3, ..ramp("local", rates) };
         let flat = with(&[20.2, 40.4, 59.9, 59.9, 59.8, 59.9]);
         assert_eq!((flat.course(), flat.limit(None)), (Course::Rising, None));
-        let why = flat.why(None, None);
-        assert!(why.contains("siblings add nothing") && !why.contains("no ceiling"), "{why}");
+        assert_eq!(flat.why(None, None)[1..], [memory::siblings_add_nothing()]);
         assert_eq!(with(&[20.2, 40.4, 60.6, 62.6, 64.7, 66.7]).limit(None), Some(Limit::Core));
     }
 
@@ -255,18 +255,18 @@ mod tests {
         for alone in [ramp("local", &[41.1]), cut("local", &[41.1], 16)] {
             assert_eq!((alone.limit(None), alone.course()), (None, Course::Open));
             assert!(alone.knee().is_none());
-            let why = alone.why(None, None);
-            assert!(why.contains("one core alone") && !why.contains("100 %"), "{why}");
+            assert_eq!(alone.why(None, None), [memory::one_core_only()]);
         }
-        let why = ramp("local", &[41.1, 48.6]).why(Some(Limit::Memory), None);
-        assert!(why.starts_with("2 cores have 59 %"), "{why}");
+        let two = ramp("local", &[41.1, 48.6]);
+        let have = memory::cores_have(2, two.efficiency().unwrap(), None);
+        assert_eq!(two.why(Some(Limit::Memory), None)[0], have);
     }
 
     #[test]
     fn what_lies_beyond_a_cut_is_not_claimed() {
         let rising = cut("local", &[10.0, 20.0, 29.8], 16);
         assert_eq!((rising.limit(None), rising.course()), (None, Course::Rising));
-        assert_eq!(rising.cut_off().as_deref(), Some("cut off at 3 of 16 cores"));
+        assert_eq!(rising.cut_off(), Some(memory::ramp_cut_off(3, 16)));
         // Less than in proportion, and no level yet: a whole ramp would be taken for one.
         let bent = [10.0, 19.0, 26.0, 32.0];
         assert_eq!(

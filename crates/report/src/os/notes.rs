@@ -15,7 +15,7 @@ const WAKING: &str = "pipe ping-pong";
 
 /// Where a channel's curve bends, in words.
 pub(super) fn knee(finding: &Finding, style: &Style) -> Option<String> {
-    let mut text = format!("{}: {}", name(finding), finding.note.as_ref()?);
+    let mut text = format!("{}: {}", name(finding), finding.note()?);
     if finding.value.is_some() && finding.verdict.grade != Grade::Trusted {
         text.push_str(&format!("; {}, as numbers that it rests on are", finding.verdict.grade));
     }

@@ -1,18 +1,11 @@
 use super::*;
-use tiermark_model::{Interval, Machine, Purpose, Quantity, Reason, ReasonCode, Relation, Unit, Verdict};
+use tiermark_model::messages::shapes;
+use tiermark_model::{Bytes, Interval, Machine, Purpose, Quantity, Reason, ReasonCode, Relation, Unit};
 
 fn finding(metric: Quantity, op: &str, group: OsGroup, value: Option<f64>, unit: Unit) -> Finding {
-    Finding {
-        metric,
-        labels: Labels::new().text(Labels::OP, op).text(Labels::GROUP, group),
-        value,
-        unit,
-        interval: value.map(|v| Interval { low: v * 0.97, high: v * 1.03, level: 0.95 }),
-        samples: 6,
-        verdict: Verdict::trusted(),
-        evidence: Vec::new(),
-        note: None,
-    }
+    let labels = Labels::new().text(Labels::OP, op).text(Labels::GROUP, group);
+    let interval = value.map(|v| Interval { low: v * 0.97, high: v * 1.03, level: 0.95 });
+    Finding { interval, samples: 6, ..Finding::new(metric, labels, value, unit) }
 }
 
 fn rate(op: &str, gbs: f64) -> Finding {
@@ -155,16 +148,18 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     let labels = |f| with(f, |labels| labels.whole(Labels::SIZE, 65_536));
     let point = with(rate("pipe", 1.0), |labels| labels.whole(Labels::SIZE, 4096));
     let mut knee = finding(Quantity::OsKnee, "pipe", OsGroup::Channels, Some(65_536.0), Unit::Bytes);
-    knee.note = Some("use blocks of 64 KiB: 4.00 GB/s".to_owned());
+    let block = (Bytes(65_536), 4e9);
+    knee.notes = vec![shapes::use_blocks_of(block.0, block.1, block, block)];
     let text = shown(&[point, labels(rate("pipe", 4.0)), knee.clone()], &Style::default());
-    assert!(text.contains("pipe: use blocks of 64 KiB: 4.00 GB/s\n"), "{text}");
+    assert!(text.contains("pipe: use blocks of 64 KiB: 4.00 GB/s; "), "{text}");
     // The column of its size and the knee: had it been a cell, there would be another.
     assert_eq!(text.matches("64 KiB").count(), 2, "{text}");
     let mut doubted = knee.clone();
     doubted.verdict.suspect(Reason::Told { code: ReasonCode::Imprecise, text: "wide".into() });
     let text = shown(&[doubted], &Style::default());
-    assert!(text.contains("suspect, as numbers that it rests on") && !text.contains('!'), "{text}");
-    let none = Finding { value: None, interval: None, note: Some("no knee".to_owned()), ..knee };
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(line.contains("suspect, as numbers that it rests on") && !line.contains('!'), "{text}");
+    let none = Finding { value: None, interval: None, notes: vec![shapes::too_few_points()], ..knee };
     assert!(shown(&[none], &Style::default()).contains("pipe: no knee"));
 }
 

@@ -176,7 +176,7 @@ pub(crate) fn ladder(survey: &Survey<'_>, style: &Style) -> String {
 fn walks(survey: &Survey<'_>, style: &Style) -> String {
     let mut out = String::new();
     for grain in survey.run.findings().filter(|f| f.metric == Quantity::TranslationGrain) {
-        if let Some(note) = &grain.note {
+        if let Some(note) = grain.note() {
             out.push_str(&hanging("", &format!("Translation: {note}"), Ink::Plain, style));
         }
     }

@@ -121,7 +121,7 @@ fn machine(survey: &Survey<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     if let Some(best) = below_peak(survey) {
         let tier = row_name(&best.labels).unwrap_or_else(|| "DRAM".to_owned());
-        let peak = best.note.as_ref().map(|how| format!(" ({how})")).unwrap_or_default();
+        let peak = best.note().map(|how| format!(" ({how})")).unwrap_or_default();
         let share = best.value.map(percent).unwrap_or_default();
         let todo = "look for empty channels and slow modules: `tiermark machine`";
         notes.push(note(format!("{tier} reaches {share} of its theoretical peak at best{peak}"), todo));

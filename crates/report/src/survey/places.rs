@@ -162,16 +162,16 @@ pub(crate) fn table(run: &Run, style: &Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiermark_model::{Disturbance, Verdict, Visit, Visits, Window};
+    use tiermark_model::{Labels, Metric, Visit, Visits, Window};
 
     /// An observation with these visits' medians, by place.
     fn seen(places: &[&[f64]], between: Option<f64>, within: Option<f64>) -> Observation {
-        let mut seen: Observation = serde_json::from_value(serde_json::json!({
-            "step": "a", "labels": {}, "metric": "latency", "unit": "ns", "allocations": places.len(),
-            "spread_between": between, "spread_within": within, "disturbance": Disturbance::default(), "rivals": [],
-            "started_seconds": 0.0, "seconds": 1.0, "verdict": Verdict::trusted(),
-        }))
-        .expect("an observation");
+        let mut seen = Observation {
+            allocations: places.len() as u32,
+            spread_between: between,
+            spread_within: within,
+            ..Observation::new("a", Labels::new(), Metric::Latency)
+        };
         let window = |value: &f64| Window { clean: true, values: vec![Some(*value)] };
         seen.visits = Visits::new(0, 0);
         for (allocation, values) in places.iter().enumerate() {

@@ -11,52 +11,24 @@ pub(crate) fn around(value: f64, relative: f64) -> Option<Interval> {
     Some(Interval { low: value * (1.0 - relative), high: value * (1.0 + relative), level: 0.95 })
 }
 
+/// A note of a document that is older than codes.
+pub(crate) fn remark(text: &str) -> Note {
+    Note { code: Code::default(), data: Data::new(), text: text.to_owned() }
+}
+
 pub(crate) fn finding(metric: &str, labels: Labels, unit: Unit, value: f64) -> Finding {
-    Finding {
-        metric: metric.to_owned().into(),
-        labels,
-        value: Some(value),
-        unit,
-        interval: around(value, 0.003),
-        samples: 45,
-        verdict: Verdict::trusted(),
-        evidence: vec![],
-        note: None,
-    }
+    let interval = around(value, 0.003);
+    Finding { interval, samples: 45, ..Finding::new(metric.to_owned().into(), labels, Some(value), unit) }
 }
 
 pub(crate) fn observation(labels: Labels, metric: Metric, value: f64) -> Observation {
-    let unit = if metric == Metric::Latency { Unit::Ns } else { Unit::BytesPerSecond };
     Observation {
-        step: labels.to_string(),
-        labels,
-        metric,
-        unit,
         value: Some(value),
         interval: around(value, 0.003),
-        now: None,
-        edge: None,
-        state: None,
-        in_states: Vec::new(),
-        modes: Vec::new(),
-        min: None,
-        max: None,
-        spread_within: None,
-        spread_between: None,
         visits: Visits::of_samples([(0, value)].into_iter()),
         allocations: 3,
-        disturbance: Disturbance::default(),
-        tail: None,
-        placement: None,
-        core_hz: None,
-        core_hz_spread: None,
-        parts: Vec::new(),
-        rivals: vec![],
-        overhead_share: None,
-        started_seconds: 0.0,
         seconds: 0.1,
-        verdict: Verdict::trusted(),
-        refusal: None,
+        ..Observation::new(labels.to_string(), labels, metric)
     }
 }
 
@@ -179,7 +151,7 @@ pub(crate) fn cxl_run() -> Run {
             let mut f = finding("bandwidth", labels, Unit::BytesPerSecond, rate * 1e9);
             if op == "write" {
                 f.labels = f.labels.text(Labels::KERNEL, "fill.rep/stosb");
-                f.note = Some("plain write/avx512 34.1".into());
+                f.notes = vec![remark("plain write/avx512 34.1")];
             }
             findings.push(f);
         }

@@ -127,32 +127,11 @@ impl MadeFigure {
 }
 
 fn finding(metric: &str, labels: Labels, unit: Unit, value: Option<f64>, step: String) -> Finding {
-    Finding {
-        metric: metric.to_owned().into(),
-        labels,
-        value,
-        unit,
-        interval: None,
-        samples: 120,
-        verdict: Verdict::trusted(),
-        evidence: vec![step],
-        note: None,
-    }
+    Finding { samples: 120, evidence: vec![step], ..Finding::new(metric.to_owned().into(), labels, value, unit) }
 }
 
 fn observation(step: &str, labels: Labels, metric: Metric, value: f64) -> Observation {
-    let unit = if metric == Metric::Latency { "ns" } else { "bytes_per_second" };
-    let metric = serde_json::to_value(metric).unwrap();
-    // Whatever a document may leave out is left out.
-    let mut o: Observation = serde_json::from_value(serde_json::json!({
-        "step": step, "labels": {}, "metric": metric, "unit": unit, "value": null, "interval": null, "min": null, "max": null,
-        "spread_within": null, "spread_between": null, "allocations": 3, "disturbance": Disturbance::default(), "tail": null,
-        "placement": null, "core_hz": null, "core_hz_spread": null, "rivals": [], "overhead_share": null,
-        "started_seconds": 0.0, "seconds": 0.1, "verdict": Verdict::trusted(), "refusal": null,
-    }))
-    .unwrap();
-    (o.labels, o.value) = (labels, Some(value));
-    o
+    Observation { value: Some(value), allocations: 3, seconds: 0.1, ..Observation::new(step, labels, metric) }
 }
 
 impl Made {
@@ -195,7 +174,7 @@ impl Made {
         if let Some(share) = self.peak_share {
             let labels = Labels::new().text(Labels::TIER, "DRAM").text(Labels::OP, "read").text(Labels::SPAN, "all");
             let mut found = finding("peak.share", labels, Unit::Ratio, Some(share), String::new());
-            found.note = Some("2 channels of DDR5-4800".into());
+            found.notes = vec![messages::memory::theoretical_peak("2 channels of DDR5-4800")];
             findings.push(found);
         }
         findings
