@@ -22,14 +22,14 @@ pub(crate) fn of_the_system(text: &str) -> Result<Vec<&'static str>, String> {
     if text.trim().eq_ignore_ascii_case(ALL) {
         return Ok(groups.collect());
     }
-    let known: Vec<&'static str> = groups.chain(tiermark_host::primitive_names()).collect();
+    let known: Vec<&'static str> = groups.chain(tiermark_primitives::primitive_names()).collect();
     begun(text, &known)
 }
 
 /// Whether a text is the whole name of a group or of a primitive.
 pub(crate) fn is_of_the_system(text: &str) -> bool {
     let groups = OsGroup::ALL.iter().map(|group| group.name());
-    groups.chain(tiermark_host::primitive_names()).any(|name| plain(name) == plain(text))
+    groups.chain(tiermark_primitives::primitive_names()).any(|name| plain(name) == plain(text))
 }
 
 /// A name as it is compared: in lower case, with spaces for hyphens.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn every_name_is_its_own() {
         // Hyphens for spaces must not make two names one.
-        for name in tiermark_host::primitive_names() {
+        for name in tiermark_primitives::primitive_names() {
             assert_eq!(of_the_system(name), Ok(vec![name]));
         }
     }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tiermark_engine::{Ceilings, Host, Neighbours, SimCache, SimCore, SimHost, SimOptions};
-use tiermark_host::{LinuxHost, live_facts};
+use tiermark_host::LinuxHost;
 use tiermark_machine::synth::{MemoryNode, Synth};
 use tiermark_machine::{DiscoverError, LiveFacts, Root, discover};
 use tiermark_model::{Bytes, KernelInfo, Machine, parse_size};
+use tiermark_system::live_facts;
 
 use crate::args::Simulation;
 use crate::output::Failure;
@@ -76,7 +77,7 @@ pub(crate) fn open(
         ..defaults
     };
     // What a kernel offers is no property of a captured tree: the primitives are those of this program.
-    let primitives = tiermark_host::primitives(&machine);
+    let primitives = tiermark_primitives::primitives(&machine);
     Ok(Box::new(SimHost::new(machine, simulated_kernels(), options).with_primitives(primitives)))
 }
 

@@ -8,11 +8,12 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use tiermark_engine::{Host, ThreadShot};
-use tiermark_host::{LinuxHost, Options, live_facts};
+use tiermark_host::{LinuxHost, Options};
 use tiermark_machine::{Root, discover};
 use tiermark_model::{
     Bytes, ChainLayout, IdSet, KernelId, Layout, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup, parse_size,
 };
+use tiermark_system::live_facts;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -1,7 +1,6 @@
 //! Tests in a process that may not place memory, as in a container with a strict filter on system calls.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 use std::time::Duration;
 
 use tiermark_engine::Host;
@@ -9,27 +8,10 @@ use tiermark_machine::{Root, discover};
 use tiermark_model::{
     Bytes, ChainLayout, IdSet, Layout, Machine, MemPolicy, Node, PageKind, RegionSetup, Role, Setup, ThreadSetup,
 };
+use tiermark_system::live_facts;
+use tiermark_system::testing::{in_own_process, refuse};
 
-use crate::sys::refuse;
-use crate::{LinuxHost, Options, live_facts};
-
-/// Set in the process that confines itself; the filter must not reach the other tests.
-const CONFINED: &str = "TIERMARK_TEST_CONFINED";
-
-/// Runs one test of this program again, in a process of its own.
-pub(crate) fn in_own_process(test: &str) -> bool {
-    if std::env::var_os(CONFINED).is_some() {
-        return true;
-    }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--nocapture"])
-        .env(CONFINED, "1")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    false
-}
+use crate::{LinuxHost, Options};
 
 fn setup(machine: &Machine, nodes: &str) -> Setup {
     let region = RegionSetup {

@@ -1,18 +1,16 @@
 //! The real machine behind the engine's door: memory, workers, clock.
 //!
-//! The only crate that makes system calls. Everything unsafe is in `sys`.
+//! System calls are made by `tiermark_system`, those that are measured by `tiermark_primitives`.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod check;
-mod clock;
 #[cfg(test)]
 mod confined;
 mod free_memory;
 mod gate;
 mod linux;
 mod load;
-mod os;
 mod overheads;
 mod ping;
 mod proof;
@@ -20,11 +18,15 @@ mod region;
 mod revisit;
 mod rig;
 mod share;
-#[allow(unsafe_code)]
-mod sys;
+#[cfg(test)]
+mod steps;
+mod subprocess;
 mod team;
 mod work;
 mod worker;
 
-pub use linux::{LinuxHost, Options, live_facts};
-pub use os::{PLACE, present_primitives, primitive_names, primitives, reexec};
+pub use linux::{LinuxHost, Options};
+pub use subprocess::reexec;
+
+#[cfg(test)]
+tiermark_system::before_main!(crate::reexec);

@@ -6,17 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tiermark_engine::{Host, Rig, admit};
-use tiermark_machine::{LiveFacts, Uname};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
+use tiermark_system::Clock;
 
-use crate::clock::Clock;
 use crate::free_memory::FreeMemory;
-use crate::os::{SubprocessRig, runs_in_subprocess};
 use crate::region::Stock;
 use crate::rig::{Indices, LinuxRig};
+use crate::subprocess::{SubprocessRig, runs_in_subprocess};
 use crate::team::Pool;
-use crate::{check, overheads, sys};
+use crate::{check, overheads};
 
 /// Caches of machines that do not declare theirs: smaller than any server's last level, larger than any second level.
 const UNDECLARED_CACHE_BYTES: usize = 8 << 20;
@@ -71,7 +70,7 @@ impl LinuxHost {
             kernels: tiermark_kernels::available().map(|spec| spec.kernel_info()).collect(),
             clock: clock_info,
             overheads: overheads::measure(&machine, &clock),
-            primitives: crate::os::present_primitives(&machine),
+            primitives: tiermark_primitives::present_primitives(&machine),
         };
         let room = FreeMemory::new(options.root);
         // Half of what is free: the rest is for other programs.
@@ -117,7 +116,7 @@ impl Host for LinuxHost {
             self.pool.clear();
             self.stock.clear();
             *self.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
-            sys::os::give_back_kept();
+            tiermark_system::os::give_back_kept();
         }
         let orders = check::setup(setup, &self.machine)?;
         if let ([order], true) = (orders.as_slice(), runs_in_subprocess(setup)) {
@@ -140,16 +139,5 @@ impl Host for LinuxHost {
 
     fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
-    }
-}
-
-/// What discovery cannot read from files: affinity, allowed nodes, page size, names, hypervisor.
-pub fn live_facts() -> LiveFacts {
-    LiveFacts {
-        allowed_cpus: sys::affinity().ok(),
-        allowed_nodes: sys::allowed_nodes().ok(),
-        page_bytes: sys::page_bytes(),
-        uname: sys::uname().map(|[release, machine, nodename]| Uname { release, machine, nodename }),
-        hypervisor: sys::hypervisor(),
     }
 }

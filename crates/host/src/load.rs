@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec, clock::spin};
+use tiermark_system::{Clock, MixCall};
 
-use crate::clock::Clock;
 use crate::region::Region;
-use crate::sys::MixCall;
 use crate::work::{STREAM_BLOCK_NS, Share, stream_plan};
 
 /// Bytes of each stream in a piece that is followed by a pause: short, so that traffic is even and not in bursts, and long

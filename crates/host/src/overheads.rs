@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use tiermark_model::{CpuId, Isa, Machine, Overheads, Pattern};
+use tiermark_system::{Clock, Mapping, StreamCall, StreamPlan, pin};
 
-use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
-use crate::sys::{Mapping, StreamCall, StreamPlan, pin};
 use crate::team::{Pool, Team};
 use crate::worker::{core_hz, pause};
 

@@ -5,8 +5,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::clock::Clock;
-use crate::sys;
+use tiermark_system::Clock;
 
 /// Trips of a batch, and batches; the fastest batch counts, so that one that was interrupted does not. Some 20 to 50 µs in all.
 const TRIPS: u32 = 25;
@@ -65,7 +64,7 @@ fn wait(word: &AtomicU32, wanted: u32, clock: &Clock) -> bool {
             if word.load(Ordering::Acquire) == wanted {
                 return true;
             }
-            sys::relax();
+            tiermark_system::relax();
         }
         if clock.between(began, clock.now()) > PATIENCE_NS {
             return false;

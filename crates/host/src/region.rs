@@ -11,10 +11,10 @@ use tiermark_kernels::rng::fill_data;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, PageKind, Refusal, RegionSetup};
 
-use crate::sys::{Advice, Mapping};
 use placing::{Touch, place};
 pub(crate) use populate::populate;
 pub(crate) use stock::Stock;
+use tiermark_system::{Advice, Mapping};
 
 /// Distance of stream starts modulo 4 KiB: 22 lines. Loads that follow stores with the same low 12 address bits are
 /// held back (4 KiB aliasing), and kernels touch up to 16 lines around the same place of each stream; three streams
@@ -108,7 +108,7 @@ impl Region {
             stock.lend(order, &mut mapping);
         }
         Ok(Self {
-            used: order.used().min(mapping.len()),
+            used: order.used().min(mapping.bytes()),
             mapping: Arc::new(mapping),
             bytes: order.setup.bytes.0 as usize,
             target: order.target.clone(),
@@ -219,7 +219,7 @@ impl Region {
 
     /// Touches the pages, by number, that the filter wants.
     fn touch_pages(&self, wanted: impl Fn(usize) -> bool, stopped: &dyn Fn() -> bool) -> Result<(), Refusal> {
-        for number in (0..self.mapping.len() / self.page_bytes).filter(|number| wanted(*number)) {
+        for number in (0..self.mapping.bytes() / self.page_bytes).filter(|number| wanted(*number)) {
             // A page is at most 1 GiB: some 0.2 s to clear.
             if stopped() {
                 return Err(stop_refusal());
@@ -286,6 +286,6 @@ fn map_refused(setup: &RegionSetup, error: &std::io::Error) -> Refusal {
 
 fn pool_drained(region: &Region, offset: usize, error: &std::io::Error) -> Refusal {
     let (bytes, page_bytes) = (Bytes(region.bytes as u64), Bytes(region.page_bytes as u64));
-    let (had, wanted) = (offset / region.page_bytes, region.mapping.len() / region.page_bytes);
+    let (had, wanted) = (offset / region.page_bytes, region.mapping.bytes() / region.page_bytes);
     says::huge_pages_drained(bytes, region.page, page_bytes, &region.target, had, wanted, &error.to_string())
 }

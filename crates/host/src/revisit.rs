@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::clock::Clock;
+use tiermark_system::{ChaseCall, Clock};
+
 use crate::region::Region;
-use crate::sys::{self, ChaseCall};
 
 /// Accesses of a block: 2 µs of hits, so that a stamp is 1 % of it, and a preemption spoils few.
 const BLOCK: usize = 128;
@@ -95,7 +95,7 @@ impl RevisitWork {
         let until = touched + clock.ticks(self.wait_ns);
         let mut now = touched;
         while now < until {
-            sys::relax();
+            tiermark_system::relax();
             now = clock.now();
         }
         clock.between(touched, now) < self.wait_ns + LATE_NS

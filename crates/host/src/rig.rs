@@ -11,13 +11,13 @@ use tiermark_kernels::layout::{LayoutError, cycle_unless, places};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
+use tiermark_system::LineOrder;
 
 use crate::check;
 use crate::gate::StartGate;
 use crate::linux::LinuxHost;
 use crate::ping::Pings;
 use crate::region::{Order, Region, chain_refused, populate, stop_refusal};
-use crate::sys::LineOrder;
 use crate::team::{Job, Pool, Reply, Team};
 use crate::work::{Share, stream_plan};
 use crate::worker::Worker;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use tiermark_kernels::{Fill, SPAN_QUANTUM, StreamSpec};
 use tiermark_model::Layout;
 use tiermark_model::kernel::StoreKind;
+use tiermark_primitives::OsWork;
+use tiermark_system::{ChaseCall, Clock, LineOrder, StreamCall, StreamPlan};
 
-use crate::clock::Clock;
 use crate::load::LoadWork;
-use crate::os::OsWork;
 use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
 use crate::revisit::RevisitWork;
 use crate::share::ShareWork;
-use crate::sys::{ChaseCall, LineOrder, StreamCall, StreamPlan};
 
 /// A chase block takes at least this long where 4,096 accesses a chain allow: short enough that a preemption spoils
 /// few blocks, long enough that a stamp (some 10 ns) stays below half a percent. Blocks double until they reach it, so

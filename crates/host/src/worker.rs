@@ -8,18 +8,17 @@ use tiermark_engine::{Guard, ThreadShot};
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Refusal, Role};
+use tiermark_primitives::{Order, OsWork, Placed};
+use tiermark_system::{Clock, LineOrder, SharedLines, Usage};
 
 use crate::check;
-use crate::clock::Clock;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
-use crate::os::{Order, OsWork, Placed};
 use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::revisit::{RevisitWork, Round};
 use crate::rig::Ended;
 use crate::share::{ShareWork, Watch};
-use crate::sys::{self, LineOrder, SharedLines, Usage};
 use crate::work::{Share, Work};
 
 /// Operations of one look at the core's clock: 4 to 8 µs, short enough to miss most preemptions, long enough that
@@ -81,7 +80,7 @@ struct Moment {
 impl Worker {
     /// Goes to its cpu and, as the first of its region, fills it.
     pub(crate) fn settle(&mut self, seed: u64, next: Option<&[u32]>) -> Result<(), Refusal> {
-        sys::pin(self.cpu).map_err(|error| pin_refused(self.cpu, &error))?;
+        tiermark_system::pin(self.cpu).map_err(|error| pin_refused(self.cpu, &error))?;
         if self.share.index != 0 {
             return Ok(());
         }
@@ -108,7 +107,7 @@ impl Worker {
         };
         if let Role::Os(call) = &self.role {
             // As a process of one thread has it. Where a filter forbids it, the price of a shared table is part of each use of a file.
-            let _ = sys::os::own_files();
+            let _ = tiermark_system::os::own_files();
             // Calls that move memory say themselves where it is.
             if call.nodes.is_none() {
                 self.placed = Placed::on(&self.nodes)?;
@@ -244,9 +243,9 @@ fn stamp_blocks(work: &mut Work, stamps: &mut [u64], clock: &Clock, deadline: u6
 /// Waiting at the gate, as long as it takes.
 pub(crate) fn pause(looks: u32) -> bool {
     if looks < SPIN_LOOKS {
-        sys::relax();
+        tiermark_system::relax();
     } else {
-        sys::yield_now();
+        tiermark_system::yield_now();
     }
     true
 }
@@ -254,13 +253,19 @@ pub(crate) fn pause(looks: u32) -> bool {
 impl Moment {
     /// The wall clock outermost, so that cpu time never exceeds wall time.
     fn start(clock: &Clock) -> Self {
-        let (cpu, usage, run_delay_ns) = (sys::cpu_now(), sys::thread_usage(), run_delay_ns());
-        Self { cpu, usage, run_delay_ns, wall: clock.now(), cpu_ns: sys::thread_cpu_ns() }
+        let (cpu, usage, run_delay_ns) = (tiermark_system::cpu_now(), tiermark_system::thread_usage(), run_delay_ns());
+        Self { cpu, usage, run_delay_ns, wall: clock.now(), cpu_ns: tiermark_system::thread_cpu_ns() }
     }
 
     fn end(clock: &Clock) -> Self {
-        let (cpu_ns, wall) = (sys::thread_cpu_ns(), clock.now());
-        Self { cpu_ns, wall, cpu: sys::cpu_now(), usage: sys::thread_usage(), run_delay_ns: run_delay_ns() }
+        let (cpu_ns, wall) = (tiermark_system::thread_cpu_ns(), clock.now());
+        Self {
+            cpu_ns,
+            wall,
+            cpu: tiermark_system::cpu_now(),
+            usage: tiermark_system::thread_usage(),
+            run_delay_ns: run_delay_ns(),
+        }
     }
 }
 
@@ -291,7 +296,7 @@ pub(crate) fn core_hz(clock: &Clock, stamp_ns: f64) -> Option<f64> {
     let mut rates: Vec<f64> = Vec::with_capacity(CHAIN_LOOKS);
     for _ in 0..CHAIN_LOOKS {
         let start = clock.now();
-        let ran = sys::alu_chain(CHAIN_LENGTH);
+        let ran = tiermark_system::alu_chain(CHAIN_LENGTH);
         let ns = clock.between(start, clock.now()) - stamp_ns;
         rates.push(ran as f64 / ns * 1e9);
     }

@@ -144,7 +144,7 @@ fn probes(simulation: &Simulation, style: &Style) -> Result<String, Failure> {
 fn probe_lines(simulation: &Simulation) -> Result<Vec<ProbeLine>, Failure> {
     let machine = machine(simulation)?;
     // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
-    let primitives = tiermark_host::primitives(&machine);
+    let primitives = tiermark_primitives::primitives(&machine);
     let bench = Bench { kernels: available(), primitives, ..Bench::default() };
     let lab = Lab { machine: &machine, bench: &bench };
     Ok(tiermark_probes::all()
@@ -187,7 +187,11 @@ fn primitives(simulation: &Simulation, style: &Style) -> Result<String, Failure>
 pub(super) fn primitives_of(simulation: &Simulation) -> Result<Vec<PrimitiveInfo>, Failure> {
     let machine = machine(simulation)?;
     let simulated = simulation.simulate.is_some();
-    Ok(if simulated { tiermark_host::primitives(&machine) } else { tiermark_host::present_primitives(&machine) })
+    Ok(if simulated {
+        tiermark_primitives::primitives(&machine)
+    } else {
+        tiermark_primitives::present_primitives(&machine)
+    })
 }
 
 pub(super) fn available() -> Vec<KernelInfo> {

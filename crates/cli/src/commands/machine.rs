@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-use tiermark_host::live_facts;
 use tiermark_machine::{Root, capture};
 use tiermark_model::{Exit, MACHINE_SCHEMA};
+use tiermark_system::live_facts;
 
 use crate::args::{MachineArgs, Simulation};
 use crate::output::{Failure, document, print, style, tell};

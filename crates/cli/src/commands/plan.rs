@@ -64,7 +64,7 @@ fn lacking(experiment: &Planned, machine: &Machine) -> Result<Vec<Refusal>, Fail
         Err(failure) => return Err(failure),
     };
     // Planning needs kernels and primitives; clock and overheads only matter once something is measured.
-    let primitives = tiermark_host::primitives(machine);
+    let primitives = tiermark_primitives::primitives(machine);
     let bench = Bench { kernels: super::list::available(), primitives, ..Bench::default() };
     let lab = Lab { machine, bench: &bench };
     let refused = |request| tiermark_probes::find(&experiment.probe)?.plan(request, lab).err();

@@ -30,7 +30,7 @@ struct OsArgs {
 
 impl Experiment for OsArgs {
     fn params(&self, _place: &PlaceArgs, machine: &Machine) -> Params {
-        params(OsParams { only: only(self, &tiermark_host::primitives(machine)) })
+        params(OsParams { only: only(self, &tiermark_primitives::primitives(machine)) })
     }
 
     fn check(&self, run: &RunArgs, machine: &Machine) -> Result<Vec<String>, Failure> {
@@ -39,7 +39,7 @@ impl Experiment for OsArgs {
                 "--format mlc has no block for what the operating system takes; leave it out, or take the document with --json",
             ));
         }
-        let known = tiermark_host::primitives(machine);
+        let known = tiermark_primitives::primitives(machine);
         takes_page(self, &run.place, &known)?;
         Ok(self.only.iter().filter_map(|chosen| told(chosen, &known)).collect())
     }

@@ -2,9 +2,9 @@
 
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, IdSet, Machine, MemPolicy, NodeId, Refusal, deal};
+use tiermark_system::{Mapping, PageRule, pin};
 
 use super::{Order, pin_refused};
-use crate::sys::{Mapping, PageRule, pin};
 
 /// How pages come to lie on their nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,11 +127,10 @@ fn repin(cpu: CpuId) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use tiermark_model::{Bytes, Layout, PageKind, RegionSetup};
+    use tiermark_system::{allowed_nodes, live_facts};
 
     use super::*;
-    use crate::live_facts;
     use crate::region::Region;
-    use crate::sys::allowed_nodes;
 
     /// A thread that numactl started has a rule of its own, and so have those it starts later.
     #[test]

@@ -21,14 +21,14 @@ const THREADS: usize = 8;
 pub(crate) fn populate(regions: &[Arc<Region>], cpus: usize, stopped: &AtomicBool) {
     let may = |region: &&Arc<Region>| {
         let is_told = !matches!(region.touch, Touch::Dealt(_)) && region.target.len() < 2;
-        is_told && region.mapping.len() >= LEAST
+        is_told && region.mapping.bytes() >= LEAST
     };
     // Two threads in one huge page would each clear one.
     let piece = |region: &Region| PIECE.max(region.page_bytes);
     let pieces: Vec<(&Region, usize)> = regions
         .iter()
         .filter(may)
-        .flat_map(|region| (0..region.mapping.len()).step_by(piece(region)).map(|from| (region.as_ref(), from)))
+        .flat_map(|region| (0..region.mapping.bytes()).step_by(piece(region)).map(|from| (region.as_ref(), from)))
         .collect();
     let threads = cpus.min(THREADS).min(pieces.len());
     if threads < 2 {
@@ -37,7 +37,7 @@ pub(crate) fn populate(regions: &[Arc<Region>], cpus: usize, stopped: &AtomicBoo
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some((region, from)) = pieces.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let bytes = piece(region).min(region.mapping.len() - from);
+            let bytes = piece(region).min(region.mapping.bytes() - from);
             if stopped.load(Ordering::Relaxed) || region.mapping.populate(*from, bytes).is_err() {
                 return;
             }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tiermark_engine::admit::Fresh;
 use tiermark_model::{IdSet, MemPolicy, PageKind};
+use tiermark_system::{Keeper, Mapping};
 
 use super::Order;
-use crate::sys::{Keeper, Mapping};
 
 /// Least bytes to keep. Smaller memory is quick to make, and each allocation of it needs different pages: their addresses matter
 /// in caches.
@@ -45,7 +45,7 @@ struct Inventory {
 
 impl Inventory {
     fn spare_bytes(&self) -> usize {
-        self.spare.iter().map(|(_, mapping)| mapping.len()).sum()
+        self.spare.iter().map(|(_, mapping)| mapping.bytes()).sum()
     }
 
     fn bytes(&self) -> usize {
@@ -62,8 +62,8 @@ impl Inventory {
     /// The smallest spare mapping of `kind` that fits: whole, or its last `len` bytes.
     fn take(&mut self, kind: &Kind, len: usize, align: usize) -> Option<Mapping> {
         let fits = |whole: usize| if self.cannot_split { whole == len } else { whole >= len };
-        let fitting = self.spare.iter().enumerate().filter(|(_, (of, spare))| of == kind && fits(spare.len()));
-        let (at, whole) = fitting.map(|(at, (_, spare))| (at, spare.len())).min_by_key(|(_, whole)| *whole)?;
+        let fitting = self.spare.iter().enumerate().filter(|(_, (of, spare))| of == kind && fits(spare.bytes()));
+        let (at, whole) = fitting.map(|(at, (_, spare))| (at, spare.bytes())).min_by_key(|(_, whole)| *whole)?;
         if whole == len {
             return Some(self.spare.remove(at).1);
         }
@@ -120,8 +120,8 @@ impl Stock {
 
     /// Has a mapping come back when it is not used any more, if it is one to keep.
     pub(super) fn lend(&self, order: &Order<'_>, mapping: &mut Mapping) {
-        let Some(kind) = Kind::of(order, mapping.len()) else { return };
-        self.inventory().lent.insert(mapping.address(), (kind, mapping.len()));
+        let Some(kind) = Kind::of(order, mapping.bytes()) else { return };
+        self.inventory().lent.insert(mapping.address(), (kind, mapping.bytes()));
         let this: Weak<dyn Keeper> = Weak::<Self>::clone(&self.this);
         mapping.kept_by(this);
     }
@@ -139,7 +139,7 @@ impl Stock {
         fresh.group = fresh.group.take().map(|(bytes, path)| (bytes.saturating_add(spare), path));
         for (kind, mapping) in &inventory.spare {
             for node in kind.node.iter() {
-                fresh.nodes.entry(node).and_modify(|bytes| *bytes = bytes.saturating_add(mapping.len() as u64));
+                fresh.nodes.entry(node).and_modify(|bytes| *bytes = bytes.saturating_add(mapping.bytes() as u64));
             }
         }
     }
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn spare(stock: &Stock) -> Vec<usize> {
-        let mut sizes: Vec<usize> = stock.inventory().spare.iter().map(|(_, mapping)| mapping.len()).collect();
+        let mut sizes: Vec<usize> = stock.inventory().spare.iter().map(|(_, mapping)| mapping.bytes()).collect();
         sizes.sort_unstable();
         sizes
     }

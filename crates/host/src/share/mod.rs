@@ -12,11 +12,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use tiermark_kernels::rng::Rng;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{LineState, PingOp, Refusal, Role, Setup};
+use tiermark_system::{Clock, SharedLines};
 
-use crate::clock::Clock;
 use crate::gate::StartGate;
 use crate::rig::Ended;
-use crate::sys::{self, SharedLines};
 
 /// Lines that are used are at least this far apart: adjacent-line prefetchers pair lines of 64 bytes, and some Arm cores
 /// have lines of 128.
@@ -108,7 +107,7 @@ impl Watch<'_> {
                 PATIENCE_NS / 1e9
             )));
         }
-        sys::yield_now();
+        tiermark_system::yield_now();
         Ok(())
     }
 }
@@ -181,7 +180,7 @@ impl ShareWork {
     /// Chooses the lines of a shot by its number; the first thread of a region also brings them into their first state.
     pub(crate) fn lay_out(&mut self, shot: u64, first: bool) {
         let mut rng = Rng::new(self.seed.wrapping_add(shot.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        let mut all: Vec<usize> = (0..self.lines.len() / APART).map(|index| index * APART).collect();
+        let mut all: Vec<usize> = (0..self.lines.bytes() / APART).map(|index| index * APART).collect();
         let wanted = (FETCHED + 2).min(all.len());
         for at in 0..wanted {
             let rest = u32::try_from(all.len() - at).unwrap_or(u32::MAX);

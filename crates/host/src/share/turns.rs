@@ -191,11 +191,10 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use tiermark_model::{PingOp, Role};
+    use tiermark_system::{Clock, Mapping, SharedLines};
 
     use super::*;
-    use crate::clock::Clock;
     use crate::gate::StartGate;
-    use crate::sys::{Mapping, SharedLines};
 
     #[test]
     fn no_message_is_lost_within_one_step_of_the_clock() {

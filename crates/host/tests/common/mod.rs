@@ -5,11 +5,12 @@
 use std::time::Duration;
 
 use tiermark_engine::ThreadShot;
-use tiermark_host::{LinuxHost, Options, live_facts};
+use tiermark_host::{LinuxHost, Options};
 use tiermark_machine::{Root, discover};
 use tiermark_model::{
     Bytes, CpuId, IdSet, KernelId, Layout, Machine, MemPolicy, PageKind, RegionSetup, Role, Setup, ThreadSetup,
 };
+use tiermark_system::live_facts;
 
 /// Long enough for a hundred blocks.
 pub const SHOT: Duration = Duration::from_millis(2);

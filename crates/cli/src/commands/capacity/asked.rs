@@ -86,7 +86,7 @@ pub(super) fn environment<'a>(
         server: scenario.tenant.server.clone(),
         wrapper: setup.wrapper.clone(),
         removes: setup.removes.clone(),
-        placer: vec![own, tiermark_host::PLACE.to_owned()],
+        placer: vec![own, tiermark_primitives::PLACE.to_owned()],
         first_port: setup.first_port,
     };
     Ok(Environment {

@@ -1,0 +1,167 @@
+//! A setup in a small process of its own, the subprocess: what makes children costs what its process is made of, and this one holds the results
+//! of a whole run and has several threads.
+//!
+//! The subprocess is this program again, with one thread. It maps and fills the memory, makes the calls between stamps of its own, and watches
+//! itself, with the same code that does it here; it is asked in lines of JSON over a socket and answers in such lines.
+
+mod call;
+mod serve;
+
+use std::ffi::OsString;
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
+use tiermark_model::{CpuModel, IdSet, KernelId, Machine, PlacementProof, Refusal, Role, Setup};
+use tiermark_primitives::{able, no_more, unavailable, wants_subprocess};
+use tiermark_system::Clock;
+
+use crate::linux::LinuxHost;
+use crate::region::{Order, stop_refusal};
+use call::{Limits, Lost, Subprocess};
+
+/// The argument with which this program is the subprocess.
+const HOLD: &str = "__hold";
+
+/// What is refused where there is none.
+const WHAT: &str = "a process that holds the memory";
+
+/// How long the subprocess may do nothing: far beyond any operation, far below a user's patience.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long an answer may take, whatever is done for it: so long, and the time for filling and forking its memory at this rate, bytes a
+/// second, an eighth of the slowest that was seen.
+const WHOLE: Duration = Duration::from_secs(60);
+const SLOWEST: u64 = 50_000_000;
+
+/// What a subprocess is told first. It answers with `Result<(), Refusal>`.
+#[derive(Debug, Serialize, Deserialize)]
+struct Job {
+    setup: Setup,
+    machine: Machine,
+    /// Nodes of its memory, and what is not as asked.
+    target: IdSet,
+    note: Option<String>,
+    clock: Clock,
+    stamp_ns: f64,
+}
+
+/// What it is asked then, until nobody asks any more.
+#[derive(Debug, Serialize, Deserialize)]
+enum Ask {
+    /// Where its memory is, looked at by this seed. It answers with a `PlacementProof`.
+    Placement { seed: u64 },
+    /// It answers with `Result<ThreadShot, String>`.
+    Shot { budget_ns: f64, number: u64 },
+}
+
+/// What this process was started for by another of ours, by the arguments it has (its own name before them): to hold memory, which it has
+/// done when this returns, or what [`tiermark_primitives::reexec`] does. It has to end then, with the code given. `None` where it was
+/// started for something else.
+///
+/// A program that measures must ask this first of all in its `main`; otherwise processes are refused, since it would be started again and
+/// again.
+pub fn reexec(arguments: impl IntoIterator<Item = OsString>) -> Option<u8> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let hold = matches!(arguments.as_slice(), [_, only] if only == HOLD);
+    tiermark_primitives::reexec(arguments).or_else(|| hold.then(serve::serve))
+}
+
+/// Whether a setup is measured in a process of its own.
+pub(crate) fn runs_in_subprocess(setup: &Setup) -> bool {
+    let held = |role: &Role| matches!(role, Role::Os(call) if wants_subprocess(call));
+    matches!(setup.threads.as_slice(), [only] if held(&only.role)) && setup.regions.len() == 1
+}
+
+/// A rig whose memory and caller are the subprocess's.
+#[derive(Debug)]
+pub(crate) struct SubprocessRig {
+    subprocess: Subprocess,
+    seed: u64,
+    /// Number of the next shot, unlike any other of this host.
+    shots: u64,
+}
+
+impl SubprocessRig {
+    /// Starts the subprocess, and waits until memory and body are made.
+    ///
+    /// # Errors
+    /// A [`Refusal`] of the subprocess's, or without a process.
+    pub(crate) fn prepare(host: &mut LinuxHost, setup: &Setup, order: &Order<'_>) -> Result<Self, Refusal> {
+        able(WHAT)?;
+        host.prepared += 1;
+        let job = Job {
+            setup: setup.clone(),
+            machine: brief(&host.machine),
+            target: order.target.clone(),
+            note: order.note.clone(),
+            clock: host.clock,
+            stamp_ns: host.bench.overheads.stamp_ns,
+        };
+        let refused = |error: &io::Error| no_more(WHAT, error);
+        let stopped = Arc::clone(&host.stopped);
+        let limits = Limits { still: LIMIT, whole: whole(setup) };
+        let mut subprocess = Subprocess::start(&mut itself(), stopped, limits).map_err(|error| refused(&error))?;
+        match subprocess.ask::<Result<(), Refusal>>(&job) {
+            _ if host.stopped.load(Relaxed) => return Err(stop_refusal()),
+            Ok(made) => made?,
+            Err(lost) => return Err(unavailable(WHAT, &lost.why, lost.cure)),
+        }
+        Ok(Self { subprocess, seed: setup.seed, shots: host.prepared << 32 })
+    }
+}
+
+impl Rig for SubprocessRig {
+    fn placement(&mut self) -> PlacementProof {
+        self.seed = self.seed.wrapping_add(1);
+        let unseen = |lost: Lost| PlacementProof {
+            how: format!("the process that holds them: {}", lost.why),
+            ..PlacementProof::default()
+        };
+        self.subprocess.ask(&Ask::Placement { seed: self.seed }).unwrap_or_else(unseen)
+    }
+
+    fn select(&mut self, kernel: &KernelId) -> Result<(), Fault> {
+        Err(Fault(format!("kernel {kernel}: a process that makes children runs none")))
+    }
+
+    fn shot(&mut self, budget: Duration) -> Result<Shot, Fault> {
+        self.shots += 1;
+        let ask = Ask::Shot { budget_ns: budget.as_secs_f64() * 1e9, number: self.shots };
+        let lost = |lost: Lost| Fault(format!("{WHAT}: {} ({})", lost.why, lost.cure));
+        let shot = self.subprocess.ask::<Result<ThreadShot, String>>(&ask).map_err(lost)?;
+        Ok(Shot { threads: vec![shot.map_err(Fault)?], ..Shot::default() })
+    }
+}
+
+/// What of a machine says where memory comes from: the subprocess shall be small.
+fn brief(machine: &Machine) -> Machine {
+    Machine {
+        cpu_model: CpuModel::default(),
+        caches: Vec::new(),
+        dimms: Vec::new(),
+        theoretical_peak: None,
+        unseen: Vec::new(),
+        ..machine.clone()
+    }
+}
+
+/// How long an answer of the subprocess of a setup may take.
+fn whole(setup: &Setup) -> Duration {
+    let made =
+        setup.threads.iter().map(|thread| if let Role::Os(call) = &thread.role { call.bytes.unwrap_or(0) } else { 0 });
+    WHOLE + Duration::from_secs(setup.total_bytes().0.saturating_add(made.sum()) / SLOWEST)
+}
+
+/// This program as a subprocess: the same file, also where its name has gone, and nothing of what the user's environment asks of libraries.
+fn itself() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(HOLD).env_clear();
+    command
+}
+
+#[cfg(test)]
+mod tests;

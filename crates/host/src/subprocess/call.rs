@@ -1,0 +1,194 @@
+//! A process that is asked in lines and answers in lines, as long as it can be trusted to: who asks it is told what became of it.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tiermark_primitives::FILTERED;
+use tiermark_system::os::Child;
+
+/// Looks at it in the time in which it may do nothing.
+const LOOKS: u32 = 40;
+/// How long one that has let go of its socket has to end.
+const ENDING: Duration = Duration::from_secs(2);
+/// Bytes of an answer at most: a shot with as many stamps as there may be takes a third.
+const LONGEST: usize = 64 << 20;
+
+/// What helps where memory was short.
+const MORE_MEMORY: &str = "the kernel does so where memory is short (`dmesg` tells): choose less with --max-mem, or allow more (memory.max of \
+the control group)";
+/// What helps where the machine is in the way.
+const QUIETER: &str =
+    "measure again when less else is running; if it comes back, please report it with the command line";
+/// What nothing helps against.
+const REPORT: &str = "if nobody ended it, please report this with the command line and what it wrote before";
+
+/// Why it cannot be asked, and what would help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lost {
+    pub(super) why: String,
+    pub(super) cure: &'static str,
+}
+
+/// How long is waited for an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// While nothing is done for it.
+    pub(super) still: Duration,
+    /// Whatever is done for it.
+    pub(super) whole: Duration,
+}
+
+/// The process. It is killed when it is dropped, with all its children.
+#[derive(Debug)]
+pub(super) struct Subprocess {
+    pub(super) child: Child,
+    pub(super) link: BufReader<UnixStream>,
+    stopped: Arc<AtomicBool>,
+    limits: Limits,
+    look: Duration,
+    /// Why it is not asked any more: after one answer that did not come, the next may be that one.
+    lost: Option<Lost>,
+}
+
+impl Subprocess {
+    /// Starts it, with a socket for its standard input.
+    ///
+    /// # Errors
+    /// Those of a socket and of a process.
+    pub(super) fn start(command: &mut Command, stopped: Arc<AtomicBool>, limits: Limits) -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        let look = limits.still / LOOKS;
+        ours.set_read_timeout(Some(look))?;
+        ours.set_write_timeout(Some(limits.still))?;
+        // A group of its own: whoever hangs, all that belongs to it can be killed at once, whatever it is called.
+        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).process_group(0);
+        let child = Child::of_program(command)?;
+        // The command has the other end still: it would never be heard that the process has ended.
+        command.stdin(Stdio::null());
+        Ok(Self { child, link: BufReader::new(ours), stopped, limits, look, lost: None })
+    }
+
+    /// Asks it, and waits for the answer. One that has not answered once is killed with its children, and not asked again.
+    ///
+    /// # Errors
+    /// Why there is no answer, or was none before.
+    pub(super) fn ask<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
+        if let Some(lost) = &self.lost {
+            return Err(lost.clone());
+        }
+        let answer = self.answer(what);
+        if let Err(lost) = &answer {
+            self.child.kill_group();
+            self.lost = Some(lost.clone());
+        }
+        answer
+    }
+
+    fn answer<A: DeserializeOwned>(&mut self, what: &impl Serialize) -> Result<A, Lost> {
+        let unclear = |what: &str, error: serde_json::Error| Lost { why: format!("{what}: {error}"), cure: REPORT };
+        let mut line = serde_json::to_vec(what).map_err(|error| unclear("it cannot be asked", error))?;
+        line.push(b'\n');
+        self.link.get_mut().write_all(&line).map_err(|error| self.gone(&error))?;
+        let answer = self.hear()?;
+        serde_json::from_slice(&answer).map_err(|error| unclear("its answer cannot be understood", error))
+    }
+
+    /// The next line that it says.
+    fn hear(&mut self) -> Result<Vec<u8>, Lost> {
+        let (mut line, mut spent, mut still) = (Vec::new(), None, 0);
+        // Looks are counted, and not the time: while this process is stopped, nobody waits.
+        let most = (self.limits.whole.as_secs_f64() / self.look.as_secs_f64()) as u64;
+        for _ in 0..most {
+            let room = LONGEST.saturating_sub(line.len());
+            match Read::by_ref(&mut self.link).take(room as u64).read_until(b'\n', &mut line) {
+                Ok(_) if line.last() == Some(&b'\n') => return Ok(line),
+                Ok(_) if line.len() >= LONGEST => {
+                    return Err(Lost { why: "its answer has no end".to_owned(), cure: REPORT });
+                }
+                Ok(_) => return Err(self.gone(&ErrorKind::UnexpectedEof.into())),
+                Err(error) if !is_timeout(&error) => return Err(self.gone(&error)),
+                Err(_) if self.stopped.load(Relaxed) => {
+                    return Err(Lost { why: "the run was stopped".to_owned(), cure: "let it run to its end" });
+                }
+                Err(_) => {}
+            }
+            // Filling much memory takes its time; who waits for a child that hangs takes none.
+            let now = doing(&self.child).map(|(_, time)| time);
+            still = if spent == Some(now) { still + 1 } else { 0 };
+            spent = Some(now);
+            if still >= LOOKS {
+                return Err(self.late(&format!("got nothing done for {} s", self.limits.still.as_secs_f64().round())));
+            }
+        }
+        Err(self.late(&format!("had not answered after {} s", self.limits.whole.as_secs_f64().round())))
+    }
+
+    /// What became of one whose socket says that nobody is there.
+    fn gone(&self, error: &io::Error) -> Lost {
+        if is_timeout(error) {
+            return self.late("does not hear what it is asked");
+        }
+        match self.child.seen_to_end(ENDING) {
+            Some(status) => Lost { why: format!("it ended before it had answered ({status})"), cure: cure_of(status) },
+            None => Lost { why: format!("it lives and cannot be asked any more ({error})"), cure: REPORT },
+        }
+    }
+
+    /// What is said of one that takes too long.
+    fn late(&self, what: &str) -> Lost {
+        let state = doing(&self.child).map_or(String::new(), |(state, _)| format!(", while it was {}", words(state)));
+        Lost { why: format!("it {what}{state}, and was killed with its children"), cure: QUIETER }
+    }
+}
+
+impl Drop for Subprocess {
+    fn drop(&mut self) {
+        self.child.kill_group();
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+}
+
+/// What helps against such an end.
+fn cure_of(status: ExitStatus) -> &'static str {
+    let by = |signal: Signal| status.signal() == Some(signal.as_raw());
+    if by(Signal::KILL) {
+        MORE_MEMORY
+    } else if by(Signal::SYS) {
+        FILTERED
+    } else {
+        REPORT
+    }
+}
+
+/// The state of a process, and the ticks of the processor that it has taken, in user mode and in the kernel's, as the kernel writes them
+/// (proc_pid_stat(5)).
+fn doing(child: &Child) -> Option<(char, [u64; 2])> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.pid().as_raw_nonzero())).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut times = fields.split_whitespace().skip(11);
+    Some((fields.chars().next()?, [times.next()?.parse().ok()?, times.next()?.parse().ok()?]))
+}
+
+/// A state in words.
+fn words(state: char) -> &'static str {
+    match state {
+        'R' => "ready to run or running",
+        'S' => "waiting for something, a child perhaps",
+        'D' => "waiting for a device or for memory",
+        'T' | 't' => "stopped by a signal",
+        'Z' | 'X' => "ending",
+        _ => "in a state that is not known here",
+    }
+}

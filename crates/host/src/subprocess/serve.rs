@@ -1,0 +1,132 @@
+//! The subprocess: one thread, the memory it was told to hold, and a caller.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use rustix::fs::{FileType, fstat};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tiermark_engine::ThreadShot;
+use tiermark_model::messages::setup as says;
+use tiermark_model::{Exit, IdSet, NodeId, PlacementProof, Refusal};
+use tiermark_system::os::give_back_kept;
+
+use super::{Ask, HOLD, Job};
+use crate::gate::StartGate;
+use crate::proof;
+use crate::region::{Order, Region};
+use crate::work::Share;
+use crate::worker::Worker;
+
+/// Does what is asked over the standard input, until nobody asks any more.
+///
+/// Returns the code to end with.
+pub(super) fn serve() -> u8 {
+    // Killed when its maker ends, however that does. Where that was before, nobody asks.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    let Some((mut link, job)) = begun() else {
+        // Whoever typed it may hear what it is; whoever has gone hears nothing.
+        let _ = writeln!(
+            std::io::stderr(),
+            "tiermark: {HOLD} is how tiermark starts itself to measure processes, and of no use alone; `tiermark help os` tells of them"
+        );
+        return Exit::Usage.code();
+    };
+    let mut held = Held::make(job);
+    // What was needed to understand the job is no part of what forks copy.
+    give_back_kept();
+    let mut goes_on = say(&mut link, &held.as_ref().map(|_| ()));
+    while let (true, Ok(held)) = (goes_on, &mut held) {
+        goes_on = match told(&mut link) {
+            Some(Ask::Placement { seed }) => say(&mut link, &held.placement(seed)),
+            Some(Ask::Shot { budget_ns, number }) => say(&mut link, &held.shot(budget_ns, number)),
+            None => false,
+        };
+    }
+    Exit::Done.code()
+}
+
+/// The socket that the standard input is, and what was said there first; `None` where no maker is on its other side.
+fn begun() -> Option<(BufReader<UnixStream>, Job)> {
+    let stdin = std::io::stdin();
+    let kind = FileType::from_raw_mode(fstat(stdin.as_fd()).ok()?.st_mode);
+    let socket = stdin.as_fd().try_clone_to_owned().ok().filter(|_| kind == FileType::Socket)?;
+    let mut link = BufReader::new(UnixStream::from(socket));
+    let job = told(&mut link)?;
+    Some((link, job))
+}
+
+/// The next line, where there is one that can be understood.
+fn told<T: DeserializeOwned>(link: &mut BufReader<UnixStream>) -> Option<T> {
+    let mut line = Vec::new();
+    link.read_until(b'\n', &mut line).ok()?;
+    serde_json::from_slice(&line).ok()
+}
+
+/// Whether somebody heard it.
+fn say(link: &mut BufReader<UnixStream>, what: &impl Serialize) -> bool {
+    let line = serde_json::to_vec(what).map(|mut line| {
+        line.push(b'\n');
+        line
+    });
+    line.is_ok_and(|line| link.get_mut().write_all(&line).is_ok())
+}
+
+/// What it holds.
+struct Held {
+    region: Arc<Region>,
+    worker: Worker,
+    one_node: Option<NodeId>,
+}
+
+impl Held {
+    fn make(job: Job) -> Result<Self, Refusal> {
+        let Job { setup, machine, target, note, clock, stamp_ns } = job;
+        let (Some(asked), Some(thread)) = (setup.regions.first(), setup.threads.into_iter().next()) else {
+            return Err(says::setup_inconsistent("a setup", "it has no memory or no thread"));
+        };
+        let region = Region::map(&Order { setup: asked, target, streams: 1, note }, &machine, None).map(Arc::new)?;
+        let mut worker = Worker {
+            index: 0,
+            cpu: thread.cpu,
+            clock,
+            stamp_ns,
+            region: Arc::clone(&region),
+            share: Share { index: 0, of: 1 },
+            role: thread.role,
+            seed: setup.seed,
+            many_nodes: machine.nodes.len() > 1,
+            cache_bytes: 0,
+            stopped: Arc::default(),
+            nodes: if machine.nodes.len() > 1 { asked.nodes.clone() } else { IdSet::new() },
+            work: None,
+            from: 0.0,
+            placed: None,
+            stamps: Vec::new(),
+            checksum: 0,
+        };
+        let one_node = machine.only_memory_node();
+        drop(machine);
+        worker.settle(setup.seed, None)?;
+        worker.equip(None, None)?;
+        Ok(Self { region, worker, one_node })
+    }
+
+    /// Where its memory is, and what it holds beside.
+    fn placement(&self, seed: u64) -> PlacementProof {
+        let regions = [Arc::clone(&self.region)];
+        let mut proof = proof::prove(&regions, self.one_node, seed);
+        if let Some(beside) = proof::beside(&regions) {
+            proof.how += &format!("; held by a process of its own, {beside}");
+        }
+        proof
+    }
+
+    fn shot(&mut self, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {
+        let shot = self.worker.shot(&StartGate::new(1), None, budget_ns, number);
+        shot.map(|(thread, _)| thread).map_err(|ended| ended.to_string())
+    }
+}

@@ -1,0 +1,227 @@
+//! What is done over a channel: bytes in a stream, a byte there and back, bytes fetched without the other side.
+
+use std::convert::Infallible;
+
+use rustix::io::Errno;
+use rustix::thread::nanosleep;
+use rustix::time::Timespec;
+use tiermark_model::{KIB, MIB, Refusal};
+use tiermark_system::os::{Buffer, read_process};
+
+use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message};
+use super::partner::Partner;
+use crate::{Body, Order, refused_by, refused_in_words, unavailable};
+
+/// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would show.
+const THERE: u8 = 0x31;
+const BACK: u8 = 0x72;
+
+/// What a body's making returns.
+pub(super) type Made = Result<Box<dyn Body>, Refusal>;
+/// What a body says of a partner or a call.
+type Worded = Result<(), String>;
+
+/// Large messages are counted in parts of so many bytes, that a shot need not be as long as several of them.
+const PART: u64 = 4 * MIB;
+
+/// The other side writes on and on, the caller reads. Bytes are counted once, when they are there.
+struct Stream {
+    inlet: Inlet,
+    into: Buffer,
+    partner: Partner,
+    /// Bytes of an operation: the message, or one of its equal parts.
+    part: usize,
+    /// Bytes of the message that have come.
+    done: usize,
+    least: u64,
+}
+
+/// A byte to the other side, which answers with another one.
+struct PingPong {
+    inlet: Inlet,
+    outlet: Outlet,
+    partner: Partner,
+}
+
+/// The caller copies out of the memory of the other side, which sleeps.
+struct Fetch {
+    from: usize,
+    into: Buffer,
+    partner: Partner,
+}
+
+/// A stream over a channel.
+pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Made {
+    let (bytes, capacity) = (order.call.bytes.unwrap_or(CAPACITY), order.call.capacity.unwrap_or(CAPACITY));
+    let (near, far) = link::open(kind, capacity, bytes)?;
+    let (inlet, mut outlet) = (near.inlet, far.outlet);
+    // One way only: what the other one held is closed on both sides.
+    drop((near.outlet, far.inlet));
+    let mut into = buffer(bytes)?;
+    let partner = Partner::start(order, move |home| {
+        outlet.fill(BACK)?;
+        home.ready()?;
+        loop {
+            outlet.send()?;
+        }
+    })?;
+    // Its pages are there before the clock runs, and are not shared with the child.
+    into.fill(1);
+    let part = if bytes > PART && bytes.is_multiple_of(PART) { PART } else { bytes };
+    // A full channel is emptied in one go and filled in one go: a block has several of both.
+    let least = (4 * held(kind, capacity)).div_ceil(part);
+    tried(Stream { inlet, into, partner, part: part as usize, done: 0, least }, kind)
+}
+
+/// A body that has done its operation once: what the system forbids the other side shows then.
+fn tried(mut body: impl Body + 'static, kind: Kind) -> Made {
+    let (what, cure) = kind.refusal();
+    body.run(1).map_err(|why| refused_in_words(what, &why, cure))?;
+    Ok(Box::new(body))
+}
+
+/// About what a channel holds, bytes.
+fn held(kind: Kind, capacity: u64) -> u64 {
+    match kind {
+        Kind::Pipe | Kind::Ring | Kind::Vmsplice | Kind::Splice => capacity,
+        // net.core.wmem_default, as it is where nobody changed it.
+        Kind::Unix => 208 * KIB,
+        // Its buffers grow as it goes.
+        Kind::Tcp => MIB,
+    }
+}
+
+/// A byte there and back.
+pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Made {
+    let (near, far) = link::open(kind, CAPACITY, 1)?;
+    let partner = Partner::start(order, move |home| {
+        let (mut inlet, mut outlet) = (far.inlet, far.outlet);
+        outlet.fill(BACK)?;
+        home.ready()?;
+        loop {
+            let mut got = [0u8; 1];
+            match inlet.receive(&mut got) {
+                Ok(1) if got == [THERE] => outlet.send()?,
+                Ok(0) => return Err(Errno::PIPE),
+                Ok(_) => return Err(Errno::BADMSG),
+                Err(Errno::INTR | Errno::TIMEDOUT) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    })?;
+    let (inlet, mut outlet) = (near.inlet, near.outlet);
+    outlet.fill(THERE).map_err(|e| refused_by("a message", &e.into(), "allow more memory"))?;
+    tried(PingPong { inlet, outlet, partner }, kind)
+}
+
+/// Bytes out of another process's memory.
+pub(super) fn fetch(order: &Order<'_>) -> Made {
+    let bytes = order.call.bytes.unwrap_or(1);
+    let mut message = buffer(bytes)?;
+    let (from, mut into) = (message.address(), buffer(bytes)?);
+    let partner = Partner::start(order, move |home| -> rustix::io::Result<Infallible> {
+        write_message(&mut message, BACK);
+        home.ready()?;
+        loop {
+            let _ = nanosleep(&Timespec { tv_sec: 60, tv_nsec: 0 });
+        }
+    })?;
+    into.fill(1);
+    let mut fetch = Fetch { from, into, partner };
+    fetch.once().map_err(|why| {
+        let cure = "let a process read its own child: kernel.yama.ptrace_scope below 2, and process_vm_readv in the seccomp profile";
+        unavailable("process_vm_readv", &why, cure)
+    })?;
+    Ok(Box::new(fetch))
+}
+
+fn buffer(bytes: u64) -> Result<Buffer, Refusal> {
+    Buffer::map(bytes as usize).map_err(|e| refused_by("memory for a message", &e.into(), "allow more (ulimit -v)"))
+}
+
+/// Receives so many bytes, in as many pieces as they come.
+fn all(inlet: &mut Inlet, into: &mut [u8], partner: &mut Partner) -> Worded {
+    let mut done = 0;
+    while done < into.len() {
+        match inlet.receive(&mut into[done..]) {
+            Ok(0) => return Err(partner.why()),
+            Ok(n) => done += n,
+            Err(Errno::INTR) => {}
+            Err(Errno::TIMEDOUT) if !partner.gone() => {}
+            Err(Errno::TIMEDOUT) => return Err(partner.why()),
+            Err(error) => return Err(format!("read: {error}")),
+        }
+    }
+    Ok(())
+}
+
+/// That a message is the other side's, from its beginning to its end.
+fn checked(message: &[u8]) -> Worded {
+    if is_message(message, BACK) { Ok(()) } else { Err("the bytes that came are not those that were sent".to_owned()) }
+}
+
+impl Body for Stream {
+    fn least(&self) -> u64 {
+        self.least
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        Some(self.part as u64)
+    }
+
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        for _ in 0..times {
+            let part = &mut self.into[self.done..self.done + self.part];
+            all(&mut self.inlet, part, &mut self.partner)?;
+            self.done += self.part;
+            if self.done == self.into.len() {
+                checked(&self.into)?;
+                self.done = 0;
+            }
+        }
+        self.partner.moved();
+        Ok(0)
+    }
+}
+
+impl Body for PingPong {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        for _ in 0..times {
+            if let Err(error) = self.outlet.send() {
+                return Err(if self.partner.gone() { self.partner.why() } else { format!("write: {error}") });
+            }
+            let mut got = [0u8; 1];
+            all(&mut self.inlet, &mut got, &mut self.partner)?;
+            checked(&got)?;
+        }
+        self.partner.moved();
+        Ok(0)
+    }
+}
+
+impl Fetch {
+    fn once(&mut self) -> Worded {
+        let mut done = 0;
+        while done < self.into.len() {
+            match read_process(self.partner.pid(), self.from + done, &mut self.into[done..]) {
+                Ok(0) => return Err("process_vm_readv: nothing was copied".to_owned()),
+                Ok(n) => done += n,
+                Err(error) => return Err(format!("process_vm_readv: {error}")),
+            }
+        }
+        checked(&self.into)
+    }
+}
+
+impl Body for Fetch {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        for _ in 0..times {
+            self.once()?;
+        }
+        self.partner.moved();
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Major faults: a device has to be waited for.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::Advice;
+use tiermark_kernels::rng::Rng;
+use tiermark_model::{KIB, MIB, Machine, Refusal};
+use tiermark_system::os::{Area, Shows, Tell};
+
+use super::super::Order;
+use super::touch::{Fault, Ground, Renew, Touch, Touches};
+use super::{Made, base_page, memory_refused, unavailable, words};
+
+/// Bytes of the file.
+const FILE: usize = 8 * MIB as usize;
+/// Pages that are swapped out at a time, and how far apart they are: nothing lies between them that could be read ahead.
+const SWAPPED: usize = 256;
+const APART: usize = 256 * KIB as usize;
+/// Of what pages hold: random bits.
+const SEED: u64 = 4;
+/// How often the kernel is asked to swap out, and the time between.
+const ASKED: usize = 200;
+const PAUSE: Duration = Duration::from_millis(5);
+/// File systems of which a page comes from no disk of this machine (statfs(2)): those in memory (tmpfs, ramfs, hugetlbfs), and those of which
+/// another machine or program serves it, as long as that takes (NFS, CIFS, SMB 2, Ceph, AFS, Coda, Lustre, GPFS, FUSE, 9p, VirtualBox's,
+/// VMware's).
+const ELSEWHERE: [u64; 16] = [
+    0x0102_1994,
+    0x8584_58f6,
+    0x9584_58f6,
+    0x6969,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x517b,
+    0x00c3_6400,
+    0x5346_414f,
+    0x7375_7245,
+    0x0bd0_0bd0,
+    0x4750_4653,
+    0x6573_5546,
+    0x0102_1997,
+    0x786f_4256,
+    0xbacb_acbc,
+];
+
+const FILE_CURE: &str =
+    "set TMPDIR to a directory on a disk with room for 8 MiB; allow posix_fadvise and mincore in the seccomp profile";
+
+/// Whether pages of such a file system come from a device of this machine.
+pub(super) fn is_disk(kind: u64) -> bool {
+    !ELSEWHERE.contains(&(kind & u64::from(u32::MAX)))
+}
+
+/// Where a file can be had that is on a disk: the directory for temporary files, or the one for those that last.
+pub(super) fn directories() -> Vec<PathBuf> {
+    let on_disk = |path: &PathBuf| rustix::fs::statfs(path).is_ok_and(|at| is_disk(at.f_type as u64));
+    [std::env::temp_dir(), PathBuf::from("/var/tmp")].into_iter().filter(on_disk).collect()
+}
+
+/// What the file of major faults lies on, as the text of the primitive says; nothing where there is no directory for it.
+pub(crate) fn measured_store() -> String {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let directory = directories().into_iter().next().and_then(|path| path.canonicalize().ok());
+    let store =
+        directory.and_then(|directory| Some(format!("{}, in {}", store(&mounts, &directory)?, directory.display())));
+    store.map_or_else(String::new, |store| format!(" (here: {store})"))
+}
+
+/// The file system of a directory and its device (proc_pid_mountinfo(5)): the innermost mount, of several at one place the last.
+pub(super) fn store(mounts: &str, directory: &Path) -> Option<String> {
+    let mount = |line: &str| {
+        let (own, system) = line.split_once(" - ")?;
+        let point = own.split(' ').nth(4)?.to_owned();
+        let mut system = system.split(' ');
+        Some((point, system.next()?.to_owned(), system.next()?.to_owned()))
+    };
+    let around = mounts.lines().filter_map(mount).filter(|(point, ..)| directory.starts_with(point));
+    let (_, kind, device) = around.max_by_key(|(point, ..)| point.len())?;
+    Some(if device.starts_with('/') { format!("{kind} on {device}") } else { kind })
+}
+
+/// Why there is no file whose pages would have to be read.
+pub(super) fn no_disk(_: &Machine) -> Option<Refusal> {
+    let why = "the directories for temporary files are in memory, or of a network or user-space file system";
+    directories().is_empty().then(|| unavailable("major fault", why, FILE_CURE))
+}
+
+/// A file without a name, which goes away when it is closed.
+fn nameless(directory: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(true).mode(0o600);
+    let made = options.custom_flags(libc::O_TMPFILE).open(directory);
+    made.or_else(|_| {
+        // A file system without such files: it has a name for a moment.
+        let path = directory.join(format!("tiermark-{}-{:x}", std::process::id(), std::ptr::from_ref(&options).addr()));
+        options.create_new(true).custom_flags(0);
+        let file = options.open(&path)?;
+        std::fs::remove_file(&path)?;
+        Ok(file)
+    })
+}
+
+/// A file whose pages are on the disk. No two are alike and none can be compressed: a store that does so would have nothing to read.
+pub(super) fn stored(directory: &Path) -> std::io::Result<File> {
+    let file = nameless(directory)?;
+    let mut random = Rng::new(SEED);
+    for at in (0..FILE).step_by(MIB as usize) {
+        let piece: Vec<u8> = (0..MIB / 8).flat_map(|_| random.next_u64().to_ne_bytes()).collect();
+        file.write_all_at(&piece, at as u64)?;
+    }
+    file.sync_all()?;
+    Ok(file)
+}
+
+/// A page of a file that is not in the page cache.
+pub(super) fn from_file(order: &Order<'_>) -> Made {
+    let mut last = no_disk(&Machine::default());
+    for directory in directories() {
+        let file = stored(&directory).map_err(|error| {
+            unavailable(&order.call.primitive.0, &format!("a file in {}: {error}", directory.display()), FILE_CURE)
+        });
+        match file.and_then(|file| of_file(order, file)) {
+            Ok(body) => return Ok(body),
+            Err(refusal) => last = Some(refusal),
+        }
+    }
+    Err(last.unwrap_or_else(|| unavailable(&order.call.primitive.0, "there is no directory for it", FILE_CURE)))
+}
+
+fn of_file(order: &Order<'_>, file: File) -> Made {
+    let mut area = Area::map(Shows::FileRead(&file), FILE).map_err(memory_refused(order))?;
+    area.tell(Tell::Random).map_err(memory_refused(order))?;
+    let renew: Renew = Box::new(move |ground| {
+        // Pages that are mapped stay in the page cache.
+        ground.area.tell(Tell::Forget).map_err(words("madvise"))?;
+        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(words("posix_fadvise"))?;
+        let left = ground.area.resident(base_page()).map_err(|error| format!("mincore: {error}"))?;
+        if left > 0 { Err(format!("{left} pages stayed in the page cache")) } else { Ok(()) }
+    });
+    let fault = Fault::Major { minor_percent: 0 };
+    let ground = Ground { touch: Touch::Read, fault, brings: 1, scattered: true, ..Ground::written(area, base_page()) };
+    Touches::start(ground, renew, order, FILE_CURE)
+}
+
+/// Why nothing is swapped in.
+pub(super) fn no_swap(machine: &Machine) -> Option<Refusal> {
+    let cure = "swap space that the system should have anyway (swapon); none is made here";
+    machine.system.swaps.is_empty().then(|| unavailable("swap-in", "the system has no swap (/proc/swaps)", cure))
+}
+
+/// A page that was swapped out.
+pub(super) fn swap_in(order: &Order<'_>) -> Made {
+    let area = Area::map(Shows::Private, SWAPPED * APART).map_err(memory_refused(order))?;
+    let mut ground = Ground {
+        fault: Fault::Major { minor_percent: 10 },
+        brings: 1,
+        scattered: true,
+        ..Ground::written(area, APART)
+    };
+    let _ = ground.area.tell(Tell::BasePages);
+    let mut random = Rng::new(SEED);
+    for place in (0..SWAPPED).map(|index| index * APART) {
+        let page: Vec<u64> = (0..base_page() / 8).map(|_| random.next_u64()).collect();
+        ground.area.write_words(place, &page);
+    }
+    // From now on they are only read, so that each is written to the swap once and no more.
+    ground.touch = Touch::Read;
+    let renew: Renew = Box::new(|ground| {
+        for _ in 0..ASKED {
+            ground.area.tell(Tell::PageOut).map_err(words("madvise(MADV_PAGEOUT)"))?;
+            if ground.area.resident(base_page()).map_err(|error| format!("mincore: {error}"))? == 0 {
+                return Ok(());
+            }
+            // A page that is being written stays in the swap cache, where it is not asked for again: mapped once more, it goes.
+            std::thread::sleep(PAUSE);
+            ground.fill()?;
+        }
+        Err("pages stay in memory: the swap is full, or the control group may not use it".to_owned())
+    });
+    let cure =
+        "free swap space, memory.swap.max of the control group, and vm.page-cluster=0 where pages are read ahead";
+    Touches::start(ground, renew, order, cure)
+}

@@ -1,0 +1,346 @@
+//! What the operating system does when it is asked: each primitive is a row with a body, in the file of its group.
+//!
+//! A body does its operation so many times between two stamps. Whatever it needs (files, children, mappings) it makes when it is
+//! prepared and gives back when it is dropped; nothing waits for another without a limit.
+
+#![forbid(unsafe_code)]
+
+mod channels;
+mod faults;
+mod libc;
+mod mapped;
+mod numa;
+mod pair;
+mod place;
+mod placed;
+mod processes;
+mod reexec;
+mod switches;
+mod syscalls;
+mod watch;
+
+pub use place::PLACE;
+pub use placed::Placed;
+pub use reexec::{able, reexec};
+
+use std::io;
+
+use rustix::io::Errno;
+use tiermark_model::messages::setup as says;
+use tiermark_model::{CpuId, MIB, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
+
+use tiermark_system::Clock;
+
+/// A block of operations takes at least this long, ns: long against a stamp, short against a time slice.
+const BLOCK_NS: f64 = 20_000.0;
+/// Operations of a block at most.
+const TIMES_MOST: u64 = 1 << 20;
+/// Blocks of a shot at least, that one long one shows among them.
+const BLOCKS_LEAST: usize = 5;
+/// How much longer than asked for a shot may be for their sake, ns.
+const LONGER_NS: f64 = 200e6;
+/// Blocks timed at each size of a calibration; the shortest counts.
+const TRIALS: usize = 3;
+
+/// A primitive: what it is, and how its body is made.
+pub(crate) struct Primitive {
+    /// Its name: what is called, in the terms of its manual page.
+    pub(crate) id: &'static str,
+    pub(crate) group: OsGroup,
+    pub(crate) metric: Metric,
+    /// How it is done and what it is not, for people.
+    pub(crate) text: &'static str,
+    /// What it is measured over, on a machine; none for a single number.
+    pub(crate) sweeps: fn(&Machine) -> Vec<Sweep>,
+    /// Why it cannot be had here, where that can be told beforehand.
+    pub(crate) refuse: fn(&Machine) -> Option<Refusal>,
+    /// Whether memory and caller are in a small process of their own: what it takes depends on what the process is made of.
+    pub(crate) subprocess: bool,
+    /// Makes its body.
+    pub(crate) make: fn(&Order<'_>) -> Result<Box<dyn Body>, Refusal>,
+}
+
+/// What a body is made from.
+pub struct Order<'a> {
+    /// The primitive and what it is measured at.
+    pub call: &'a OsCall,
+    /// The cpu that the caller runs on.
+    pub cpu: CpuId,
+    /// The clock that stamps.
+    pub clock: &'a Clock,
+}
+
+/// An operation, ready to be done.
+pub(crate) trait Body: Send {
+    /// Does it so many times. Returns the time that does not count (what had to be made ready in between), in ticks of the clock.
+    ///
+    /// # Errors
+    /// A message: what went wrong.
+    fn run(&mut self, times: u64) -> Result<u64, String>;
+
+    /// Operations of a block at least: more than one where single ones take turns at being short and long.
+    fn least(&self) -> u64 {
+        1
+    }
+
+    /// Whether each operation is a block: what is asked is how single ones are distributed.
+    fn single(&self) -> bool {
+        false
+    }
+
+    /// Useful bytes of an operation, where they are not those of the call.
+    fn bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Major page faults that it has had so far because it was asked to: no sign that memory is short.
+    fn major_faults(&self) -> u64 {
+        0
+    }
+}
+
+/// A body that only repeats one call.
+pub(crate) struct Repeat<F>(pub(crate) F);
+
+impl<F: FnMut() -> Result<(), String> + Send> Body for Repeat<F> {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        for _ in 0..times {
+            (self.0)()?;
+        }
+        Ok(0)
+    }
+}
+
+/// Every primitive there is.
+fn all() -> impl Iterator<Item = &'static Primitive> {
+    let groups = [
+        syscalls::PRIMITIVES,
+        processes::PRIMITIVES,
+        switches::PRIMITIVES,
+        channels::PRIMITIVES,
+        faults::PRIMITIVES,
+        numa::PRIMITIVES,
+        libc::PRIMITIVES,
+    ];
+    groups.into_iter().flatten()
+}
+
+/// Names of the primitives, which are the same everywhere.
+pub fn primitive_names() -> impl Iterator<Item = &'static str> {
+    all().map(|primitive| primitive.id)
+}
+
+/// The primitives, and what each is measured over on a machine. What the running system refuses is not known here.
+pub fn primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
+    all().map(|primitive| primitive.info(machine)).collect()
+}
+
+/// The primitives as this running system has them: with what it refuses.
+pub fn present_primitives(machine: &Machine) -> Vec<PrimitiveInfo> {
+    let present = |p: &Primitive| {
+        let mut info = PrimitiveInfo { refusal: (p.refuse)(machine), ..p.info(machine) };
+        if p.group == OsGroup::Libc {
+            info.text += &libc::measured_library();
+        }
+        if p.id == "major fault" {
+            info.text += &faults::measured_store();
+        }
+        if p.id == "getdents" {
+            info.text += &syscalls::read_entries();
+        }
+        info
+    };
+    all().map(present).collect()
+}
+
+/// The primitive of a call.
+///
+/// # Errors
+/// A [`Refusal`] when there is none of that name.
+fn find(call: &OsCall) -> Result<&'static Primitive, Refusal> {
+    all().find(|primitive| primitive.id == call.primitive.0).ok_or_else(|| says::primitive_unknown(&call.primitive.0))
+}
+
+/// Whether memory and caller of a call are in a small process of their own; `false` where there is no such primitive.
+pub fn wants_subprocess(call: &OsCall) -> bool {
+    find(call).is_ok_and(|primitive| primitive.subprocess)
+}
+
+impl Primitive {
+    fn info(&self, machine: &Machine) -> PrimitiveInfo {
+        PrimitiveInfo {
+            id: self.id.into(),
+            group: self.group,
+            metric: self.metric,
+            text: self.text.to_owned(),
+            sweeps: (self.sweeps)(machine),
+            refusal: None,
+        }
+    }
+}
+
+/// A primitive at work, in blocks.
+pub struct OsWork {
+    body: Box<dyn Body>,
+    times: u64,
+    /// Useful bytes of an operation, where bytes are counted.
+    bytes: Option<u64>,
+    block_ns: f64,
+}
+
+impl std::fmt::Debug for OsWork {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OsWork").field("times", &self.times).field("block_ns", &self.block_ns).finish_non_exhaustive()
+    }
+}
+
+impl OsWork {
+    /// Makes the body of a call and sizes its blocks.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when the system will not do it.
+    pub fn new(order: &Order<'_>) -> Result<Self, Refusal> {
+        let primitive = find(order.call)?;
+        let body = (primitive.make)(order)?;
+        let bytes = body.bytes().or(order.call.bytes);
+        let bytes = (primitive.metric == Metric::Bandwidth).then(|| bytes.unwrap_or(1));
+        let times = body.least().clamp(1, TIMES_MOST);
+        let mut work = Self { body, times, bytes, block_ns: 0.0 };
+        work.calibrate(order.clock).map_err(|why| failed(primitive.id, &why))?;
+        Ok(work)
+    }
+
+    /// Operations of a block, or their useful bytes.
+    pub fn per_block(&self) -> f64 {
+        self.times as f64 * self.bytes.map_or(1.0, |bytes| bytes as f64)
+    }
+
+    /// How long a block took when it was calibrated, ns.
+    pub fn block_ns(&self) -> f64 {
+        self.block_ns
+    }
+
+    /// Major page faults so far that are what is measured.
+    pub fn major_faults(&self) -> u64 {
+        self.body.major_faults()
+    }
+
+    /// Doubles the operations of a block until it is long enough.
+    fn calibrate(&mut self, clock: &Clock) -> Result<(), String> {
+        loop {
+            let mut best = f64::INFINITY;
+            for _ in 0..TRIALS {
+                let start = clock.now();
+                let idle = self.body.run(self.times)?;
+                let ticks = clock.now().saturating_sub(start).saturating_sub(idle);
+                best = best.min(clock.between(start, start + ticks));
+                // One of a process's children is long enough to be timed once.
+                if best > 50.0 * BLOCK_NS {
+                    break;
+                }
+            }
+            self.block_ns = best;
+            if best >= BLOCK_NS || self.times >= TIMES_MOST || self.body.single() {
+                return Ok(());
+            }
+            self.times *= 2;
+        }
+    }
+
+    /// The timed loop: the start, then a stamp after each block until the deadline has passed. Time that does not count is taken out of
+    /// all stamps behind it. Returns the blocks done.
+    ///
+    /// # Errors
+    /// A message: what went wrong.
+    pub fn play(&mut self, stamps: &mut [u64], clock: &Clock, deadline: u64) -> Result<usize, String> {
+        // One block is ramp.
+        self.body.run(self.times)?;
+        stamps[0] = clock.now();
+        let latest = deadline.saturating_add(clock.ticks(LONGER_NS));
+        let mut idle = 0;
+        let mut blocks = 0;
+        for slot in &mut stamps[1..] {
+            idle += self.body.run(self.times)?;
+            let now = clock.now();
+            *slot = now - idle;
+            blocks += 1;
+            if now >= deadline && (blocks >= BLOCKS_LEAST || now >= latest) {
+                break;
+            }
+        }
+        Ok(blocks)
+    }
+}
+
+/// Bytes of which most have left the caches when their turn comes again: four times the largest of them, within limits.
+fn beyond_caches(machine: &Machine, least: u64, most: u64) -> u64 {
+    let largest = machine.data_caches().filter_map(|cache| cache.bytes).max().unwrap_or(0);
+    (4 * largest).next_multiple_of(MIB).clamp(least, most)
+}
+
+/// The refusal of what a primitive needs and does not get.
+pub fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {
+    says::primitive_unavailable(what, why, cure, None)
+}
+
+/// What helps where a filter of system calls stands in the way.
+pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
+
+/// The refusal of what the kernel refused, with a cure by what it said; the usual one where that says nothing.
+fn refused_by(what: &str, error: &io::Error, usual: &str) -> Refusal {
+    let errno = error.raw_os_error();
+    says::primitive_unavailable(what, &error.to_string(), cure_of(errno, usual), errno)
+}
+
+/// The same in words, which end with the error's number as the standard library writes it.
+fn refused_in_words(what: &str, why: &str, usual: &str) -> Refusal {
+    let number = why.rsplit_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
+    says::primitive_unavailable(what, why, cure_of(number, usual), number)
+}
+
+/// What helps against an error, where it says enough by itself.
+fn cure_of(code: Option<i32>, usual: &str) -> &str {
+    let is = |errors: &[Errno]| errors.iter().any(|known| code == Some(known.raw_os_error()));
+    if is(&[Errno::AGAIN]) {
+        "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
+docker run --pids-limit)"
+    } else if is(&[Errno::NOMEM, Errno::NOSPC]) {
+        "there is not enough memory: allow more (vm.overcommit_memory, ulimit -v, memory.max), or choose less"
+    } else if is(&[Errno::MFILE, Errno::NFILE]) {
+        "allow more open files (ulimit -n)"
+    } else if is(&[Errno::NOSYS, Errno::PERM]) {
+        FILTERED
+    } else {
+        usual
+    }
+}
+
+/// The refusal of what needs processes or threads and does not get them.
+pub fn no_more(what: &str, error: &io::Error) -> Refusal {
+    let usual = match error.raw_os_error() {
+        Some(_) => "see `ulimit -a` and the limits of the control group",
+        // A child that did not end as it should.
+        None => {
+            "what a child needs may be denied to it: /proc, files in memory that can be run (vm.memfd_noexec), calls that a seccomp filter \
+forbids, memory"
+        }
+    };
+    refused_by(what, error, usual)
+}
+
+/// The refusal of a primitive whose first operations failed.
+fn failed(id: &str, why: &str) -> Refusal {
+    let usual = "a seccomp filter or a limit of the control group may forbid it: try outside of the container";
+    refused_in_words(id, why, usual)
+}
+
+#[cfg(test)]
+tiermark_system::before_main!(crate::reexec);
+
+/// The body of a call on the first cpu that may be used, for tests.
+#[cfg(test)]
+fn body(call: &OsCall) -> Result<Box<dyn Body>, Refusal> {
+    use tiermark_system::testing::{clock, first_cpu};
+
+    (find(call)?.make)(&Order { call, cpu: first_cpu(), clock: &clock() })
+}

@@ -1,0 +1,216 @@
+//! Making processes and threads.
+
+use std::io;
+
+use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
+use tiermark_system::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
+use tiermark_system::{Advice, Clock, Mapping};
+
+use super::reexec::{END_AT_ONCE, able};
+#[cfg(not(target_env = "gnu"))]
+use super::unavailable;
+use super::{Body, Order, Primitive, no_more};
+
+/// Memory that a process holds, from little to what a database has. The first is measured first of all.
+const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
+
+/// What a body's making returns.
+type Made = Result<Box<dyn Body>, Refusal>;
+
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive {
+        id,
+        group: OsGroup::Processes,
+        metric: Metric::Latency,
+        text,
+        sweeps: |_| Vec::new(),
+        refuse: |_| None,
+        subprocess: true,
+        make,
+    }
+}
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[
+    resident(
+        "fork+exit",
+        "the C library's fork of a process of its own, of one thread, that holds so much memory (and a quarter of a MiB besides), a child \
+that ends at once on the same cpu, and waiting for it. Nobody writes between two forks: the page tables are write-protected already. More \
+than 256 MiB with --full",
+        |_| children("fork", Child::fork_and_end),
+    ),
+    Primitive {
+        sweeps: |_| vec![Sweep::Bytes(RESIDENT.to_vec())],
+        ..row(
+            "fork+exit written",
+            "as fork+exit, where the parent has written every base page of so much memory since the fork before (not counted), as a \
+database between two snapshots: each page has to be write-protected again",
+            fork_written,
+        )
+    },
+    resident(
+        "fork+exec",
+        "fork, execve of this program with an argument that ends it at once, and waiting for it: with the loader, where it is not \
+static, and the start of Rust's runtime",
+        |_| {
+            let program = itself("fork+exec")?;
+            children("fork+exec", move || program.fork_and_exec())
+        },
+    ),
+    row(
+        "fork+exec tiny",
+        "as fork+exec, of a static program of three instructions in a file in memory (memfd): what the kernel takes, without loader and \
+runtime",
+        |_| {
+            let program = TinyProgram::new().map_err(|error| no_more("memfd_create", &error))?;
+            children("fork+exec tiny", move || program.fork_and_exec())
+        },
+    ),
+    resident(
+        "vfork+exit",
+        "clone with CLONE_VM and CLONE_VFORK, as vfork: the child shares the memory and ends at once, in assembly, while the parent stands \
+still; and waiting for it",
+        |_| children("clone", vfork_and_end),
+    ),
+    resident(
+        "posix_spawn",
+        "the C library's, of this program with an argument that ends it at once, and waiting for it: what fork+exec costs without the copy \
+of the page tables",
+        |_| {
+            let program = itself("posix_spawn")?;
+            children("posix_spawn", move || program.spawn())
+        },
+    ),
+    resident(
+        "clone3",
+        "with CLONE_VM: the child shares the memory, runs beside its parent on a stack of its own and ends at once, in assembly; and \
+waiting for it",
+        |_| {
+            let mut clone = SharingClone::prepare();
+            children("clone3", move || clone.child())
+        },
+    ),
+    resident(
+        "thread create+join",
+        "the C library's pthread_create of a thread that ends at once on the same cpu, and pthread_join. glibc keeps the stack for the next \
+one, musl maps and unmaps one each time",
+        |_| plain("pthread_create", thread_and_join),
+    ),
+    Primitive {
+        refuse: |_| no_ucontext(),
+        subprocess: false,
+        ..row(
+            "swapcontext pair",
+            "the C library's: from one user-level context to another and back, two switches; each saves and sets the signal mask, a system \
+call",
+            swapcontext,
+        )
+    },
+    Primitive {
+        subprocess: false,
+        ..row(
+            "own switch pair",
+            "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \
+system call",
+            |_| {
+                let mut contexts = OwnContexts::prepare();
+                plain("a context switch", move || {
+                    contexts.there_and_back();
+                    Ok(())
+                })
+            },
+        )
+    },
+];
+
+/// What is measured over the memory that the process holds. Where nothing of it is copied, the curve shows that it does not matter.
+const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    let sweeps =
+        |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];
+    Primitive { sweeps, ..row(id, text, make) }
+}
+
+fn itself(what: &str) -> Result<Program, Refusal> {
+    able(what)?;
+    Program::itself(END_AT_ONCE).map_err(|error| no_more(what, &error))
+}
+
+/// A body that makes one thing after another; the first one shows whether the system allows it.
+fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + 'static) -> Made {
+    make().map_err(|error| no_more(what, &error))?;
+    Ok(Box::new(super::Repeat(move || make().map_err(|error| format!("{what}: {error}")))))
+}
+
+/// A body that makes one child after another and waits for each. One that hangs is killed with its maker, by whoever that holds for.
+fn children(what: &'static str, mut make: impl FnMut() -> io::Result<Child> + Send + 'static) -> Made {
+    plain(what, move || ended(make()?))
+}
+
+/// Waits for a child that has nothing to do but end.
+fn ended(child: Child) -> io::Result<()> {
+    match child.wait()? {
+        0 => Ok(()),
+        // What the child says when there is nothing to be executed.
+        127 => Err(io::Error::other("execve failed in the child")),
+        code => Err(io::Error::other(format!("the child ended with {code}"))),
+    }
+}
+
+/// Forks after writing.
+struct Written {
+    forks: Box<dyn Body>,
+    memory: Mapping,
+    page_words: usize,
+    clock: Clock,
+}
+
+fn fork_written(order: &Order<'_>) -> Made {
+    let bytes = order.call.bytes.unwrap_or(MIB) as usize;
+    let page = tiermark_system::page_bytes().unwrap_or(4 * KIB) as usize;
+    let memory = Mapping::reserve(bytes, page).map_err(|error| no_more("memory to be written", &error))?;
+    // Where the kernel has no huge pages, it does not know the advice either.
+    let _ = memory.advise(Advice::NoHugePage);
+    let forks = children("fork", Child::fork_and_end)?;
+    Ok(Box::new(Written { forks, memory, page_words: page / 8, clock: *order.clock }))
+}
+
+impl Body for Written {
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        let mut idle = 0;
+        for _ in 0..times {
+            let start = self.clock.now();
+            self.memory.fill(0, self.memory.bytes(), |words| {
+                words.iter_mut().step_by(self.page_words).for_each(|word| *word = word.wrapping_add(1));
+            });
+            idle += self.clock.now().saturating_sub(start);
+            self.forks.run(1)?;
+        }
+        Ok(idle)
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn no_ucontext() -> Option<Refusal> {
+    None
+}
+
+#[cfg(target_env = "gnu")]
+fn swapcontext(_: &Order<'_>) -> Made {
+    let contexts = tiermark_system::os::LibcContexts::new();
+    let mut contexts = contexts.map_err(|error| no_more("swapcontext", &error))?;
+    plain("swapcontext", move || contexts.there_and_back())
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn no_ucontext() -> Option<Refusal> {
+    let why = "the C library of this program (musl) has none";
+    Some(unavailable("swapcontext", why, "use a program that is linked to glibc"))
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn swapcontext(_: &Order<'_>) -> Made {
+    Err(no_ucontext().unwrap_or_else(|| unavailable("swapcontext", "there is none", "use glibc")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Giving the cpu to another, and being woken.
+
+use std::num::NonZeroU64;
+
+use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_relative, current_timer_slack, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec};
+use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
+use tiermark_system::Clock;
+
+use super::pair::{Means, Other, Pair, Wanted};
+use super::{Body, Order, Primitive, unavailable};
+
+/// What a body's making returns.
+type Made = Result<Box<dyn Body>, Refusal>;
+
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive {
+        id,
+        group: OsGroup::Switches,
+        metric: Metric::Latency,
+        text,
+        sweeps: |_| Vec::new(),
+        refuse: |_| None,
+        subprocess: false,
+        make,
+    }
+}
+
+/// Two sides, everywhere, and working sets: several by pipe, the usual way; of the others none and the largest.
+const fn switch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(ends(sets(machine)))], ..row(id, text, make) }
+}
+
+const fn switch_by_pipe(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(sets(machine))], ..row(id, text, make) }
+}
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[
+    switch_by_pipe(
+        "process switch pipe",
+        "there and back between two processes, by a byte through a pipe each way: two switches, two writes, two reads. Each side changes a \
+word of every line of its working set before it answers; what both walks take in a warm cache is taken out. Two cpus: waking another \
+that may sleep, in place of a switch",
+        |order| pair(order, Means::Pipe, Other::Process),
+    ),
+    switch_by_pipe("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
+        pair(order, Means::Pipe, Other::Thread)
+    }),
+    switch(
+        "process switch futex",
+        "as process switch pipe, by a word in shared memory and a futex: one that is rung before it sleeps does not sleep",
+        |order| pair(order, Means::Futex, Other::Process),
+    ),
+    switch("thread switch futex", "as process switch futex, between two threads, by private futexes", |order| {
+        pair(order, Means::Futex, Other::Thread)
+    }),
+    switch("process switch eventfd", "as process switch pipe, by an eventfd each way", |order| {
+        pair(order, Means::Eventfd, Other::Process)
+    }),
+    switch("thread switch eventfd", "as process switch eventfd, between two threads of a process", |order| {
+        pair(order, Means::Eventfd, Other::Thread)
+    }),
+    row(
+        "sleep 50us",
+        "how much later than asked for a clock_nanosleep of 50 µs returns, with the timer slack of 50 µs that Linux gives: the slack, the \
+timer's interrupt, the way out of the idle state and the switch (a thread of a real-time policy has no slack)",
+        |order| sleep(order, 50_000, USUAL_SLACK),
+    ),
+    row("sleep 1ms", "as sleep 50us, of 1 ms: deeper idle states, the same slack of 50 µs", |order| {
+        sleep(order, 1_000_000, USUAL_SLACK)
+    }),
+    row(
+        "sleep 50us slack 1ns",
+        "as sleep 50us, with a timer slack of 1 ns: without what the kernel may add",
+        |order| sleep(order, 50_000, NO_SLACK),
+    ),
+    row("sleep 1ms slack 1ns", "as sleep 1ms, with a timer slack of 1 ns", |order| sleep(order, 1_000_000, NO_SLACK)),
+];
+
+/// The timer slack of a thread that never asked for another, ns.
+const USUAL_SLACK: NonZeroU64 = NonZeroU64::new(50_000).unwrap();
+/// The least there is: 0 asks for the usual one.
+const NO_SLACK: NonZeroU64 = NonZeroU64::new(1).unwrap();
+/// A level 2 that is not declared.
+const USUAL_L2: u64 = MIB;
+
+/// Working sets from none to the second level of cache.
+fn sets(machine: &Machine) -> Vec<u64> {
+    let l2 = machine.data_caches().filter(|cache| cache.level == 2).filter_map(|cache| cache.bytes).max();
+    let l2 = l2.unwrap_or(USUAL_L2);
+    let mut sets = vec![0, 16 * KIB, 128 * KIB, l2];
+    sets.retain(|set| *set <= l2);
+    sets.dedup();
+    sets
+}
+
+/// The first and the last.
+fn ends(sets: Vec<u64>) -> Vec<u64> {
+    let last = sets.len() - 1;
+    sets.into_iter().enumerate().filter(|(index, _)| *index == 0 || *index == last).map(|(_, set)| set).collect()
+}
+
+fn pair(order: &Order<'_>, means: Means, other: Other) -> Made {
+    let cpu = order.call.others.first().copied().unwrap_or(order.cpu);
+    let set = order.call.working_set.unwrap_or(0) as usize;
+    let pair = Pair::new(&Wanted { means, other, cpu, set, clock: *order.clock, limit: None })?;
+    Ok(Box::new(pair))
+}
+
+/// Sleeps; only what is beyond the time asked for counts.
+struct Sleep {
+    ns: u64,
+    slack: NonZeroU64,
+    clock: Clock,
+}
+
+fn sleep(order: &Order<'_>, ns: u64, slack: NonZeroU64) -> Made {
+    // Shown once, so that a filter is told of before anything is measured.
+    with_slack(slack, || Ok(()))
+        .map_err(|why| unavailable("timer slack", &why, "allow prctl in the seccomp profile"))?;
+    Ok(Box::new(Sleep { ns, slack, clock: *order.clock }))
+}
+
+/// Does something with another timer slack of this thread, and gives it back its own.
+fn with_slack<R>(slack: NonZeroU64, job: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
+    let words = |error: rustix::io::Errno| format!("timer slack: {error}");
+    let before = current_timer_slack().map_err(words)?;
+    set_current_timer_slack(Some(slack)).map_err(words)?;
+    let done = job();
+    set_current_timer_slack(NonZeroU64::new(before)).map_err(words)?;
+    done
+}
+
+/// Sleeps so long, on when a signal came between.
+fn sleep_for(ns: u64) -> Result<(), String> {
+    let mut left = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
+    loop {
+        match clock_nanosleep_relative(ClockId::Monotonic, &left) {
+            NanosleepRelativeResult::Ok => return Ok(()),
+            NanosleepRelativeResult::Interrupted(rest) => left = rest,
+            NanosleepRelativeResult::Err(error) => return Err(format!("clock_nanosleep: {error}")),
+        }
+    }
+}
+
+impl Body for Sleep {
+    fn single(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, times: u64) -> Result<u64, String> {
+        let (clock, ns) = (self.clock, self.ns);
+        let began = clock.now();
+        let late = with_slack(self.slack, || {
+            let start = clock.now();
+            (0..times).try_for_each(|_| sleep_for(ns))?;
+            let slept = clock.now().saturating_sub(start);
+            Ok(slept.saturating_sub(clock.ticks((ns * times) as f64)))
+        })?;
+        Ok(clock.now().saturating_sub(began).saturating_sub(late))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+use crate::body;
+use std::time::{Duration, Instant};
+use tiermark_model::OsCall;
+use tiermark_system::testing::{clock, first_cpu};
+
+fn calls() -> Vec<OsCall> {
+    let cpus = tiermark_system::affinity().unwrap();
+    let sets = |row: &Primitive| if row.id.contains("switch") { vec![None, Some(16 * KIB)] } else { vec![None] };
+    let of = |row: &'static Primitive| {
+        let cpus: Vec<_> = cpus.iter().take(if row.id.contains("switch") { 2 } else { 1 }).collect();
+        let each = move |set| cpus.clone().into_iter().map(move |cpu| (set, cpu));
+        sets(row).into_iter().flat_map(each).map(|(working_set, cpu)| OsCall {
+            working_set,
+            others: vec![cpu],
+            ..OsCall::new(row.id.into())
+        })
+    };
+    PRIMITIVES.iter().flat_map(of).collect()
+}
+
+#[test]
+fn every_row_does_its_work_wherever_its_partner_is() {
+    for call in calls() {
+        let mut body = body(&call).unwrap_or_else(|refusal| panic!("{call:?}: {refusal}"));
+        for times in [1, 7] {
+            body.run(times).unwrap_or_else(|why| panic!("{call:?}: {why}"));
+        }
+    }
+}
+
+fn wanted(means: Means, other: Other) -> Wanted {
+    Wanted { means, other, cpu: first_cpu(), set: 0, clock: clock(), limit: None }
+}
+
+#[test]
+fn a_partner_that_does_not_answer_ends_the_wait() {
+    for means in [Means::Pipe, Means::Futex, Means::Eventfd] {
+        // Long enough for a partner that has to wait for its cpu.
+        let limit = Some(Duration::from_millis(700));
+        let mut pair = Pair::new(&Wanted { limit, ..wanted(means, Other::Process) }).unwrap();
+        pair.run(1).unwrap();
+        let child = pair.child().unwrap();
+        rustix::process::kill_process(child, rustix::process::Signal::STOP).unwrap();
+        let began = Instant::now();
+        // The first ones may still be answered: a signal takes its time.
+        let why = (0..100).find_map(|_| pair.run(10).err()).unwrap();
+        assert!(why.contains("does not answer"), "{means:?}: {why}");
+        drop(pair);
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn each_side_does_its_part_each_time() {
+    for (means, other) in
+        [(Means::Pipe, Other::Thread), (Means::Futex, Other::Process), (Means::Eventfd, Other::Thread)]
+    {
+        let mut pair = Pair::new(&wanted(means, other)).unwrap();
+        let before = pair.answers();
+        pair.run(50).unwrap();
+        assert_eq!(pair.answers() - before, 50, "{means:?}");
+    }
+}
+
+#[test]
+fn a_partner_that_may_not_run_where_it_shall_is_a_refusal() {
+    for other in [Other::Thread, Other::Process] {
+        let refusal = Pair::new(&Wanted { cpu: 1_000, ..wanted(Means::Futex, other) }).err().unwrap();
+        assert!(refusal.what.contains("cpu 1000") && refusal.cure.contains("taskset"), "{refusal}");
+    }
+}
+
+#[test]
+fn walks_over_a_warm_set_are_taken_out() {
+    let clock = clock();
+    let mut pair = Pair::new(&Wanted { set: MIB as usize, ..wanted(Means::Pipe, Other::Thread) }).unwrap();
+    let idle = pair.run(4).unwrap();
+    // 16,384 lines, eight times and what came before: no cpu does one in less than a tenth of a nanosecond.
+    assert!(idle > clock.ticks(8.0 * 1_638.4), "{idle}");
+    let mut pair = Pair::new(&wanted(Means::Pipe, Other::Thread)).unwrap();
+    assert!(pair.run(4).unwrap() < clock.ticks(1e6), "nothing to be taken out");
+}
+
+#[test]
+fn only_the_lateness_of_a_sleep_counts() {
+    let clock = clock();
+    let mut body = body(&OsCall::new("sleep 1ms".into())).unwrap();
+    let start = clock.now();
+    let idle = body.run(5).unwrap();
+    let whole = clock.now() - start;
+    assert!(idle >= clock.ticks(4.999e6) && idle <= whole, "{idle} of {whole}");
+    assert!(whole - idle < whole / 2 || whole > clock.ticks(1e7), "late by {} of {whole}", whole - idle);
+}
+
+#[test]
+fn each_sleep_is_a_block() {
+    let (clock, call) = (clock(), OsCall::new("sleep 50us slack 1ns".into()));
+    let order = crate::Order { call: &call, cpu: first_cpu(), clock: &clock };
+    assert_eq!(crate::OsWork::new(&order).unwrap().per_block(), 1.0);
+}
+
+#[test]
+fn a_thread_gets_its_timer_slack_back() {
+    let before = current_timer_slack().unwrap();
+    let wanted = NonZeroU64::new(7_777).unwrap();
+    let inside = with_slack(wanted, || current_timer_slack().map_err(|error| error.to_string())).unwrap();
+    assert_eq!((inside, current_timer_slack().unwrap()), (7_777, before));
+    assert!(with_slack(wanted, || Err::<(), _>("no".to_owned())).is_err());
+    assert_eq!(current_timer_slack().unwrap(), before);
+}
+
+#[test]
+fn working_sets_reach_from_none_to_the_second_level() {
+    assert_eq!(ends(vec![0, 1, 2]), [0, 2]);
+    assert_eq!(sets(&Machine::default()), [0, 16 * KIB, 128 * KIB, MIB]);
+    let cache = |bytes| tiermark_model::Cache {
+        level: 2,
+        kind: tiermark_model::CacheKind::Unified,
+        bytes: Some(bytes),
+        line_bytes: None,
+        ways: None,
+        sets: None,
+        cpus: "0".parse().unwrap(),
+    };
+    let machine = |bytes| Machine { caches: vec![cache(bytes)], ..Machine::default() };
+    assert_eq!(sets(&machine(2 * MIB)), [0, 16 * KIB, 128 * KIB, 2 * MIB]);
+    assert_eq!(sets(&machine(128 * KIB)), [0, 16 * KIB, 128 * KIB]);
+    assert_eq!(sets(&machine(64 * KIB)), [0, 16 * KIB, 64 * KIB]);
+}

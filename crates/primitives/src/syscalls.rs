@@ -1,0 +1,283 @@
+//! Entering the kernel and leaving it.
+
+use std::fs::File;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::sync::atomic::AtomicU32;
+
+use io_uring::IoUring;
+use rustix::event::epoll;
+use rustix::fs::{MemfdFlags, Mode, OFlags, RawDir, SeekFrom};
+use rustix::thread::futex;
+use rustix::time::{ClockId, Timespec};
+use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
+use tiermark_system::os::{GuardedArea, Hole, queue_nop};
+
+use super::{Body, Order, Primitive, Repeat, refused_by, unavailable};
+
+/// What a body's making returns.
+type Made = Result<Box<dyn Body>, Refusal>;
+
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive {
+        id,
+        group: OsGroup::Syscalls,
+        metric: Metric::Latency,
+        text,
+        sweeps: |_| Vec::new(),
+        refuse: |_| None,
+        subprocess: false,
+        make,
+    }
+}
+
+const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+    Primitive { sweeps: sizes, ..row(id, text, make) }
+}
+
+/// The rows of this group.
+pub(super) static PRIMITIVES: &[Primitive] = &[
+    row(
+        "getppid",
+        "the call itself, never a value that the C library remembers: what entering and leaving the kernel costs",
+        getppid,
+    ),
+    row("gettid", "the call itself", gettid),
+    row(
+        "clock_gettime",
+        "the monotonic clock through the vDSO: no entry into the kernel where the clock source allows it",
+        clock,
+    ),
+    by_size("read", "from /dev/zero: the kernel writes zeros to the buffer", read),
+    by_size("write", "to /dev/null: the kernel looks at nothing", write),
+    by_size("pread", "from a file in memory (memfd): the kernel copies from the page cache", pread),
+    by_size("pwrite", "to a file in memory (memfd): the kernel copies to the page cache", pwrite),
+    row("readv", "4 pieces of 1 KiB from /dev/zero: the kernel writes zeros to each", readv),
+    row("preadv", "4 pieces of 1 KiB from a file in memory", preadv),
+    row("stat", "of /dev/null, by its path", stat),
+    row("open+close", "of /dev/null, by its path", open),
+    row(
+        "getdents",
+        "a whole reading of the root directory: the seek back to its start, the call that reads all entries and the one that finds no \
+more",
+        getdents,
+    ),
+    row(
+        "mmap+munmap",
+        "64 KiB of anonymous memory that is not touched, where nothing lies beside \
+it that it could be joined to",
+        mmap,
+    ),
+    row(
+        "mprotect",
+        "of one base page that is there, to read-only and to writable in turn: each counts. The page is a mapping of its own, which is \
+neither split nor joined",
+        mprotect,
+    ),
+    row("madvise", "MADV_DONTNEED of one base page that is not there", madvise),
+    row("futex wake", "FUTEX_WAKE where nobody waits", futex_wake),
+    row("epoll_wait", "with nothing to report and no time to wait", epoll_wait),
+    Primitive {
+        refuse: no_io_uring,
+        ..row("io_uring nop", "one no-op submitted, with its completion, in one io_uring_enter", io_uring_nop)
+    },
+];
+
+fn sizes(_: &Machine) -> Vec<Sweep> {
+    vec![Sweep::Bytes(vec![1, 4 * KIB, 64 * KIB, MIB])]
+}
+
+fn bytes(order: &Order<'_>) -> usize {
+    order.call.bytes.unwrap_or(1) as usize
+}
+
+fn repeat(call: impl FnMut() -> Result<(), String> + Send + 'static) -> Made {
+    Ok(Box::new(Repeat(call)))
+}
+
+/// The words of a call that failed.
+fn words(what: &'static str) -> impl Fn(rustix::io::Errno) -> String {
+    move |error| format!("{what}: {error}")
+}
+
+/// What came of a call on so many bytes: all of them, or it measured something else.
+fn whole(what: &'static str, wanted: usize) -> impl Fn(rustix::io::Result<usize>) -> Result<(), String> {
+    move |done| match done.map_err(words(what))? {
+        n if n == wanted => Ok(()),
+        n => Err(format!("{what}: {n} of {wanted} bytes")),
+    }
+}
+
+fn open_file(path: &'static str, writable: bool) -> Result<File, Refusal> {
+    let opened = File::options().read(!writable).write(writable).open(path);
+    opened.map_err(|error| refused_by(path, &error, "mount a usual /dev in the container"))
+}
+
+/// A file in memory, with so many bytes in it.
+fn memory_file(bytes: usize) -> Result<File, Refusal> {
+    let made = rustix::fs::memfd_create("tiermark", MemfdFlags::CLOEXEC).and_then(|file| {
+        let filled = rustix::io::pwrite(&file, &vec![0x5a; bytes], 0)?;
+        if filled == bytes { Ok(File::from(file)) } else { Err(rustix::io::Errno::NOSPC) }
+    });
+    made.map_err(|error| refused_by("memfd_create", &error.into(), "allow more memory or files"))
+}
+
+fn getppid(_: &Order<'_>) -> Made {
+    repeat(|| {
+        std::hint::black_box(rustix::process::getppid());
+        Ok(())
+    })
+}
+
+fn gettid(_: &Order<'_>) -> Made {
+    repeat(|| {
+        std::hint::black_box(rustix::thread::gettid());
+        Ok(())
+    })
+}
+
+fn clock(_: &Order<'_>) -> Made {
+    repeat(|| {
+        // One word of it: both words, loaded at once just after they were written apart, would hold the next reading up.
+        std::hint::black_box(rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec);
+        Ok(())
+    })
+}
+
+fn read(order: &Order<'_>) -> Made {
+    let (file, mut buffer) = (open_file("/dev/zero", false)?, vec![1u8; bytes(order)]);
+    let done = whole("read", buffer.len());
+    repeat(move || done(rustix::io::read(&file, &mut buffer)))
+}
+
+fn write(order: &Order<'_>) -> Made {
+    let (file, buffer) = (open_file("/dev/null", true)?, vec![1u8; bytes(order)]);
+    let done = whole("write", buffer.len());
+    repeat(move || done(rustix::io::write(&file, &buffer)))
+}
+
+fn pread(order: &Order<'_>) -> Made {
+    let (file, mut buffer) = (memory_file(bytes(order))?, vec![1u8; bytes(order)]);
+    let done = whole("pread", buffer.len());
+    repeat(move || done(rustix::io::pread(&file, &mut buffer, 0)))
+}
+
+fn pwrite(order: &Order<'_>) -> Made {
+    let (file, buffer) = (memory_file(bytes(order))?, vec![1u8; bytes(order)]);
+    let done = whole("pwrite", buffer.len());
+    repeat(move || done(rustix::io::pwrite(&file, &buffer, 0)))
+}
+
+/// Bytes of a piece that is read by itself.
+const PIECE: usize = 1 << 10;
+
+fn readv(_: &Order<'_>) -> Made {
+    let file = open_file("/dev/zero", false)?;
+    let mut buffers = [[1u8; PIECE]; 4];
+    let done = whole("readv", 4 * PIECE);
+    repeat(move || {
+        let mut pieces = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
+        done(rustix::io::readv(&file, &mut pieces))
+    })
+}
+
+fn preadv(_: &Order<'_>) -> Made {
+    let file = memory_file(4 * PIECE)?;
+    let mut buffers = [[0u8; PIECE]; 4];
+    let done = whole("preadv", 4 * PIECE);
+    repeat(move || {
+        let mut pieces = buffers.each_mut().map(|buffer| IoSliceMut::new(buffer));
+        done(rustix::io::preadv(&file, &mut pieces, 0))
+    })
+}
+
+fn stat(_: &Order<'_>) -> Made {
+    repeat(|| rustix::fs::stat(c"/dev/null").map(drop).map_err(words("stat")))
+}
+
+fn open(_: &Order<'_>) -> Made {
+    repeat(|| {
+        rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(drop).map_err(words("open"))
+    })
+}
+
+/// What `getdents` reads here.
+pub(super) fn read_entries() -> String {
+    // With the directory itself and the one above it.
+    std::fs::read_dir("/").map_or_else(|_| String::new(), |all| format!(" (here: {} entries)", all.count() + 2))
+}
+
+fn getdents(_: &Order<'_>) -> Made {
+    let directory = rustix::fs::open(c"/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| refused_by("getdents", &error.into(), "let the root directory be read"))?;
+    let mut buffer = vec![MaybeUninit::<u8>::uninit(); 32 << 10];
+    repeat(move || {
+        rustix::fs::seek(&directory, SeekFrom::Start(0)).map_err(words("lseek"))?;
+        let mut entries = RawDir::new(&directory, &mut buffer);
+        while let Some(entry) = entries.next() {
+            std::hint::black_box(entry.map_err(words("getdents"))?.ino());
+        }
+        Ok(())
+    })
+}
+
+fn mmap(_: &Order<'_>) -> Made {
+    let hole = Hole::new(64 << 10).map_err(no_room("mmap"))?;
+    repeat(move || hole.map_and_unmap().map_err(words("mmap")))
+}
+
+fn mprotect(_: &Order<'_>) -> Made {
+    let mut room = GuardedArea::map(1).map_err(no_room("mprotect"))?;
+    room.touch();
+    let mut writable = true;
+    repeat(move || {
+        writable = !writable;
+        room.protect(writable).map_err(words("mprotect"))
+    })
+}
+
+fn madvise(_: &Order<'_>) -> Made {
+    let mut room = GuardedArea::map(1).map_err(no_room("madvise"))?;
+    repeat(move || room.forget().map_err(words("madvise")))
+}
+
+/// The refusal of memory.
+fn no_room(what: &'static str) -> impl Fn(rustix::io::Errno) -> Refusal {
+    move |error| refused_by(what, &error.into(), "allow more address space (ulimit -v)")
+}
+
+fn futex_wake(_: &Order<'_>) -> Made {
+    let word = AtomicU32::new(0);
+    repeat(move || futex::wake(&word, futex::Flags::PRIVATE, 1).map(drop).map_err(words("futex")))
+}
+
+fn epoll_wait(_: &Order<'_>) -> Made {
+    let refused = |error: rustix::io::Errno| refused_by("epoll_wait", &error.into(), "allow more open files");
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused)?;
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    repeat(move || {
+        // Made anew each time, which costs nothing: the kernel writes none.
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); 4];
+        epoll::wait(&epoll, &mut events, Some(&now)).map(drop).map_err(words("epoll_wait"))
+    })
+}
+
+fn ring() -> Result<IoUring, Refusal> {
+    let cure = "allow it: sysctl kernel.io_uring_disabled=0, and a seccomp profile with io_uring_setup";
+    IoUring::new(2).map_err(|error| unavailable("io_uring nop", &error.to_string(), cure))
+}
+
+fn no_io_uring(_: &Machine) -> Option<Refusal> {
+    ring().err()
+}
+
+fn io_uring_nop(_: &Order<'_>) -> Made {
+    let mut ring = ring()?;
+    let failed = |error: std::io::Error| format!("io_uring_enter: {error}");
+    repeat(move || {
+        queue_nop(&mut ring)?;
+        ring.submit_and_wait(1).map_err(failed)?;
+        let done = ring.completion().next().ok_or("io_uring_enter: no completion")?;
+        if done.result() < 0 { Err(format!("io_uring no-op: error {}", -done.result())) } else { Ok(()) }
+    })
+}

@@ -1,0 +1,327 @@
+//! Calls into the kernels, each with the memory it may touch.
+
+use std::sync::Arc;
+
+use tiermark_kernels::layout;
+use tiermark_kernels::{ChaseArgs, ChaseFn, MAX_CHAINS, SPAN_QUANTUM, StreamArgs, StreamFn, StreamSpec, chase};
+use tiermark_model::Pattern;
+
+use super::Mapping;
+
+/// Written by store kernels, and the factor of triad: an ordinary `f64` (4/3, so that sums stay finite) whose low byte
+/// is not zero, because some cores treat stores of zeros over zeros apart.
+const VALUE: u64 = 0x3ff5_5555_5555_5555;
+
+/// Lines copied between two looks at whether to stop: 4 MiB of them.
+const COPY_PIECE: usize = 1 << 20;
+
+/// Where the streams of a kernel lie in a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamPlan {
+    /// Offset of each stream; the first `streams` count.
+    pub offsets: [usize; 3],
+    /// Bytes of each stream.
+    pub span: usize,
+    /// Whether stores write zeros.
+    pub zeros: bool,
+}
+
+/// An order of lines that is proven to name each line of a span once.
+#[derive(Debug, Clone)]
+pub struct LineOrder(Arc<Vec<u32>>);
+
+impl LineOrder {
+    /// A random order of that many lines.
+    ///
+    /// # Errors
+    /// A message: why there is none.
+    pub fn new(lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<Self, String> {
+        let order = layout::permutation_unless(lines, seed, stopped).map_err(|error| error.to_string())?;
+        layout::prove_permutation_unless(&order, lines, stopped).map_err(|error| error.to_string())?;
+        Ok(Self(Arc::new(order)))
+    }
+
+    /// A copy on the node of the calling thread; `None` when stopped.
+    pub fn copied(&self, stopped: &dyn Fn() -> bool) -> Option<Self> {
+        let mut copy = Vec::with_capacity(self.0.len());
+        for piece in self.0.chunks(COPY_PIECE) {
+            if stopped() {
+                return None;
+            }
+            copy.extend_from_slice(piece);
+        }
+        Some(Self(Arc::new(copy)))
+    }
+
+    /// Lines named.
+    pub fn lines(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A kernel with its arguments, checked against a mapping. Whoever holds one has entered the mapping.
+#[derive(Debug)]
+struct Bound {
+    run: StreamFn,
+    args: StreamArgs,
+    order: Option<LineOrder>,
+    writes: bool,
+}
+
+impl Bound {
+    fn new(mapping: &Mapping, spec: &StreamSpec, plan: StreamPlan, order: Option<LineOrder>) -> Result<Self, String> {
+        let streams = usize::from(spec.info.op.streams());
+        let id = spec.info.id;
+        if !(spec.available)() {
+            return Err(format!("this cpu cannot run {id}"));
+        }
+        let offsets = plan.offsets.get(..streams).ok_or("more streams than arguments")?;
+        let fits = |offset: &usize| offset.checked_add(plan.span).is_some_and(|end| end <= mapping.bytes());
+        let apart = offsets.windows(2).all(|w| w[0] + plan.span <= w[1]);
+        let lines = |n: &usize| n.is_multiple_of(SPAN_QUANTUM);
+        if plan.span == 0 || !lines(&plan.span) || !offsets.iter().all(lines) || !offsets.iter().all(fits) || !apart {
+            return Err(format!("{plan:?} does not fit into {} bytes", mapping.bytes()));
+        }
+        let random = spec.info.op.pattern() == Pattern::Random;
+        if random && order.as_ref().map(LineOrder::lines) != Some(plan.span / SPAN_QUANTUM) {
+            return Err(format!("{id} needs an order of all lines of its span"));
+        }
+        let stream = |i: usize| mapping.at(plan.offsets[if i < streams { i } else { 0 }], plan.span);
+        let (dst, src, src2) = (stream(0), stream(1), stream(2));
+        let value = if plan.zeros { 0 } else { VALUE };
+        let args = StreamArgs { dst, src, src2, bytes: plan.span, passes: 1, value, order: std::ptr::null() };
+        let writes = spec.info.op.write_per_line() > 0;
+        Ok(Self { run: spec.run, args, order: order.filter(|_| random), writes })
+    }
+
+    /// Walks `bytes` bytes of each stream from offset `from`, `passes` times. Returns the kernel's checksum.
+    #[inline]
+    fn run(&self, from: usize, bytes: usize, passes: usize) -> u64 {
+        assert!(from.is_multiple_of(SPAN_QUANTUM) && bytes.is_multiple_of(SPAN_QUANTUM));
+        assert!(bytes > 0 && passes > 0 && from.checked_add(bytes).is_some_and(|end| end <= self.args.bytes));
+        let mut args = StreamArgs { bytes, passes, ..self.args };
+        if let Some(order) = &self.order {
+            args.order = order.0[from / SPAN_QUANTUM..].as_ptr();
+        } else {
+            args.dst = args.dst.wrapping_add(from);
+            args.src = args.src.wrapping_add(from);
+            args.src2 = args.src2.wrapping_add(from);
+        }
+        // SAFETY: the kernel is available here; every stream has `span` bytes from its start inside the mapping, of which
+        // `from + bytes` are used; streams do not overlap; the order is a proven permutation of the span's lines; nobody else
+        // writes what is read, or touches what is written, until the holder leaves the mapping.
+        unsafe { (self.run)(&raw const args) }
+    }
+}
+
+/// A stream kernel bound to its memory.
+#[derive(Debug)]
+pub struct StreamCall {
+    bound: Bound,
+    /// Kept mapped, and from others who would write, while the call may be made.
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc.
+unsafe impl Send for StreamCall {}
+
+impl StreamCall {
+    /// Binds a kernel to its memory.
+    ///
+    /// # Errors
+    /// A message: what of kernel, plan and order does not fit together.
+    pub fn new(
+        mapping: &Arc<Mapping>,
+        spec: &StreamSpec,
+        plan: StreamPlan,
+        order: Option<LineOrder>,
+    ) -> Result<Self, String> {
+        let bound = Bound::new(mapping, spec, plan, order)?;
+        mapping.enter(bound.writes).map_err(|why| format!("{} cannot be run: {why}", spec.info.id))?;
+        Ok(Self { bound, mapping: Arc::clone(mapping) })
+    }
+
+    /// Bytes of each stream.
+    pub fn span(&self) -> usize {
+        self.bound.args.bytes
+    }
+
+    /// Walks `bytes` bytes of each stream from offset `from`, `passes` times. Returns the kernel's checksum.
+    #[inline]
+    pub fn run(&self, from: usize, bytes: usize, passes: usize) -> u64 {
+        self.bound.run(from, bytes, passes)
+    }
+
+    /// Brings the pages of the stream that is written out of the caches.
+    pub fn flush_written(&self) {
+        let (dst, bytes) = (self.bound.args.dst, self.bound.args.bytes);
+        let upto_page_end = (dst as usize + bytes).next_multiple_of(4096) - dst as usize;
+        // SAFETY: mappings end at a page's end, and the stream begins inside.
+        unsafe { tiermark_kernels::cache::flush(dst, upto_page_end) }
+    }
+
+    /// Calls the kernel for one line: what a call costs beside its work.
+    pub fn run_least(&self) -> u64 {
+        self.run(0, SPAN_QUANTUM, 1)
+    }
+}
+
+impl Drop for StreamCall {
+    fn drop(&mut self) {
+        self.mapping.leave(self.bound.writes);
+    }
+}
+
+/// Several stream kernels bound to the same memory by one holder, who runs them in turn.
+#[derive(Debug)]
+pub struct MixCall {
+    bounds: Vec<Bound>,
+    writes: bool,
+    /// As of a [`StreamCall`].
+    mapping: Arc<Mapping>,
+}
+
+// SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc. Not Sync: one holder
+// runs one kernel at a time.
+unsafe impl Send for MixCall {}
+
+impl MixCall {
+    /// Binds sequential kernels to their memory.
+    ///
+    /// # Errors
+    /// A message: what of kernels and plans does not fit together.
+    pub fn new(mapping: &Arc<Mapping>, kernels: &[(&StreamSpec, StreamPlan)]) -> Result<Self, String> {
+        let bounds: Vec<Bound> =
+            kernels.iter().map(|(spec, plan)| Bound::new(mapping, spec, *plan, None)).collect::<Result<_, _>>()?;
+        let writes = bounds.iter().any(|bound| bound.writes);
+        mapping.enter(writes).map_err(|why| format!("a load cannot be run: {why}"))?;
+        Ok(Self { bounds, writes, mapping: Arc::clone(mapping) })
+    }
+
+    /// Bytes of each stream of a kernel.
+    pub fn span(&self, kernel: usize) -> usize {
+        self.bounds[kernel].args.bytes
+    }
+
+    /// As [`StreamCall::run`], of one of the kernels, once.
+    #[inline]
+    pub fn run(&self, kernel: usize, from: usize, bytes: usize) -> u64 {
+        self.bounds[kernel].run(from, bytes, 1)
+    }
+}
+
+impl Drop for MixCall {
+    fn drop(&mut self) {
+        self.mapping.leave(self.writes);
+    }
+}
+
+/// A chase bound to its chain.
+#[derive(Debug)]
+pub struct ChaseCall {
+    run: ChaseFn,
+    args: ChaseArgs,
+    /// Keeps the memory mapped while the call may be made.
+    _mapping: Arc<Mapping>,
+}
+
+// SAFETY: the pointers inside are to the mapping, which is itself Send and kept alive by the Arc.
+unsafe impl Send for ChaseCall {}
+
+impl ChaseCall {
+    /// Follows chains from these addresses of a mapping that holds a proven cycle.
+    ///
+    /// # Errors
+    /// A message: when a start is no node of a chain proven there, or there is no chase over that many chains.
+    pub fn new(mapping: &Arc<Mapping>, starts: &[u64]) -> Result<Self, String> {
+        let chains = u8::try_from(starts.len()).ok().filter(|n| *n <= MAX_CHAINS);
+        let run = chains.and_then(chase).ok_or_else(|| format!("no chase follows {} chains at once", starts.len()))?;
+        let mut args = ChaseArgs::EMPTY;
+        for (head, start) in args.heads.iter_mut().zip(starts) {
+            if !mapping.is_node(*start as usize) {
+                return Err("a chase starts at no node of a proven chain".to_owned());
+            }
+            *head = mapping.at(*start as usize - mapping.address(), 8);
+        }
+        Ok(Self { run, args, _mapping: Arc::clone(mapping) })
+    }
+
+    /// Follows every chain for `steps` loads.
+    #[inline]
+    pub fn run(&mut self, steps: usize) {
+        self.args.steps = steps.max(1);
+        // SAFETY: the heads are nodes of the cycle that the mapping has proven, and nothing can write to it after that, so
+        // every load leads to another node of it.
+        unsafe { (self.run)(&raw mut self.args) }
+    }
+}
+
+/// Runs at least `n` dependent single-cycle operations; returns how many.
+#[inline]
+pub fn alu_chain(n: u64) -> u64 {
+    tiermark_kernels::clock::alu_chain(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiermark_model::ChainLayout;
+
+    fn mapping() -> Arc<Mapping> {
+        Arc::new(Mapping::reserve(16 << 10, 4096).unwrap())
+    }
+
+    fn stream(mapping: &Arc<Mapping>, kernel: &str) -> Result<StreamCall, String> {
+        let plan = StreamPlan { offsets: [0, 8 << 10, 0], span: 4096, zeros: false };
+        StreamCall::new(mapping, tiermark_kernels::stream(kernel).unwrap(), plan, None)
+    }
+
+    fn with_a_chain() -> Arc<Mapping> {
+        let (mapping, chain) = (mapping(), ChainLayout::Stride(128));
+        let base = mapping.address() as u64;
+        mapping.fill(0, 16 << 10, |words| layout::write_chain(words, base, chain, 4096, 1)).unwrap();
+        mapping.prove_chain(16 << 10, chain, &|| false).unwrap();
+        mapping
+    }
+
+    #[test]
+    fn only_nodes_of_a_proven_chain_are_followed() {
+        let raw = mapping();
+        assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "zeros are no chain");
+        assert!(raw.prove_chain(16 << 10, ChainLayout::Random, &|| false).is_err());
+        assert!(ChaseCall::new(&raw, &[raw.address() as u64]).is_err(), "a proof that failed is none");
+        let mapping = with_a_chain();
+        let at = |offset: usize| (mapping.address() + offset) as u64;
+        for astray in [64, 8, 16 << 10, usize::MAX] {
+            assert!(ChaseCall::new(&mapping, &[(mapping.address() as u64).wrapping_add(astray as u64)]).is_err());
+        }
+        let mut call = ChaseCall::new(&mapping, &[at(0), at(128)]).unwrap();
+        call.run(1_000);
+    }
+
+    #[test]
+    fn a_proven_chain_is_never_written() {
+        let mapping = with_a_chain();
+        assert!(stream(&mapping, "write/portable").unwrap_err().contains("holds a chain"));
+        assert!(stream(&mapping, "read/portable").is_err());
+        let panics = |job: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err();
+        assert!(panics(&|| mapping.fill(0, 64, |words| words.fill(0))));
+        assert!(panics(&|| mapping.touch(0)));
+        assert!(panics(&|| drop(mapping.touch_by_kernel(0))));
+        // After all that it still leads somewhere.
+        ChaseCall::new(&mapping, &[mapping.address() as u64]).unwrap().run(1_000);
+    }
+
+    #[test]
+    fn calls_on_one_memory_read_together_or_write_alone() {
+        let mapping = mapping();
+        let readers = [stream(&mapping, "read/portable").unwrap(), stream(&mapping, "read/portable").unwrap()];
+        assert!(stream(&mapping, "write/portable").unwrap_err().contains("only read"));
+        drop(readers);
+        let writer = stream(&mapping, "copy/portable").unwrap();
+        assert!(stream(&mapping, "copy/portable").is_err() && stream(&mapping, "read/portable").is_err());
+        drop(writer);
+        // With the last call gone, memory may be filled again.
+        mapping.fill(0, 64, |words| words.fill(7));
+    }
+}

@@ -1,0 +1,32 @@
+//! System calls and the clock: the room of everything unsafe but the kernels.
+//!
+//! Everything here has a safe signature that safe code cannot misuse: [`Mapping`] knows what its memory holds. It is lent for
+//! writing to one at a time and to nobody while a call may touch it; only a chain that was proven can be followed, and
+//! nothing can write to it afterwards; of the calls on one mapping either one writes or all read, or all use atomic operations only.
+//! What only the primitives of the operating system need is in [`os`].
+
+mod calls;
+mod clock;
+mod ident;
+mod mem;
+pub mod os;
+mod sched;
+mod share;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use calls::{ChaseCall, LineOrder, MixCall, StreamCall, StreamPlan, alu_chain};
+pub use clock::Clock;
+pub use ident::{live_facts, page_bytes};
+pub use mem::{Advice, Keeper, Mapping};
+pub use sched::{
+    PageRule, Usage, affinity, allowed_nodes, cpu_now, pin, relax, thread_cpu_ns, thread_usage, yield_now,
+};
+pub use share::SharedLines;
+
+use std::io;
+
+/// Turns the return value of a system call into a result.
+fn check(value: libc::c_long) -> io::Result<libc::c_long> {
+    if value < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
+}

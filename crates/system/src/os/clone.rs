@@ -1,0 +1,167 @@
+//! Children that share the caller's memory and do nothing but end.
+
+use std::arch::asm;
+use std::io;
+
+use super::Child;
+use super::child::keep_ended_children;
+
+/// `CLONE_VM | CLONE_VFORK`, and what the parent hears at the end.
+const VFORK: usize = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usize;
+
+/// As `vfork`: a child in the caller's memory, on the caller's stack; the caller goes on when the child has ended.
+///
+/// The child is still to be waited for.
+///
+/// # Errors
+/// Those of `clone`.
+pub fn vfork_and_end() -> io::Result<Child> {
+    keep_ended_children();
+    // SAFETY: the caller stands still while the child is there, and the child touches no memory.
+    child_of(unsafe { call_and_end_there(libc::SYS_clone, [VFORK, 0]) })
+}
+
+/// A child in the caller's memory that runs beside it, on a stack of its own.
+#[derive(Debug)]
+pub struct SharingClone {
+    /// Whatever is delivered to the child (a signal from the terminal) is handled here.
+    stack: Vec<u128>,
+}
+
+/// As the kernel knows it (clone3(2)): its first version, which ends with `tls`.
+#[repr(C)]
+#[derive(Default)]
+struct CloneArgs {
+    flags: u64,
+    pidfd: u64,
+    child_tid: u64,
+    parent_tid: u64,
+    exit_signal: u64,
+    stack: u64,
+    stack_size: u64,
+    tls: u64,
+}
+
+impl SharingClone {
+    /// Has a stack for the child.
+    pub fn prepare() -> Self {
+        Self { stack: vec![0; 64 << 10 >> 4] }
+    }
+
+    /// Makes the child, which ends at once.
+    ///
+    /// # Errors
+    /// Those of `clone3`.
+    pub fn child(&mut self) -> io::Result<Child> {
+        keep_ended_children();
+        let args = CloneArgs {
+            flags: libc::CLONE_VM as u64,
+            exit_signal: libc::SIGCHLD as u64,
+            stack: self.stack.as_mut_ptr() as u64,
+            stack_size: size_of_val(self.stack.as_slice()) as u64,
+            ..CloneArgs::default()
+        };
+        // SAFETY: the child touches no memory; its stack is its own until it is waited for, since the only one made before it has been.
+        child_of(unsafe { call_and_end_there(libc::SYS_clone3, [(&raw const args) as usize, size_of::<CloneArgs>()]) })
+    }
+}
+
+fn child_of(answer: isize) -> io::Result<Child> {
+    match i32::try_from(answer) {
+        Ok(error) if error < 0 => Err(io::Error::from_raw_os_error(-error)),
+        Ok(pid) => Child::known(pid),
+        Err(_) => Err(io::Error::other("clone returned no process id")),
+    }
+}
+
+/// A system call that returns twice; where it returns 0, the process ends without touching memory.
+///
+/// # Safety
+/// The call may touch no memory of the caller beyond what its arguments lend it.
+#[cfg(target_arch = "x86_64")]
+unsafe fn call_and_end_there(call: libc::c_long, arguments: [usize; 2]) -> isize {
+    let mut answer = call as isize;
+    // SAFETY: only registers change; those that the kernel overwrites are named. The child never leaves the block.
+    unsafe {
+        asm!(
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor edi, edi",
+            "mov eax, {end}",
+            "syscall",
+            "ud2",
+            "2:",
+            end = const libc::SYS_exit_group,
+            inlateout("rax") answer,
+            in("rdi") arguments[0],
+            in("rsi") arguments[1],
+            in("rdx") 0,
+            in("r10") 0,
+            in("r8") 0,
+            lateout("rcx") _,
+            lateout("r11") _,
+        );
+    }
+    answer
+}
+
+/// A system call that returns twice; where it returns 0, the process ends without touching memory.
+///
+/// # Safety
+/// The call may touch no memory of the caller beyond what its arguments lend it.
+#[cfg(target_arch = "aarch64")]
+unsafe fn call_and_end_there(call: libc::c_long, arguments: [usize; 2]) -> isize {
+    let mut answer = arguments[0] as isize;
+    // SAFETY: only registers change. The child, whose answer is 0 and thereby its exit code, never leaves the block.
+    unsafe {
+        asm!(
+            "svc 0",
+            "cbnz x0, 2f",
+            "mov x8, {end}",
+            "svc 0",
+            "brk 1",
+            "2:",
+            end = const libc::SYS_exit_group,
+            inlateout("x0") answer,
+            in("x1") arguments[1],
+            in("x2") 0,
+            in("x3") 0,
+            in("x4") 0,
+            in("x8") call,
+        );
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_on_the_callers_stack_leaves_it_as_it_was() {
+        let mut sum = 0;
+        for n in 0..100 {
+            let child = vfork_and_end().unwrap();
+            sum += n;
+            assert_eq!(child.wait().unwrap(), 0);
+        }
+        assert_eq!(sum, 4_950);
+    }
+
+    #[test]
+    fn a_child_on_a_stack_of_its_own_ends_well() {
+        let mut clone = SharingClone::prepare();
+        for _ in 0..100 {
+            assert_eq!(clone.child().unwrap().wait().unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_refuses_is_an_error() {
+        // A thread that would not share its parent's memory.
+        // SAFETY: refused before any child is made.
+        let error = child_of(unsafe { call_and_end_there(libc::SYS_clone, [libc::CLONE_THREAD as usize, 0]) });
+        assert_eq!(error.unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    }
+}
