@@ -7,6 +7,7 @@
 mod check;
 #[cfg(test)]
 mod confined;
+mod ended;
 mod free_memory;
 mod gate;
 mod linux;

@@ -1,7 +1,6 @@
 //! A prepared setup: memory in place, workers at the gate.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, Plac
 use tiermark_system::LineOrder;
 
 use crate::check;
+use crate::ended::Ended;
 use crate::gate::StartGate;
 use crate::linux::LinuxHost;
 use crate::ping::Pings;
@@ -27,30 +27,6 @@ const CACHE_MOST: usize = 256 << 20;
 
 /// Memory of which less lies where it should, or has pages of the size asked for, is given back to the system: the next step gets other pages.
 const LEAST_PROVEN: f64 = 0.99;
-
-/// Why a shot of a worker ended without a result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// Since that of another worker failed.
-    Followed,
-    /// For this reason of its own.
-    Failed(String),
-}
-
-impl fmt::Display for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Followed => f.write_str("another worker failed"),
-            Self::Failed(why) => f.write_str(why),
-        }
-    }
-}
-
-impl From<String> for Ended {
-    fn from(why: String) -> Self {
-        Self::Failed(why)
-    }
-}
 
 /// What a worker answers to any job.
 type Answer = Result<Option<(ThreadShot, [Vec<f64>; 2])>, Refusal>;

@@ -12,12 +12,12 @@ use tiermark_primitives::{Order, OsWork, Placed};
 use tiermark_system::{Clock, LineOrder, SharedLines, Usage};
 
 use crate::check;
+use crate::ended::Ended;
 use crate::gate::{BreakOnPanic, StartGate};
 use crate::load::LoadWork;
 use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::revisit::{RevisitWork, Round};
-use crate::rig::Ended;
 use crate::share::{ShareWork, Watch};
 use crate::work::{Share, Work};
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod channels;
+mod failure;
 mod faults;
 mod libc;
 mod mapped;
@@ -19,17 +20,17 @@ mod switches;
 mod syscalls;
 mod watch;
 
+pub use failure::{FILTERED, Failure, no_more, unavailable};
 pub use place::PLACE;
 pub use placed::Placed;
 pub use reexec::{able, reexec};
 
-use std::io;
-
-use rustix::io::Errno;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, MIB, Machine, Metric, OsCall, OsGroup, PrimitiveInfo, Refusal, Sweep};
 
 use tiermark_system::Clock;
+
+use failure::{failed, refused_by};
 
 /// A block of operations takes at least this long, ns: long against a stamp, short against a time slice.
 const BLOCK_NS: f64 = 20_000.0;
@@ -75,8 +76,8 @@ pub(crate) trait Body: Send {
     /// Does it so many times. Returns the time that does not count (what had to be made ready in between), in ticks of the clock.
     ///
     /// # Errors
-    /// A message: what went wrong.
-    fn run(&mut self, times: u64) -> Result<u64, String>;
+    /// A [`Failure`]: what went wrong.
+    fn run(&mut self, times: u64) -> Result<u64, Failure>;
 
     /// Operations of a block at least: more than one where single ones take turns at being short and long.
     fn least(&self) -> u64 {
@@ -102,8 +103,8 @@ pub(crate) trait Body: Send {
 /// A body that only repeats one call.
 pub(crate) struct Repeat<F>(pub(crate) F);
 
-impl<F: FnMut() -> Result<(), String> + Send> Body for Repeat<F> {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+impl<F: FnMut() -> Result<(), Failure> + Send> Body for Repeat<F> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         for _ in 0..times {
             (self.0)()?;
         }
@@ -206,7 +207,7 @@ impl OsWork {
         let bytes = (primitive.metric == Metric::Bandwidth).then(|| bytes.unwrap_or(1));
         let times = body.least().clamp(1, TIMES_MOST);
         let mut work = Self { body, times, bytes, block_ns: 0.0 };
-        work.calibrate(order.clock).map_err(|why| failed(primitive.id, &why))?;
+        work.calibrate(order.clock).map_err(|failure| failed(primitive.id, failure))?;
         Ok(work)
     }
 
@@ -226,7 +227,7 @@ impl OsWork {
     }
 
     /// Doubles the operations of a block until it is long enough.
-    fn calibrate(&mut self, clock: &Clock) -> Result<(), String> {
+    fn calibrate(&mut self, clock: &Clock) -> Result<(), Failure> {
         loop {
             let mut best = f64::INFINITY;
             for _ in 0..TRIALS {
@@ -251,8 +252,8 @@ impl OsWork {
     /// all stamps behind it. Returns the blocks done.
     ///
     /// # Errors
-    /// A message: what went wrong.
-    pub fn play(&mut self, stamps: &mut [u64], clock: &Clock, deadline: u64) -> Result<usize, String> {
+    /// A [`Failure`]: what went wrong.
+    pub fn play(&mut self, stamps: &mut [u64], clock: &Clock, deadline: u64) -> Result<usize, Failure> {
         // One block is ramp.
         self.body.run(self.times)?;
         stamps[0] = clock.now();
@@ -276,62 +277,6 @@ impl OsWork {
 fn beyond_caches(machine: &Machine, least: u64, most: u64) -> u64 {
     let largest = machine.data_caches().filter_map(|cache| cache.bytes).max().unwrap_or(0);
     (4 * largest).next_multiple_of(MIB).clamp(least, most)
-}
-
-/// The refusal of what a primitive needs and does not get.
-pub fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {
-    says::primitive_unavailable(what, why, cure, None)
-}
-
-/// What helps where a filter of system calls stands in the way.
-pub const FILTERED: &str = "a seccomp filter forbids it or the kernel is too old: try outside of the container";
-
-/// The refusal of what the kernel refused, with a cure by what it said; the usual one where that says nothing.
-fn refused_by(what: &str, error: &io::Error, usual: &str) -> Refusal {
-    let errno = error.raw_os_error();
-    says::primitive_unavailable(what, &error.to_string(), cure_of(errno, usual), errno)
-}
-
-/// The same in words, which end with the error's number as the standard library writes it.
-fn refused_in_words(what: &str, why: &str, usual: &str) -> Refusal {
-    let number = why.rsplit_once("(os error ").and_then(|(_, rest)| rest.split(')').next()?.parse().ok());
-    says::primitive_unavailable(what, why, cure_of(number, usual), number)
-}
-
-/// What helps against an error, where it says enough by itself.
-fn cure_of(code: Option<i32>, usual: &str) -> &str {
-    let is = |errors: &[Errno]| errors.iter().any(|known| code == Some(known.raw_os_error()));
-    if is(&[Errno::AGAIN]) {
-        "the limit on processes and threads is reached: end some, or raise it (ulimit -u; pids.max of the control group, \
-docker run --pids-limit)"
-    } else if is(&[Errno::NOMEM, Errno::NOSPC]) {
-        "there is not enough memory: allow more (vm.overcommit_memory, ulimit -v, memory.max), or choose less"
-    } else if is(&[Errno::MFILE, Errno::NFILE]) {
-        "allow more open files (ulimit -n)"
-    } else if is(&[Errno::NOSYS, Errno::PERM]) {
-        FILTERED
-    } else {
-        usual
-    }
-}
-
-/// The refusal of what needs processes or threads and does not get them.
-pub fn no_more(what: &str, error: &io::Error) -> Refusal {
-    let usual = match error.raw_os_error() {
-        Some(_) => "see `ulimit -a` and the limits of the control group",
-        // A child that did not end as it should.
-        None => {
-            "what a child needs may be denied to it: /proc, files in memory that can be run (vm.memfd_noexec), calls that a seccomp filter \
-forbids, memory"
-        }
-    };
-    refused_by(what, error, usual)
-}
-
-/// The refusal of a primitive whose first operations failed.
-fn failed(id: &str, why: &str) -> Refusal {
-    let usual = "a seccomp filter or a limit of the control group may forbid it: try outside of the container";
-    refused_in_words(id, why, usual)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io;
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 use tiermark_system::os::{Buffer, Library, library, library_place};
 
-use super::{Body, Order, Primitive, Repeat, beyond_caches, mapped, refused_by};
+use super::{Body, Failure, Order, Primitive, Repeat, beyond_caches, mapped, refused_by};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -121,7 +121,7 @@ struct Block<F> {
 }
 
 impl<F: Fn(&[u8], &mut [u8]) + Send> Body for Block<F> {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let (from, to) = self.sides.both();
         for _ in 0..times {
             (self.call)(from, to);
@@ -149,7 +149,7 @@ fn setting(order: &Order<'_>) -> Made {
 
 fn allocating(order: &Order<'_>) -> Made {
     let (bytes, library) = (bytes(order), Library::find());
-    let none = move || format!("malloc of {bytes} bytes: no memory");
+    let none = move || Failure::from(format!("malloc of {bytes} bytes: no memory"));
     Ok(Box::new(Repeat(move || if library.malloc_free(bytes) { Ok(()) } else { Err(none()) })))
 }
 

@@ -1,6 +1,5 @@
 //! Moving memory between nodes. Each body asks the kernel where every page is before and after, and fails where one did not go.
 
-use std::fmt::Display;
 use std::io;
 use std::os::fd::OwnedFd;
 
@@ -12,7 +11,7 @@ use tiermark_model::{MIB, Machine, Metric, NodeId, OsGroup, Refusal, Sweep};
 use tiermark_system::os::{Area, Child, Shows, Tell, migrate_pages, move_pages};
 use tiermark_system::{Clock, page_bytes};
 
-use super::{Body, Order, Primitive, no_more, refused_in_words, unavailable};
+use super::{Body, Failure, Order, Primitive, no_more, refused_by, unavailable};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -69,10 +68,10 @@ fn one_node(machine: &Machine) -> Option<Refusal> {
     }
 }
 
-fn refused<E: Display>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
+fn refused<E: Into<Failure>>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
     let id = order.call.primitive.0.clone();
     let cure = "allow both nodes (--mem-node, cpuset.mems), free memory there, and a seccomp profile with mbind and move_pages";
-    move |error| refused_in_words(&id, &error.to_string(), cure)
+    move |failure| refused_by(&id, failure, cure)
 }
 
 /// The nodes of a call, and an area whose pages come from the first.
@@ -108,19 +107,17 @@ impl Pages {
     }
 
     /// Whether all are on a node.
-    fn are_on(&mut self, node: NodeId) -> Result<(), String> {
-        move_pages(self.pid, &self.addresses, None, &mut self.status)
-            .map_err(|error| format!("move_pages: {error}"))?;
+    fn are_on(&mut self, node: NodeId) -> Result<(), Failure> {
+        move_pages(self.pid, &self.addresses, None, &mut self.status).map_err(Failure::of("move_pages"))?;
         match self.status.iter().filter(|at| **at != node.cast_signed()).count() {
             0 => Ok(()),
-            n => Err(format!("{n} of {} pages are not on node {node}", self.status.len())),
+            n => Err(format!("{n} of {} pages are not on node {node}", self.status.len()).into()),
         }
     }
 
     /// Sends all to a node.
-    fn go(&mut self, nodes: &[i32]) -> Result<(), String> {
-        move_pages(self.pid, &self.addresses, Some(nodes), &mut self.status)
-            .map_err(|error| format!("move_pages: {error}"))
+    fn go(&mut self, nodes: &[i32]) -> Result<(), Failure> {
+        move_pages(self.pid, &self.addresses, Some(nodes), &mut self.status).map_err(Failure::of("move_pages"))
     }
 }
 
@@ -135,11 +132,11 @@ struct There<M> {
 
 /// How all pages are sent to a node.
 trait Mover: Send {
-    fn go(&mut self, pages: &mut Pages, from: NodeId, to: NodeId) -> Result<(), String>;
+    fn go(&mut self, pages: &mut Pages, from: NodeId, to: NodeId) -> Result<(), Failure>;
 }
 
 impl<M: Mover> Body for There<M> {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let began = self.clock.now();
         let aside = NiceAside::new();
         self.pages.are_on(self.from)?;
@@ -200,7 +197,7 @@ struct List {
 }
 
 impl Mover for List {
-    fn go(&mut self, pages: &mut Pages, _: NodeId, to: NodeId) -> Result<(), String> {
+    fn go(&mut self, pages: &mut Pages, _: NodeId, to: NodeId) -> Result<(), Failure> {
         pages.go(if to == self.to { &self.there } else { &self.back })
     }
 }
@@ -216,8 +213,8 @@ fn by_list(order: &Order<'_>) -> Made {
 
 /// mbind.
 impl Mover for Area {
-    fn go(&mut self, _: &mut Pages, _: NodeId, to: NodeId) -> Result<(), String> {
-        self.bind(to, true).map_err(|error| format!("mbind: {error}"))
+    fn go(&mut self, _: &mut Pages, _: NodeId, to: NodeId) -> Result<(), Failure> {
+        self.bind(to, true).map_err(Failure::of("mbind"))
     }
 }
 
@@ -236,9 +233,9 @@ struct Migrated {
 }
 
 impl Mover for Migrated {
-    fn go(&mut self, _: &mut Pages, from: NodeId, to: NodeId) -> Result<(), String> {
+    fn go(&mut self, _: &mut Pages, from: NodeId, to: NodeId) -> Result<(), Failure> {
         // What did not move may be shared; where the child's own pages are is asked afterwards.
-        migrate_pages(self.child.pid(), from, to).map(drop).map_err(|error| format!("migrate_pages: {error}"))
+        migrate_pages(self.child.pid(), from, to).map(drop).map_err(Failure::of("migrate_pages"))
     }
 }
 
@@ -261,15 +258,15 @@ fn of_child(order: &Order<'_>) -> Made {
 }
 
 /// Waits until the child has written its memory.
-fn wait(ready: &OwnedFd) -> Result<(), String> {
+fn wait(ready: &OwnedFd) -> Result<(), Failure> {
     match rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(ready, PollFlags::IN)], Some(&LIMIT))) {
-        Ok(0) => return Err("the child has not written its memory in 20 s".to_owned()),
+        Ok(0) => return Err("the child has not written its memory in 20 s".into()),
         Ok(_) => {}
-        Err(error) => return Err(format!("poll: {error}")),
+        Err(error) => return Err(Failure::of("poll")(error)),
     }
     match rustix::io::read(ready, &mut [0u8; 1]) {
         Ok(1) => Ok(()),
-        _ => Err("the child ended before it had written its memory: out of memory on the node?".to_owned()),
+        _ => Err("the child ended before it had written its memory: out of memory on the node?".into()),
     }
 }
 
@@ -339,7 +336,7 @@ mod tests {
         assert!(pages.are_on(here).is_err(), "pages that were never touched are nowhere");
         fill(&mut area);
         pages.are_on(here).unwrap();
-        assert!(pages.are_on(here + 1).unwrap_err().contains("of"));
+        assert!(pages.are_on(here + 1).unwrap_err().why.contains("of"));
         // A move to where they are is a success of the call.
         pages.go(&vec![here.cast_signed(); pages.addresses.len()]).unwrap();
     }

@@ -20,7 +20,7 @@ use tiermark_system::Clock;
 use tiermark_system::os::{Child, SharedWords};
 
 use super::watch::Watch;
-use super::{Body, no_more};
+use super::{Body, Failure, no_more};
 
 /// Words of the shared page: the two bells', whether it is over, and what became of the partner.
 const THERE: usize = 0;
@@ -211,18 +211,19 @@ impl Pair {
         let partner = Partner::new(wanted, &common).map_err(refused)?;
         let (set, clock) = (WorkingSet::new(wanted.set), wanted.clock);
         let mut pair = Self { common, partner, watch, set, walks: [u64::MAX; WALKS], next: 0, clock };
-        pair.wait().map_err(|why| super::unavailable("a partner to switch to", &why, "look at what it waits for"))?;
+        pair.wait()
+            .map_err(|why| super::unavailable("a partner to switch to", &why.why, "look at what it waits for"))?;
         if pair.common.words.word(STATE).load(Acquire) == READY {
             return Ok(pair);
         }
         Err(says::partner_elsewhere(wanted.cpu))
     }
 
-    fn wait(&mut self) -> Result<(), String> {
+    fn wait(&mut self) -> Result<(), Failure> {
         let common = &self.common;
         let woken = self.watch.waits(|| common.back.wait(&common.words));
-        woken.map_err(|error| format!("waiting for the partner: {error}"))?;
-        if common.is_over() { Err("the partner does not answer".to_owned()) } else { Ok(()) }
+        woken.map_err(Failure::of("waiting for the partner"))?;
+        if common.is_over() { Err("the partner does not answer".into()) } else { Ok(()) }
     }
 
     /// How long both sides take for their working sets where they are in the cache.
@@ -240,13 +241,13 @@ impl Pair {
 }
 
 impl Body for Pair {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let began = self.clock.now();
         let both = self.both_walks();
         let start = self.clock.now();
         for _ in 0..times {
             let rung = self.common.there.ring(&self.common.words);
-            rung.map_err(|error| format!("waking the partner: {error}"))?;
+            rung.map_err(Failure::of("waking the partner"))?;
             self.wait()?;
             self.set.walk();
         }

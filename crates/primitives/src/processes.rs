@@ -9,7 +9,7 @@ use tiermark_system::{Advice, Clock, Mapping};
 use super::reexec::{END_AT_ONCE, able};
 #[cfg(not(target_env = "gnu"))]
 use super::unavailable;
-use super::{Body, Order, Primitive, no_more};
+use super::{Body, Failure, Order, Primitive, no_more};
 
 /// Memory that a process holds, from little to what a database has. The first is measured first of all.
 const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
@@ -138,7 +138,7 @@ fn itself(what: &str) -> Result<Program, Refusal> {
 /// A body that makes one thing after another; the first one shows whether the system allows it.
 fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + 'static) -> Made {
     make().map_err(|error| no_more(what, &error))?;
-    Ok(Box::new(super::Repeat(move || make().map_err(|error| format!("{what}: {error}")))))
+    Ok(Box::new(super::Repeat(move || make().map_err(Failure::of(what)))))
 }
 
 /// A body that makes one child after another and waits for each. One that hangs is killed with its maker, by whoever that holds for.
@@ -175,7 +175,7 @@ fn fork_written(order: &Order<'_>) -> Made {
 }
 
 impl Body for Written {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let mut idle = 0;
         for _ in 0..times {
             let start = self.clock.now();

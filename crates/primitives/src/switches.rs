@@ -8,7 +8,7 @@ use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
 use tiermark_system::Clock;
 
 use super::pair::{Means, Other, Pair, Wanted};
-use super::{Body, Order, Primitive, unavailable};
+use super::{Body, Failure, Order, Primitive, unavailable};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -118,28 +118,27 @@ struct Sleep {
 fn sleep(order: &Order<'_>, ns: u64, slack: NonZeroU64) -> Made {
     // Shown once, so that a filter is told of before anything is measured.
     with_slack(slack, || Ok(()))
-        .map_err(|why| unavailable("timer slack", &why, "allow prctl in the seccomp profile"))?;
+        .map_err(|why| unavailable("timer slack", &why.why, "allow prctl in the seccomp profile"))?;
     Ok(Box::new(Sleep { ns, slack, clock: *order.clock }))
 }
 
 /// Does something with another timer slack of this thread, and gives it back its own.
-fn with_slack<R>(slack: NonZeroU64, job: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
-    let words = |error: rustix::io::Errno| format!("timer slack: {error}");
-    let before = current_timer_slack().map_err(words)?;
-    set_current_timer_slack(Some(slack)).map_err(words)?;
+fn with_slack<R>(slack: NonZeroU64, job: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+    let before = current_timer_slack().map_err(Failure::of("timer slack"))?;
+    set_current_timer_slack(Some(slack)).map_err(Failure::of("timer slack"))?;
     let done = job();
-    set_current_timer_slack(NonZeroU64::new(before)).map_err(words)?;
+    set_current_timer_slack(NonZeroU64::new(before)).map_err(Failure::of("timer slack"))?;
     done
 }
 
 /// Sleeps so long, on when a signal came between.
-fn sleep_for(ns: u64) -> Result<(), String> {
+fn sleep_for(ns: u64) -> Result<(), Failure> {
     let mut left = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
     loop {
         match clock_nanosleep_relative(ClockId::Monotonic, &left) {
             NanosleepRelativeResult::Ok => return Ok(()),
             NanosleepRelativeResult::Interrupted(rest) => left = rest,
-            NanosleepRelativeResult::Err(error) => return Err(format!("clock_nanosleep: {error}")),
+            NanosleepRelativeResult::Err(error) => return Err(Failure::of("clock_nanosleep")(error)),
         }
     }
 }
@@ -149,7 +148,7 @@ impl Body for Sleep {
         true
     }
 
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let (clock, ns) = (self.clock, self.ns);
         let began = clock.now();
         let late = with_slack(self.slack, || {

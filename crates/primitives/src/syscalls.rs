@@ -13,7 +13,7 @@ use rustix::time::{ClockId, Timespec};
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
 use tiermark_system::os::{GuardedArea, Hole, queue_nop};
 
-use super::{Body, Order, Primitive, Repeat, refused_by, unavailable};
+use super::{Body, Failure, Order, Primitive, Repeat, refused_by, unavailable};
 
 /// What a body's making returns.
 type Made = Result<Box<dyn Body>, Refusal>;
@@ -91,20 +91,15 @@ fn bytes(order: &Order<'_>) -> usize {
     order.call.bytes.unwrap_or(1) as usize
 }
 
-fn repeat(call: impl FnMut() -> Result<(), String> + Send + 'static) -> Made {
+fn repeat(call: impl FnMut() -> Result<(), Failure> + Send + 'static) -> Made {
     Ok(Box::new(Repeat(call)))
 }
 
-/// The words of a call that failed.
-fn words(what: &'static str) -> impl Fn(rustix::io::Errno) -> String {
-    move |error| format!("{what}: {error}")
-}
-
 /// What came of a call on so many bytes: all of them, or it measured something else.
-fn whole(what: &'static str, wanted: usize) -> impl Fn(rustix::io::Result<usize>) -> Result<(), String> {
-    move |done| match done.map_err(words(what))? {
+fn whole(what: &'static str, wanted: usize) -> impl Fn(rustix::io::Result<usize>) -> Result<(), Failure> {
+    move |done| match done.map_err(Failure::of(what))? {
         n if n == wanted => Ok(()),
-        n => Err(format!("{what}: {n} of {wanted} bytes")),
+        n => Err(format!("{what}: {n} of {wanted} bytes").into()),
     }
 }
 
@@ -119,7 +114,7 @@ fn memory_file(bytes: usize) -> Result<File, Refusal> {
         let filled = rustix::io::pwrite(&file, &vec![0x5a; bytes], 0)?;
         if filled == bytes { Ok(File::from(file)) } else { Err(rustix::io::Errno::NOSPC) }
     });
-    made.map_err(|error| refused_by("memfd_create", &error.into(), "allow more memory or files"))
+    made.map_err(|error| refused_by("memfd_create", error, "allow more memory or files"))
 }
 
 fn getppid(_: &Order<'_>) -> Made {
@@ -192,12 +187,14 @@ fn preadv(_: &Order<'_>) -> Made {
 }
 
 fn stat(_: &Order<'_>) -> Made {
-    repeat(|| rustix::fs::stat(c"/dev/null").map(drop).map_err(words("stat")))
+    repeat(|| rustix::fs::stat(c"/dev/null").map(drop).map_err(Failure::of("stat")))
 }
 
 fn open(_: &Order<'_>) -> Made {
     repeat(|| {
-        rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map(drop).map_err(words("open"))
+        rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map(drop)
+            .map_err(Failure::of("open"))
     })
 }
 
@@ -209,13 +206,13 @@ pub(super) fn read_entries() -> String {
 
 fn getdents(_: &Order<'_>) -> Made {
     let directory = rustix::fs::open(c"/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|error| refused_by("getdents", &error.into(), "let the root directory be read"))?;
+        .map_err(|error| refused_by("getdents", error, "let the root directory be read"))?;
     let mut buffer = vec![MaybeUninit::<u8>::uninit(); 32 << 10];
     repeat(move || {
-        rustix::fs::seek(&directory, SeekFrom::Start(0)).map_err(words("lseek"))?;
+        rustix::fs::seek(&directory, SeekFrom::Start(0)).map_err(Failure::of("lseek"))?;
         let mut entries = RawDir::new(&directory, &mut buffer);
         while let Some(entry) = entries.next() {
-            std::hint::black_box(entry.map_err(words("getdents"))?.ino());
+            std::hint::black_box(entry.map_err(Failure::of("getdents"))?.ino());
         }
         Ok(())
     })
@@ -223,7 +220,7 @@ fn getdents(_: &Order<'_>) -> Made {
 
 fn mmap(_: &Order<'_>) -> Made {
     let hole = Hole::new(64 << 10).map_err(no_room("mmap"))?;
-    repeat(move || hole.map_and_unmap().map_err(words("mmap")))
+    repeat(move || hole.map_and_unmap().map_err(Failure::of("mmap")))
 }
 
 fn mprotect(_: &Order<'_>) -> Made {
@@ -232,33 +229,33 @@ fn mprotect(_: &Order<'_>) -> Made {
     let mut writable = true;
     repeat(move || {
         writable = !writable;
-        room.protect(writable).map_err(words("mprotect"))
+        room.protect(writable).map_err(Failure::of("mprotect"))
     })
 }
 
 fn madvise(_: &Order<'_>) -> Made {
     let mut room = GuardedArea::map(1).map_err(no_room("madvise"))?;
-    repeat(move || room.forget().map_err(words("madvise")))
+    repeat(move || room.forget().map_err(Failure::of("madvise")))
 }
 
 /// The refusal of memory.
 fn no_room(what: &'static str) -> impl Fn(rustix::io::Errno) -> Refusal {
-    move |error| refused_by(what, &error.into(), "allow more address space (ulimit -v)")
+    move |error| refused_by(what, error, "allow more address space (ulimit -v)")
 }
 
 fn futex_wake(_: &Order<'_>) -> Made {
     let word = AtomicU32::new(0);
-    repeat(move || futex::wake(&word, futex::Flags::PRIVATE, 1).map(drop).map_err(words("futex")))
+    repeat(move || futex::wake(&word, futex::Flags::PRIVATE, 1).map(drop).map_err(Failure::of("futex")))
 }
 
 fn epoll_wait(_: &Order<'_>) -> Made {
-    let refused = |error: rustix::io::Errno| refused_by("epoll_wait", &error.into(), "allow more open files");
+    let refused = |error: rustix::io::Errno| refused_by("epoll_wait", error, "allow more open files");
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused)?;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     repeat(move || {
         // Made anew each time, which costs nothing: the kernel writes none.
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 4];
-        epoll::wait(&epoll, &mut events, Some(&now)).map(drop).map_err(words("epoll_wait"))
+        epoll::wait(&epoll, &mut events, Some(&now)).map(drop).map_err(Failure::of("epoll_wait"))
     })
 }
 
@@ -273,11 +270,14 @@ fn no_io_uring(_: &Machine) -> Option<Refusal> {
 
 fn io_uring_nop(_: &Order<'_>) -> Made {
     let mut ring = ring()?;
-    let failed = |error: std::io::Error| format!("io_uring_enter: {error}");
     repeat(move || {
         queue_nop(&mut ring)?;
-        ring.submit_and_wait(1).map_err(failed)?;
+        ring.submit_and_wait(1).map_err(Failure::of("io_uring_enter"))?;
         let done = ring.completion().next().ok_or("io_uring_enter: no completion")?;
-        if done.result() < 0 { Err(format!("io_uring no-op: error {}", -done.result())) } else { Ok(()) }
+        if done.result() < 0 {
+            Err(Failure::of("io_uring no-op")(rustix::io::Errno::from_raw_os_error(-done.result())))
+        } else {
+            Ok(())
+        }
     })
 }

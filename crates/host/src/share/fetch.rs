@@ -1,12 +1,12 @@
 //! Lines fetched from another core, and a word that all add to.
 
-use crate::rig::Ended;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use tiermark_model::LineState;
 
 use super::{FETCHED, OVER, ShareWork, Watch};
+use crate::ended::Ended;
 
 impl ShareWork {
     pub(super) fn contend(&self, additions: u64, stamps: &mut [u64], watch: &Watch<'_>) -> usize {

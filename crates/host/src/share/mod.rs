@@ -14,8 +14,8 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{LineState, PingOp, Refusal, Role, Setup};
 use tiermark_system::{Clock, SharedLines};
 
+use crate::ended::Ended;
 use crate::gate::StartGate;
-use crate::rig::Ended;
 
 /// Lines that are used are at least this far apart: adjacent-line prefetchers pair lines of 64 bytes, and some Arm cores
 /// have lines of 128.

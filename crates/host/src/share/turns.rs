@@ -1,10 +1,10 @@
 //! Turns passed to and fro: by compare-and-swap, by flags, and one way with the clock as the message.
 
-use crate::rig::Ended;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use super::{FIRST, OVER, PLACES, ROUNDS, SECOND, ShareWork, Watch};
+use crate::ended::Ended;
 
 impl ShareWork {
     /// The lines of a block, by its number.

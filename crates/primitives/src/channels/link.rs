@@ -136,7 +136,7 @@ impl Kind {
 fn pipe(capacity: u64) -> Result<(OwnedFd, OwnedFd), Refusal> {
     let what = || format!("a pipe that holds {}", Bytes(capacity));
     let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|e| refused_by("a pipe", &e.into(), "allow more open files (ulimit -n)"))?;
+        .map_err(|e| refused_by("a pipe", e, "allow more open files (ulimit -n)"))?;
     let set = rustix::pipe::fcntl_setpipe_size(&write, capacity as usize);
     let holds = set.and_then(|_| rustix::pipe::fcntl_getpipe_size(&write));
     match holds {

@@ -10,7 +10,7 @@ use tiermark_system::os::{Buffer, read_process};
 
 use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message};
 use super::partner::Partner;
-use crate::{Body, Order, refused_by, refused_in_words, unavailable};
+use crate::{Body, Failure, Order, refused_by, unavailable};
 
 /// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would show.
 const THERE: u8 = 0x31;
@@ -19,7 +19,7 @@ const BACK: u8 = 0x72;
 /// What a body's making returns.
 pub(super) type Made = Result<Box<dyn Body>, Refusal>;
 /// What a body says of a partner or a call.
-type Worded = Result<(), String>;
+type Worded = Result<(), Failure>;
 
 /// Large messages are counted in parts of so many bytes, that a shot need not be as long as several of them.
 const PART: u64 = 4 * MIB;
@@ -76,7 +76,7 @@ pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Made {
 /// A body that has done its operation once: what the system forbids the other side shows then.
 fn tried(mut body: impl Body + 'static, kind: Kind) -> Made {
     let (what, cure) = kind.refusal();
-    body.run(1).map_err(|why| refused_in_words(what, &why, cure))?;
+    body.run(1).map_err(|failure| refused_by(what, failure, cure))?;
     Ok(Box::new(body))
 }
 
@@ -110,7 +110,7 @@ pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Made {
         }
     })?;
     let (inlet, mut outlet) = (near.inlet, near.outlet);
-    outlet.fill(THERE).map_err(|e| refused_by("a message", &e.into(), "allow more memory"))?;
+    outlet.fill(THERE).map_err(|e| refused_by("a message", e, "allow more memory"))?;
     tried(PingPong { inlet, outlet, partner }, kind)
 }
 
@@ -128,15 +128,15 @@ pub(super) fn fetch(order: &Order<'_>) -> Made {
     })?;
     into.fill(1);
     let mut fetch = Fetch { from, into, partner };
-    fetch.once().map_err(|why| {
+    fetch.once().map_err(|failure| {
         let cure = "let a process read its own child: kernel.yama.ptrace_scope below 2, and process_vm_readv in the seccomp profile";
-        unavailable("process_vm_readv", &why, cure)
+        unavailable("process_vm_readv", &failure.why, cure)
     })?;
     Ok(Box::new(fetch))
 }
 
 fn buffer(bytes: u64) -> Result<Buffer, Refusal> {
-    Buffer::map(bytes as usize).map_err(|e| refused_by("memory for a message", &e.into(), "allow more (ulimit -v)"))
+    Buffer::map(bytes as usize).map_err(|e| refused_by("memory for a message", e, "allow more (ulimit -v)"))
 }
 
 /// Receives so many bytes, in as many pieces as they come.
@@ -144,12 +144,12 @@ fn all(inlet: &mut Inlet, into: &mut [u8], partner: &mut Partner) -> Worded {
     let mut done = 0;
     while done < into.len() {
         match inlet.receive(&mut into[done..]) {
-            Ok(0) => return Err(partner.why()),
+            Ok(0) => return Err(partner.why().into()),
             Ok(n) => done += n,
             Err(Errno::INTR) => {}
             Err(Errno::TIMEDOUT) if !partner.gone() => {}
-            Err(Errno::TIMEDOUT) => return Err(partner.why()),
-            Err(error) => return Err(format!("read: {error}")),
+            Err(Errno::TIMEDOUT) => return Err(partner.why().into()),
+            Err(error) => return Err(Failure::of("read")(error)),
         }
     }
     Ok(())
@@ -157,7 +157,7 @@ fn all(inlet: &mut Inlet, into: &mut [u8], partner: &mut Partner) -> Worded {
 
 /// That a message is the other side's, from its beginning to its end.
 fn checked(message: &[u8]) -> Worded {
-    if is_message(message, BACK) { Ok(()) } else { Err("the bytes that came are not those that were sent".to_owned()) }
+    if is_message(message, BACK) { Ok(()) } else { Err("the bytes that came are not those that were sent".into()) }
 }
 
 impl Body for Stream {
@@ -169,7 +169,7 @@ impl Body for Stream {
         Some(self.part as u64)
     }
 
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         for _ in 0..times {
             let part = &mut self.into[self.done..self.done + self.part];
             all(&mut self.inlet, part, &mut self.partner)?;
@@ -185,10 +185,10 @@ impl Body for Stream {
 }
 
 impl Body for PingPong {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         for _ in 0..times {
             if let Err(error) = self.outlet.send() {
-                return Err(if self.partner.gone() { self.partner.why() } else { format!("write: {error}") });
+                return Err(if self.partner.gone() { self.partner.why().into() } else { Failure::of("write")(error) });
             }
             let mut got = [0u8; 1];
             all(&mut self.inlet, &mut got, &mut self.partner)?;
@@ -204,9 +204,9 @@ impl Fetch {
         let mut done = 0;
         while done < self.into.len() {
             match read_process(self.partner.pid(), self.from + done, &mut self.into[done..]) {
-                Ok(0) => return Err("process_vm_readv: nothing was copied".to_owned()),
+                Ok(0) => return Err("process_vm_readv: nothing was copied".into()),
                 Ok(n) => done += n,
-                Err(error) => return Err(format!("process_vm_readv: {error}")),
+                Err(error) => return Err(Failure::of("process_vm_readv")(error)),
             }
         }
         checked(&self.into)
@@ -214,7 +214,7 @@ impl Fetch {
 }
 
 impl Body for Fetch {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         for _ in 0..times {
             self.once()?;
         }

@@ -10,9 +10,9 @@ use tiermark_kernels::rng::Rng;
 use tiermark_model::{KIB, MIB, Machine, Refusal};
 use tiermark_system::os::{Area, Shows, Tell};
 
-use super::super::Order;
+use super::super::{Failure, Order};
 use super::touch::{Fault, Ground, Renew, Touch, Touches};
-use super::{Made, base_page, memory_refused, unavailable, words};
+use super::{Made, base_page, memory_refused, unavailable};
 
 /// Bytes of the file.
 const FILE: usize = 8 * MIB as usize;
@@ -135,10 +135,10 @@ fn of_file(order: &Order<'_>, file: File) -> Made {
     area.tell(Tell::Random).map_err(memory_refused(order))?;
     let renew: Renew = Box::new(move |ground| {
         // Pages that are mapped stay in the page cache.
-        ground.area.tell(Tell::Forget).map_err(words("madvise"))?;
-        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(words("posix_fadvise"))?;
-        let left = ground.area.resident(base_page()).map_err(|error| format!("mincore: {error}"))?;
-        if left > 0 { Err(format!("{left} pages stayed in the page cache")) } else { Ok(()) }
+        ground.area.tell(Tell::Forget).map_err(Failure::of("madvise"))?;
+        rustix::fs::fadvise(&file, 0, None, Advice::DontNeed).map_err(Failure::of("posix_fadvise"))?;
+        let left = ground.area.resident(base_page()).map_err(Failure::of("mincore"))?;
+        if left > 0 { Err(format!("{left} pages stayed in the page cache").into()) } else { Ok(()) }
     });
     let fault = Fault::Major { minor_percent: 0 };
     let ground = Ground { touch: Touch::Read, fault, brings: 1, scattered: true, ..Ground::written(area, base_page()) };
@@ -170,15 +170,15 @@ pub(super) fn swap_in(order: &Order<'_>) -> Made {
     ground.touch = Touch::Read;
     let renew: Renew = Box::new(|ground| {
         for _ in 0..ASKED {
-            ground.area.tell(Tell::PageOut).map_err(words("madvise(MADV_PAGEOUT)"))?;
-            if ground.area.resident(base_page()).map_err(|error| format!("mincore: {error}"))? == 0 {
+            ground.area.tell(Tell::PageOut).map_err(Failure::of("madvise(MADV_PAGEOUT)"))?;
+            if ground.area.resident(base_page()).map_err(Failure::of("mincore"))? == 0 {
                 return Ok(());
             }
             // A page that is being written stays in the swap cache, where it is not asked for again: mapped once more, it goes.
             std::thread::sleep(PAUSE);
             ground.fill()?;
         }
-        Err("pages stay in memory: the swap is full, or the control group may not use it".to_owned())
+        Err("pages stay in memory: the swap is full, or the control group may not use it".into())
     });
     let cure =
         "free swap space, memory.swap.max of the control group, and vm.page-cluster=0 where pages are read ahead";

@@ -8,9 +8,9 @@ use tiermark_model::{KIB, MIB, Machine, PageKind, Refusal};
 use tiermark_system::os::{Area, Child, Shows, Tell};
 use tiermark_system::thread_usage;
 
-use super::super::{Order, unavailable};
+use super::super::{Failure, Order, unavailable};
 use super::touch::{Fault, Ground, Renew, STRIKES, Touch, Touches, since};
-use super::{Made, aligned, base_page, memory_refused, page_of, taken_away, words};
+use super::{Made, aligned, base_page, memory_refused, page_of, taken_away};
 
 /// Bytes of base pages that are touched before they are taken away again.
 const ROUND: usize = 16 * MIB as usize;
@@ -27,7 +27,7 @@ const HUGE_CURE: &str =
 
 /// Takes the pages away.
 fn forgotten() -> Renew {
-    Box::new(|ground| ground.area.tell(Tell::Forget).map_err(words("madvise")))
+    Box::new(|ground| ground.area.tell(Tell::Forget).map_err(Failure::of("madvise")))
 }
 
 /// Zeros of the process's own.
@@ -45,7 +45,7 @@ pub(super) fn shared(order: &Order<'_>) -> Made {
     let mut area = Area::map(Shows::Shared, ROUND).map_err(memory_refused(order))?;
     // A kernel without huge pages refuses this, and gives none.
     let _ = area.tell(Tell::BasePages);
-    let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Remove).map_err(words("madvise(MADV_REMOVE)")));
+    let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Remove).map_err(Failure::of("madvise(MADV_REMOVE)")));
     Touches::start(
         Ground::written(area, base_page()),
         renew,
@@ -113,9 +113,9 @@ pub(super) fn hugetlb(order: &Order<'_>) -> Made {
     let area = map(pages).map_err(|error| refused(&error.to_string()))?;
     // Mapped anew each time: kernels before 5.18 take no pages of a pool away, and none gives their reservation back.
     let renew: Renew = Box::new(move |ground| {
-        let small = Area::map(Shows::Private, base_page()).map_err(words("mmap"))?;
+        let small = Area::map(Shows::Private, base_page()).map_err(Failure::of("mmap"))?;
         drop(std::mem::replace(&mut ground.area, small));
-        ground.area = map(pages).map_err(words("mmap of huge pages"))?;
+        ground.area = map(pages).map_err(Failure::of("mmap of huge pages"))?;
         Ok(())
     });
     let ground = Ground { touch: Touch::Kernel, ..Ground::written(area, page) };
@@ -146,18 +146,18 @@ pub(super) fn file_read(order: &Order<'_>) -> Made {
     let whole = ROUND + MOST_AROUND;
     let mut area = Area::map(Shows::FileRead(&cached(order, whole)?), whole).map_err(memory_refused(order))?;
     area.narrow(ROUND, MOST_AROUND).map_err(memory_refused(order))?;
-    let stride = around(&area).map_err(|why| unavailable(&order.call.primitive.0, &why, FILE_CURE))?;
+    let stride = around(&area).map_err(|failure| unavailable(&order.call.primitive.0, &failure.why, FILE_CURE))?;
     let ground = Ground { touch: Touch::Read, brings: 1, ..Ground::written(area, stride) };
     Touches::start(ground, forgotten(), order, FILE_CURE)
 }
 
 /// How far it is from a fault to the next one that is not brought with it.
-fn around(area: &Area) -> Result<usize, String> {
+fn around(area: &Area) -> Result<usize, Failure> {
     let base = base_page();
     let before = thread_usage();
     std::hint::black_box(area.read(0));
     if since(before).minor_faults == 0 {
-        return Err("the first touch was no fault".to_owned());
+        return Err("the first touch was no fault".into());
     }
     let mut at = base;
     while at <= MOST_AROUND {
@@ -168,7 +168,7 @@ fn around(area: &Area) -> Result<usize, String> {
         }
         at *= 2;
     }
-    Err(format!("a fault brings more than {MOST_AROUND} bytes around it"))
+    Err(format!("a fault brings more than {MOST_AROUND} bytes around it").into())
 }
 
 /// First writes to a file's pages.
@@ -195,7 +195,7 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Made {
             alive(&child)?;
         }
         filled(ground, page)?;
-        child = Some(Child::fork(sleep).map_err(|error| format!("fork: {error}"))?);
+        child = Some(Child::fork(sleep).map_err(Failure::of("fork"))?);
         Ok(())
     });
     // Of a huge page only the base page that is written is copied, the others stay the child's as well.
@@ -210,17 +210,17 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Made {
 }
 
 /// Whether a child still had its memory: with nobody to share it, pages would not have been copied.
-fn alive(child: &Child) -> Result<(), String> {
+fn alive(child: &Child) -> Result<(), Failure> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     match waitid(WaitId::Pid(child.pid()), look) {
         Ok(None) => Ok(()),
-        Ok(Some(_)) => Err("the child that shares the pages has ended: out of memory?".to_owned()),
-        Err(error) => Err(format!("waitid: {error}")),
+        Ok(Some(_)) => Err("the child that shares the pages has ended: out of memory?".into()),
+        Err(error) => Err(Failure::of("waitid")(error)),
     }
 }
 
 /// Writes all pages anew, until each is as large as a place.
-fn filled(ground: &mut Ground, page: PageKind) -> Result<(), String> {
+fn filled(ground: &mut Ground, page: PageKind) -> Result<(), Failure> {
     for _ in 0..STRIKES {
         taken_away(&mut ground.area, ground.stride, page)?;
         ground.fill()?;
@@ -228,7 +228,7 @@ fn filled(ground: &mut Ground, page: PageKind) -> Result<(), String> {
             return Ok(());
         }
     }
-    Err(format!("pages of {} bytes cannot be had", ground.stride))
+    Err(format!("pages of {} bytes cannot be had", ground.stride).into())
 }
 
 /// What a child does that only keeps its memory: it is killed in the end.

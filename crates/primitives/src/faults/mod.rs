@@ -9,14 +9,11 @@ mod touch;
 mod unmap;
 mod user;
 
-use std::fmt::Display;
-use std::io;
-
 use tiermark_model::{Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
 pub(super) use major::measured_store;
 
-use super::{Body, Order, Primitive, refused_by, unavailable};
+use super::{Body, Failure, Order, Primitive, refused_by, unavailable};
 use tiermark_system::os::{Area, Tell};
 
 /// What a body's making returns.
@@ -236,23 +233,18 @@ fn aligned(order: &Order<'_>, bytes: usize, page: usize, kind: PageKind) -> Resu
 
 /// Takes all pages of an area away. Where they are to be transparent huge pages of so many bytes, the area is mapped anew: where small ones
 /// were once, the kernel has a table for them, and before Linux 6.14 it keeps that when the pages go, so that no huge one ever fits again.
-fn taken_away(area: &mut Area, page: usize, kind: PageKind) -> Result<(), String> {
+fn taken_away(area: &mut Area, page: usize, kind: PageKind) -> Result<(), Failure> {
     if kind != PageKind::Thp {
-        return area.tell(Tell::Forget).map_err(words("madvise"));
+        return area.tell(Tell::Forget).map_err(Failure::of("madvise"));
     }
-    let mut fresh = Area::aligned(area.bytes(), page).map_err(words("mmap"))?;
-    fresh.tell(Tell::HugePages).map_err(words("madvise"))?;
+    let mut fresh = Area::aligned(area.bytes(), page).map_err(Failure::of("mmap"))?;
+    fresh.tell(Tell::HugePages).map_err(Failure::of("madvise"))?;
     *area = fresh;
     Ok(())
 }
 
 /// The refusal of memory.
-fn memory_refused<E: Into<io::Error>>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
+fn memory_refused<E: Into<Failure>>(order: &Order<'_>) -> impl Fn(E) -> Refusal {
     let id = order.call.primitive.0.clone();
-    move |error| refused_by(&id, &error.into(), "allow more memory and address space (ulimit -v), and more files")
-}
-
-/// The words of a call that failed.
-fn words<E: Display>(what: &'static str) -> impl Fn(E) -> String {
-    move |error| format!("{what}: {error}")
+    move |error| refused_by(&id, error, "allow more memory and address space (ulimit -v), and more files")
 }

@@ -5,9 +5,9 @@ use tiermark_system::Clock;
 use tiermark_system::os::{Area, BasePagesOnly, Shows, Tell};
 use tiermark_system::thread_usage;
 
-use super::super::{Body, Order, beyond_caches, refused_by};
+use super::super::{Body, Failure, Order, beyond_caches, refused_by};
 use super::touch::{STRIKES, since};
-use super::{Made, aligned, base_page, page_of, taken_away, thp_page, words};
+use super::{Made, aligned, base_page, page_of, taken_away, thp_page};
 
 /// Base pages of one call.
 const PAGES: usize = 512;
@@ -29,7 +29,7 @@ struct Populate {
 
 impl Populate {
     /// One call that had as many faults as pages; what does not count of the time.
-    fn once(&mut self) -> Result<u64, String> {
+    fn once(&mut self) -> Result<u64, Failure> {
         let (mut idle, mut strikes) = (0, 0);
         loop {
             let began = self.clock.now();
@@ -37,7 +37,7 @@ impl Populate {
             taken_away(&mut self.area, page, self.kind)?;
             let before = thread_usage();
             let start = self.clock.now();
-            self.area.tell(Tell::Populate).map_err(words("madvise(MADV_POPULATE_WRITE)"))?;
+            self.area.tell(Tell::Populate).map_err(Failure::of("madvise(MADV_POPULATE_WRITE)"))?;
             let end = self.clock.now();
             match proven(before, self.pages) {
                 Ok(()) => return Ok(idle + (start - began) + (self.clock.now() - end)),
@@ -55,13 +55,13 @@ impl Populate {
 }
 
 /// Whether a call had as many faults as pages.
-fn proven(before: tiermark_system::Usage, pages: usize) -> Result<(), String> {
+fn proven(before: tiermark_system::Usage, pages: usize) -> Result<(), Failure> {
     let faults = since(before).minor_faults as usize;
     // The thread has a fault of its own now and then.
     if (pages..=pages + pages / 16 + 4).contains(&faults) {
         Ok(())
     } else {
-        Err(format!("{pages} pages were brought by {faults} faults"))
+        Err(format!("{pages} pages were brought by {faults} faults").into())
     }
 }
 
@@ -74,7 +74,7 @@ impl Body for Populate {
         self.bytes
     }
 
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         (0..times / self.grain).try_fold(0, |idle, _| Ok(idle + self.once()?))
     }
 }
@@ -83,7 +83,7 @@ impl Body for Populate {
 fn known(order: &Order<'_>) -> Result<(), Refusal> {
     let tried = Area::map(Shows::Private, base_page()).and_then(|mut area| area.tell(Tell::Populate));
     let cure = "Linux 5.14 or newer, which knows MADV_POPULATE_WRITE";
-    tried.map_err(|error| refused_by(&order.call.primitive.0, &error.into(), cure))
+    tried.map_err(|error| refused_by(&order.call.primitive.0, error, cure))
 }
 
 /// MADV_POPULATE_WRITE, by pages.
@@ -116,16 +116,16 @@ impl Body for MapPopulated {
         PAGES as u64
     }
 
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let began = self.clock.now();
         // The mapping cannot be told before it is populated.
-        let only = BasePagesOnly::new().map_err(|error| format!("prctl(PR_SET_THP_DISABLE): {error}"))?;
+        let only = BasePagesOnly::new().map_err(Failure::of("prctl(PR_SET_THP_DISABLE)"))?;
         let mut idle = self.clock.now() - began;
         for _ in 0..times / self.least() {
             let began = self.clock.now();
             let before = thread_usage();
             idle += self.clock.now() - began;
-            let area = Area::map(Shows::Populated, PAGES * self.page).map_err(words("mmap"))?;
+            let area = Area::map(Shows::Populated, PAGES * self.page).map_err(Failure::of("mmap"))?;
             let began = self.clock.now();
             proven(before, PAGES)?;
             drop(area);

@@ -187,7 +187,7 @@ fn a_disturbed_round_is_left_out_and_others_take_its_place() {
         let renew: touch::Renew = Box::new(move |ground| {
             rounds += 1;
             // Once, they stay: as if the kernel had brought them meanwhile.
-            if rounds == 4 { Ok(()) } else { ground.area.tell(Tell::Forget).map_err(words("madvise")) }
+            if rounds == 4 { Ok(()) } else { ground.area.tell(Tell::Forget).map_err(Failure::of("madvise")) }
         });
         let mut body = touches(order, renew).unwrap();
         let before = thread_usage();
@@ -206,7 +206,7 @@ fn smaller_pages_than_asked_for_are_an_error() {
         let mut area = Area::pieces(64 * KIB as usize, 16).unwrap();
         area.tell(Tell::BasePages).unwrap();
         let ground = touch::Ground { brings: 64 * KIB as usize, ..touch::Ground::written(area, 128 * KIB as usize) };
-        let renew: touch::Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(words("madvise")));
+        let renew: touch::Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(Failure::of("madvise")));
         let refusal = touch::Touches::start(ground, renew, order, "none").err().unwrap();
         assert!(refusal.why.contains("less than 65536"), "{refusal}");
     });
@@ -285,7 +285,7 @@ fn a_child_that_ends_under_way_is_an_error() {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(pid), ended).unwrap();
         let why = body.run(pages + 1).unwrap_err();
-        assert!(why.contains("has ended"), "{why}");
+        assert!(why.why.contains("has ended"), "{why}");
     });
     assert!(children().is_empty());
 }

@@ -4,7 +4,7 @@ use tiermark_model::Refusal;
 use tiermark_system::os::Area;
 use tiermark_system::{Clock, Usage, thread_usage};
 
-use super::super::{Body, Order, refused_in_words};
+use super::super::{Body, Failure, Order, refused_by};
 
 /// How often in a row touches may be other faults than they should: pages that are in pieces for a moment, faults that the kernel adds
 /// (hints for balancing nodes, pages that it joins or moves).
@@ -45,7 +45,7 @@ pub(super) struct Ground {
 }
 
 /// Takes all pages away again, and makes ready what else a round needs.
-pub(super) type Renew = Box<dyn FnMut(&mut Ground) -> Result<(), String> + Send>;
+pub(super) type Renew = Box<dyn FnMut(&mut Ground) -> Result<(), Failure> + Send>;
 
 /// The body of all faults.
 pub(super) struct Touches {
@@ -78,19 +78,19 @@ impl Ground {
         (index.wrapping_mul(0x9e37_79b1) & (places - 1)) * self.stride
     }
 
-    fn touch(&mut self, offset: usize) -> Result<(), String> {
+    fn touch(&mut self, offset: usize) -> Result<(), Failure> {
         match self.touch {
             Touch::Write => self.area.write(offset),
             Touch::Read => {
                 std::hint::black_box(self.area.read(offset));
             }
-            Touch::Kernel => self.area.write_by_kernel(offset).map_err(|error| format!("no page: {error}"))?,
+            Touch::Kernel => self.area.write_by_kernel(offset).map_err(Failure::of("no page"))?,
         }
         Ok(())
     }
 
     /// Touches every place.
-    pub(super) fn fill(&mut self) -> Result<(), String> {
+    pub(super) fn fill(&mut self) -> Result<(), Failure> {
         (0..self.places()).try_for_each(|index| {
             let place = self.place(index);
             self.touch(place)
@@ -98,7 +98,7 @@ impl Ground {
     }
 
     /// Whether so many touches, the last, were as many faults, and brought what they should.
-    fn prove(&self, before: Usage, from: usize, touches: usize) -> Result<(), String> {
+    fn prove(&self, before: Usage, from: usize, touches: usize) -> Result<(), Failure> {
         let faults = since(before);
         let (minor, major) = (faults.minor_faults as usize, faults.major_faults as usize);
         let enough = match self.fault {
@@ -108,11 +108,11 @@ impl Ground {
         };
         // The thread has a fault of its own now and then.
         if !enough || minor + major > touches + touches / 16 + 4 {
-            return Err(format!("{touches} touches were {minor} minor and {major} major faults"));
+            return Err(format!("{touches} touches were {minor} minor and {major} major faults").into());
         }
         match self.smaller(self.brings, from, touches) {
             0 => Ok(()),
-            smaller => Err(format!("{smaller} of {touches} faults brought less than {} bytes", self.brings)),
+            smaller => Err(format!("{smaller} of {touches} faults brought less than {} bytes", self.brings).into()),
         }
     }
 
@@ -150,13 +150,13 @@ impl Touches {
             body.next = body.ground.places();
             body.run(4).map(drop)
         });
-        trial.map_err(|why| refused_in_words(&order.call.primitive.0, &why, cure))?;
+        trial.map_err(|failure| refused_by(&order.call.primitive.0, failure, cure))?;
         Ok(Box::new(body))
     }
 }
 
 impl Body for Touches {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         if self.ground.fault == Fault::Minor {
             return self.rounds(times);
         }
@@ -173,7 +173,7 @@ impl Body for Touches {
 
 impl Touches {
     /// Touches so many places; what does not count of the time.
-    fn rounds(&mut self, times: u64) -> Result<u64, String> {
+    fn rounds(&mut self, times: u64) -> Result<u64, Failure> {
         let (mut idle, mut left, mut strikes) = (0, times as usize, 0);
         while left > 0 {
             let began = self.clock.now();

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tiermark_model::{CpuId, KIB, MIB, Refusal};
+use tiermark_model::{CpuId, KIB, MIB};
 use tiermark_system::Clock;
 use tiermark_system::os::{Area, Shows, Tell};
 
-use super::super::{Body, Order, refused_in_words};
+use super::super::{Body, Failure, Order, refused_by};
 use super::touch::since;
-use super::{Made, base_page, words};
+use super::{Made, base_page};
 
 /// Mappings made at a time, and their bytes together.
 const MOST: usize = 32;
@@ -48,7 +48,7 @@ struct Bystanders {
 }
 
 impl Bystanders {
-    fn on(cpus: &[CpuId], clock: &Clock) -> Result<Self, String> {
+    fn on(cpus: &[CpuId], clock: &Clock) -> Result<Self, Failure> {
         let mut bystanders = Self { all: Vec::new(), stop: Arc::new(AtomicBool::new(false)), began: 0, ticks: 0 };
         for cpu in cpus {
             bystanders.all.push(Bystander::on(*cpu, Arc::clone(&bystanders.stop))?);
@@ -56,10 +56,10 @@ impl Bystanders {
         let began = Instant::now();
         while bystanders.all.iter().any(|one| one.turns.load(Relaxed) == 0) {
             if bystanders.all.iter().any(|one| one.thread.as_ref().is_none_or(JoinHandle::is_finished)) {
-                return Err("a bystander could not be pinned to its cpu".to_owned());
+                return Err("a bystander could not be pinned to its cpu".into());
             }
             if began.elapsed() > ARRIVAL {
-                return Err("a bystander has not come to its cpu: others keep it busy".to_owned());
+                return Err("a bystander has not come to its cpu: others keep it busy".into());
             }
             std::thread::sleep(BETWEEN);
         }
@@ -103,7 +103,7 @@ impl Bystanders {
 }
 
 impl Bystander {
-    fn on(cpu: CpuId, stop: Arc<AtomicBool>) -> Result<Self, String> {
+    fn on(cpu: CpuId, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
         let turns = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&turns);
         let stand = move || {
@@ -116,7 +116,7 @@ impl Bystander {
             }
         };
         let thread = std::thread::Builder::new().name("tiermark-stand".into()).stack_size(64 << 10).spawn(stand);
-        let thread = thread.map_err(|error| format!("a thread beside: {error}"))?;
+        let thread = thread.map_err(Failure::of("a thread beside"))?;
         Ok(Self { turns, seen: 0, had: 0, best: 0.0, thread: Some(thread) })
     }
 }
@@ -144,16 +144,16 @@ struct Unmap {
 
 impl Unmap {
     /// Maps so many and touches their pages.
-    fn ready(&self, count: usize) -> Result<Vec<Area>, String> {
+    fn ready(&self, count: usize) -> Result<Vec<Area>, Failure> {
         let page = base_page();
         let mut areas = Vec::with_capacity(count);
         for index in 0..count {
-            let mut area = Area::map(Shows::Private, self.bytes).map_err(words("mmap"))?;
+            let mut area = Area::map(Shows::Private, self.bytes).map_err(Failure::of("mmap"))?;
             // A kernel without huge pages refuses this, and gives none.
             let _ = area.tell(Tell::BasePages);
             // Neighbours that are told different things stay apart: each unmapping takes one whole kernel area.
             if index % 2 == 1 {
-                area.tell(Tell::Apart).map_err(words("madvise"))?;
+                area.tell(Tell::Apart).map_err(Failure::of("madvise"))?;
             }
             areas.push(area);
         }
@@ -162,11 +162,11 @@ impl Unmap {
             (0..self.bytes).step_by(page).for_each(|offset| area.write(offset));
         }
         let (faults, pages) = (since(before).minor_faults as usize, count * self.bytes / page);
-        if faults < pages { Err(format!("{pages} pages were there after {faults} faults")) } else { Ok(areas) }
+        if faults < pages { Err(format!("{pages} pages were there after {faults} faults").into()) } else { Ok(areas) }
     }
 
     /// Unmaps so many; what does not count of the time.
-    fn block(&mut self, times: u64) -> Result<u64, String> {
+    fn block(&mut self, times: u64) -> Result<u64, Failure> {
         let (mut idle, mut left) = (0, times as usize);
         while left > 0 {
             let began = self.clock.now();
@@ -176,7 +176,7 @@ impl Unmap {
             let start = self.clock.now();
             // The vector's own memory is given back at the end, which is one free.
             for area in areas {
-                area.unmap().map_err(words("munmap"))?;
+                area.unmap().map_err(Failure::of("munmap"))?;
             }
             let end = self.clock.now();
             self.bystanders.look_again(end);
@@ -188,7 +188,7 @@ impl Unmap {
 }
 
 impl Body for Unmap {
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let began = self.clock.now();
         loop {
             let start = self.clock.now();
@@ -199,7 +199,7 @@ impl Body for Unmap {
             // Nobody had to forget anything where a bystander should have stood: all this does not count.
             let waited = self.clock.between(began, self.clock.now());
             if waited > self.patience.as_nanos() as f64 {
-                return Err(format!("a thread beside was kept from its cpu for {:.1} s", waited / 1e9));
+                return Err(format!("a thread beside was kept from its cpu for {:.1} s", waited / 1e9).into());
             }
         }
     }
@@ -208,17 +208,12 @@ impl Body for Unmap {
 /// munmap.
 pub(super) fn munmap(order: &Order<'_>) -> Made {
     let bytes = (order.call.bytes.unwrap_or(64 * KIB) as usize).next_multiple_of(base_page());
-    let bystanders = Bystanders::on(&order.call.others, order.clock).map_err(|why| refused(order, &why))?;
+    let bystanders = Bystanders::on(&order.call.others, order.clock).map_err(|failure| {
+        let cure = "leave the cpus idle, or choose others with --cpus; allow more threads";
+        refused_by(&order.call.primitive.0, failure, cure)
+    })?;
     let most = (MOST_BYTES / bytes).clamp(1, MOST);
     Ok(Box::new(Unmap { bytes, most, bystanders, patience: PATIENCE, clock: *order.clock }))
-}
-
-fn refused(order: &Order<'_>, why: &str) -> Refusal {
-    refused_in_words(
-        &order.call.primitive.0,
-        why,
-        "leave the cpus idle, or choose others with --cpus; allow more threads",
-    )
 }
 
 #[cfg(test)]
@@ -236,7 +231,7 @@ mod tests {
     #[test]
     fn who_stays_away_ends_it() {
         let why = beside(&Arc::default(), Duration::from_millis(20)).run(10).unwrap_err();
-        assert!(why.contains("kept from its cpu"), "{why}");
+        assert!(why.why.contains("kept from its cpu"), "{why}");
     }
 
     #[test]

@@ -13,9 +13,9 @@ use tiermark_model::messages::setup as says;
 use tiermark_model::{CpuId, MIB, Machine, Refusal};
 use tiermark_system::os::{Area, Shows, Tell, Userfault};
 
-use super::super::{Body, Order, no_more, unavailable};
+use super::super::{Body, Failure, Order, no_more, unavailable};
 use super::touch::{Fault, Ground, Renew, Touches};
-use super::{Made, base_page, memory_refused, words};
+use super::{Made, base_page, memory_refused};
 
 /// Bytes whose pages are brought before they are taken away again.
 const ROUND: usize = 4 * MIB as usize;
@@ -82,13 +82,13 @@ impl Body for Answered {
         self.touches.major_faults()
     }
 
-    fn run(&mut self, times: u64) -> Result<u64, String> {
+    fn run(&mut self, times: u64) -> Result<u64, Failure> {
         let before = self.answerer.answered.load(Relaxed);
         let idle = self.touches.run(times)?;
         match self.answerer.answered.load(Relaxed) - before {
             // More where some did not count.
             n if n >= times => Ok(idle),
-            n => Err(format!("{times} faults were answered {n} times")),
+            n => Err(format!("{times} faults were answered {n} times").into()),
         }
     }
 }
@@ -110,7 +110,7 @@ pub(super) fn round_trip(order: &Order<'_>) -> Made {
     let _ = area.tell(Tell::BasePages);
     let faults = Userfault::over(&mut area, base_page()).map_err(|error| refused(&error.to_string()))?;
     let answerer = Answerer::new(faults, order.call.others.first().copied())?;
-    let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(words("madvise")));
+    let renew: Renew = Box::new(|ground| ground.area.tell(Tell::Forget).map_err(Failure::of("madvise")));
     let ground = Ground { fault: Fault::Either, ..Ground::written(area, base_page()) };
     let touches = Touches::start(ground, renew, order, CURE)?;
     Ok(Box::new(Answered { touches, answerer }))

@@ -53,22 +53,6 @@ fn a_full_limit_on_processes_is_a_refusal_with_its_cure() {
 }
 
 #[test]
-fn what_the_kernel_says_chooses_the_cure() {
-    let cure = |error: rustix::io::Errno| no_more("x", &error.into()).cure;
-    assert!(cure(rustix::io::Errno::MFILE).contains("ulimit -n"));
-    assert!(cure(rustix::io::Errno::AGAIN).contains("pids.max"));
-    assert!(cure(rustix::io::Errno::NOMEM).contains("overcommit"));
-    assert!(cure(rustix::io::Errno::NOSYS).contains("seccomp"));
-    assert_eq!(cure(rustix::io::Errno::PERM), cure(rustix::io::Errno::NOSYS));
-    // The same where it has become words on the way.
-    let words = |error: rustix::io::Errno| crate::failed("x", &format!("x: {}", io::Error::from(error))).cure;
-    for error in [rustix::io::Errno::AGAIN, rustix::io::Errno::NOMEM, rustix::io::Errno::MFILE] {
-        assert_eq!(words(error), cure(error));
-    }
-    assert!(crate::failed("x", "it came to nothing").cure.contains("container"));
-}
-
-#[test]
 fn what_is_written_before_a_fork_does_not_count() {
     let clock = clock();
     let call = OsCall { bytes: Some(16 * MIB), ..call("fork+exit written") };

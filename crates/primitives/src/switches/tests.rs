@@ -45,7 +45,7 @@ fn a_partner_that_does_not_answer_ends_the_wait() {
         let began = Instant::now();
         // The first ones may still be answered: a signal takes its time.
         let why = (0..100).find_map(|_| pair.run(10).err()).unwrap();
-        assert!(why.contains("does not answer"), "{means:?}: {why}");
+        assert!(why.why.contains("does not answer"), "{means:?}: {why}");
         drop(pair);
         assert!(began.elapsed() < Duration::from_secs(20));
     }
@@ -104,9 +104,9 @@ fn each_sleep_is_a_block() {
 fn a_thread_gets_its_timer_slack_back() {
     let before = current_timer_slack().unwrap();
     let wanted = NonZeroU64::new(7_777).unwrap();
-    let inside = with_slack(wanted, || current_timer_slack().map_err(|error| error.to_string())).unwrap();
+    let inside = with_slack(wanted, || current_timer_slack().map_err(Failure::from)).unwrap();
     assert_eq!((inside, current_timer_slack().unwrap()), (7_777, before));
-    assert!(with_slack(wanted, || Err::<(), _>("no".to_owned())).is_err());
+    assert!(with_slack(wanted, || Err::<(), _>("no".into())).is_err());
     assert_eq!(current_timer_slack().unwrap(), before);
 }
 
