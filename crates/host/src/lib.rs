@@ -10,8 +10,10 @@ mod confined;
 mod ended;
 mod free_memory;
 mod gate;
+mod indices;
 mod linux;
 mod load;
+mod means;
 mod overheads;
 mod ping;
 mod proof;
@@ -21,6 +23,7 @@ mod rig;
 mod share;
 #[cfg(test)]
 mod steps;
+mod streams;
 mod subprocess;
 mod team;
 mod work;

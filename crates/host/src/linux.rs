@@ -2,23 +2,22 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use tiermark_engine::{Host, Rig, admit};
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bench, CpuId, Machine, Refusal, Role, Setup};
+use tiermark_model::{Bench, Machine, Refusal, Role, Setup};
 use tiermark_system::Clock;
 
 use crate::free_memory::FreeMemory;
+use crate::indices::Indices;
+use crate::means::Means;
 use crate::region::Stock;
-use crate::rig::{Indices, LinuxRig};
+use crate::rig::LinuxRig;
 use crate::subprocess::{SubprocessRig, runs_in_subprocess};
 use crate::team::Pool;
 use crate::{check, overheads};
-
-/// Caches of machines that do not declare theirs: smaller than any server's last level, larger than any second level.
-const UNDECLARED_CACHE_BYTES: usize = 8 << 20;
 
 /// How a host is made.
 #[derive(Debug, Clone)]
@@ -40,17 +39,8 @@ impl Default for Options {
 /// The machine this process runs on.
 #[derive(Debug)]
 pub struct LinuxHost {
-    pub(crate) machine: Machine,
-    pub(crate) bench: Bench,
-    pub(crate) clock: Clock,
-    pub(crate) indices: Arc<Mutex<Indices>>,
-    pub(crate) pool: Pool,
-    pub(crate) stopped: Arc<AtomicBool>,
+    pub(crate) means: Means,
     keep_bytes: u64,
-    /// Memory of earlier rigs.
-    pub(crate) stock: Arc<Stock>,
-    /// Setups prepared so far.
-    pub(crate) prepared: u64,
     room: FreeMemory,
     born: Instant,
 }
@@ -75,54 +65,46 @@ impl LinuxHost {
         let room = FreeMemory::new(options.root);
         // Half of what is free: the rest is for other programs.
         let keep_bytes = options.keep_bytes.min(room.spare().map_or(0, |bytes| bytes / 2));
-        Ok(Self {
+        let means = Means {
             machine,
             bench,
             clock,
             indices: Arc::default(),
             pool: Pool::default(),
             stopped: options.stopped,
-            keep_bytes,
             stock: Stock::new(keep_bytes),
             prepared: 0,
-            room,
-            born,
-        })
-    }
-
-    /// The largest cache a cpu reaches.
-    pub(crate) fn cache_bytes(&self, cpu: CpuId) -> usize {
-        let reached = self.machine.data_caches().filter(|cache| cache.cpus.contains(cpu));
-        reached.filter_map(|cache| cache.bytes).max().map_or(UNDECLARED_CACHE_BYTES, |bytes| bytes as usize)
+        };
+        Ok(Self { means, keep_bytes, room, born })
     }
 }
 
 impl Host for LinuxHost {
     fn machine(&self) -> &Machine {
-        &self.machine
+        &self.means.machine
     }
 
     fn bench(&self) -> &Bench {
-        &self.bench
+        &self.means.bench
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        let mut fresh = self.room.fresh(&self.machine);
-        self.stock.add_to(&mut fresh);
-        admit(setup, &self.machine, &fresh)?;
+        let mut fresh = self.room.fresh(&self.means.machine);
+        self.means.stock.add_to(&mut fresh);
+        admit(setup, &self.means.machine, &fresh)?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a partner's fork copies
         // tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
-            self.pool.clear();
-            self.stock.clear();
-            *self.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
+            self.means.pool.clear();
+            self.means.stock.clear();
+            *self.means.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
             tiermark_system::os::give_back_kept();
         }
-        let orders = check::setup(setup, &self.machine)?;
+        let orders = check::setup(setup, &self.means.machine)?;
         if let ([order], true) = (orders.as_slice(), runs_in_subprocess(setup)) {
-            return Ok(Box::new(SubprocessRig::prepare(self, setup, order)?));
+            return Ok(Box::new(SubprocessRig::prepare(&mut self.means, setup, order)?));
         }
-        Ok(Box::new(LinuxRig::prepare(self, setup, &orders)?))
+        Ok(Box::new(LinuxRig::prepare(&mut self.means, setup, &orders)?))
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -130,7 +112,7 @@ impl Host for LinuxHost {
     }
 
     fn reused_bytes(&self) -> u64 {
-        self.stock.reused_bytes()
+        self.means.stock.reused_bytes()
     }
 
     fn now(&self) -> f64 {
@@ -138,6 +120,6 @@ impl Host for LinuxHost {
     }
 
     fn stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        self.means.stopped.load(Ordering::Relaxed)
     }
 }

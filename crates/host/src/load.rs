@@ -6,7 +6,7 @@ use tiermark_kernels::{SPAN_QUANTUM, StreamSpec, clock::spin};
 use tiermark_system::{Clock, MixCall};
 
 use crate::region::Region;
-use crate::work::{STREAM_BLOCK_NS, Share, stream_plan};
+use crate::streams::{STREAM_BLOCK_NS, Share, stream_plan};
 
 /// Bytes of each stream in a piece that is followed by a pause: short, so that traffic is even and not in bursts, and long
 /// against the 3 ns of a call.

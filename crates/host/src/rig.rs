@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
-use tiermark_kernels::layout::{LayoutError, cycle_unless, places};
 use tiermark_kernels::{SPAN_QUANTUM, StreamSpec};
 use tiermark_model::messages::setup as says;
 use tiermark_model::{ChainLayout, IdSet, KernelId, Layout, NodeId, Pattern, PlacementProof, Refusal, Role, Setup};
@@ -15,15 +14,13 @@ use tiermark_system::LineOrder;
 use crate::check;
 use crate::ended::Ended;
 use crate::gate::StartGate;
-use crate::linux::LinuxHost;
+use crate::indices::{Indices, indices};
+use crate::means::Means;
 use crate::ping::Pings;
 use crate::region::{Order, Region, chain_refused, populate, stop_refusal};
+use crate::streams::{Share, stream_plan};
 use crate::team::{Job, Pool, Reply, Team};
-use crate::work::{Share, stream_plan};
 use crate::worker::Worker;
-
-/// Indices kept from one allocation to the next: 256 MiB of them cover 4 GiB of lines.
-const CACHE_MOST: usize = 256 << 20;
 
 /// Memory of which less lies where it should, or has pages of the size asked for, is given back to the system: the next step gets other pages.
 const LEAST_PROVEN: f64 = 0.99;
@@ -31,57 +28,7 @@ const LEAST_PROVEN: f64 = 0.99;
 /// What a worker answers to any job.
 type Answer = Result<Option<(ThreadShot, [Vec<f64>; 2])>, Refusal>;
 
-/// What tells one cycle from another: layout, nodes, page bytes, seed.
-type CycleKey = (ChainLayout, usize, usize, u64);
-
-/// The last cycle and the last line order that were built: the next allocation of a step needs the same.
-#[derive(Debug, Default)]
-pub(crate) struct Indices {
-    cycle: Option<(CycleKey, Arc<Vec<u32>>)>,
-    order: Option<((usize, u64), LineOrder)>,
-}
-
-impl Indices {
-    fn cycle(
-        &mut self,
-        chain: ChainLayout,
-        region: &Region,
-        seed: u64,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<Arc<Vec<u32>>, LayoutError> {
-        let nodes = places(chain, region.bytes)?;
-        let key = (chain, nodes, region.page_bytes, seed);
-        if let Some((_, next)) = self.cycle.as_ref().filter(|(have, _)| *have == key) {
-            return Ok(Arc::clone(next));
-        }
-        // Given back before the next is built.
-        self.cycle = None;
-        let next = Arc::new(cycle_unless(chain, nodes, region.page_bytes, seed, stopped)?);
-        if size_of_val(next.as_slice()) <= CACHE_MOST {
-            self.cycle = Some((key, Arc::clone(&next)));
-        }
-        Ok(next)
-    }
-
-    fn order(&mut self, lines: usize, seed: u64, stopped: &dyn Fn() -> bool) -> Result<LineOrder, Refusal> {
-        let key = (lines, seed);
-        if let Some((_, order)) = self.order.as_ref().filter(|(have, _)| *have == key) {
-            return Ok(order.clone());
-        }
-        self.order = None;
-        let refused = |why: String| {
-            let real = || says::line_order_refused(&why);
-            if stopped() { stop_refusal() } else { real() }
-        };
-        let order = LineOrder::new(lines, seed, stopped).map_err(refused)?;
-        if lines * size_of::<u32>() <= CACHE_MOST {
-            self.order = Some((key, order.clone()));
-        }
-        Ok(order)
-    }
-}
-
-/// The rig of a [`LinuxHost`].
+/// The rig of setups on this machine.
 pub(crate) struct LinuxRig {
     team: Team<Worker, Answer>,
     regions: Vec<Arc<Region>>,
@@ -92,38 +39,38 @@ pub(crate) struct LinuxRig {
     stopped: Arc<AtomicBool>,
     seed: u64,
     proofs: u64,
-    /// Number of the next shot, unlike any other of this host.
+    /// Number of the next shot, unlike any other of this means.
     shots: u64,
 }
 
 impl LinuxRig {
     /// Maps, starts, fills, calibrates.
-    pub(crate) fn prepare(host: &mut LinuxHost, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
-        host.prepared += 1;
-        let machine = &host.machine;
+    pub(crate) fn prepare(means: &mut Means, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
+        means.prepared += 1;
+        let machine = &means.machine;
         let regions: Vec<Arc<Region>> = orders
             .iter()
-            .map(|order| Region::map(order, machine, Some(&host.stock)).map(Arc::new))
+            .map(|order| Region::map(order, machine, Some(&means.stock)).map(Arc::new))
             .collect::<Result<_, _>>()?;
-        populate(&regions, machine.allowed_cpus.len(), &host.stopped);
+        populate(&regions, machine.allowed_cpus.len(), &means.stopped);
         let one_node = machine.only_memory_node();
         let moved = machine.system.hypervisor.is_some() && setup.threads.len() > 1;
-        let workers = (0..setup.threads.len()).map(|index| host.worker(setup, index, &regions));
+        let workers = (0..setup.threads.len()).map(|index| means.worker(setup, index, &regions));
         let workers = workers.map(|worker| (worker.cpu, worker)).collect();
         // Threads that ask the system are changed by what they ask: they are of this rig alone.
         let asks = setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)));
         let mut own = Pool::default();
-        let team = Team::new(if asks { &mut own } else { &mut host.pool }, workers)?;
+        let team = Team::new(if asks { &mut own } else { &mut means.pool }, workers)?;
         let mut rig = Self {
             team,
             regions,
-            indices: Arc::clone(&host.indices),
+            indices: Arc::clone(&means.indices),
             pings: moved.then(|| Arc::new(Pings::new(setup.threads.len()))),
             one_node,
-            stopped: Arc::clone(&host.stopped),
+            stopped: Arc::clone(&means.stopped),
             seed: setup.seed,
             proofs: 0,
-            shots: host.prepared << 32,
+            shots: means.prepared << 32,
         };
         let cycles = rig.cycles()?;
         let seed = setup.seed;
@@ -178,11 +125,6 @@ impl LinuxRig {
         }
         Ok(())
     }
-}
-
-/// The indices, whoever panicked with them.
-fn indices(shared: &Mutex<Indices>) -> MutexGuard<'_, Indices> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A worker's answer; its panic as a refusal.
@@ -244,7 +186,7 @@ impl Rig for LinuxRig {
     }
 }
 
-impl LinuxHost {
+impl Means {
     /// The state of one worker of a setup.
     fn worker(&self, setup: &Setup, index: usize, regions: &[Arc<Region>]) -> Worker {
         let thread = &setup.threads[index];

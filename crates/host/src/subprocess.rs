@@ -20,7 +20,7 @@ use tiermark_model::{CpuModel, IdSet, KernelId, Machine, PlacementProof, Refusal
 use tiermark_primitives::{able, no_more, unavailable, wants_subprocess};
 use tiermark_system::Clock;
 
-use crate::linux::LinuxHost;
+use crate::means::Means;
 use crate::region::{Order, stop_refusal};
 use call::{Limits, Lost, Subprocess};
 
@@ -81,7 +81,7 @@ pub(crate) fn runs_in_subprocess(setup: &Setup) -> bool {
 pub(crate) struct SubprocessRig {
     subprocess: Subprocess,
     seed: u64,
-    /// Number of the next shot, unlike any other of this host.
+    /// Number of the next shot, unlike any other of this means.
     shots: u64,
 }
 
@@ -90,27 +90,27 @@ impl SubprocessRig {
     ///
     /// # Errors
     /// A [`Refusal`] of the subprocess's, or without a process.
-    pub(crate) fn prepare(host: &mut LinuxHost, setup: &Setup, order: &Order<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn prepare(means: &mut Means, setup: &Setup, order: &Order<'_>) -> Result<Self, Refusal> {
         able(WHAT)?;
-        host.prepared += 1;
+        means.prepared += 1;
         let job = Job {
             setup: setup.clone(),
-            machine: brief(&host.machine),
+            machine: brief(&means.machine),
             target: order.target.clone(),
             note: order.note.clone(),
-            clock: host.clock,
-            stamp_ns: host.bench.overheads.stamp_ns,
+            clock: means.clock,
+            stamp_ns: means.bench.overheads.stamp_ns,
         };
         let refused = |error: &io::Error| no_more(WHAT, error);
-        let stopped = Arc::clone(&host.stopped);
+        let stopped = Arc::clone(&means.stopped);
         let limits = Limits { still: LIMIT, whole: whole(setup) };
         let mut subprocess = Subprocess::start(&mut itself(), stopped, limits).map_err(|error| refused(&error))?;
         match subprocess.ask::<Result<(), Refusal>>(&job) {
-            _ if host.stopped.load(Relaxed) => return Err(stop_refusal()),
+            _ if means.stopped.load(Relaxed) => return Err(stop_refusal()),
             Ok(made) => made?,
             Err(lost) => return Err(unavailable(WHAT, &lost.why, lost.cure)),
         }
-        Ok(Self { subprocess, seed: setup.seed, shots: host.prepared << 32 })
+        Ok(Self { subprocess, seed: setup.seed, shots: means.prepared << 32 })
     }
 }
 

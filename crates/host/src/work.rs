@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use tiermark_kernels::{Fill, SPAN_QUANTUM, StreamSpec};
-use tiermark_model::Layout;
 use tiermark_model::kernel::StoreKind;
 use tiermark_primitives::OsWork;
-use tiermark_system::{ChaseCall, Clock, LineOrder, StreamCall, StreamPlan};
+use tiermark_system::{ChaseCall, Clock, LineOrder, StreamCall};
 
 use crate::load::LoadWork;
-use crate::region::{Region, SKEW, SKEW_PAGE, SKEW_ROOM};
+use crate::region::Region;
 use crate::revisit::RevisitWork;
 use crate::share::ShareWork;
+use crate::streams::{STREAM_BLOCK_NS, stream_plan};
 
 /// A chase block takes at least this long where 4,096 accesses a chain allow: short enough that a preemption spoils
 /// few blocks, long enough that a stamp (some 10 ns) stays below half a percent. Blocks double until they reach it, so
@@ -19,9 +19,6 @@ use crate::share::ShareWork;
 const CHASE_BLOCK_NS: f64 = 4_000.0;
 /// Accesses of a block, all chains together, at least; per chain, at most.
 const CHASE_ACCESSES: (usize, usize) = (64, 4_096);
-/// What a stream block aims at: longer than a chase's, because kernels with fenced stores drain at the end of each block.
-/// At 9 µs that took 2 % of triad.nt in 16 KiB (A B A B).
-pub(crate) const STREAM_BLOCK_NS: f64 = 36_000.0;
 /// A stream block covers at least this much where its span does, so that prefetchers run up once for many lines.
 const STREAM_BLOCK_LEAST: usize = 64 << 10;
 /// String instructions choose how their stores reach memory by the length of the one call: measured on a Zen 5 with
@@ -84,26 +81,6 @@ pub(crate) struct ChaseWork {
     chains: usize,
     steps: usize,
     block_ns: f64,
-}
-
-/// Lays the streams of a kernel out in a region: equal spans, each from a page of its own on, whose starts differ modulo
-/// 4 KiB.
-pub(crate) fn stream_plan(region: &Region, streams: usize) -> StreamPlan {
-    let skew_room = streams.saturating_sub(1) * SKEW_ROOM;
-    let room = region.bytes.min(region.used.saturating_sub(skew_room)) / streams.max(1);
-    let span = room / SPAN_QUANTUM * SPAN_QUANTUM;
-    let mut offsets = [0; 3];
-    for i in 1..streams.min(3) {
-        offsets[i] = (offsets[i - 1] + span).next_multiple_of(SKEW_PAGE) + i * SKEW;
-    }
-    StreamPlan { offsets, span, zeros: region.layout == Layout::Zeros }
-}
-
-/// A worker's place among those that share its region.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Share {
-    pub(crate) index: usize,
-    pub(crate) of: usize,
 }
 
 impl Work {

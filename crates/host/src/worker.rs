@@ -19,7 +19,8 @@ use crate::ping::Pings;
 use crate::region::{Region, pin_refused, stop_refusal};
 use crate::revisit::{RevisitWork, Round};
 use crate::share::{ShareWork, Watch};
-use crate::work::{Share, Work};
+use crate::streams::Share;
+use crate::work::Work;
 
 /// Operations of one look at the core's clock: 4 to 8 µs, short enough to miss most preemptions, long enough that
 /// counters which step by 10 ns tell it to a quarter of a percent.

@@ -18,7 +18,7 @@ use super::{Ask, HOLD, Job};
 use crate::gate::StartGate;
 use crate::proof;
 use crate::region::{Order, Region};
-use crate::work::Share;
+use crate::streams::Share;
 use crate::worker::Worker;
 
 /// Does what is asked over the standard input, until nobody asks any more.

@@ -8,7 +8,7 @@ use tiermark_system::live_facts;
 use tiermark_system::testing::{first_cpu, in_own_process};
 
 use super::*;
-use crate::Options;
+use crate::{LinuxHost, Options};
 
 /// A subprocess that is no program of ours.
 fn shell(script: &str, still: Duration) -> Subprocess {
@@ -41,8 +41,8 @@ fn host() -> LinuxHost {
 }
 
 fn held(host: &mut LinuxHost, setup: &Setup) -> Result<SubprocessRig, Refusal> {
-    let order = crate::check::setup(setup, &host.machine)?.remove(0);
-    SubprocessRig::prepare(host, setup, &order)
+    let order = crate::check::setup(setup, &host.means.machine)?.remove(0);
+    SubprocessRig::prepare(&mut host.means, setup, &order)
 }
 
 /// What /proc says of a process under such a name.
@@ -206,7 +206,7 @@ fn who_stops_the_run_need_not_wait() {
     drop(subprocess);
     assert!(test_kill_process(pid).is_err(), "it lives on");
     let mut host = host();
-    host.stopped.store(true, Relaxed);
+    host.means.stopped.store(true, Relaxed);
     let setup = setup("fork+exit", 4096, PageKind::Base);
     assert_eq!(held(&mut host, &setup).err(), Some(stop_refusal()));
 }
