@@ -1,11 +1,10 @@
 //! Which file lies where in this process.
 
-use std::fs;
+use tiermark_machine::Root;
 
 /// The file that is mapped at an address, as the kernel writes its name (proc_pid_maps(5)); `None` where there is none.
 pub(super) fn file_at(address: usize) -> Option<String> {
-    let maps = fs::read("/proc/self/maps").ok()?;
-    file_of(&String::from_utf8_lossy(&maps), address)
+    file_of(&Root::live().text("proc/self/maps")?, address)
 }
 
 fn file_of(maps: &str, address: usize) -> Option<String> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::fs::Advice;
 use tiermark_kernels::rng::Rng;
+use tiermark_machine::Root;
 use tiermark_model::{KIB, MIB, Machine, Refusal};
 use tiermark_system::os::{Area, Shows, Tell};
 
@@ -62,7 +63,7 @@ pub(super) fn directories() -> Vec<PathBuf> {
 
 /// What the file of major faults lies on, as the text of the primitive says; nothing where there is no directory for it.
 pub(crate) fn measured_store() -> String {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let mounts = Root::live().text("proc/self/mountinfo").unwrap_or_default();
     let directory = directories().into_iter().next().and_then(|path| path.canonicalize().ok());
     let store =
         directory.and_then(|directory| Some(format!("{}, in {}", store(&mounts, &directory)?, directory.display())));
@@ -183,4 +184,48 @@ pub(super) fn swap_in(order: &Order<'_>) -> Made {
     let cure =
         "free swap space, memory.swap.max of the control group, and vm.page-cluster=0 where pages are read ahead";
     Touches::start(ground, renew, order, cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn what_is_on_a_disk_cannot_be_compressed() {
+        let Some(directory) = directories().into_iter().next() else { return };
+        let file = stored(&directory).unwrap();
+        let mut seen = BTreeSet::new();
+        let mut piece = vec![0u8; 64 * KIB as usize];
+        for at in (0..8 * MIB).step_by(piece.len()) {
+            file.read_exact_at(&mut piece, at).unwrap();
+            // Words that come twice are what compressors and deduplication live on.
+            seen.extend(piece.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())));
+        }
+        assert_eq!(seen.len() as u64, MIB, "words that differ");
+    }
+
+    #[test]
+    fn file_systems_of_other_machines_and_programs_are_no_disk() {
+        // NFS, FUSE, 9p, CIFS, Ceph, virtiofs is FUSE; ext4, xfs and btrfs are.
+        for kind in [0x6969, 0x6573_5546, 0x0102_1997, 0xff53_4d42, 0x00c3_6400, 0x0102_1994] {
+            assert!(!is_disk(kind), "{kind:x}");
+        }
+        for kind in [0xef53, 0x5846_5342, 0x9123_683e, 0x794c_7630] {
+            assert!(is_disk(kind), "{kind:x}");
+        }
+    }
+
+    #[test]
+    fn the_store_of_a_directory_is_its_innermost_mount() {
+        let mounts = "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n\
+                      40 22 254:1 / /var rw shared:2 - xfs /dev/vdb rw\n\
+                      41 22 0:30 / /tmp rw - overlay overlay rw\n";
+        let of = |directory: &str| store(mounts, Path::new(directory));
+        assert_eq!(of("/var/tmp").as_deref(), Some("xfs on /dev/vdb"));
+        assert_eq!(of("/variable").as_deref(), Some("ext4 on /dev/vda"));
+        assert_eq!(of("/tmp/x").as_deref(), Some("overlay"));
+        assert_eq!(store("", Path::new("/tmp")), None);
+    }
 }

@@ -9,6 +9,7 @@ mod touch;
 mod unmap;
 mod user;
 
+use tiermark_machine::Root;
 use tiermark_model::{Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
 pub(super) use major::measured_store;
@@ -209,8 +210,7 @@ fn page_of(order: &Order<'_>) -> Result<usize, Refusal> {
 
 /// Bytes of a transparent huge page.
 fn thp_page(order: &Order<'_>) -> Result<usize, Refusal> {
-    let path = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
-    let bytes = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
+    let bytes = Root::live().value("sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
     bytes.filter(|bytes: &usize| bytes.is_power_of_two()).ok_or_else(|| {
         unavailable(
             &order.call.primitive.0,

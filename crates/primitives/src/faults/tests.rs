@@ -1,6 +1,3 @@
-use std::collections::BTreeSet;
-use std::os::unix::fs::FileExt;
-
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use tiermark_model::{Cache, CacheKind, CpuModel, HugePool, IdSet, KIB, MIB, Node, OsCall, Swap, System};
 use tiermark_system::testing::{gives_back, held, in_own_process};
@@ -122,31 +119,6 @@ fn each_operation_is_one_fault_by_the_systems_count() {
     for id in ["MAP_POPULATE", "MADV_POPULATE_WRITE"] {
         let n = faults(id, PageKind::Base, 1024);
         assert!((1024..=1048).contains(&n), "{id}: {n} faults");
-    }
-}
-
-#[test]
-fn what_is_on_a_disk_cannot_be_compressed() {
-    let Some(directory) = major::directories().into_iter().next() else { return };
-    let file = major::stored(&directory).unwrap();
-    let mut seen = BTreeSet::new();
-    let mut piece = vec![0u8; 64 * KIB as usize];
-    for at in (0..8 * MIB).step_by(piece.len()) {
-        file.read_exact_at(&mut piece, at).unwrap();
-        // Words that come twice are what compressors and deduplication live on.
-        seen.extend(piece.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap())));
-    }
-    assert_eq!(seen.len() as u64, MIB, "words that differ");
-}
-
-#[test]
-fn file_systems_of_other_machines_and_programs_are_no_disk() {
-    // NFS, FUSE, 9p, CIFS, Ceph, virtiofs is FUSE; ext4, xfs and btrfs are.
-    for kind in [0x6969, 0x6573_5546, 0x0102_1997, 0xff53_4d42, 0x00c3_6400, 0x0102_1994] {
-        assert!(!major::is_disk(kind), "{kind:x}");
-    }
-    for kind in [0xef53, 0x5846_5342, 0x9123_683e, 0x794c_7630] {
-        assert!(major::is_disk(kind), "{kind:x}");
     }
 }
 
@@ -393,16 +365,4 @@ fn threads_beside_have_to_forget_what_is_unmapped() {
         }
         assert!(rose, "cpu {other} was not interrupted");
     });
-}
-
-#[test]
-fn the_store_of_a_directory_is_its_innermost_mount() {
-    let mounts = "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n\
-                  40 22 254:1 / /var rw shared:2 - xfs /dev/vdb rw\n\
-                  41 22 0:30 / /tmp rw - overlay overlay rw\n";
-    let of = |directory: &str| major::store(mounts, std::path::Path::new(directory));
-    assert_eq!(of("/var/tmp").as_deref(), Some("xfs on /dev/vdb"));
-    assert_eq!(of("/variable").as_deref(), Some("ext4 on /dev/vda"));
-    assert_eq!(of("/tmp/x").as_deref(), Some("overlay"));
-    assert_eq!(major::store("", std::path::Path::new("/tmp")), None);
 }
