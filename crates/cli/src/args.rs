@@ -150,7 +150,7 @@ pub(crate) enum Document {
     /// What `tune --json` prints
     Tune,
     /// What `tune --apply --json` and `--restore --json` print
-    Changes,
+    TuneChanges,
     /// What `list --json` prints
     List,
 }

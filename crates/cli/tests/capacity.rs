@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::redis::Redis;
 use common::system::{self, patient, same, state, tenants, timed};
-use common::{Ran, User};
+use common::{Ran, User, fullest};
 use serde_json::Value;
 
 /// A search of seconds: three small tenants.
@@ -69,14 +69,13 @@ fn dram_holds_five_tenants_and_compressed_memory_more() {
     let document = ran.json();
     let [dram, zram] = &document["cases"].as_array().unwrap()[..] else { panic!("{document}") };
     assert_eq!((dram["tier"].as_str(), zram["tier"].as_str()), (Some("dram"), Some("zram")));
-    assert_eq!(dram["answer"]["kind"], "exactly", "{}", dram["answer"]);
-    assert_eq!(dram["answer"]["tenants"], 5);
+    assert_eq!(fullest(dram)["tenants"], 5, "{dram}");
     assert!(dram["ended_by"]["words"].as_str().unwrap().contains("killed"), "{}", dram["ended_by"]);
     let sixth = probes(dram).into_iter().find(|probe| probe["tenants"] == 6).unwrap();
     assert!(sixth["said"].as_str().unwrap().starts_with("out of memory"), "{sixth}");
-    assert_eq!((zram["answer"]["kind"].as_str(), zram["answer"]["tenants"].as_u64()), (Some("at_least"), Some(8)));
-    let eighth = probes(zram).into_iter().rfind(|probe| probe["tenants"] == 8).unwrap();
-    let evidence = &eighth["evidence"];
+    // All that may be tried, where the machine answers in time; in any case more than fit into DRAM.
+    assert!((6..=8).contains(&fullest(zram)["tenants"].as_u64().unwrap()), "{zram}");
+    let evidence = &fullest(zram)["evidence"];
     let number = |name: &str| evidence[name].as_f64().unwrap_or_else(|| panic!("{name} in {evidence}"));
     assert!(number("faults_per_request") > 0.1 && number("swapped_in") > 0.0, "{evidence}");
     assert!(number("resident_share") < 0.95 && number("compression") > 1.2, "{evidence}");
@@ -339,7 +338,7 @@ fn servers_that_run_already_need_no_root() {
     let times = ["--warmup=0", "--measure=0.5s", "--iterations=1", "--quiet", "--json"];
     let ran = patient(&user, &[&common[..], &[&targets], &times].concat()).expect(0);
     let case = &ran.json()["cases"][0];
-    assert_eq!((case["answer"]["kind"].as_str(), case["answer"]["tenants"].as_u64()), (Some("at_least"), Some(2)));
+    assert_eq!(fullest(case)["tenants"], 2, "{case}");
     // Nobody answers: an error after the time that was asked for, and no wait for ever.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let targets = format!("--target={}", silent.local_addr().unwrap());

@@ -146,8 +146,7 @@ fn tenant(
 ) -> Result<Tenant, Refusal> {
     let conns = (0..workload.connections).map(|_| {
         let stream = Client::connect(target, client.timeout)?.into_stream();
-        let stream =
-            stream.map_err(|e| says::connection_broken(&target.address.to_string(), &e.to_string(), "try again"))?;
+        let stream = stream.map_err(|e| says::connection_failed(&target.address.to_string(), &e.to_string()))?;
         Ok(Conn::new(stream, workload.verify))
     });
     let conns = conns.collect::<Result<Vec<_>, Refusal>>()?;

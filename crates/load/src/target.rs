@@ -217,29 +217,15 @@ impl Client {
             words.extend(target.user.as_ref().map(String::as_bytes));
             words.push(password.as_bytes());
             if let Answer::Error(text) = client.ask(&words)? {
-                return Err(client.refused(
-                    "the password was not accepted",
-                    &text,
-                    "check user and password; a server without one wants none",
-                ));
+                return Err(client.refused(says::password_refused, &text));
             }
         }
         match client.ask(&[b"PING"])? {
             Answer::Text(text) if text.eq_ignore_ascii_case(b"PONG") => Ok(client),
-            Answer::Error(text) if text.starts_with("NOAUTH") => Err(client.refused(
-                "it wants a password",
-                &text,
-                "give --password, or REDISCLI_AUTH in the environment",
-            )),
-            Answer::Error(text) if text.starts_with("LOADING") => {
-                Err(client.refused("it is still loading its data", &text, "wait until it has"))
-            }
-            Answer::Error(text) => Err(client.refused("it refuses to answer", &text, "look at the server's settings")),
-            other => Err(client.refused(
-                "it answers PING with something else",
-                &format!("{other:?}"),
-                "is this a Redis server?",
-            )),
+            Answer::Error(text) if text.starts_with("NOAUTH") => Err(client.refused(says::password_missing, &text)),
+            Answer::Error(text) if text.starts_with("LOADING") => Err(client.refused(says::server_loading, &text)),
+            Answer::Error(text) => Err(client.refused(says::server_refuses, &text)),
+            other => Err(client.refused(says::server_of_another_kind, &format!("{other:?}"))),
         }
     }
 
@@ -277,8 +263,8 @@ impl Client {
         Ok(self.stream)
     }
 
-    fn refused(&self, why: &str, text: &str, cure: &str) -> Refusal {
-        says::server_refused(&self.address.to_string(), why, &shown(text.as_bytes()), cure)
+    fn refused(&self, message: fn(&str, &str) -> Refusal, answer: &str) -> Refusal {
+        message(&self.address.to_string(), &shown(answer.as_bytes()))
     }
 }
 
@@ -292,34 +278,26 @@ fn owned(reply: Reply<'_>) -> Answer {
 }
 
 fn unreachable_server(address: &Address, error: &io::Error) -> Refusal {
-    let (why, cure) = match error.kind() {
-        ErrorKind::ConnectionRefused => ("nobody listens there".to_owned(), "start the server, or check host and port"),
-        ErrorKind::TimedOut => {
-            ("no answer to the attempt to connect".to_owned(), "check the host, and firewalls on the way")
-        }
-        ErrorKind::NotFound => ("there is no such socket or host".to_owned(), "check the name"),
+    let address = address.to_string();
+    match error.kind() {
+        ErrorKind::ConnectionRefused => says::nobody_listens(&address),
+        ErrorKind::TimedOut => says::connecting_timed_out(&address),
+        ErrorKind::NotFound => says::address_unknown(&address),
         // EMFILE has no kind of its own.
-        _ if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => (
-            "this process may open no more files".to_owned(),
-            "raise the limit with `ulimit -n 65536`, or use fewer connections",
-        ),
-        _ => (format!("connecting failed: {error}"), "check the address"),
-    };
-    says::server_unreachable(&address.to_string(), &why, cure)
+        _ if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
+            says::open_files_exhausted(&address)
+        }
+        _ => says::connecting_failed(&address, &error.to_string()),
+    }
 }
 
 fn broken(address: &Address, error: &io::Error) -> Refusal {
-    let (why, cure) = match error.kind() {
-        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-            ("it closed the connection".to_owned(), "look at the server's log: maxclients, protected mode, TLS")
-        }
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => (
-            "it accepts connections and does not answer".to_owned(),
-            "is it a Redis server, and is it stopped or swapping?",
-        ),
-        _ => (format!("the connection failed: {error}"), "look at the server's log"),
-    };
-    says::connection_broken(&address.to_string(), &why, cure)
+    let address = address.to_string();
+    match error.kind() {
+        ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => says::server_hung_up(&address),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => says::server_answers_nothing(&address),
+        _ => says::connection_failed(&address, &error.to_string()),
+    }
 }
 
 #[cfg(test)]

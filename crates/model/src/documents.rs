@@ -14,7 +14,7 @@ pub const DOCTOR_SCHEMA: &str = "tiermark/doctor/1";
 /// Schema of all knobs under a profile ([`crate::Tuning`]).
 pub const TUNE_SCHEMA: &str = "tiermark/tune/1";
 /// Schema of changes made or taken back ([`Changes`]).
-pub const CHANGES_SCHEMA: &str = "tiermark/changes/1";
+pub const CHANGES_SCHEMA: &str = "tiermark/tune-changes/1";
 /// Schema of lists ([`List`]).
 pub const LIST_SCHEMA: &str = "tiermark/list/1";
 /// Schema of the events of a run ([`RunEvent`]).

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &SchemaArgs) -> Result<Exit, Failure> {
         Document::Machine => include_str!("../../../../schema/machine-1.json"),
         Document::Doctor => include_str!("../../../../schema/doctor-1.json"),
         Document::Tune => include_str!("../../../../schema/tune-1.json"),
-        Document::Changes => include_str!("../../../../schema/changes-1.json"),
+        Document::TuneChanges => include_str!("../../../../schema/tune-changes-1.json"),
         Document::List => include_str!("../../../../schema/list-1.json"),
     };
     print(schema.trim_end()).map(|()| Exit::Done)

@@ -5,9 +5,22 @@ use super::rows::messages;
 const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 
 messages! {
-    /// Cpus on which the client may not run.
-    Refusal client_cpus_unusable(what: &str, why: &str):
-        "{what}", "{why}", "name some of those with --client-cpus";
+    /// Cpus on which the client may not run: not there at all, or others' only; `online`: those that are, as the kernel lists them, if it does.
+    Refusal client_cpus_unusable(cpus: &[usize], online: &str, absent: bool):
+        {
+            let named = cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            format!("client threads on cpu{} {named}", if cpus.len() == 1 { "" } else { "s" })
+        },
+        {
+            match (online, absent) {
+                ("", _) => "this process may not run there".to_owned(),
+                (_, true) => format!("this machine has cpus {online}"),
+                (_, false) => {
+                    format!("this process may not run there (its control group's cpuset); this machine has cpus {online}")
+                }
+            }
+        },
+        "name some of those with --client-cpus";
 
     /// A workload or a client that cannot be.
     Refusal workload_impossible(what: &str, why: &str, cure: &str):
@@ -25,21 +38,63 @@ messages! {
     Refusal client_thread_refused(error: &str):
         "a thread of the client", "{error}", "check --client-cpus and the limits of this process";
 
-    /// A server that cannot be reached.
-    Refusal server_unreachable(address: &str, why: &str, cure: &str):
-        "{address}", "{why}", "{cure}";
+    /// An address without a server.
+    Refusal nobody_listens(address: &str):
+        "{address}", "nobody listens there", "start the server, or check host and port";
 
-    /// A connection to a server that ended.
-    Refusal connection_broken(address: &str, why: &str, cure: &str):
-        "{address}", "{why}", "{cure}";
+    /// A host that does not answer.
+    Refusal connecting_timed_out(address: &str):
+        "{address}", "no answer to the attempt to connect", "check the host, and firewalls on the way";
+
+    /// A name that no host or socket has.
+    Refusal address_unknown(address: &str):
+        "{address}", "there is no such socket or host", "check the name";
+
+    /// More connections than files.
+    Refusal open_files_exhausted(address: &str):
+        "{address}", "this process may open no more files",
+        "raise the limit with `ulimit -n 65536`, or use fewer connections";
+
+    /// Any other failure to connect.
+    Refusal connecting_failed(address: &str, error: &str):
+        "{address}", "connecting failed: {error}", "check the address";
+
+    /// A server that hung up.
+    Refusal server_hung_up(address: &str):
+        "{address}", "it closed the connection", "look at the server's log: maxclients, protected mode, TLS";
+
+    /// A server that says nothing.
+    Refusal server_answers_nothing(address: &str):
+        "{address}", "it accepts connections and does not answer", "is it a Redis server, and is it stopped or swapping?";
+
+    /// Any other end of a connection.
+    Refusal connection_failed(address: &str, error: &str):
+        "{address}", "the connection failed: {error}", "look at the server's log";
 
     /// An answer that is no answer of a Redis server.
     Refusal answer_unreadable(address: &str, error: &str):
         "{address}", "{error}", "is this the port of a Redis server?";
 
-    /// An answer of a server that says no; `answer`: its own words.
-    Refusal server_refused(address: &str, why: &str, answer: &str, cure: &str):
-        "{address}", "{why}: {answer}", "{cure}";
+    /// A wrong password, with the server's answer.
+    Refusal password_refused(address: &str, answer: &str):
+        "{address}", "the password was not accepted: {answer}",
+        "check user and password; a server without one wants none";
+
+    /// A server with a password that was not given.
+    Refusal password_missing(address: &str, answer: &str):
+        "{address}", "it wants a password: {answer}", "give --password, or REDISCLI_AUTH in the environment";
+
+    /// A server that is not ready.
+    Refusal server_loading(address: &str, answer: &str):
+        "{address}", "it is still loading its data: {answer}", "wait until it has";
+
+    /// A server that answers with another error.
+    Refusal server_refuses(address: &str, answer: &str):
+        "{address}", "it refuses to answer: {answer}", "look at the server's settings";
+
+    /// A server that is none of Redis.
+    Refusal server_of_another_kind(address: &str, answer: &str):
+        "{address}", "it answers PING with something else: {answer}", "is this a Redis server?";
 
     /// A journal that cannot be begun.
     Refusal journal_refused(directory: &str, why: &str):
