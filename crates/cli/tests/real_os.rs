@@ -146,7 +146,7 @@ fn forks_are_made_by_a_process_of_one_thread_that_holds_little_but_what_was_aske
     run.kill().unwrap();
     run.wait().unwrap();
     let (written, threads, environment) = seen.unwrap();
-    // What its program has of its own; 1.2 MiB where it was built without optimisation.
+    // What its program has of its own: up to 1.2 MiB, where it was built without optimisation.
     const OWN: u64 = 2 << 10;
     assert!(written < resident + OWN && threads == 1 && environment == 0, "{seen:?}");
 }
