@@ -28,7 +28,7 @@ pub struct Budgets {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Arithmetic {
     budgets: Budgets,
-    /// In DRAM alone.
+    /// Tenants that fit into DRAM alone.
     pub memory: u32,
     /// On the cpus; `None` where a tenant's share is not known.
     pub cpu: Option<u32>,

@@ -46,7 +46,7 @@ pub struct Prices {
     /// What a tenant is to cost less than with DRAM alone, as a share: 0.6 is 60 % less. What may be spent for that is told.
     #[serde(default)]
     pub saving_wanted: Option<f64>,
-    /// Electricity.
+    /// What electricity costs and how much a server draws.
     #[serde(default)]
     pub power: Power,
     /// Rent of a server's place, a month.
@@ -59,7 +59,7 @@ pub struct Prices {
     pub tier: BTreeMap<String, BTreeMap<String, f64>>,
 }
 
-/// Electricity.
+/// What electricity costs and how much a server draws.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Power {
@@ -263,7 +263,7 @@ impl Prices {
 pub struct Configuration {
     /// Cost of the server, with what it takes over the months.
     pub total: f64,
-    /// Tenants.
+    /// Tenants that the server holds.
     pub tenants: u32,
 }
 

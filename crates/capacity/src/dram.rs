@@ -4,7 +4,8 @@
 //! tenants get what the pool leaves of the budget: their limit follows it, downwards and upwards. Lowering it swaps out, which makes the
 //! pool larger by less than what was swapped out wherever compression gains anything, so that the two meet.
 
-use tiermark_model::Bytes;
+use tiermark_model::messages::trials as says;
+use tiermark_model::{Bytes, Note};
 
 /// Part of the budget below which the limit of tenants is never set: with less a pool has taken it all.
 const LEAST: u64 = 16;
@@ -78,25 +79,19 @@ impl Dram {
         Some(account)
     }
 
-    /// Whether the pool alone leaves tenants nothing, in words.
+    /// Whether the pool alone leaves tenants nothing, with the figures.
     #[must_use]
-    pub fn pool_exhausted(&self, account: &Account) -> Option<String> {
+    pub fn pool_exhausted(&self, account: &Account) -> Option<Note> {
         let is_all = account.pool.saturating_add(self.budget / LEAST) > self.budget;
-        is_all.then(|| format!("compressed memory takes {} of the {} of DRAM", Bytes(account.pool), Bytes(self.budget)))
+        is_all.then(|| says::compressed_takes_dram(Bytes(account.pool), Bytes(self.budget)))
     }
 
-    /// Whether tenants and pool together take more than there is, in words: the kernel found nothing more to swap out.
+    /// Whether tenants and pool together take more than there is: the kernel found nothing more to swap out.
     #[must_use]
-    pub fn overdrawn(&self, account: &Account) -> Option<String> {
+    pub fn overdrawn(&self, account: &Account) -> Option<Note> {
         let used = account.held.saturating_add(account.pool);
-        (used > self.budget + self.budget / OVER).then(|| {
-            format!(
-                "tenants hold {} and compressed memory takes {}, together more than the {} of DRAM",
-                Bytes(account.held),
-                Bytes(account.pool),
-                Bytes(self.budget)
-            )
-        })
+        (used > self.budget + self.budget / OVER)
+            .then(|| says::dram_exceeded(Bytes(account.held), Bytes(account.pool), Bytes(self.budget)))
     }
 }
 
@@ -149,9 +144,9 @@ mod tests {
         assert_eq!(balanced(500 * MIB, 0.42), (Account { held: 500 * MIB, pool: 0, limit: Some(512 * MIB) }, 0));
         // What does not compress is never held by a pool of DRAM.
         let (account, set) = balanced(600 * MIB, 1.0);
-        assert!(set <= MANY && dram.overdrawn(&account).unwrap().contains("the 512 MiB of DRAM"), "{account:?}");
+        assert!(set <= MANY && dram.overdrawn(&account).unwrap().text.contains("the 512 MiB of DRAM"), "{account:?}");
         let (account, _) = balanced(1600 * MIB, 0.42);
-        assert!(dram.pool_exhausted(&account).unwrap().starts_with("compressed memory takes 48"), "{account:?}");
+        assert!(dram.pool_exhausted(&account).unwrap().text.starts_with("compressed memory takes 48"), "{account:?}");
         assert!(account.limit > Some(256 * MIB), "nothing more is pushed into it then: {account:?}");
     }
 

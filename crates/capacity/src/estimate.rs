@@ -77,7 +77,7 @@ pub fn spoken(seconds: f64) -> String {
 pub struct Estimate {
     /// Tenants that are reckoned with.
     pub tenants: u32,
-    /// Trials.
+    /// Trials that a search takes.
     pub trials: u32,
     /// Time that the whole search takes.
     pub about: TimeRange,

@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use tiermark_model::Bytes;
-use tiermark_model::capacity::{Ended, Outcome, Resource, tenants};
+use tiermark_model::capacity::{Ended, Outcome, Resource};
+use tiermark_model::messages::trials as says;
+use tiermark_model::{Bytes, Note};
 
 /// Share of the swap space that may be used; beyond it the next fault may kill a tenant.
 const SWAP_USED: f64 = 0.95;
@@ -56,7 +57,7 @@ pub struct Sample {
 /// Requests between two samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Answered {
-    /// Answers.
+    /// Requests that were answered.
     pub done: u64,
     /// Requests that were due by the schedule.
     pub due: u64,
@@ -123,8 +124,8 @@ impl fmt::Display for Guard {
 pub struct Abort {
     /// Which guard it is.
     pub guard: Guard,
-    /// What it saw, with figures.
-    pub said: String,
+    /// What it saw, with the figures.
+    pub cause: Note,
     /// The resource that ran out; `None` where nothing points to one.
     pub ended_by: Option<Ended>,
 }
@@ -145,19 +146,24 @@ impl Abort {
         if says_nothing { Outcome::Unclear } else { Outcome::Fail }
     }
 
-    /// That DRAM is used up, in words.
-    pub(crate) fn of_dram(said: String) -> Self {
-        Self::of_memory(Guard::Dram, said)
+    /// DRAM is used up.
+    pub(crate) fn of_dram(cause: Note) -> Self {
+        Self::of_memory(Guard::Dram, cause)
     }
 
-    /// That a node's memory is used up, in words.
-    pub(crate) fn of_floor(said: String) -> Self {
-        Self::of_memory(Guard::Floor, said)
+    /// A node's memory is used up.
+    pub(crate) fn of_floor(cause: Note) -> Self {
+        Self::of_memory(Guard::Floor, cause)
     }
 
-    fn of_memory(guard: Guard, said: String) -> Self {
-        let ended_by = Some(Ended { resource: Resource::MemoryTier, words: said.clone() });
-        Self { guard, said, ended_by }
+    fn of_memory(guard: Guard, cause: Note) -> Self {
+        let ended_by = Some(Ended { resource: Resource::MemoryTier, why: cause.clone() });
+        Self { guard, cause, ended_by }
+    }
+
+    /// Guard and cause, as the reason of a trial.
+    pub(crate) fn note(&self) -> Note {
+        says::guard_ended_trial(&self.guard.to_string(), &self.cause)
     }
 }
 
@@ -167,53 +173,36 @@ impl Abort {
 #[must_use]
 pub fn abort(samples: &[Sample], guards: &Guards) -> Option<Abort> {
     let last = samples.last()?;
-    let (guard, said) = at_once(last, guards).or_else(|| slow(samples, guards.rate))?;
-    let memory = |words: &str| Some(Ended { resource: Resource::MemoryTier, words: words.to_owned() });
-    let ended_by = match guard {
-        Guard::Oom | Guard::SwapFull | Guard::Pressure | Guard::Floor => memory(&said),
-        // What the evidence of the whole stage names.
-        _ => None,
-    };
-    Some(Abort { guard, said, ended_by })
+    let (guard, cause) = at_once(last, guards).or_else(|| slow(samples, guards.rate))?;
+    Some(match guard {
+        Guard::Oom | Guard::SwapFull | Guard::Pressure | Guard::Floor => Abort::of_memory(guard, cause),
+        // The evidence of the whole stage names the resource.
+        _ => Abort { guard, cause, ended_by: None },
+    })
 }
 
-fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, String)> {
+fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, Note)> {
     let used = last.swap_used as f64 / last.swap_total as f64;
     let full = last.memory_full.unwrap_or(0.0);
     Some(match () {
-        () if last.oom_kills > 0 => {
-            let processes = if last.oom_kills == 1 { "process" } else { "processes" };
-            (Guard::Oom, format!("the kernel killed {} {processes} because memory ran out", last.oom_kills))
-        }
-        () if last.ended > 0 => (Guard::TenantEnded, format!("{} ended", tenants(last.ended))),
+        () if last.oom_kills > 0 => (Guard::Oom, says::processes_killed(last.oom_kills)),
+        () if last.ended > 0 => (Guard::TenantEnded, says::tenants_ended(last.ended)),
         () if last.swap_total > 0 && used > SWAP_USED => {
-            (Guard::SwapFull, format!("{:.0} % of {} of swap is in use", used * 100.0, Bytes(last.swap_total)))
+            (Guard::SwapFull, says::swap_nearly_full(used, Bytes(last.swap_total)))
         }
-        () if goes_elsewhere(last) => (Guard::Elsewhere, {
-            let (elsewhere, used) = (Bytes(last.elsewhere), Bytes(last.swap_used));
-            format!("{elsewhere} were swapped to areas outside of this tier, and {used} to the tier")
-        }),
-        () if full > PRESSURE => (
-            Guard::Pressure,
-            format!("all tenants waited for memory during {full:.0} % of the last 10 s; the guard allows {PRESSURE} %"),
-        ),
+        () if goes_elsewhere(last) => {
+            (Guard::Elsewhere, says::swapped_elsewhere(Bytes(last.elsewhere), Bytes(last.swap_used)))
+        }
+        () if full > PRESSURE => (Guard::Pressure, says::tenants_stalled(full, PRESSURE)),
         () if last.available < guards.floor => {
-            let (available, floor) = (Bytes(last.available), Bytes(guards.floor));
-            (
-                Guard::Floor,
-                format!("{available} of the machine's memory are available, {floor} must stay free (memory-floor)"),
-            )
+            (Guard::Floor, says::memory_below_floor(Bytes(last.available), Bytes(guards.floor)))
         }
-        () if last.heartbeat_late > HEARTBEAT_SECONDS => {
-            (Guard::Heartbeat, format!("the heartbeat of this program was {:.1} s late", last.heartbeat_late))
-        }
+        () if last.heartbeat_late > HEARTBEAT_SECONDS => (Guard::Heartbeat, says::heartbeat_late(last.heartbeat_late)),
         // Whoever promises nine of ten requests may fall behind by a second in ten.
         () if last.backlog > BACKLOG_SECONDS + (1.0 - guards.rate) * last.loaded => {
-            (Guard::Backlog, format!("the load is {:.1} s behind its schedule", last.backlog))
+            (Guard::Backlog, says::load_behind(last.backlog))
         }
-        () if last.at > guards.wall => {
-            (Guard::Wall, format!("the trial took {:.0} s, {} s are allowed (trial-seconds)", last.at, guards.wall))
-        }
+        () if last.at > guards.wall => (Guard::Wall, says::trial_too_long(last.at, guards.wall)),
         () => return None,
     })
 }
@@ -225,7 +214,7 @@ fn goes_elsewhere(last: &Sample) -> bool {
 }
 
 /// Whether the rate has been missed in every sample of the last seconds, by more than chance. `promised` is what the level wants of it.
-fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, String)> {
+fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, Note)> {
     let wanted = ACHIEVED * promised;
     let end = samples.last()?.at;
     let missed = |window: &Answered| (window.done as f64) < wanted * window.due as f64;
@@ -235,11 +224,8 @@ fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, String)> {
     let seconds = end - before.or(samples.first().map(|sample| sample.at))?;
     let sum = |of: fn(&Answered) -> u64| run.iter().map(of).sum::<u64>() as f64;
     let (done, due) = (sum(|window| window.done), sum(|window| window.due));
-    (seconds >= SLOW_SECONDS && done < wanted * due - CHANCE * due.sqrt()).then(|| {
-        // What is below a promise is not shown as that.
-        let (share, wanted) = ((100.0 * done / due).floor(), 100.0 * wanted);
-        (Guard::Rate, format!("{share:.0} % of the requests due in {seconds:.0} s were answered, below {wanted:.0} %"))
-    })
+    (seconds >= SLOW_SECONDS && done < wanted * due - CHANCE * due.sqrt())
+        .then(|| (Guard::Rate, says::rate_missed(done / due, seconds, wanted)))
 }
 
 #[cfg(test)]
@@ -297,7 +283,7 @@ mod tests {
         ] {
             let found = abort(&[sample], &GUARDS).unwrap_or_else(|| panic!("{guard}"));
             assert_eq!((found.guard, found.ended_by.map(|e| e.resource)), (guard, resource));
-            assert!(found.said.contains(said), "{}", found.said);
+            assert!(found.cause.text.contains(said), "{}", found.cause);
         }
         let much = Sample { swap_used: 900 << 20, swap_total: 1 << 30, elsewhere: 9 << 20, ..calm() };
         assert_eq!(abort(&[much], &GUARDS), None, "no more than one in a hundred");
@@ -317,11 +303,11 @@ mod tests {
         samples.push(second(4.0, 4700, 5000));
         let found = abort(&samples, &GUARDS).unwrap();
         assert_eq!(
-            (found.guard, found.said.as_str()),
+            (found.guard, found.cause.text.as_str()),
             (Guard::Rate, "78 % of the requests due in 3 s were answered, below 95 %")
         );
         let nearly = [second(1.0, 1, 1), second(4.5, 947_000, 1_000_000)];
-        assert!(abort(&nearly, &GUARDS).unwrap().said.starts_with("94 % of the requests due"), "below 95 %");
+        assert!(abort(&nearly, &GUARDS).unwrap().cause.text.starts_with("94 % of the requests due"), "below 95 %");
         samples.push(second(5.0, 4800, 5000));
         assert_eq!(abort(&samples, &GUARDS), None, "it caught up");
         let before = Sample { window: None, ..second(9.0, 0, 0) };
@@ -362,8 +348,8 @@ mod tests {
     #[test]
     fn what_the_client_or_others_spoilt_is_no_vote() {
         let of = |guard, resource: Option<Resource>| {
-            let abort = Abort { guard, said: String::new(), ended_by: None };
-            abort.outcome(resource.map(|resource| Ended { resource, words: String::new() }).as_ref())
+            let abort = Abort { guard, cause: says::nothing_measured(), ended_by: None };
+            abort.outcome(resource.map(|resource| Ended { resource, why: says::nothing_measured() }).as_ref())
         };
         for guard in [Guard::Rate, Guard::Backlog] {
             assert_eq!(of(guard, Some(Resource::Client)), Outcome::Unclear);

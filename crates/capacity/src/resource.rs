@@ -1,6 +1,8 @@
 //! Which resource ran out first, from what each says for itself.
 
+use tiermark_model::Note;
 use tiermark_model::capacity::{Ended, Resource};
+use tiermark_model::messages::trials as says;
 
 use crate::level::time;
 
@@ -54,60 +56,41 @@ pub struct Signs {
 /// that swaps also takes cpu time, and before the link.
 #[must_use]
 pub fn ended_by(signs: &Signs) -> Option<Ended> {
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let over = |sign: Option<f64>, limit: f64| sign.filter(|share| *share > limit);
-    let found = |resource: Resource, words: String| Some(Ended { resource, words });
+    let found = |resource: Resource, why: Note| Some(Ended { resource, why });
     if let Some(busy) = over(signs.client_cpu, BUSY) {
-        return found(
-            Resource::Client,
-            format!("a thread of the load generator was busy {} of the time", percent(busy)),
-        );
+        return found(Resource::Client, says::client_busy(busy));
     }
     if let Some(late) = over(signs.late_sends, LATE) {
-        return found(Resource::Client, format!("the load generator sent {:.1} % of the requests late", late * 100.0));
+        return found(Resource::Client, says::requests_sent_late(late));
     }
     if let Some(lain) = over(signs.late_answers, LATE) {
-        let words = format!("the load generator read {:.1} % of the answers late", lain * 100.0);
-        return found(Resource::Client, words);
+        return found(Resource::Client, says::answers_read_late(lain));
     }
     if let Some((late, limit)) = signs.late_of_average.filter(|(late, limit)| *late > LATE_OF_AVERAGE * limit) {
-        let words = format!(
-            "the load generator was {} late on average; the limit of the average is {}",
-            time(late),
-            time(limit)
-        );
-        return found(Resource::Client, words);
+        return found(Resource::Client, says::client_late_on_average(late, limit, &time(late), &time(limit)));
     }
     let busy = over(signs.cpus, BUSY);
     if let (Some(busy), None) = (busy, signs.tenants_cpu) {
-        return found(
-            Resource::Client,
-            format!("the cpus of the client's machine were busy {} of the time", percent(busy)),
-        );
+        return found(Resource::Client, says::client_cpus_busy(busy));
     }
     if let Some(wait) = over(signs.memory_wait, MEMORY_WAIT) {
-        return found(Resource::MemoryTier, format!("tenants waited for memory {} of the time", percent(wait)));
+        return found(Resource::MemoryTier, says::waited_for_memory(wait));
     }
     // Tenants write nothing to disks: the device that they wait for is that of the tier.
     if let Some(wait) = over(signs.io_wait, MEMORY_WAIT) {
-        return found(
-            Resource::MemoryTier,
-            format!("tenants waited for the tier's device {} of the time", percent(wait)),
-        );
+        return found(Resource::MemoryTier, says::waited_for_device(wait));
     }
     if let (Some(busy), Some(tenants)) = (busy, signs.tenants_cpu) {
-        let client = signs.client_share.map_or_else(String::new, |share| format!(", {} by the client", percent(share)));
-        let words = format!("cpus were busy {} of the time: {} by tenants{client}", percent(busy), percent(tenants));
-        return found(Resource::Cpu, words);
+        return found(Resource::Cpu, says::all_cpus_busy(busy, tenants, signs.client_share));
     }
     if let Some(wait) = over(signs.cpu_wait, CPU_WAIT) {
-        return found(Resource::Cpu, format!("tenants waited for a cpu {} of the time", percent(wait)));
+        return found(Resource::Cpu, says::waited_for_cpu(wait));
     }
     if let Some(used) = over(signs.link, BUSY) {
-        return found(Resource::Link, format!("the network link was {} full", percent(used)));
+        return found(Resource::Link, says::link_full(used));
     }
-    let faults = over(signs.faults_per_request, FAULTS)?;
-    found(Resource::MemoryTier, format!("{faults:.2} major faults a request, and each waits for the tier"))
+    found(Resource::MemoryTier, says::faults_in_tail(over(signs.faults_per_request, FAULTS)?))
 }
 
 #[cfg(test)]
@@ -137,7 +120,7 @@ mod tests {
         let mut named = |change: fn(&mut Signs)| {
             change(&mut signs);
             let ended = ended_by(&signs).unwrap();
-            (ended.resource, ended.words)
+            (ended.resource, ended.why.text)
         };
         let faults = named(|s| s.faults_per_request = Some(0.4));
         assert_eq!(faults, (Resource::MemoryTier, "0.40 major faults a request, and each waits for the tier".into()));

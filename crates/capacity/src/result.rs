@@ -141,6 +141,8 @@ mod tests {
     use tiermark_model::Code;
     use tiermark_model::capacity::{Phase, Resource, Votes};
 
+    use tiermark_model::messages::trials;
+
     use super::*;
     use crate::budget::Budgets;
     use crate::search::Limits;
@@ -172,10 +174,10 @@ mod tests {
             tenants,
             phase: tiermark_model::capacity::Phase::Bisection,
             fresh: true,
-            why: String::new(),
+            why: trials::one_tenant_first(),
             outcome,
-            said: String::new(),
-            ended_by: Some(Ended { resource, words: String::new() }),
+            decided_by: trials::nothing_measured(),
+            ended_by: Some(Ended { resource, why: trials::nothing_measured() }),
             evidence: None,
         };
         let mut trials = vec![
@@ -214,9 +216,9 @@ mod tests {
                 tenants: 1,
                 phase: Phase::Baseline,
                 fresh: true,
-                why: String::new(),
+                why: trials::one_tenant_first(),
                 outcome: Outcome::Pass,
-                said: String::new(),
+                decided_by: trials::nothing_measured(),
                 ended_by: None,
                 evidence: Some(evidence),
             }];
@@ -243,9 +245,9 @@ mod tests {
             tenants: *tenants,
             phase: *phase,
             fresh: true,
-            why: String::new(),
+            why: trials::one_tenant_first(),
             outcome: *outcome,
-            said: String::new(),
+            decided_by: trials::nothing_measured(),
             ended_by: None,
             evidence: None,
         };
@@ -283,10 +285,10 @@ mod tests {
             tenants,
             phase: Phase::Ramp,
             fresh: true,
-            why: String::new(),
+            why: trials::one_tenant_first(),
             outcome,
-            said: String::new(),
-            ended_by: Some(Ended { resource, words: format!("{resource:?}") }),
+            decided_by: trials::nothing_measured(),
+            ended_by: Some(Ended { resource, why: trials::client_busy(1.0) }),
             evidence: None,
         };
         let trials = [

@@ -60,7 +60,7 @@ pub struct RunSetup {
 /// What of a run is still to be measured.
 #[derive(Debug, Clone)]
 pub struct Pending<'a> {
-    /// What is asked.
+    /// The scenario that the run was asked for.
     pub scenario: &'a Scenario,
     /// How it is made here.
     pub setup: &'a RunSetup,
@@ -302,6 +302,8 @@ fn damaged(path: &Path, why: &str) -> Refusal {
 mod tests {
     use tiermark_model::capacity::{Outcome, Phase};
 
+    use tiermark_model::messages::trials as says;
+
     use super::*;
     use crate::budget::Budgets;
     use crate::scenario::built_in;
@@ -317,9 +319,9 @@ mod tests {
             tenants: 1,
             phase: Phase::Baseline,
             fresh: true,
-            why: "why".into(),
+            why: says::one_tenant_first(),
             outcome: Outcome::Pass,
-            said: "said".into(),
+            decided_by: says::nothing_measured(),
             ended_by: None,
             evidence: None,
         }

@@ -1,5 +1,7 @@
 //! Whether a system has come to rest: what is measured while it still fills, swaps out or warms up is no answer.
 
+use tiermark_model::Note;
+use tiermark_model::messages::trials as says;
 use tiermark_stats::mann_kendall;
 
 /// Windows that are looked at, the last ones.
@@ -35,7 +37,7 @@ pub enum Steadiness {
     /// Nothing moves.
     Steady,
     /// Not yet, and why.
-    NotYet(String),
+    NotYet(Note),
 }
 
 /// Whether the last [`WINDOWS`] seconds show neither trend nor more than a tenth of variation, in response time, faults,
@@ -47,7 +49,7 @@ pub enum Steadiness {
 #[must_use]
 pub fn steadiness(windows: &[Window]) -> Steadiness {
     let Some(last) = windows.len().checked_sub(WINDOWS).map(|from| &windows[from..]) else {
-        return Steadiness::NotYet(format!("only {} of {WINDOWS} seconds were observed", windows.len()));
+        return Steadiness::NotYet(says::too_few_seconds(windows.len(), WINDOWS));
     };
     let error = (last.iter().map(|w| w.response_error.powi(2)).sum::<f64>() / WINDOWS as f64).sqrt();
     let series: [(&str, Chance, Vec<Option<f64>>); 4] = [
@@ -63,8 +65,8 @@ pub fn steadiness(windows: &[Window]) -> Steadiness {
         .collect();
     let level = LEVEL / known.len() as f64;
     for (name, chance, values) in &known {
-        if let Some(why) = moving(values, *chance, level) {
-            return Steadiness::NotYet(format!("{name} {why}"));
+        if let Some(why) = moving(name, values, *chance, level) {
+            return Steadiness::NotYet(why);
         }
     }
     Steadiness::Steady
@@ -80,12 +82,12 @@ enum Chance {
 }
 
 /// What a series does that is not steady.
-fn moving(values: &[f64], chance: Chance, level: f64) -> Option<String> {
+fn moving(name: &str, values: &[f64], chance: Chance, level: f64) -> Option<Note> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let sigma = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
     if !mean.is_finite() || !sigma.is_finite() {
-        return Some("is not a number".into());
+        return Some(says::series_not_a_number(name));
     }
     // Nothing at all, throughout, is as steady as can be.
     if sigma == 0.0 {
@@ -102,12 +104,10 @@ fn moving(values: &[f64], chance: Chance, level: f64) -> Option<String> {
         // The test has allowed for chance already. A trend of less than a hundredth changes nothing that is asked here.
         && variation > NOTHING
     {
-        let way = if trend.s > 0.0 { "rises" } else { "falls" };
-        return Some(format!("still {way} (Mann–Kendall p = {:.4}, over {:.0} s)", trend.p_value, n));
+        return Some(says::series_trends(name, trend.s > 0.0, trend.p_value, n));
     }
     let most = VARIATION.max(chance);
-    (variation >= most)
-        .then(|| format!("varies by {:.0} %, where at most {:.0} % counts as steady", variation * 100.0, most * 100.0))
+    (variation >= most).then(|| says::series_varies(name, variation, most))
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     fn why(windows: &[Window]) -> String {
         match steadiness(windows) {
             Steadiness::Steady => "steady".into(),
-            Steadiness::NotYet(why) => why,
+            Steadiness::NotYet(why) => why.text,
         }
     }
 

@@ -5,7 +5,7 @@ use tiermark_model::Run;
 /// Something to write from a finished run beside its document.
 #[derive(Clone, Copy)]
 pub(crate) struct Export<'a> {
-    /// What to write.
+    /// The layout to write.
     pub(crate) layout: &'static Layout,
     /// A file, or `-` for standard output in place of the report.
     pub(crate) place: &'a str,
@@ -17,7 +17,7 @@ pub(crate) struct Layout {
     pub(crate) option: &'static str,
     /// The experiments that it is made of, for who asks for it without them.
     pub(crate) needs: &'static str,
-    /// Makes it.
+    /// Makes its text from a run.
     pub(crate) text: fn(&Run) -> String,
     /// What a reader of it should know that the layout cannot say.
     pub(crate) doubts: fn(&Run) -> Option<String>,

@@ -107,7 +107,7 @@ mod tests {
     fn said(arguments: &[&str]) -> String {
         let arguments: Vec<OsString> =
             std::iter::once("tiermark").chain(arguments.iter().copied()).map(Into::into).collect();
-        let mut error = Cli::try_parse_from(&arguments).expect_err("a mistake");
+        let Err(mut error) = Cli::try_parse_from(&arguments) else { panic!("accepted: {arguments:?}") };
         add(&mut error, &arguments);
         error.render().to_string()
     }

@@ -1,6 +1,7 @@
 //! `--max-mem` as a limit on single steps: what fits is measured, what does not is refused by name.
 
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::rules;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Bytes, Finding, Labels, Observation, Plan, Purpose, Refusal, Request, Step};
 
@@ -40,7 +41,7 @@ fn within(mut plan: Plan, most: Bytes) -> Result<Plan, Refusal> {
     plan.steps = fits;
     let is_curve = |step: &Step| step.labels.is_for(Purpose::Curve);
     if above.iter().any(is_curve) {
-        plan.rules.push(format!("curves end where --max-mem allows no more: {most}"));
+        plan.rules.push(rules::curves_end_at_limit(most));
     }
     for step in above.iter().filter(|s| !is_curve(s) || plan.steps.is_empty()) {
         let refusal = refusal(step, most);

@@ -5,7 +5,7 @@ use tiermark_model::OsGroup;
 pub(crate) use tiermark_model::{near, nearest};
 
 /// What is said first of a name that is none.
-pub(crate) const NONE: &str = "there is no group or primitive of that name";
+const NONE: &str = "there is no group or primitive of that name";
 
 /// What stands for all of them.
 const ALL: &str = "all";
@@ -16,20 +16,22 @@ const SUGGESTED: usize = 4;
 /// with it; of `all`, every group.
 ///
 /// # Errors
-/// What is near.
+/// A message that names what is near.
 pub(crate) fn of_the_system(text: &str) -> Result<Vec<&'static str>, String> {
-    let groups = OsGroup::ALL.iter().map(|group| group.name());
     if text.trim().eq_ignore_ascii_case(ALL) {
-        return Ok(groups.collect());
+        return Ok(OsGroup::ALL.iter().map(|group| group.name()).collect());
     }
-    let known: Vec<&'static str> = groups.chain(tiermark_primitives::primitive_names()).collect();
-    begun(text, &known)
+    begun(text, &all_of_the_system().collect::<Vec<_>>())
+}
+
+/// The names of all groups and primitives.
+pub(crate) fn all_of_the_system() -> impl Iterator<Item = &'static str> {
+    OsGroup::ALL.iter().map(|group| group.name()).chain(tiermark_primitives::primitive_names())
 }
 
 /// Whether a text is the whole name of a group or of a primitive.
 pub(crate) fn is_of_the_system(text: &str) -> bool {
-    let groups = OsGroup::ALL.iter().map(|group| group.name());
-    groups.chain(tiermark_primitives::primitive_names()).any(|name| plain(name) == plain(text))
+    all_of_the_system().any(|name| plain(name) == plain(text))
 }
 
 /// A name as it is compared: in lower case, with spaces for hyphens.

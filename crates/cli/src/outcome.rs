@@ -192,14 +192,14 @@ mod tests {
     #[test]
     fn a_withheld_number_makes_a_part() {
         let withheld = |experiment: &mut Experiment| {
-            let reason = Reason::PlaceUnseen { how: "no move_pages".into() };
+            let reason = Reason::PlaceUnseen { how: tiermark_model::messages::setup::move_pages_refused("EPERM") };
             experiment.observations.push(without_number("ladder", reason));
         };
         // What is missing is worse than what is unsure.
         assert_eq!([judged(withheld, false, false), judged(withheld, true, false)], [Exit::Partial; 2]);
         assert_eq!(judged(withheld, false, true), Exit::Done);
         let point = |experiment: &mut Experiment| {
-            let reason = Reason::PlaceUnseen { how: "no move_pages".into() };
+            let reason = Reason::PlaceUnseen { how: tiermark_model::messages::setup::move_pages_refused("EPERM") };
             experiment.observations.push(without_number("curve", reason));
         };
         assert_eq!(judged(point, false, false), Exit::Done, "a curve that lacks a point is not a failure");

@@ -272,7 +272,7 @@ fn everything_that_is_wrong_is_told_before_the_first_probe() {
     let said = [
         "the tier zram",
         "the tier swap:/nonexistent/x: there is no such device, file or directory",
-        "the tier node:77: there is no such node",
+        "the tier node:77: the node does not exist",
         "the server /nonexistent/redis: ",
         "client threads on cpu 999: this machine has cpus ",
     ];

@@ -117,7 +117,7 @@ fn empty_columns_say_why() {
         .run(&["survey", "--quick", "--simulate", GUEST, "--no-save", "--cpus=1", "--width=120"])
         .expect(0)
         .out;
-    assert!(out.contains("one core (cpu 1) is all"), "{out}");
+    assert!(out.contains("only one core (cpu 1) was in scope"), "{out}");
     let both = User::new().run(&["survey", "--quick", "--simulate", GUEST, "--no-save"]).expect(0).out;
     assert!(both.contains("all 2 cores, GB/s"), "{both}");
 }

@@ -48,9 +48,9 @@ pub const MEDIAN: &str = "median";
 /// A named part of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartAccounting {
-    /// Its name.
+    /// Name of the part, as it is shown.
     pub name: String,
-    /// What is told.
+    /// The quantity that its number is.
     pub gauge: Gauge,
     /// Of which threads.
     pub members: Vec<usize>,

@@ -268,9 +268,10 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::messages::setup as says;
     use tiermark_model::{
-        Bytes, Grade, IdSet, Labels, Layout, Machine, MemPolicy, Metric, Node, PageKind, ReasonCode, RegionSetup,
-        Setup, StopRule, Window,
+        Bytes, Grade, IdSet, Labels, Layout, Machine, MemPolicy, Metric, Node, PageKind, Reason, ReasonCode,
+        RegionSetup, Setup, StopRule, Window,
     };
 
     use super::*;
@@ -293,15 +294,19 @@ mod tests {
             layout: Layout::Data,
         };
         let seen = PlacementProof {
-            how: "move_pages".into(),
+            how: says::placement_seen("move_pages", 64, 1, true, None),
             pages: 64,
             on_target: Some(1.0),
             page_share: Some(1.0),
             page: "base".into(),
             ..PlacementProof::default()
         };
-        let no_sizes = PlacementProof { how: "no smaps".into(), page_share: None, ..seen.clone() };
-        let none = PlacementProof { how: "it ended".into(), ..PlacementProof::default() };
+        let no_sizes = PlacementProof {
+            how: says::placement_seen("move_pages", 64, 1, false, None),
+            page_share: None,
+            ..seen.clone()
+        };
+        let none = PlacementProof { how: says::placement_lost("it ended"), ..PlacementProof::default() };
         let node = |id| Node { id, memory_bytes: Some(1 << 30), ..Node::default() };
         let bench = tiermark_model::Bench::default();
         let doubts = |page, nodes: u32, proofs: &[&PlacementProof]| {
@@ -326,12 +331,10 @@ mod tests {
                     // On one node, pages that were seen in any of the proofs are where they have to be.
                     let place: &[ReasonCode] = if nodes > 1 { &[ReasonCode::Unproven] } else { &[] };
                     assert_eq!(codes, [place, &[ReasonCode::PageSize]].concat(), "{page} {nodes}");
-                    assert!(found.iter().all(|reason| reason.to_string().ends_with("(it ended)")), "{found:?}");
+                    assert!(found.iter().all(|reason| reason.to_string().ends_with(": it ended)")), "{found:?}");
                 }
                 let found = doubts(page, nodes, &[&seen, &no_sizes, &seen]);
-                let [only] = found.as_slice() else { panic!("{page}: {found:?}") };
-                assert_eq!(only.code(), ReasonCode::PageSize);
-                assert!(only.to_string().ends_with("could not be seen (no smaps)"), "{only:?}");
+                assert_eq!(found, [Reason::PagesUnseen { how: no_sizes.how.clone() }], "{page}");
             }
             // Where nothing was ever seen, one node proves nothing either.
             let codes: Vec<ReasonCode> =

@@ -7,16 +7,16 @@ use tiermark_model::{Drift, Observation, Plan, Request, State, Step};
 pub enum Event<'a> {
     /// A probe's plan is about to run.
     ExperimentStarted {
-        /// What was asked.
+        /// The request of the experiment.
         request: &'a Request,
         /// The probe's method version.
         method: u32,
-        /// The plan.
+        /// The plan made for it.
         plan: &'a Plan,
     },
     /// The probe added steps.
     StepsAdded {
-        /// The new steps.
+        /// The steps that were added.
         steps: &'a [Step],
     },
     /// A step was visited.
@@ -30,7 +30,7 @@ pub enum Event<'a> {
     },
     /// All that is known of a step so far, every few seconds and at the end; a later event of the same step replaces it.
     Observed {
-        /// The observation.
+        /// What was seen of the step.
         observation: &'a Observation,
     },
     /// The probe is done.

@@ -5,7 +5,7 @@ use tiermark_model::{Bench, Finding, Machine, Observation, Plan, Refusal, Reques
 /// What a probe sees of the host when it plans: data only.
 #[derive(Debug, Clone, Copy)]
 pub struct Lab<'a> {
-    /// The machine.
+    /// The machine that is measured.
     pub machine: &'a Machine,
     /// Kernels, clock, overheads.
     pub bench: &'a Bench,

@@ -40,7 +40,7 @@ pub enum DocumentError {
     /// The file cannot be opened or read.
     #[error("{from} cannot be read: {why}; check the path and its permissions")]
     Io {
-        /// Where from.
+        /// Where the document came from.
         from: Source,
         /// The system's answer.
         #[source]
@@ -49,13 +49,13 @@ pub enum DocumentError {
     /// Larger than [`MAX_DOCUMENT_BYTES`].
     #[error("{from} is larger than {} MiB, which no tiermark run is; give a file that tiermark wrote", MAX_DOCUMENT_BYTES >> 20)]
     TooLarge {
-        /// Where from.
+        /// Where the document came from.
         from: Source,
     },
     /// Not JSON, cut short, or a field that has the wrong type or is missing.
     #[error("{from}, line {line}, column {column}: {why}; give a complete file that tiermark wrote")]
     Malformed {
-        /// Where from.
+        /// Where the document came from.
         from: Source,
         /// Line, from 1.
         line: usize,
@@ -67,7 +67,7 @@ pub enum DocumentError {
     /// JSON, but of another kind or of a version this program does not know.
     #[error("{from}: {}; this tiermark reads {}", found_schema(.found), SCHEMAS.join(", "))]
     OtherSchema {
-        /// Where from.
+        /// Where the document came from.
         from: Source,
         /// The schema it names; `None` if it names none.
         found: Option<String>,

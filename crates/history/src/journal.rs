@@ -21,11 +21,11 @@ use crate::store::Store;
 pub enum Record {
     /// A probe starts.
     Experiment {
-        /// What was asked.
+        /// The request of the experiment.
         request: Box<Request>,
         /// Version of the probe's method.
         method: u32,
-        /// Its plan.
+        /// The plan of the experiment.
         plan: Plan,
     },
     /// The probe added steps.

@@ -10,11 +10,11 @@ use tiermark_model::messages::load as says;
 /// What the environment says about places to write; the caller reads it, so that tests need not change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
-    /// `TIERMARK_HOME`.
+    /// Value of `TIERMARK_HOME`.
     pub tiermark_home: Option<PathBuf>,
-    /// `XDG_DATA_HOME`.
+    /// Value of `XDG_DATA_HOME`.
     pub xdg_data_home: Option<PathBuf>,
-    /// `HOME`.
+    /// Value of `HOME`.
     pub home: Option<PathBuf>,
     /// The current directory.
     pub current: Option<PathBuf>,
@@ -32,9 +32,9 @@ pub struct Store {
 /// A run in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its id.
+    /// Id of the run.
     pub id: String,
-    /// Its file.
+    /// File of the run.
     pub path: PathBuf,
     /// Size of the file in bytes.
     pub bytes: u64,

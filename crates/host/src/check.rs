@@ -3,7 +3,9 @@
 use tiermark_engine::region_nodes;
 use tiermark_kernels::StreamSpec;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, CpuId, IdSet, KernelId, Layout, Machine, Pattern, Refusal, RegionSetup, Role, Setup};
+use tiermark_model::{
+    Bytes, CpuId, IdSet, KernelId, Layout, Machine, Note, Pattern, Refusal, RegionSetup, Role, Setup,
+};
 
 use crate::region::Order;
 use crate::share;
@@ -131,11 +133,10 @@ fn resolve<'a>(setup: &'a Setup, index: usize, machine: &Machine) -> Result<Orde
 }
 
 /// What to say where a cpu's memory comes from another node than its own although nobody asked for that.
-fn away(cpu: CpuId, target: &IdSet, machine: &Machine) -> Option<String> {
+fn away(cpu: CpuId, target: &IdSet, machine: &Machine) -> Option<Note> {
     let own = machine.node_of(cpu).filter(|own| !target.is_empty() && !target.contains(*own))?;
     let bare = machine.node(own).is_some_and(|node| node.memory_bytes == Some(0));
-    let why = if bare { "has no memory" } else { "may not be used (cpuset.mems)" };
-    Some(format!("node {own} of cpu {cpu} {why}: memory comes from node {target}, the nearest"))
+    Some(says::memory_from_nearest(own, cpu, target, bare))
 }
 
 #[cfg(test)]
@@ -167,7 +168,7 @@ mod tests {
     }
 
     /// Where memory comes from, and what is said of it.
-    fn target(setup: &Setup, machine: &Machine) -> (IdSet, Option<String>) {
+    fn target(setup: &Setup, machine: &Machine) -> (IdSet, Option<Note>) {
         let orders = super::setup(setup, machine).unwrap();
         (orders[0].target.clone(), orders[0].note.clone())
     }
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(target(&chase(0, ""), &machine()), (IdSet::from_iter([0]), None));
         let (nodes, note) = target(&chase(1, ""), &machine());
         assert_eq!(nodes, IdSet::from_iter([5]));
-        assert!(note.is_some_and(|note| note.contains("node 2 of cpu 1 has no memory")));
+        assert_eq!(note, Some(says::memory_from_nearest(2, 1, &nodes, true)));
         // Asked for, it needs no word.
         assert_eq!(target(&chase(1, "0"), &machine()), (IdSet::from_iter([0]), None));
     }
@@ -187,7 +188,7 @@ mod tests {
         let machine = Machine { allowed_nodes: IdSet::from_iter([5]), ..machine() };
         let (nodes, note) = target(&chase(0, ""), &machine);
         assert_eq!(nodes, IdSet::from_iter([5]));
-        assert!(note.is_some_and(|note| note.contains("node 0 of cpu 0 may not be used")));
+        assert_eq!(note, Some(says::memory_from_nearest(0, 0, &nodes, false)));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tiermark_engine::Host;
 use tiermark_machine::{Root, discover};
+use tiermark_model::messages::setup::codes;
 use tiermark_model::{
     Bytes, ChainLayout, IdSet, Layout, Machine, MemPolicy, Node, PageKind, RegionSetup, Role, Setup, ThreadSetup,
 };
@@ -47,12 +48,9 @@ fn without_mbind_memory_is_touched_first_where_it_shall_be() {
     rig.shot(Duration::from_millis(1)).unwrap();
     let proof = rig.placement();
     drop(rig);
-    assert!(
-        proof.notes.iter().any(|n| n.contains("mbind refused") && n.contains("first touch by threads pinned")),
-        "{proof:?}"
-    );
-    assert!(proof.notes.iter().any(|n| n.contains("move_pages refused")), "{proof:?}");
-    assert!(proof.how.starts_with("numa_maps"), "{proof:?}");
+    assert!(proof.notes.iter().any(|note| note.code == codes::bind_refused_first_touch), "{proof:?}");
+    assert!(proof.notes.iter().any(|note| note.code == codes::move_pages_refused), "{proof:?}");
+    assert!(proof.how.data["by"] == "numa_maps", "{proof:?}");
     assert_eq!(proof.on_target, Some(1.0), "{proof:?}");
     assert_eq!(proof.by_node.keys().collect::<Vec<_>>(), [&near]);
     // Every node that has cpus and memory of its own can be had by touching from there, alone and in turns.
@@ -89,7 +87,7 @@ fn on_a_machine_with_one_node_a_refused_mbind_changes_nothing() {
     let mut host = LinuxHost::new(machine.clone(), Options::default()).unwrap();
     let mut rig = host.prepare(&setup(&machine, "")).unwrap();
     let proof = rig.placement();
-    assert!(proof.notes.iter().any(|note| note.contains("the machine has one node")), "{proof:?}");
+    assert!(proof.notes.iter().any(|note| note.code == codes::bind_refused_one_node), "{proof:?}");
     assert_eq!(proof.on_target, Some(1.0));
     assert_eq!(proof.by_node, BTreeMap::from([(only, proof.pages)]));
 }

@@ -12,8 +12,8 @@ use tiermark_system::Clock;
 
 use crate::free_memory::FreeMemory;
 use crate::indices::Indices;
-use crate::means::Means;
 use crate::region::Stock;
+use crate::resources::Resources;
 use crate::rig::LinuxRig;
 use crate::subprocess::{SubprocessRig, runs_in_subprocess};
 use crate::team::Pool;
@@ -39,7 +39,7 @@ impl Default for Options {
 /// The machine this process runs on.
 #[derive(Debug)]
 pub struct LinuxHost {
-    pub(crate) means: Means,
+    pub(crate) resources: Resources,
     keep_bytes: u64,
     room: FreeMemory,
     born: Instant,
@@ -65,7 +65,7 @@ impl LinuxHost {
         let room = FreeMemory::new(options.root);
         // Half of what is free: the rest is for other programs.
         let keep_bytes = options.keep_bytes.min(room.spare().map_or(0, |bytes| bytes / 2));
-        let means = Means {
+        let resources = Resources {
             machine,
             bench,
             clock,
@@ -75,36 +75,36 @@ impl LinuxHost {
             stock: Stock::new(keep_bytes),
             prepared: 0,
         };
-        Ok(Self { means, keep_bytes, room, born })
+        Ok(Self { resources, keep_bytes, room, born })
     }
 }
 
 impl Host for LinuxHost {
     fn machine(&self) -> &Machine {
-        &self.means.machine
+        &self.resources.machine
     }
 
     fn bench(&self) -> &Bench {
-        &self.means.bench
+        &self.resources.bench
     }
 
     fn prepare(&mut self, setup: &Setup) -> Result<Box<dyn Rig>, Refusal> {
-        let mut fresh = self.room.fresh(&self.means.machine);
-        self.means.stock.add_to(&mut fresh);
-        admit(setup, &self.means.machine, &fresh)?;
+        let mut fresh = self.room.fresh(&self.resources.machine);
+        self.resources.stock.add_to(&mut fresh);
+        admit(setup, &self.resources.machine, &fresh)?;
         // What the system does to a process depends on what it holds, which must not be what was measured before; a partner's fork copies
         // tables of all of it.
         if setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_))) {
-            self.means.pool.clear();
-            self.means.stock.clear();
-            *self.means.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
+            self.resources.pool.clear();
+            self.resources.stock.clear();
+            *self.resources.indices.lock().unwrap_or_else(PoisonError::into_inner) = Indices::default();
             tiermark_system::os::give_back_kept();
         }
-        let orders = check::setup(setup, &self.means.machine)?;
+        let orders = check::setup(setup, &self.resources.machine)?;
         if let ([order], true) = (orders.as_slice(), runs_in_subprocess(setup)) {
-            return Ok(Box::new(SubprocessRig::prepare(&mut self.means, setup, order)?));
+            return Ok(Box::new(SubprocessRig::prepare(&mut self.resources, setup, order)?));
         }
-        Ok(Box::new(LinuxRig::prepare(&mut self.means, setup, &orders)?))
+        Ok(Box::new(LinuxRig::prepare(&mut self.resources, setup, &orders)?))
     }
 
     fn keep_bytes(&self) -> u64 {
@@ -112,7 +112,7 @@ impl Host for LinuxHost {
     }
 
     fn reused_bytes(&self) -> u64 {
-        self.means.stock.reused_bytes()
+        self.resources.stock.reused_bytes()
     }
 
     fn now(&self) -> f64 {
@@ -120,6 +120,6 @@ impl Host for LinuxHost {
     }
 
     fn stopped(&self) -> bool {
-        self.means.stopped.load(Ordering::Relaxed)
+        self.resources.stopped.load(Ordering::Relaxed)
     }
 }

@@ -5,7 +5,8 @@ use std::fs;
 use std::sync::Arc;
 
 use tiermark_kernels::rng::Rng;
-use tiermark_model::{Bytes, NodeId, PageKind, PlacementProof};
+use tiermark_model::messages::setup as says;
+use tiermark_model::{Bytes, NodeId, Note, PageKind, PlacementProof};
 
 use crate::region::Region;
 
@@ -24,16 +25,22 @@ struct Seen {
     on_target: Option<u64>,
 }
 
-/// Proves the placement of all regions. `one_node` is the only node with memory, where there is just one.
-pub(crate) fn prove(regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64) -> PlacementProof {
+/// Proves the placement of all regions. `one_node` is the only node with memory, where there is just one; `held` says of a process of its
+/// own what it holds beside them.
+pub(crate) fn prove(
+    regions: &[Arc<Region>],
+    one_node: Option<NodeId>,
+    seed: u64,
+    held: Option<&Note>,
+) -> PlacementProof {
     let mut rng = Rng::new(seed);
-    let mut notes: Vec<String> = regions.iter().flat_map(|region| region.notes.clone()).collect();
+    let mut notes: Vec<Note> = regions.iter().flat_map(|region| region.notes.clone()).collect();
     let mut how = "move_pages";
     let mut all = Seen { on_target: Some(0), ..Seen::default() };
     for region in regions {
         let seen = by_move_pages(region, &mut rng).or_else(|error| {
             how = "numa_maps";
-            notes.push(format!("move_pages refused: {error}"));
+            notes.push(says::move_pages_refused(&error.to_string()));
             by_numa_maps(region).ok_or(error)
         });
         let seen = seen.unwrap_or_else(|_| {
@@ -46,13 +53,11 @@ pub(crate) fn prove(regions: &[Arc<Region>], one_node: Option<NodeId>, seed: u64
         }
         all.on_target = all.on_target.zip(seen.on_target).map(|(a, b)| a + b);
     }
-    notes.sort();
+    notes.sort_by(|a, b| a.text.cmp(&b.text));
     notes.dedup();
     let page_share = page_share(regions);
-    let sizes =
-        if page_share.is_some() { "page sizes from smaps" } else { "page sizes not seen: smaps says nothing of it" };
     PlacementProof {
-        how: format!("{how}, {} pages of {} regions; {sizes}", all.pages, regions.len()),
+        how: says::placement_seen(how, all.pages, regions.len(), page_share.is_some(), held),
         pages: all.pages,
         on_target: all.on_target.filter(|_| all.pages > 0).map(|on| on as f64 / all.pages as f64),
         by_node: all.by_node,
@@ -126,8 +131,8 @@ fn page_share(regions: &[Arc<Region>]) -> Option<f64> {
     (total > 0.0).then(|| right / total)
 }
 
-/// What this process holds beside the regions, in words: what a fork copies of it, and who else runs in it.
-pub(crate) fn beside(regions: &[Arc<Region>]) -> Option<String> {
+/// What this process holds beside the regions: what a fork copies of it, and who else runs in it.
+pub(crate) fn beside(regions: &[Arc<Region>]) -> Option<Note> {
     let smaps = fs::read_to_string("/proc/self/smaps").ok()?;
     let threads = fs::read_dir("/proc/self/task").ok()?.count();
     let mut areas = areas(&smaps);
@@ -136,8 +141,7 @@ pub(crate) fn beside(regions: &[Arc<Region>]) -> Option<String> {
     }
     let sum = |of: fn(&Area) -> f64| Bytes((areas.values().map(of).sum::<f64>() * 1024.0) as u64);
     let (all, own) = (sum(|area| area.rss), sum(|area| area.anonymous));
-    let threads = if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
-    Some(format!("{threads}, {all} beside it, {own} of that no file's, {} mappings", areas.len()))
+    Some(says::held_by_own_process(threads, all, own, areas.len()))
 }
 
 /// The sizes of one kernel area, in kB as smaps has them.

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tiermark_kernels::layout::{self, LayoutError, Proof, ProofError};
 use tiermark_kernels::rng::fill_data;
 use tiermark_model::messages::setup as says;
-use tiermark_model::{Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, PageKind, Refusal, RegionSetup};
+use tiermark_model::{
+    Bytes, ChainLayout, CpuId, IdSet, Layout, Machine, MemPolicy, Note, PageKind, Refusal, RegionSetup,
+};
 
 use placing::{Touch, place};
 pub(crate) use populate::populate;
@@ -47,7 +49,7 @@ pub(crate) struct Region {
     pub(crate) layout: Layout,
     touch: Touch,
     /// What fell short.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Note>,
     /// The proof of its chain, once written, and where parallel chains begin, once somebody asked.
     chain: Mutex<Option<(Proof, Vec<u64>)>>,
 }
@@ -61,7 +63,7 @@ pub(crate) struct Order<'a> {
     /// Arrays that the kernels at work here walk at once.
     pub(crate) streams: usize,
     /// What is not as asked already.
-    pub(crate) note: Option<String>,
+    pub(crate) note: Option<Note>,
 }
 
 impl Order<'_> {
@@ -100,7 +102,7 @@ impl Region {
         };
         let mapping = stock.map_or_else(new, |stock| stock.mapping(order, len, page_bytes, new));
         let mut mapping = mapping.map_err(|error| map_refused(order.setup, &error))?;
-        let mut notes: Vec<String> = order.note.iter().cloned().collect();
+        let mut notes: Vec<Note> = order.note.iter().cloned().collect();
         advise(&mapping, order.setup.page, machine, &mut notes);
         let touch = place(&mapping, order, machine, &mut notes)?;
         // Pages that threads place may be moved by the kernel later: they are not used again.
@@ -249,7 +251,7 @@ pub(crate) fn chain_refused(chain: ChainLayout, bytes: usize, error: &ProofError
 }
 
 /// Tells the kernel about page sizes and what to leave alone; what it refuses is noted where it matters.
-fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<String>) {
+fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<Note>) {
     let advice = match page {
         PageKind::Base => Some(Advice::NoHugePage),
         PageKind::Thp => Some(Advice::HugePage),
@@ -259,10 +261,10 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
     if let Some(Err(error)) = advice.map(|advice| mapping.advise(advice))
         && page == PageKind::Thp
     {
-        notes.push(format!("transparent huge pages refused: {error}"));
+        notes.push(says::thp_refused(&error.to_string()));
     }
     if page == PageKind::Thp && machine.system.thp.as_deref() == Some("never") {
-        notes.push("transparent huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled is never)".to_owned());
+        notes.push(says::thp_off());
     }
     // A precaution; a kernel without KSM refuses it and has nothing to merge with.
     let _ = mapping.advise(Advice::Unmergeable);
@@ -271,7 +273,7 @@ fn advise(mapping: &Mapping, page: PageKind, machine: &Machine, notes: &mut Vec<
         && let Err(error) = mapping.lock_on_fault()
         && !machine.system.swaps.is_empty()
     {
-        notes.push(format!("memory could not be locked and may be swapped out: {error} (ulimit -l)"));
+        notes.push(says::memory_not_locked(&error.to_string()));
     }
 }
 

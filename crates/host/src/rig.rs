@@ -15,9 +15,9 @@ use crate::check;
 use crate::ended::Ended;
 use crate::gate::StartGate;
 use crate::indices::{Indices, indices};
-use crate::means::Means;
 use crate::ping::Pings;
 use crate::region::{Order, Region, chain_refused, populate, stop_refusal};
+use crate::resources::Resources;
 use crate::streams::{Share, stream_plan};
 use crate::team::{Job, Pool, Reply, Team};
 use crate::worker::Worker;
@@ -45,32 +45,32 @@ pub(crate) struct LinuxRig {
 
 impl LinuxRig {
     /// Maps, starts, fills, calibrates.
-    pub(crate) fn prepare(means: &mut Means, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
-        means.prepared += 1;
-        let machine = &means.machine;
+    pub(crate) fn prepare(resources: &mut Resources, setup: &Setup, orders: &[Order<'_>]) -> Result<Self, Refusal> {
+        resources.prepared += 1;
+        let machine = &resources.machine;
         let regions: Vec<Arc<Region>> = orders
             .iter()
-            .map(|order| Region::map(order, machine, Some(&means.stock)).map(Arc::new))
+            .map(|order| Region::map(order, machine, Some(&resources.stock)).map(Arc::new))
             .collect::<Result<_, _>>()?;
-        populate(&regions, machine.allowed_cpus.len(), &means.stopped);
+        populate(&regions, machine.allowed_cpus.len(), &resources.stopped);
         let one_node = machine.only_memory_node();
         let moved = machine.system.hypervisor.is_some() && setup.threads.len() > 1;
-        let workers = (0..setup.threads.len()).map(|index| means.worker(setup, index, &regions));
+        let workers = (0..setup.threads.len()).map(|index| resources.worker(setup, index, &regions));
         let workers = workers.map(|worker| (worker.cpu, worker)).collect();
         // Threads that ask the system are changed by what they ask: they are of this rig alone.
         let asks = setup.threads.iter().any(|thread| matches!(thread.role, Role::Os(_)));
         let mut own = Pool::default();
-        let team = Team::new(if asks { &mut own } else { &mut means.pool }, workers)?;
+        let team = Team::new(if asks { &mut own } else { &mut resources.pool }, workers)?;
         let mut rig = Self {
             team,
             regions,
-            indices: Arc::clone(&means.indices),
+            indices: Arc::clone(&resources.indices),
             pings: moved.then(|| Arc::new(Pings::new(setup.threads.len()))),
             one_node,
-            stopped: Arc::clone(&means.stopped),
+            stopped: Arc::clone(&resources.stopped),
             seed: setup.seed,
             proofs: 0,
-            shots: means.prepared << 32,
+            shots: resources.prepared << 32,
         };
         let cycles = rig.cycles()?;
         let seed = setup.seed;
@@ -135,7 +135,7 @@ fn answer(reply: Reply<Answer>) -> Answer {
 impl Rig for LinuxRig {
     fn placement(&mut self) -> PlacementProof {
         self.proofs += 1;
-        let proof = crate::proof::prove(&self.regions, self.one_node, self.seed.wrapping_add(self.proofs));
+        let proof = crate::proof::prove(&self.regions, self.one_node, self.seed.wrapping_add(self.proofs), None);
         let is_poor = |share: Option<f64>| share.is_some_and(|share| share < LEAST_PROVEN);
         if is_poor(proof.on_target) || is_poor(proof.page_share) {
             self.regions.iter().for_each(|region| region.mapping.spoil());
@@ -186,7 +186,7 @@ impl Rig for LinuxRig {
     }
 }
 
-impl Means {
+impl Resources {
     /// The state of one worker of a setup.
     fn worker(&self, setup: &Setup, index: usize, regions: &[Arc<Region>]) -> Worker {
         let thread = &setup.threads[index];

@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{Fault, Rig, Shot, ThreadShot};
-use tiermark_model::{CpuModel, IdSet, KernelId, Machine, PlacementProof, Refusal, Role, Setup};
+use tiermark_model::messages::setup as says;
+use tiermark_model::{CpuModel, IdSet, KernelId, Machine, Note, PlacementProof, Refusal, Role, Setup};
 use tiermark_primitives::{able, no_more, unavailable, wants_subprocess};
 use tiermark_system::Clock;
 
-use crate::means::Means;
 use crate::region::{Order, stop_refusal};
+use crate::resources::Resources;
 use call::{Limits, Lost, Subprocess};
 
 /// The argument with which this program is the subprocess.
@@ -44,7 +45,7 @@ struct Job {
     machine: Machine,
     /// Nodes of its memory, and what is not as asked.
     target: IdSet,
-    note: Option<String>,
+    note: Option<Note>,
     clock: Clock,
     stamp_ns: f64,
 }
@@ -90,37 +91,34 @@ impl SubprocessRig {
     ///
     /// # Errors
     /// A [`Refusal`] of the subprocess's, or without a process.
-    pub(crate) fn prepare(means: &mut Means, setup: &Setup, order: &Order<'_>) -> Result<Self, Refusal> {
+    pub(crate) fn prepare(resources: &mut Resources, setup: &Setup, order: &Order<'_>) -> Result<Self, Refusal> {
         able(WHAT)?;
-        means.prepared += 1;
+        resources.prepared += 1;
         let job = Job {
             setup: setup.clone(),
-            machine: brief(&means.machine),
+            machine: brief(&resources.machine),
             target: order.target.clone(),
             note: order.note.clone(),
-            clock: means.clock,
-            stamp_ns: means.bench.overheads.stamp_ns,
+            clock: resources.clock,
+            stamp_ns: resources.bench.overheads.stamp_ns,
         };
         let refused = |error: &io::Error| no_more(WHAT, error);
-        let stopped = Arc::clone(&means.stopped);
+        let stopped = Arc::clone(&resources.stopped);
         let limits = Limits { still: LIMIT, whole: whole(setup) };
         let mut subprocess = Subprocess::start(&mut itself(), stopped, limits).map_err(|error| refused(&error))?;
         match subprocess.ask::<Result<(), Refusal>>(&job) {
-            _ if means.stopped.load(Relaxed) => return Err(stop_refusal()),
+            _ if resources.stopped.load(Relaxed) => return Err(stop_refusal()),
             Ok(made) => made?,
             Err(lost) => return Err(unavailable(WHAT, &lost.why, lost.cure)),
         }
-        Ok(Self { subprocess, seed: setup.seed, shots: means.prepared << 32 })
+        Ok(Self { subprocess, seed: setup.seed, shots: resources.prepared << 32 })
     }
 }
 
 impl Rig for SubprocessRig {
     fn placement(&mut self) -> PlacementProof {
         self.seed = self.seed.wrapping_add(1);
-        let unseen = |lost: Lost| PlacementProof {
-            how: format!("the process that holds them: {}", lost.why),
-            ..PlacementProof::default()
-        };
+        let unseen = |lost: Lost| PlacementProof { how: says::placement_lost(&lost.why), ..PlacementProof::default() };
         self.subprocess.ask(&Ask::Placement { seed: self.seed }).unwrap_or_else(unseen)
     }
 

@@ -111,6 +111,19 @@ fn steps<'a>(kernel: &'a Kernel, set: &'a Set) -> Result<Vec<Step<'a>>, Mistake>
         if statement.ahead > 0 && word.class != Class::Hints {
             return Err(kernel.mistake(statement.line, format!("'{}' is no hint: nothing can be ahead", word.name)));
         }
+        if statement.ahead == 0 && word.class == Class::Hints {
+            let what = format!("write how many bytes ahead: {} {} 512", word.name, STREAMS[statement.stream]);
+            return Err(kernel.mistake(statement.line, what));
+        }
+        let repeats = |of: fn(Class) -> bool| {
+            let before = |step: &Step<'_>| of(step.word.class) && step.statement.stream == statement.stream;
+            of(word.class) && steps.iter().any(before)
+        };
+        if repeats(Class::is_read) || repeats(Class::is_write) {
+            let what =
+                format!("a loop loads each stream once and stores it once: '{}' again", STREAMS[statement.stream]);
+            return Err(kernel.mistake(statement.line, what));
+        }
         let bank = |index: usize| banks.get(index % banks.len().max(1)).copied().unwrap_or_default();
         steps.push(Step { statement, word, file, x: bank(current), new: bank(current + 1) });
         // What the last instruction writes is the result: a new register becomes that of the words that follow.
@@ -130,6 +143,10 @@ impl Expander<'_> {
     fn check(&self) -> Result<(), Mistake> {
         self.check_walk()?;
         self.check_bytes()?;
+        if self.set.text("arch") == "any" && !self.kernel.needs.is_empty() {
+            let what = format!("{} has no cpu features: a file with 'needs' is for other sets", self.set.name);
+            return Err(self.kernel.mistake(self.kernel.name.line, what));
+        }
         let (kernel, line) = (self.kernel, self.kernel.body[0].line);
         let writes = self.memory().any(|step| step.word.class.is_write());
         if self.sums() && writes {

@@ -17,14 +17,14 @@ pub struct StreamArgs {
     pub dst: *mut u8,
     /// Start of what is read.
     pub src: *const u8,
-    /// Start of the second array read (triad).
+    /// Start of the second array read, of kernels that have one.
     pub src2: *const u8,
     /// Length of each stream's span in bytes: a multiple of [`SPAN_QUANTUM`], at least one.
     /// Random kernels: 64 × the length of `order`.
     pub bytes: usize,
     /// How often the whole span is walked inside the timed loop, at least 1.
     pub passes: usize,
-    /// Written by stores (see [`Fill`]), added by `update`, the scale factor's bits (`f64`) in `triad`.
+    /// Written by fills (see [`Fill`]), added to integers, or the bits of a factor (`f64`): by the words of the loop.
     /// Some memory paths carry lines of zeros at more than twice the rate of other data (measured on a Zen 5 server,
     /// for every store that does not read its line first): a rate of writing zeros, and so of every [`Fill::Zero`]
     /// kernel, says nothing about data.

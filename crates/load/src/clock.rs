@@ -1,4 +1,4 @@
-//! The monotonic clock in ns, waiting on it, and the cpu time of a thread.
+//! The clock of a run in ns, waiting on it, and the cpu time of a thread.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,6 +9,11 @@ use rustix::time::{
     ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, clock_gettime, timerfd_create,
     timerfd_settime,
 };
+
+/// Events that one look takes at most.
+const EVENTS: usize = 256;
+/// The alarm's token on the epoll; no connection has it.
+const ALARM: u64 = u64::MAX;
 
 /// Nanoseconds in a second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -28,25 +33,84 @@ pub(crate) fn thread_cpu() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
+/// What a thread's loop takes its times from and waits on: the system's clock, or in tests one that they advance.
+pub(crate) trait Clock {
+    /// The time now, ns; never less than before.
+    fn now(&self) -> u64;
+
+    /// Waits until a connection on `epoll` has something or `until` has come, whichever is first; with `None` only looks. Appends the
+    /// connections' tokens and what they have. A signal may end it early.
+    ///
+    /// # Errors
+    /// What the system says of the epoll or the timer.
+    fn wait(&mut self, epoll: &OwnedFd, events: &mut Vec<Event>, until: Option<u64>) -> io::Result<()>;
+}
+
+/// The token of a connection and what it has.
+pub(crate) type Event = (u64, epoll::EventFlags);
+
+/// CLOCK_MONOTONIC and a timer on it.
+pub(crate) struct Monotonic {
+    alarm: Alarm,
+}
+
+impl Monotonic {
+    /// For waiting on one epoll.
+    pub(crate) fn new(epoll: BorrowedFd<'_>) -> io::Result<Self> {
+        Ok(Self { alarm: Alarm::new(epoll)? })
+    }
+}
+
+impl Clock for Monotonic {
+    fn now(&self) -> u64 {
+        now()
+    }
+
+    fn wait(&mut self, epoll: &OwnedFd, events: &mut Vec<Event>, until: Option<u64>) -> io::Result<()> {
+        if let Some(until) = until {
+            self.alarm.set(until)?;
+        }
+        let first = events.len();
+        look(epoll, events, until.is_some())?;
+        if let Some(at) = events[first..].iter().position(|(token, _)| *token == ALARM) {
+            events.swap_remove(first + at);
+            self.alarm.went_off();
+        }
+        Ok(())
+    }
+}
+
+/// Appends what connections have; `waits` until there is something. A signal ends it early, with nothing.
+pub(crate) fn look(epoll: &OwnedFd, events: &mut Vec<Event>, waits: bool) -> io::Result<()> {
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut space = [const { std::mem::MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
+    match epoll::wait(epoll, &mut space, (!waits).then_some(&at_once)) {
+        Ok((found, _)) => events.extend(found.iter().map(|event| (event.data.u64(), event.flags))),
+        Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
 /// A timer that wakes an epoll at an absolute time. Timeouts of `epoll_wait` are whole milliseconds; this is not.
-pub(crate) struct Alarm {
+struct Alarm {
     timer: OwnedFd,
     /// For when it is set, ns; 0 while it is not.
     at: u64,
 }
 
 impl Alarm {
-    /// An alarm that reports as `token` on an epoll.
-    pub(crate) fn new(epoll: BorrowedFd<'_>, token: u64) -> io::Result<Self> {
+    /// An alarm that reports as [`ALARM`] on an epoll.
+    fn new(epoll: BorrowedFd<'_>) -> io::Result<Self> {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         // Edge-triggered: setting it anew is all that is needed after it went off, and nobody has to read it.
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-        epoll::add(epoll, timer.as_fd(), epoll::EventData::new_u64(token), flags)?;
+        epoll::add(epoll, timer.as_fd(), epoll::EventData::new_u64(ALARM), flags)?;
         Ok(Self { timer, at: 0 })
     }
 
     /// Sets it for a time on the clock of [`now`], ns.
-    pub(crate) fn set(&mut self, at: u64) -> io::Result<()> {
+    fn set(&mut self, at: u64) -> io::Result<()> {
         // Zero would disarm it.
         let at = at.max(1);
         if at == self.at {
@@ -61,7 +125,7 @@ impl Alarm {
     }
 
     /// It went off: the same time can be set again.
-    pub(crate) fn went_off(&mut self) {
+    fn went_off(&mut self) {
         self.at = 0;
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::resp::{Parser, Reply};
 use crate::target::Stream;
 
@@ -134,9 +134,9 @@ impl Conn {
     }
 
     /// Writes what can be written; `left` is told every request that goes out now.
-    pub(crate) fn write(&mut self, mut left: impl FnMut(&mut Pending)) -> io::Result<Wrote> {
+    pub(crate) fn write(&mut self, clock: &impl Clock, mut left: impl FnMut(&mut Pending)) -> io::Result<Wrote> {
         while self.is_dirty() {
-            let now = clock::now();
+            let now = clock.now();
             match self.stream.write(&self.out[self.written..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(n) => self.written += n,
@@ -181,6 +181,7 @@ impl Conn {
     pub(crate) fn read(
         &mut self,
         buffer: &mut [u8],
+        clock: &impl Clock,
         mut answered: impl FnMut(Pending, Reply<'_>, u64),
     ) -> Result<Took, String> {
         let n = match self.stream.read(buffer) {
@@ -192,7 +193,7 @@ impl Conn {
             Err(error) if error.kind() == ErrorKind::ConnectionReset => return Ok(Took::End),
             Err(error) => return Err(format!("reading failed: {error}")),
         };
-        let at = clock::now();
+        let at = clock.now();
         let (pending, sent) = (&mut self.pending, self.unsent);
         let mut unasked = false;
         let fed = self.parser.feed(&buffer[..n], |reply| {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock;
+use crate::clock::SECOND;
 
 /// A tenant's counters so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -78,10 +78,11 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    pub(crate) fn new(tenants: usize, threads: usize) -> Self {
+    /// Of a run that begins at `now` on the monotonic clock.
+    pub(crate) fn new(tenants: usize, threads: usize, now: u64) -> Self {
         Self {
             tenants: (0..tenants).map(|_| Slot::default()).collect(),
-            beats: (0..threads).map(|_| AtomicU64::new(clock::now())).collect(),
+            beats: (0..threads).map(|_| AtomicU64::new(now)).collect(),
         }
     }
 
@@ -103,9 +104,8 @@ impl Live {
         self.beats[thread].store(now, Ordering::Relaxed);
     }
 
-    /// The run as it is, begun at `start` on the monotonic clock.
-    pub(crate) fn snapshot(&self, start: u64) -> Snapshot {
-        let now = clock::now();
+    /// The run as it is at `now` on the monotonic clock, begun at `start` on it.
+    pub(crate) fn snapshot(&self, start: u64, now: u64) -> Snapshot {
         let tenants = self.tenants.iter().map(|slot| TenantNow {
             scheduled: slot.scheduled.load(Ordering::Relaxed),
             sent: slot.sent.load(Ordering::Relaxed),
@@ -120,9 +120,9 @@ impl Live {
         let beats = self.beats.iter().map(|beat| beat.load(Ordering::Relaxed)).filter(|beat| *beat > 0);
         let silent = beats.map(|beat| now.saturating_sub(beat)).max().unwrap_or(0);
         Snapshot {
-            seconds: now.saturating_sub(start) as f64 / clock::SECOND as f64,
+            seconds: now.saturating_sub(start) as f64 / SECOND as f64,
             tenants: tenants.collect(),
-            client_silent: silent as f64 / clock::SECOND as f64,
+            client_silent: silent as f64 / SECOND as f64,
         }
     }
 }

@@ -128,7 +128,7 @@ fn carry_out(
         Length::Time(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 4),
         Length::Requests(_) => u64::MAX / 4,
     };
-    let live = Live::new(targets.len(), threads);
+    let live = Live::new(targets.len(), threads, clock::now());
     let stop = AtomicBool::new(false);
     let timeout = u64::try_from(client.timeout.as_nanos()).unwrap_or(u64::MAX);
     let shared = Shared { stop: &stop, live: &live, spin: client.spin, timeout };
@@ -239,8 +239,9 @@ fn supervise(
         }
         let goes_on = if clock::now() >= next_look {
             // One that took long is not made up for: what is told of a second has to be of one.
-            next_look = clock::now() + WATCH.as_nanos() as u64;
-            (watch.each_second)(&shared.live.snapshot(start))
+            let now = clock::now();
+            next_look = now + WATCH.as_nanos() as u64;
+            (watch.each_second)(&shared.live.snapshot(start, now))
         } else {
             true
         };

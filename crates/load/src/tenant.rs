@@ -2,7 +2,7 @@
 
 use tiermark_stats::Rng;
 
-use crate::clock::{self, SECOND};
+use crate::clock::{Clock, SECOND};
 use crate::conn::{Conn, Due, Pending};
 use crate::form::Form;
 use crate::histogram::Latencies;
@@ -167,10 +167,10 @@ impl Tenant {
     }
 
     /// Writes a connection's requests, and keeps when they went.
-    pub(crate) fn write(&mut self, conn: usize) -> std::io::Result<crate::conn::Wrote> {
+    pub(crate) fn write(&mut self, conn: usize, clock: &impl Clock) -> std::io::Result<crate::conn::Wrote> {
         let (tally, late_after) = (&mut self.tally, self.form.late_after);
         let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Wrote::All) };
-        conn.write(|request| {
+        conn.write(clock, |request| {
             tally.sent += 1;
             if request.due == 0 {
                 request.due = request.sent;
@@ -195,11 +195,12 @@ impl Tenant {
         buffer: &mut [u8],
         end: u64,
         looked: u64,
+        clock: &impl Clock,
     ) -> Result<crate::conn::Took, String> {
         let judge = Judge { form: &self.form, start: self.start, end, is_open: self.schedule.is_some(), looked };
         let tally = &mut self.tally;
         let Some(conn) = &mut self.conns[conn] else { return Ok(crate::conn::Took::Nothing) };
-        let took = conn.read(buffer, |request, reply, at| judge.answer(tally, request, reply, at))?;
+        let took = conn.read(buffer, clock, |request, reply, at| judge.answer(tally, request, reply, at))?;
         match &self.tally.first_error {
             Some(error) if self.form.stops_on_error => Err(format!("it refuses: {error}")),
             _ => Ok(took),
@@ -227,10 +228,10 @@ impl Tenant {
         self.tally.held += u64::from(now.saturating_sub(due).saturating_sub(late) > self.form.late_after);
     }
 
-    /// Gives the tenant up.
-    pub(crate) fn give_up(&mut self, why: String) {
+    /// Gives the tenant up, at `now` on the clock.
+    pub(crate) fn give_up(&mut self, why: String, now: u64) {
         let waiting: Vec<Pending> = self.conns.iter().flatten().flat_map(Conn::unanswered).copied().collect();
-        self.leave(&waiting, clock::now());
+        self.leave(&waiting, now);
         self.tally.fault.get_or_insert(why);
         // Closing a connection takes it out of the epoll.
         self.conns.iter_mut().for_each(|conn| *conn = None);
@@ -312,22 +313,39 @@ impl TenantPace {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::clock::Event;
     use crate::schedule::Arrivals;
     use crate::target::Stream;
 
     /// Half a second, ns.
     const AWAY: u64 = SECOND / 2;
+    /// When the run began on the clock, ns.
+    const START: u64 = 7 * SECOND;
 
-    /// A tenant of 1,000 requests a second whose client first comes to it half a second after the start, at the returned end.
+    /// A clock that stands still, half a second after the start.
+    struct Still;
+
+    impl Clock for Still {
+        fn now(&self) -> u64 {
+            START + AWAY
+        }
+
+        fn wait(&mut self, _: &OwnedFd, _: &mut Vec<Event>, _: Option<u64>) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A tenant of 1,000 requests a second whose client first comes to it half a second after the start.
     fn forgotten(depth: usize) -> (Tenant, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let pace = TenantPace::new(Pace::Open { arrivals: Arrivals::Constant, rate: 1000.0 }, depth, None, 0.0, 1);
         let conns = vec![Conn::new(Stream::Unix(ours), false)];
         let mut tenant = Tenant::new(0, conns, Source::Fill { next: 0 }, Form::small(), pace);
-        tenant.start = clock::now() - AWAY;
+        tenant.start = START;
         (tenant, theirs)
     }
 
@@ -335,9 +353,9 @@ mod tests {
     fn a_client_that_comes_late_is_late_with_all_that_was_due() {
         let (mut tenant, _server) = forgotten(1000);
         while tenant.make_due(AWAY, AWAY) != Next::Finished {}
-        assert_eq!(tenant.write(0).unwrap(), crate::conn::Wrote::All);
+        assert_eq!(tenant.write(0, &Still).unwrap(), crate::conn::Wrote::All);
         // The last of 500 was due 1 ms before the end, which is not later than 1 ms.
-        assert!(tenant.tally.late >= 499 && tenant.tally.max_late_ns >= AWAY, "{:?}", tenant.tally);
+        assert_eq!((tenant.tally.late, tenant.tally.max_late_ns), (499, AWAY), "{:?}", tenant.tally);
         assert_eq!((tenant.tally.sent, tenant.tally.held, tenant.tally.overloads), (500, 0, 0));
     }
 
@@ -345,12 +363,11 @@ mod tests {
     fn it_is_late_too_where_what_it_sends_first_leaves_no_room_for_the_rest() {
         let (mut tenant, _server) = forgotten(1);
         assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
-        tenant.write(0).unwrap();
+        tenant.write(0, &Still).unwrap();
         assert_eq!((tenant.scheduled(AWAY / 2), tenant.scheduled(AWAY), tenant.tally.sent), (250, 500, 1));
-        let end = tenant.start + AWAY;
-        let (_, seen) = tenant.finish(AWAY, end);
+        let (_, seen) = tenant.finish(AWAY, START + AWAY);
         assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.held), (1, 499, 1, 0));
-        assert!(seen.late >= 498, "{}", seen.late);
+        assert_eq!(seen.late, 499);
     }
 
     #[test]
@@ -358,9 +375,9 @@ mod tests {
         let (mut tenant, server) = forgotten(1000);
         drop(server);
         while tenant.make_due(AWAY, AWAY) != Next::Finished {}
-        assert!(tenant.write(0).is_err());
-        tenant.give_up("gone".into());
-        let (_, seen) = tenant.finish(AWAY, clock::now());
+        assert!(tenant.write(0, &Still).is_err());
+        tenant.give_up("gone".into(), START + AWAY);
+        let (_, seen) = tenant.finish(AWAY, START + AWAY);
         assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.scheduled), (0, 500, 0, 500));
     }
 }

@@ -8,10 +8,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
-use rustix::fs::Timespec;
 use tiermark_model::load::Spin;
 
-use crate::clock::{self, Alarm};
+use crate::clock::{self, Clock, Event, Monotonic};
 use crate::conn::{Took, Wrote};
 use crate::live::{Live, TenantNow};
 use crate::spin::Spinner;
@@ -22,12 +21,8 @@ use crate::tenant::{Next, Tenant};
 const TICK: u64 = 100_000_000;
 /// Tenants whose requests are made between two looks at what came in.
 const VISITS: usize = 64;
-/// Answers of this many connections are taken at a time.
-const EVENTS: usize = 256;
 /// Bytes that one read takes at most.
 const BUFFER: usize = 64 << 10;
-/// The alarm's name on the epoll; connections have their tenant and place.
-const ALARM: u64 = u64::MAX;
 
 /// What all threads of a run share.
 pub(crate) struct Shared<'a> {
@@ -46,12 +41,12 @@ pub(crate) struct ThreadUse {
 }
 
 /// A thread's tenants and what it waits for.
-pub(crate) struct Worker<'a> {
+pub(crate) struct Worker<'a, C> {
     number: usize,
     shared: &'a Shared<'a>,
     tenants: Vec<Tenant>,
     epoll: OwnedFd,
-    alarm: Alarm,
+    clock: C,
     /// When each tenant's next request is due, ns after the start, soonest first. A closed loop has none, nor has a tenant that waits
     /// for an answer.
     due: BinaryHeap<Reverse<(u64, usize)>>,
@@ -64,27 +59,34 @@ pub(crate) struct Worker<'a> {
     next_tick: u64,
     buffer: Vec<u8>,
     /// What the epoll told, kept between looks for its space.
-    events: Vec<(u64, EventFlags)>,
+    events: Vec<Event>,
 }
 
-impl<'a> Worker<'a> {
+impl<'a> Worker<'a, Monotonic> {
     /// A worker for these tenants, whose connections it begins to watch.
     pub(crate) fn new(number: usize, shared: &'a Shared<'a>, tenants: Vec<Tenant>) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let clock = Monotonic::new(epoll.as_fd())?;
+        Self::on(clock, epoll, number, shared, tenants)
+    }
+}
+
+impl<'a, C: Clock> Worker<'a, C> {
+    /// A worker whose times are those of `clock`.
+    fn on(clock: C, epoll: OwnedFd, number: usize, shared: &'a Shared<'a>, tenants: Vec<Tenant>) -> io::Result<Self> {
         for (slot, tenant) in tenants.iter().enumerate() {
             for (place, conn) in tenant.conns.iter().enumerate() {
                 let Some(conn) = conn else { continue };
                 epoll::add(&epoll, conn.stream(), EventData::new_u64(token(slot, place)), EventFlags::IN)?;
             }
         }
-        let alarm = Alarm::new(epoll.as_fd(), ALARM)?;
         let spinner = Spinner::new(shared.spin, tenants.iter().all(|tenant| tenant.schedule.is_none()));
         Ok(Self {
             number,
             shared,
             tenants,
             epoll,
-            alarm,
+            clock,
             due: BinaryHeap::new(),
             start: 0,
             end: 0,
@@ -92,7 +94,7 @@ impl<'a> Worker<'a> {
             looked: 0,
             next_tick: 0,
             buffer: vec![0; BUFFER],
-            events: Vec::with_capacity(EVENTS),
+            events: Vec::new(),
         })
     }
 
@@ -101,7 +103,7 @@ impl<'a> Worker<'a> {
         (self.start, self.end) = (start, end);
         self.sleep_until(start)?;
         let cpu = clock::thread_cpu();
-        let began = clock::now();
+        let began = self.clock.now();
         self.looked = began;
         self.begin()?;
         while !self.is_over() {
@@ -109,7 +111,7 @@ impl<'a> Worker<'a> {
             self.tick();
             self.wait()?;
         }
-        let now = clock::now();
+        let now = self.clock.now();
         self.shared.live.beat(self.number, 0);
         let used = ThreadUse { cpu: clock::thread_cpu() - cpu, wall: now - began };
         let end = self.end.min(now.saturating_sub(self.start));
@@ -117,14 +119,12 @@ impl<'a> Worker<'a> {
     }
 
     fn sleep_until(&mut self, time: u64) -> io::Result<()> {
-        self.alarm.set(time)?;
-        let mut events = Vec::with_capacity(EVENTS);
-        while clock::now() < time {
+        let mut events = Vec::new();
+        while self.clock.now() < time {
             events.clear();
             // A server that says something unasked would keep this awake, for a moment; it is found out right after.
-            wait_for(&self.epoll, &mut events, None)?;
+            self.clock.wait(&self.epoll, &mut events, Some(time))?;
         }
-        self.alarm.went_off();
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl<'a> Worker<'a> {
 
     /// Ns since the start.
     fn elapsed(&self) -> u64 {
-        clock::now().saturating_sub(self.start)
+        self.clock.now().saturating_sub(self.start)
     }
 
     fn is_over(&mut self) -> bool {
@@ -191,10 +191,10 @@ impl<'a> Worker<'a> {
         if !conn.is_dirty() {
             return Ok(());
         }
-        let waits = match tenant.write(place) {
+        let waits = match tenant.write(place, &self.clock) {
             Ok(wrote) => wrote == Wrote::Part,
             Err(error) => {
-                tenant.give_up(closed(&error));
+                tenant.give_up(closed(&error), self.clock.now());
                 return Ok(());
             }
         };
@@ -209,7 +209,7 @@ impl<'a> Worker<'a> {
 
     /// Ten times a second: notes how tenants do, and gives up those that do not answer.
     fn tick(&mut self) {
-        let now = clock::now();
+        let now = self.clock.now();
         if now < self.next_tick {
             return;
         }
@@ -220,7 +220,8 @@ impl<'a> Worker<'a> {
         for tenant in &mut self.tenants {
             let waiting = tenant.longest_wait(now);
             if waiting > self.shared.timeout && !was_away {
-                tenant.give_up(format!("no answer for {:.1} s", waiting as f64 / clock::SECOND as f64));
+                let why = format!("no answer for {:.1} s", waiting as f64 / clock::SECOND as f64);
+                tenant.give_up(why, now);
             }
             let seen = TenantNow {
                 scheduled: tenant.scheduled(elapsed),
@@ -240,7 +241,7 @@ impl<'a> Worker<'a> {
 
     /// Waits for answers, the next request or the next tick, and takes what came.
     fn wait(&mut self) -> io::Result<()> {
-        let now = clock::now();
+        let now = self.clock.now();
         let ends = self.start.saturating_add(self.end);
         let due = self.due.peek().map(|Reverse((due, _))| self.start + due).filter(|due| *due < ends);
         let mut wake = self.next_tick.min(due.unwrap_or(u64::MAX));
@@ -253,23 +254,15 @@ impl<'a> Worker<'a> {
         // Where no request is due, an answer is what is waited for.
         let looks = due.is_none() && self.spinner.looks(now);
         let sleeps = wake > now && !looks;
-        if sleeps {
-            self.alarm.set(wake)?;
-        }
         let mut events = std::mem::take(&mut self.events);
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        wait_for(&self.epoll, &mut events, if sleeps { None } else { Some(&at_once) })?;
+        self.clock.wait(&self.epoll, &mut events, sleeps.then_some(wake))?;
         // What came while it slept woke it; else it came after the last look.
-        let since = if sleeps { clock::now() } else { self.looked };
+        let since = if sleeps { self.clock.now() } else { self.looked };
         self.looked = if sleeps { since } else { now };
         if !events.is_empty() {
             self.spinner.came();
         }
         for (token, flags) in events.drain(..) {
-            if token == ALARM {
-                self.alarm.went_off();
-                continue;
-            }
             let (slot, place) = ((token >> 32) as usize, (token & 0xffff_ffff) as usize);
             if flags.contains(EventFlags::OUT) {
                 self.write(slot, place)?;
@@ -285,7 +278,7 @@ impl<'a> Worker<'a> {
     /// Reads a connection whose answers came after `since` on the clock.
     fn read(&mut self, slot: usize, place: usize, since: u64) -> io::Result<()> {
         let tenant = &mut self.tenants[slot];
-        match tenant.read(place, &mut self.buffer, self.end, since) {
+        match tenant.read(place, &mut self.buffer, self.end, since, &self.clock) {
             Ok(Took::Nothing) => return Ok(()),
             Ok(Took::Bytes { at }) => {
                 if tenant.schedule.is_none() && at.saturating_sub(self.start) < self.end {
@@ -298,8 +291,8 @@ impl<'a> Worker<'a> {
                     self.due.push(Reverse((due, slot)));
                 }
             }
-            Ok(Took::End) => tenant.give_up("it closed the connection".into()),
-            Err(why) => tenant.give_up(why),
+            Ok(Took::End) => tenant.give_up("it closed the connection".into(), self.clock.now()),
+            Err(why) => tenant.give_up(why, self.clock.now()),
         }
         Ok(())
     }
@@ -316,13 +309,5 @@ fn closed(error: &io::Error) -> String {
     }
 }
 
-/// Waits; a signal ends it early, with nothing.
-fn wait_for(epoll: &OwnedFd, events: &mut Vec<(u64, EventFlags)>, timeout: Option<&Timespec>) -> io::Result<()> {
-    let mut space = [const { std::mem::MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
-    match epoll::wait(epoll, &mut space, timeout) {
-        Ok((found, _)) => events.extend(found.iter().map(|event| (event.data.u64(), event.flags))),
-        Err(rustix::io::Errno::INTR) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

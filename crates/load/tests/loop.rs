@@ -1,18 +1,20 @@
-//! The event loop against servers that do what tests want.
+//! Whole runs against servers that do what tests want: what is asked, in which order, and what is refused. What the loop says of time is
+//! tested on a clock that tests advance, in `src/worker/tests`.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
 
 mod common;
 
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Fake, only, polite, unwatched};
 use tiermark_load::{
-    Address, Arrivals, Client, ClientSetup, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, TenantResult,
-    ValueShape, Watch, Workload, fill, run,
+    Address, Arrivals, Client, ClientSetup, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, ValueShape, Watch,
+    Workload, fill, run,
 };
 use tiermark_model::Refusal;
 use tiermark_model::messages::load::codes;
@@ -36,104 +38,6 @@ fn run_on(targets: &[Target], workload: &Workload) -> Result<Outcome, Refusal> {
 
 fn run_as(targets: &[Target], workload: &Workload, client: &ClientSetup) -> Result<Outcome, Refusal> {
     unwatched(|watch| run(targets, workload, Phase::Measure(0), client, watch))
-}
-
-fn impatient() -> ClientSetup {
-    ClientSetup { timeout: Duration::from_millis(300), ..ClientSetup::default() }
-}
-
-fn millis(ns: Option<u64>) -> f64 {
-    ns.unwrap() as f64 / 1e6
-}
-
-/// A run in which this machine let the client run nearly always: of some tries the first, or the last. A busy machine makes clients late
-/// that are not; what a client is blamed for wrongly is there in every try.
-fn punctual(fake: &Fake, workload: &Workload) -> TenantResult {
-    let mut seen = only(run_on(&[fake.target()], workload).unwrap());
-    for _ in 0..9 {
-        if seen.late <= seen.scheduled / 20 {
-            break;
-        }
-        seen = only(run_on(&[fake.target()], workload).unwrap());
-    }
-    seen
-}
-
-/// Few requests are the client's fault. On a machine that keeps the client waiting even for a polite server nobody can tell.
-#[track_caller]
-fn assert_punctual(seen: &TenantResult, workload: &Workload) {
-    let is_punctual = |seen: &TenantResult| seen.late <= seen.scheduled / 20;
-    if is_punctual(seen) {
-        return;
-    }
-    let polite = Fake::new(|_, words| polite(words));
-    let without_cause = punctual(&polite, workload);
-    let max = millis(Some(seen.max_late_ns));
-    assert!(
-        !is_punctual(&without_cause),
-        "{} late, at most {max} ms, and {} without a cause",
-        seen.late,
-        without_cause.late
-    );
-}
-
-#[test]
-fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
-    // One answer after 200 ms: a closed loop sees one slow request, users whose requests come at their own times see two hundred.
-    const STALL: Duration = Duration::from_millis(200);
-    let fake = Fake::new(|number, words| {
-        if number == 501 {
-            thread::sleep(STALL);
-        }
-        polite(words)
-    });
-    // One request under way at a time, so that the send has to wait for the answer, as in a client of one blocking connection.
-    let workload = Workload { depth: 1, ..open(1000.0, 2.0) };
-    let seen = punctual(&fake, &workload);
-    // Where this machine stalls at the very end, a few requests still wait for an answer then.
-    assert_eq!((seen.scheduled, seen.sent + seen.unsent, seen.response.count(), seen.errors), (2000, 2000, 2000, 0));
-    assert!(seen.unsent < 100, "{}", seen.unsent);
-    assert!(seen.service.max().unwrap() >= 199_000_000, "{}", millis(seen.service.max()));
-    // 200 requests are due during the stall: 10 % of all, whose waits are spread evenly from 0 to 200 ms.
-    let (response, service) = (millis(seen.response.quantile(0.99)), millis(seen.service.quantile(0.99)));
-    assert!(response >= 150.0, "response P99 {response} ms");
-    assert!(service < 100.0, "service P99 {service} ms");
-    assert!(millis(seen.response.quantile(0.95)) >= 80.0);
-    // They went out late because the server left no room, and that is told as such and not as the client's fault.
-    assert!(seen.held >= 150 && seen.overloads > 0, "{seen:?}");
-    assert_punctual(&seen, &workload);
-}
-
-#[test]
-fn with_room_under_way_nothing_is_sent_late_for_a_stall() {
-    let fake = Fake::new(|number, words| {
-        if number == 301 {
-            thread::sleep(Duration::from_millis(150));
-        }
-        polite(words)
-    });
-    let seen = only(run_on(&[fake.target()], &open(1000.0, 1.0)).unwrap());
-    // Each of the requests in the stall was sent in time and had its own wait: both times show it.
-    assert_eq!((seen.done, seen.overloads), (1000, 0));
-    let (response, service) = (millis(seen.response.quantile(0.95)), millis(seen.service.quantile(0.95)));
-    assert!(response >= 80.0 && service >= 80.0, "{response} and {service} ms");
-}
-
-#[test]
-fn a_socket_that_takes_no_more_holds_requests_back() {
-    // The server reads nothing for 300 ms; 64 values of 256 KiB are more than the buffers of both sockets hold.
-    let fake = Fake::new(|number, words| {
-        if number == 5 {
-            thread::sleep(Duration::from_millis(300));
-        }
-        polite(words)
-    });
-    let value = ValueShape { bytes: 256 << 10, compressible: 1.0 };
-    let workload = Workload { mix: Mix { get_percent: 0.0, brief: false }, value, depth: 1000, ..open(200.0, 1.0) };
-    let seen = punctual(&fake, &workload);
-    assert_eq!((seen.scheduled, seen.overloads, &seen.fault), (200, 0, &None));
-    assert!(seen.held >= 10, "{} held, {} late", seen.held, seen.late);
-    assert_punctual(&seen, &workload);
 }
 
 #[test]
@@ -177,24 +81,6 @@ fn many_tenants_share_a_thread_and_none_is_forgotten() {
 }
 
 #[test]
-fn what_is_too_slow_is_overloaded_and_says_how_much_it_left() {
-    // 5 ms an answer: 200 a second of the 1,000 that are asked for.
-    let fake = Fake::new(|_, words| {
-        thread::sleep(Duration::from_millis(5));
-        polite(words)
-    });
-    let seen = only(run_on(&[fake.target()], &Workload { depth: 2, ..open(1000.0, 1.0) }).unwrap());
-    assert_eq!(seen.scheduled, 1000);
-    assert!(seen.overloads > 0 && seen.unsent > 500, "{} {}", seen.overloads, seen.unsent);
-    assert_eq!(seen.sent + seen.unsent, 1000);
-    let share = seen.achieved_share().unwrap();
-    assert!(share < 0.25, "{share}");
-    // What was never sent is not left out of the distribution.
-    assert_eq!(seen.response.count(), 1000);
-    assert!(millis(seen.response.quantile(0.5)) > 300.0, "{}", millis(seen.response.quantile(0.5)));
-}
-
-#[test]
 fn refusals_misses_and_wrong_values_are_counted_apart() {
     let fake = Fake::new(|number, words| match number % 10 {
         1 => Some(b"-OOM command not allowed when used memory > 'maxmemory'.\r\n".to_vec()),
@@ -206,56 +92,6 @@ fn refusals_misses_and_wrong_values_are_counted_apart() {
     assert_eq!((seen.done, seen.errors, seen.misses, seen.mismatches), (1000, 100, 100, Some(800)));
     assert!(seen.first_error.as_deref().unwrap().starts_with("OOM command not allowed"));
     assert_eq!(seen.service.count(), 900, "an error is no answer to time");
-}
-
-#[test]
-fn one_bad_tenant_is_given_up_and_the_others_go_on() {
-    let good = Fake::new(|_, words| polite(words));
-    let faults: [(&str, Fake); 4] = [
-        ("closed the connection", Fake::new(|number, words| if number > 50 { None } else { polite(words) })),
-        (
-            "no answer: not the Redis protocol",
-            Fake::new(|number, words| if number > 50 { Some(b"<html>".to_vec()) } else { polite(words) }),
-        ),
-        ("no answer for 0.", Fake::new(|number, words| if number > 50 { Some(Vec::new()) } else { polite(words) })),
-        (
-            "nobody asked",
-            Fake::new(|number, words| if number > 50 { Some(b"+OK\r\n+OK\r\n".to_vec()) } else { polite(words) }),
-        ),
-    ];
-    for (why, fake) in faults {
-        for workload in [open(500.0, 1.0), Workload { length: Length::Time(Duration::from_secs(1)), ..closed(1) }] {
-            let outcome = run_as(&[good.target(), fake.target()], &workload, &impatient()).unwrap();
-            let [fine, lost] = <[TenantResult; 2]>::try_from(outcome.tenants).unwrap();
-            assert_eq!((fine.fault.as_deref(), fine.unanswered, fine.unsent), (None, 0, 0), "{why}");
-            assert!(fine.done >= 400, "{why}: {}", fine.done);
-            let fault = lost.fault.clone().unwrap_or_default();
-            assert!(fault.contains(why), "{why}: {fault}");
-            assert!(lost.done >= 40, "{why}: {}", lost.done);
-            if workload.pace != Pace::Closed {
-                // Those who go on asking get no answer: neither the share nor the times are of the part before alone.
-                assert_eq!((lost.scheduled, lost.response.count()), (500, 500), "{why}");
-                assert!(
-                    lost.done_in_time <= 60 && millis(lost.response.quantile(0.5)) >= 100.0,
-                    "{why}: {}",
-                    lost.done_in_time
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn a_tenant_that_is_through_has_its_own_time() {
-    let fast = Fake::new(|_, words| polite(words));
-    let slow = Fake::new(|_, words| {
-        thread::sleep(Duration::from_millis(5));
-        polite(words)
-    });
-    let outcome = run_on(&[fast.target(), slow.target()], &closed(100)).unwrap();
-    let [fast, slow] = <[TenantResult; 2]>::try_from(outcome.tenants).unwrap();
-    assert_eq!((fast.done, slow.done), (100, 100));
-    assert!(slow.seconds >= 0.5 && fast.seconds < slow.seconds / 2.0, "{} and {} s", fast.seconds, slow.seconds);
 }
 
 #[test]
@@ -288,27 +124,27 @@ fn servers_that_cannot_be_used_are_refused_with_a_cure() {
         (no_socket, codes::address_unknown),
     ];
     for (target, code) in cases {
-        assert_eq!(run_as(&[target], &closed(1), &impatient()).unwrap_err().code, code);
+        // Only the one that never answers is waited for in vain; a busy machine keeps the others for long.
+        let timeout = Duration::from_secs(if code == codes::server_answers_nothing { 1 } else { 30 });
+        let client = ClientSetup { timeout, ..ClientSetup::default() };
+        assert_eq!(run_as(&[target], &closed(1), &client).unwrap_err().code, code);
     }
 }
 
 #[test]
 fn a_run_stops_when_asked_and_when_its_watcher_says_so() {
-    let fake = Fake::new(|_, words| polite(words));
-    let long = open(100.0, 60.0);
-    let began = Instant::now();
-    let stop = AtomicBool::new(false);
-    let outcome = thread::scope(|scope| {
-        scope.spawn(|| {
-            thread::sleep(Duration::from_millis(300));
-            stop.store(true, Ordering::Relaxed);
-        });
-        let mut watch = Watch { stop: &stop, each_second: &mut |_: &Snapshot| true };
-        run(&[fake.target()], &long, Phase::Measure(0), &ClientSetup::default(), &mut watch)
+    let stop = Arc::new(AtomicBool::new(false));
+    let asks = Arc::clone(&stop);
+    let fake = Fake::new(move |number, words| {
+        asks.fetch_or(number == 20, Ordering::Relaxed);
+        polite(words)
     });
-    assert!(outcome.as_ref().is_ok_and(|outcome| outcome.stopped), "{outcome:?}");
-    let seen = only(outcome.unwrap());
-    assert!(seen.seconds < 5.0 && seen.done > 5 && seen.unsent < 5, "{} s, {} done", seen.seconds, seen.done);
+    let long = open(100.0, 600.0);
+    let mut watch = Watch { stop: &stop, each_second: &mut |_: &Snapshot| true };
+    let outcome = run(&[fake.target()], &long, Phase::Measure(0), &ClientSetup::default(), &mut watch).unwrap();
+    assert!(outcome.stopped);
+    let seen = only(outcome);
+    assert!(seen.done >= 19 && seen.scheduled < 60_000 && seen.seconds < 600.0, "{seen:?}");
 
     let (stop, mut snapshots) = (AtomicBool::new(false), Vec::new());
     let mut look = |snapshot: &Snapshot| {
@@ -319,9 +155,8 @@ fn a_run_stops_when_asked_and_when_its_watcher_says_so() {
     let outcome = run(&[fake.target()], &long, Phase::Measure(0), &ClientSetup::default(), &mut watch).unwrap();
     assert!(outcome.stopped);
     assert_eq!(snapshots.len(), 2);
-    assert!(snapshots[1].done() > snapshots[0].done() && snapshots[0].tenants[0].sent > 50, "{snapshots:?}");
+    assert!(snapshots[1].done() >= snapshots[0].done() && snapshots[1].tenants[0].sent > 0, "{snapshots:?}");
     assert!(snapshots.iter().all(|one| one.tenants[0].scheduled >= one.tenants[0].sent), "{snapshots:?}");
-    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

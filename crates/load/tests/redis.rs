@@ -23,7 +23,7 @@ use tiermark_load::{
 use tiermark_model::messages::load::codes;
 
 const PASSWORD: &str = "right one";
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Redis {
     child: Child,

@@ -179,12 +179,13 @@ pub struct TrialRecord {
     pub phase: Phase,
     /// Whether all tenants were made anew, or added to those that ran.
     pub fresh: bool,
-    /// Why it was made, in words.
-    pub why: String,
-    /// What it said.
+    /// Why it was made.
+    pub why: Note,
+    /// What it showed.
     pub outcome: Outcome,
-    /// The same in words: which limit, which tenant, which guard.
-    pub said: String,
+    /// What decided that: which limit, which tenant, which guard.
+    #[serde(alias = "said")]
+    pub decided_by: Note,
     /// What ran out; `None` where it passed, or where that is not known.
     pub ended_by: Option<Ended>,
     /// What the system said meanwhile; `None` where the trial ended before it measured.
@@ -201,7 +202,7 @@ pub struct Evidence {
     /// Requests that were answered in them.
     pub requests: u64,
     /// Why the system had not come to rest when it was measured; `None` where it had.
-    pub not_steady: Option<String>,
+    pub not_steady: Option<Note>,
     /// Major page faults a request.
     pub faults_per_request: Option<f64>,
     /// Bytes swapped in and out a request, of the whole machine.
@@ -281,10 +282,11 @@ pub struct Evidence {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ended {
-    /// Which.
+    /// The resource that ran out.
     pub resource: Resource,
     /// How that is known, with the figures.
-    pub words: String,
+    #[serde(alias = "words")]
+    pub why: Note,
 }
 
 /// What may run out first.
@@ -415,5 +417,20 @@ mod tests {
         let older = r#"{"kind":"between","low":3,"high":null,"why":"trials disagree"}"#;
         let Answer::Between { low: 3, high: None, why } = serde_json::from_str(older).unwrap() else { panic!() };
         assert_eq!(why.to_string(), "trials disagree");
+    }
+
+    #[test]
+    fn trials_of_older_documents_have_texts_alone() {
+        let older = serde_json::json!({
+            "number": 2, "tenants": 6, "phase": "ramp", "fresh": false, "why": "5 passed: 1 more", "outcome": "fail",
+            "said": "out of memory: the kernel killed 1 process",
+            "ended_by": { "resource": "memory_tier", "words": "the kernel killed 1 process" },
+            "evidence": { "seconds": 1.0, "requests": 9, "not_steady": "only 3 of 10 seconds were observed" },
+        });
+        let trial: TrialRecord = serde_json::from_value(older).unwrap();
+        assert_eq!(trial.why.text, "5 passed: 1 more");
+        assert_eq!(trial.decided_by.text, "out of memory: the kernel killed 1 process");
+        assert_eq!(trial.ended_by.unwrap().why.text, "the kernel killed 1 process");
+        assert_eq!(trial.evidence.unwrap().not_steady.unwrap().text, "only 3 of 10 seconds were observed");
     }
 }

@@ -248,7 +248,7 @@ pub struct Tail {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlacementProof {
     /// How it was proven (`move_pages, 1024 pages of 3 regions, before and after`).
-    pub how: String,
+    pub how: Note,
     /// Pages looked at.
     pub pages: u64,
     /// Pages by node.
@@ -260,7 +260,7 @@ pub struct PlacementProof {
     /// The page size asked for, in words.
     pub page: String,
     /// What fell short and what was done instead (`mbind refused (seccomp): first touch by pinned threads`).
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// A kernel held against the first that does the same job.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::idset::{IdSet, NodeId};
 use crate::labels::Labels;
 use crate::page::PageKind;
-use crate::refusal::Refusal;
+use crate::refusal::{Note, Refusal};
 use crate::setup::Setup;
 use crate::units::{Bytes, Metric};
 
@@ -86,7 +86,7 @@ pub struct Plan {
     /// Steps, in the order of the probe; the engine interleaves their visits.
     pub steps: Vec<Step>,
     /// Rules applied and their inputs, for people (`buffer 128 MiB = 4 x (32 MiB L3), …`).
-    pub rules: Vec<String>,
+    pub rules: Vec<Note>,
     /// What was asked and cannot be measured here.
     pub refused: Vec<Refusal>,
     /// Most seconds the whole plan may take.

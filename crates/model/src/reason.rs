@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::idset::NodeId;
 use crate::kernel::KernelId;
 use crate::page::PageKind;
-use crate::refusal::Refusal;
+use crate::refusal::{Note, Refusal};
 use crate::state::StateKind;
 use crate::units::Bytes;
 
@@ -88,7 +88,7 @@ impl WhyNot {
     fn words(self) -> &'static str {
         match self {
             Self::NoPlateau => "the latency curve has no plateau for it",
-            Self::CurveEnds => "the latency curve ends before it does",
+            Self::CurveEnds => "the latency curve ends before the cache does",
             Self::Evicted => "other work may evict it before it is full",
             Self::Coarse => "the points of the latency curve are too far apart",
             Self::Irregular => "the climb behind its plateau is irregular",
@@ -179,7 +179,7 @@ pub enum Reason {
     /// Where the pages were could not be seen.
     PlaceUnseen {
         /// How it was tried.
-        how: String,
+        how: Note,
     },
     /// Pages had another size.
     OtherPages {
@@ -191,7 +191,7 @@ pub enum Reason {
     /// What size the pages had could not be seen.
     PagesUnseen {
         /// How it was tried.
-        how: String,
+        how: Note,
     },
     /// A worker left its cpu.
     Migrated {
@@ -253,7 +253,7 @@ pub enum Reason {
     },
     /// Another kernel may be faster: it was not compared often enough to know.
     RivalsOpen {
-        /// Which.
+        /// The kernel that may be faster.
         kernel: KernelId,
     },
     /// The spread between visits is too wide for what describes a state rather than an edge.

@@ -122,8 +122,8 @@ impl Warning {
     }
 }
 
-/// A remark on a number or a row.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// A remark on a number or a row; the default says nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// Which note it is.

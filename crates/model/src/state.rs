@@ -48,7 +48,7 @@ impl StateKind {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct State {
-    /// Which.
+    /// The state.
     #[serde(flatten)]
     pub state: StateKind,
     /// Share of the time between the first and the last visit that could see it.
@@ -65,7 +65,7 @@ pub struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InState {
-    /// Which.
+    /// The state.
     #[serde(flatten)]
     pub state: StateKind,
     /// The edge of its windows in it, in the observation's unit.

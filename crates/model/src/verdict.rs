@@ -80,12 +80,7 @@ impl Verdict {
 
     /// Whether there is no number since the step was refused.
     pub fn is_refused(&self) -> bool {
-        let refused = |reason: &Reason| match reason {
-            Reason::Refused { .. } => true,
-            Reason::Told { text, .. } => text.starts_with("refused: "),
-            _ => false,
-        };
-        self.grade == Grade::Invalid && self.reasons.iter().any(refused)
+        self.grade == Grade::Invalid && self.reasons.iter().any(|reason| reason.refused().is_some())
     }
 
     fn add(&mut self, grade: Grade, reason: Reason) {

@@ -6,18 +6,18 @@ mod work;
 
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Sweep};
 
-use super::{Order, Primitive};
+use super::{Order, Prepared, Primitive};
 use link::{CAPACITY, Kind};
-use work::{Made, fetch, ping_pong, stream};
+use work::{fetch, ping_pong, stream};
 
 /// A stream of blocks.
-const fn bandwidth(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn bandwidth(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     let group = OsGroup::Channels;
     Primitive { id, group, metric: Metric::Bandwidth, text, sweeps: blocks, refuse: |_| None, subprocess: false, make }
 }
 
 /// A byte there and back.
-const fn latency(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn latency(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     let group = OsGroup::Channels;
     Primitive {
         id,

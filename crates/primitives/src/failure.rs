@@ -7,12 +7,21 @@ use rustix::io::Errno;
 use tiermark_model::Refusal;
 use tiermark_model::messages::setup as says;
 
-/// What went wrong, and the error of the system where one of its calls returned it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// What went wrong, in words.
-    pub(crate) why: String,
-    errno: Option<Errno>,
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure {
+    /// In words, and the error of the system where one of its calls returned it.
+    Other {
+        /// The words.
+        why: String,
+        /// The error.
+        errno: Option<Errno>,
+    },
+    /// A thread that has to run beside the body did not get its cpu.
+    Starved {
+        /// For how long.
+        seconds: f64,
+    },
 }
 
 impl Failure {
@@ -20,20 +29,23 @@ impl Failure {
     pub(crate) fn of<E: Into<io::Error>>(call: impl fmt::Display) -> impl Fn(E) -> Self {
         move |error| {
             let error = error.into();
-            Self { why: format!("{call}: {error}"), errno: Errno::from_io_error(&error) }
+            Self::Other { why: format!("{call}: {error}"), errno: Errno::from_io_error(&error) }
         }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.why)
+        match self {
+            Self::Other { why, .. } => f.write_str(why),
+            Self::Starved { seconds } => f.write_str(&says::partner_starved("", *seconds).why),
+        }
     }
 }
 
 impl From<String> for Failure {
     fn from(why: String) -> Self {
-        Self { why, errno: None }
+        Self::Other { why, errno: None }
     }
 }
 
@@ -45,7 +57,7 @@ impl From<&str> for Failure {
 
 impl From<&io::Error> for Failure {
     fn from(error: &io::Error) -> Self {
-        Self { why: error.to_string(), errno: Errno::from_io_error(error) }
+        Self::Other { why: error.to_string(), errno: Errno::from_io_error(error) }
     }
 }
 
@@ -71,9 +83,13 @@ pub fn unavailable(what: &str, why: &str, cure: &str) -> Refusal {
 
 /// The refusal of what the kernel refused, with a cure by its error; the usual one where that says nothing.
 pub(crate) fn refused_by(what: &str, failure: impl Into<Failure>, usual: &str) -> Refusal {
-    let Failure { why, errno } = failure.into();
-    let cure = errno.and_then(cure_of).unwrap_or(usual);
-    says::primitive_unavailable(what, &why, cure, errno.map(Errno::raw_os_error))
+    match failure.into() {
+        Failure::Starved { seconds } => says::partner_starved(what, seconds),
+        Failure::Other { why, errno } => {
+            let cure = errno.and_then(cure_of).unwrap_or(usual);
+            says::primitive_unavailable(what, &why, cure, errno.map(Errno::raw_os_error))
+        }
+    }
 }
 
 /// What helps against an error, where it says enough by itself.

@@ -71,6 +71,9 @@ pub struct Order<'a> {
     pub clock: &'a Clock,
 }
 
+/// A body that was prepared, or why it cannot be had here.
+pub(crate) type Prepared = Result<Box<dyn Body>, Refusal>;
+
 /// An operation, ready to be done.
 pub(crate) trait Body: Send {
     /// Does it so many times. Returns the time that does not count (what had to be made ready in between), in ticks of the clock.

@@ -6,10 +6,7 @@ use std::io;
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 use tiermark_system::os::{Buffer, Library, library, library_place};
 
-use super::{Body, Failure, Order, Primitive, Repeat, beyond_caches, mapped, refused_by};
-
-/// What a body's making returns.
-type Made = Result<Box<dyn Body>, Refusal>;
+use super::{Body, Failure, Order, Prepared, Primitive, Repeat, beyond_caches, mapped, refused_by};
 
 /// Distance of the places in a page at which source and target begin: loads that follow stores with the same low 12 address bits are
 /// held back.
@@ -24,7 +21,7 @@ const fn row(
     metric: Metric,
     text: &'static str,
     sweeps: fn(&Machine) -> Vec<Sweep>,
-    make: fn(&Order<'_>) -> Made,
+    make: fn(&Order<'_>) -> Prepared,
 ) -> Primitive {
     Primitive { id, group: OsGroup::Libc, metric, text, sweeps, refuse: |_| None, subprocess: false, make }
 }
@@ -135,19 +132,19 @@ fn sides(order: &Order<'_>) -> Result<Sides, Refusal> {
     made.map_err(|error| refused_by(&order.call.primitive.0, &error, "allow more memory (ulimit -v)"))
 }
 
-fn copying(order: &Order<'_>) -> Made {
+fn copying(order: &Order<'_>) -> Prepared {
     let library = Library::find();
     let call = move |from: &[u8], to: &mut [u8]| library.memcpy(to, from);
     Ok(Box::new(Block { sides: sides(order)?, call }))
 }
 
-fn setting(order: &Order<'_>) -> Made {
+fn setting(order: &Order<'_>) -> Prepared {
     let library = Library::find();
     let call = move |_: &[u8], to: &mut [u8]| library.memset(to, 0xa5);
     Ok(Box::new(Block { sides: sides(order)?, call }))
 }
 
-fn allocating(order: &Order<'_>) -> Made {
+fn allocating(order: &Order<'_>) -> Prepared {
     let (bytes, library) = (bytes(order), Library::find());
     let none = move || Failure::from(format!("malloc of {bytes} bytes: no memory"));
     Ok(Box::new(Repeat(move || if library.malloc_free(bytes) { Ok(()) } else { Err(none()) })))

@@ -11,15 +11,12 @@ use tiermark_model::{MIB, Machine, Metric, NodeId, OsGroup, Refusal, Sweep};
 use tiermark_system::os::{Area, Child, Shows, Tell, migrate_pages, move_pages};
 use tiermark_system::{Clock, page_bytes};
 
-use super::{Body, Failure, Order, Primitive, no_more, refused_by, unavailable};
-
-/// What a body's making returns.
-type Made = Result<Box<dyn Body>, Refusal>;
+use super::{Body, Failure, Order, Prepared, Primitive, no_more, refused_by, unavailable};
 
 /// How long a child may take to write its memory.
 const LIMIT: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
 
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive {
         id,
         group: OsGroup::Numa,
@@ -156,7 +153,7 @@ impl<M: Mover> Body for There<M> {
 }
 
 impl<M: Mover + 'static> There<M> {
-    fn start(mover: M, pages: Pages, nodes: (NodeId, NodeId), order: &Order<'_>) -> Made {
+    fn start(mover: M, pages: Pages, nodes: (NodeId, NodeId), order: &Order<'_>) -> Prepared {
         let mut body = Self { mover, pages, from: nodes.0, to: nodes.1, clock: *order.clock };
         // Once, so that what the system will not do is refused.
         body.run(1).map_err(refused(order))?;
@@ -202,7 +199,7 @@ impl Mover for List {
     }
 }
 
-fn by_list(order: &Order<'_>) -> Made {
+fn by_list(order: &Order<'_>) -> Prepared {
     let (mut area, from, to) = bound(order)?;
     fill(&mut area);
     let pages = Pages::of(&area, None);
@@ -218,7 +215,7 @@ impl Mover for Area {
     }
 }
 
-fn by_policy(order: &Order<'_>) -> Made {
+fn by_policy(order: &Order<'_>) -> Prepared {
     let (mut area, from, to) = bound(order)?;
     fill(&mut area);
     let pages = Pages::of(&area, None);
@@ -239,7 +236,7 @@ impl Mover for Migrated {
     }
 }
 
-fn of_child(order: &Order<'_>) -> Made {
+fn of_child(order: &Order<'_>) -> Prepared {
     let (mut area, from, to) = bound(order)?;
     let no_child = |error: &io::Error| no_more("a child whose memory moves", error);
     let (ready, tell) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_child(&error.into()))?;
@@ -277,7 +274,7 @@ mod tests {
     use tiermark_system::testing::{gives_back, in_own_process};
 
     /// The body of a call of so many bytes.
-    fn made(primitive: &Primitive, nodes: (NodeId, NodeId), bytes: u64) -> Made {
+    fn made(primitive: &Primitive, nodes: (NodeId, NodeId), bytes: u64) -> Prepared {
         let call = OsCall { bytes: Some(bytes), nodes: Some(nodes), ..OsCall::new(primitive.id.into()) };
         let (clock, _) = Clock::choose(&CpuModel::default(), &System::default());
         (primitive.make)(&Order { call: &call, cpu: 0, clock: &clock })
@@ -336,7 +333,7 @@ mod tests {
         assert!(pages.are_on(here).is_err(), "pages that were never touched are nowhere");
         fill(&mut area);
         pages.are_on(here).unwrap();
-        assert!(pages.are_on(here + 1).unwrap_err().why.contains("of"));
+        assert!(pages.are_on(here + 1).unwrap_err().to_string().contains("of"));
         // A move to where they are is a success of the call.
         pages.go(&vec![here.cast_signed(); pages.addresses.len()]).unwrap();
     }

@@ -40,7 +40,7 @@ const WALKS: usize = 8;
 
 /// By what one wakes the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Means {
+pub(super) enum WakeBy {
     Pipe,
     Futex,
     Eventfd,
@@ -56,7 +56,7 @@ pub(super) enum Other {
 /// What is wanted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    pub(super) means: Means,
+    pub(super) by: WakeBy,
     pub(super) other: Other,
     /// Where the other runs.
     pub(super) cpu: CpuId,
@@ -77,14 +77,14 @@ enum Bell {
 
 impl Bell {
     fn new(wanted: &Wanted, word: usize) -> rustix::io::Result<Self> {
-        Ok(match wanted.means {
-            Means::Pipe => {
+        Ok(match wanted.by {
+            WakeBy::Pipe => {
                 let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
                 Self::Pipe(read, write)
             }
-            Means::Futex if wanted.other == Other::Thread => Self::Futex(word, futex::Flags::PRIVATE),
-            Means::Futex => Self::Futex(word, futex::Flags::empty()),
-            Means::Eventfd => Self::Eventfd(eventfd(0, EventfdFlags::CLOEXEC)?),
+            WakeBy::Futex if wanted.other == Other::Thread => Self::Futex(word, futex::Flags::PRIVATE),
+            WakeBy::Futex => Self::Futex(word, futex::Flags::empty()),
+            WakeBy::Eventfd => Self::Eventfd(eventfd(0, EventfdFlags::CLOEXEC)?),
         })
     }
 
@@ -211,8 +211,9 @@ impl Pair {
         let partner = Partner::new(wanted, &common).map_err(refused)?;
         let (set, clock) = (WorkingSet::new(wanted.set), wanted.clock);
         let mut pair = Self { common, partner, watch, set, walks: [u64::MAX; WALKS], next: 0, clock };
-        pair.wait()
-            .map_err(|why| super::unavailable("a partner to switch to", &why.why, "look at what it waits for"))?;
+        pair.wait().map_err(|why| {
+            super::unavailable("a partner to switch to", &why.to_string(), "look at what it waits for")
+        })?;
         if pair.common.words.word(STATE).load(Acquire) == READY {
             return Ok(pair);
         }

@@ -9,15 +9,12 @@ use tiermark_system::{Advice, Clock, Mapping};
 use super::reexec::{END_AT_ONCE, able};
 #[cfg(not(target_env = "gnu"))]
 use super::unavailable;
-use super::{Body, Failure, Order, Primitive, no_more};
+use super::{Body, Failure, Order, Prepared, Primitive, no_more};
 
 /// Memory that a process holds, from little to what a database has. The first is measured first of all.
 const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
 
-/// What a body's making returns.
-type Made = Result<Box<dyn Body>, Refusal>;
-
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive {
         id,
         group: OsGroup::Processes,
@@ -124,7 +121,7 @@ system call",
 ];
 
 /// What is measured over the memory that the process holds. Where nothing of it is copied, the curve shows that it does not matter.
-const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn resident(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     let sweeps =
         |_: &Machine| vec![Sweep::Resident(RESIDENT.to_vec()), Sweep::Pages(vec![PageKind::Base, PageKind::Thp])];
     Primitive { sweeps, ..row(id, text, make) }
@@ -136,13 +133,13 @@ fn itself(what: &str) -> Result<Program, Refusal> {
 }
 
 /// A body that makes one thing after another; the first one shows whether the system allows it.
-fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + 'static) -> Made {
+fn plain(what: &'static str, mut make: impl FnMut() -> io::Result<()> + Send + 'static) -> Prepared {
     make().map_err(|error| no_more(what, &error))?;
     Ok(Box::new(super::Repeat(move || make().map_err(Failure::of(what)))))
 }
 
 /// A body that makes one child after another and waits for each. One that hangs is killed with its maker, by whoever that holds for.
-fn children(what: &'static str, mut make: impl FnMut() -> io::Result<Child> + Send + 'static) -> Made {
+fn children(what: &'static str, mut make: impl FnMut() -> io::Result<Child> + Send + 'static) -> Prepared {
     plain(what, move || ended(make()?))
 }
 
@@ -164,7 +161,7 @@ struct Written {
     clock: Clock,
 }
 
-fn fork_written(order: &Order<'_>) -> Made {
+fn fork_written(order: &Order<'_>) -> Prepared {
     let bytes = order.call.bytes.unwrap_or(MIB) as usize;
     let page = tiermark_system::page_bytes().unwrap_or(4 * KIB) as usize;
     let memory = Mapping::reserve(bytes, page).map_err(|error| no_more("memory to be written", &error))?;
@@ -195,7 +192,7 @@ fn no_ucontext() -> Option<Refusal> {
 }
 
 #[cfg(target_env = "gnu")]
-fn swapcontext(_: &Order<'_>) -> Made {
+fn swapcontext(_: &Order<'_>) -> Prepared {
     let contexts = tiermark_system::os::LibcContexts::new();
     let mut contexts = contexts.map_err(|error| no_more("swapcontext", &error))?;
     plain("swapcontext", move || contexts.there_and_back())
@@ -208,7 +205,7 @@ fn no_ucontext() -> Option<Refusal> {
 }
 
 #[cfg(not(target_env = "gnu"))]
-fn swapcontext(_: &Order<'_>) -> Made {
+fn swapcontext(_: &Order<'_>) -> Prepared {
     Err(no_ucontext().unwrap_or_else(|| unavailable("swapcontext", "there is none", "use glibc")))
 }
 

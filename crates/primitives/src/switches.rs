@@ -4,16 +4,13 @@ use std::num::NonZeroU64;
 
 use rustix::thread::{NanosleepRelativeResult, clock_nanosleep_relative, current_timer_slack, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec};
-use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
+use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Sweep};
 use tiermark_system::Clock;
 
-use super::pair::{Means, Other, Pair, Wanted};
-use super::{Body, Failure, Order, Primitive, unavailable};
+use super::pair::{Other, Pair, WakeBy, Wanted};
+use super::{Body, Failure, Order, Prepared, Primitive, unavailable};
 
-/// What a body's making returns.
-type Made = Result<Box<dyn Body>, Refusal>;
-
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive {
         id,
         group: OsGroup::Switches,
@@ -27,11 +24,11 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
 }
 
 /// Two sides, everywhere, and working sets: several by pipe, the usual way; of the others none and the largest.
-const fn switch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn switch(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(ends(sets(machine)))], ..row(id, text, make) }
 }
 
-const fn switch_by_pipe(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn switch_by_pipe(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive { sweeps: |machine| vec![Sweep::Partner, Sweep::WorkingSet(sets(machine))], ..row(id, text, make) }
 }
 
@@ -42,24 +39,24 @@ pub(super) static PRIMITIVES: &[Primitive] = &[
         "there and back between two processes, by a byte through a pipe each way: two switches, two writes, two reads. Each side changes a \
 word of every line of its working set before it answers; what both walks take in a warm cache is taken out. Two cpus: waking another \
 that may sleep, in place of a switch",
-        |order| pair(order, Means::Pipe, Other::Process),
+        |order| pair(order, WakeBy::Pipe, Other::Process),
     ),
     switch_by_pipe("thread switch pipe", "as process switch pipe, between two threads of a process", |order| {
-        pair(order, Means::Pipe, Other::Thread)
+        pair(order, WakeBy::Pipe, Other::Thread)
     }),
     switch(
         "process switch futex",
         "as process switch pipe, by a word in shared memory and a futex: one that is rung before it sleeps does not sleep",
-        |order| pair(order, Means::Futex, Other::Process),
+        |order| pair(order, WakeBy::Futex, Other::Process),
     ),
     switch("thread switch futex", "as process switch futex, between two threads, by private futexes", |order| {
-        pair(order, Means::Futex, Other::Thread)
+        pair(order, WakeBy::Futex, Other::Thread)
     }),
     switch("process switch eventfd", "as process switch pipe, by an eventfd each way", |order| {
-        pair(order, Means::Eventfd, Other::Process)
+        pair(order, WakeBy::Eventfd, Other::Process)
     }),
     switch("thread switch eventfd", "as process switch eventfd, between two threads of a process", |order| {
-        pair(order, Means::Eventfd, Other::Thread)
+        pair(order, WakeBy::Eventfd, Other::Thread)
     }),
     row(
         "sleep 50us",
@@ -101,10 +98,10 @@ fn ends(sets: Vec<u64>) -> Vec<u64> {
     sets.into_iter().enumerate().filter(|(index, _)| *index == 0 || *index == last).map(|(_, set)| set).collect()
 }
 
-fn pair(order: &Order<'_>, means: Means, other: Other) -> Made {
+fn pair(order: &Order<'_>, by: WakeBy, other: Other) -> Prepared {
     let cpu = order.call.others.first().copied().unwrap_or(order.cpu);
     let set = order.call.working_set.unwrap_or(0) as usize;
-    let pair = Pair::new(&Wanted { means, other, cpu, set, clock: *order.clock, limit: None })?;
+    let pair = Pair::new(&Wanted { by, other, cpu, set, clock: *order.clock, limit: None })?;
     Ok(Box::new(pair))
 }
 
@@ -115,10 +112,10 @@ struct Sleep {
     clock: Clock,
 }
 
-fn sleep(order: &Order<'_>, ns: u64, slack: NonZeroU64) -> Made {
+fn sleep(order: &Order<'_>, ns: u64, slack: NonZeroU64) -> Prepared {
     // Shown once, so that a filter is told of before anything is measured.
     with_slack(slack, || Ok(()))
-        .map_err(|why| unavailable("timer slack", &why.why, "allow prctl in the seccomp profile"))?;
+        .map_err(|why| unavailable("timer slack", &why.to_string(), "allow prctl in the seccomp profile"))?;
     Ok(Box::new(Sleep { ns, slack, clock: *order.clock }))
 }
 

@@ -13,12 +13,9 @@ use rustix::time::{ClockId, Timespec};
 use tiermark_model::{KIB, MIB, Machine, Metric, OsGroup, Refusal, Sweep};
 use tiermark_system::os::{GuardedArea, Hole, queue_nop};
 
-use super::{Body, Failure, Order, Primitive, Repeat, refused_by, unavailable};
+use super::{Failure, Order, Prepared, Primitive, Repeat, refused_by, unavailable};
 
-/// What a body's making returns.
-type Made = Result<Box<dyn Body>, Refusal>;
-
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive {
         id,
         group: OsGroup::Syscalls,
@@ -31,7 +28,7 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
     }
 }
 
-const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn by_size(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive { sweeps: sizes, ..row(id, text, make) }
 }
 
@@ -91,7 +88,7 @@ fn bytes(order: &Order<'_>) -> usize {
     order.call.bytes.unwrap_or(1) as usize
 }
 
-fn repeat(call: impl FnMut() -> Result<(), Failure> + Send + 'static) -> Made {
+fn repeat(call: impl FnMut() -> Result<(), Failure> + Send + 'static) -> Prepared {
     Ok(Box::new(Repeat(call)))
 }
 
@@ -117,21 +114,21 @@ fn memory_file(bytes: usize) -> Result<File, Refusal> {
     made.map_err(|error| refused_by("memfd_create", error, "allow more memory or files"))
 }
 
-fn getppid(_: &Order<'_>) -> Made {
+fn getppid(_: &Order<'_>) -> Prepared {
     repeat(|| {
         std::hint::black_box(rustix::process::getppid());
         Ok(())
     })
 }
 
-fn gettid(_: &Order<'_>) -> Made {
+fn gettid(_: &Order<'_>) -> Prepared {
     repeat(|| {
         std::hint::black_box(rustix::thread::gettid());
         Ok(())
     })
 }
 
-fn clock(_: &Order<'_>) -> Made {
+fn clock(_: &Order<'_>) -> Prepared {
     repeat(|| {
         // One word of it: both words, loaded at once just after they were written apart, would hold the next reading up.
         std::hint::black_box(rustix::time::clock_gettime(ClockId::Monotonic).tv_nsec);
@@ -139,25 +136,25 @@ fn clock(_: &Order<'_>) -> Made {
     })
 }
 
-fn read(order: &Order<'_>) -> Made {
+fn read(order: &Order<'_>) -> Prepared {
     let (file, mut buffer) = (open_file("/dev/zero", false)?, vec![1u8; bytes(order)]);
     let done = whole("read", buffer.len());
     repeat(move || done(rustix::io::read(&file, &mut buffer)))
 }
 
-fn write(order: &Order<'_>) -> Made {
+fn write(order: &Order<'_>) -> Prepared {
     let (file, buffer) = (open_file("/dev/null", true)?, vec![1u8; bytes(order)]);
     let done = whole("write", buffer.len());
     repeat(move || done(rustix::io::write(&file, &buffer)))
 }
 
-fn pread(order: &Order<'_>) -> Made {
+fn pread(order: &Order<'_>) -> Prepared {
     let (file, mut buffer) = (memory_file(bytes(order))?, vec![1u8; bytes(order)]);
     let done = whole("pread", buffer.len());
     repeat(move || done(rustix::io::pread(&file, &mut buffer, 0)))
 }
 
-fn pwrite(order: &Order<'_>) -> Made {
+fn pwrite(order: &Order<'_>) -> Prepared {
     let (file, buffer) = (memory_file(bytes(order))?, vec![1u8; bytes(order)]);
     let done = whole("pwrite", buffer.len());
     repeat(move || done(rustix::io::pwrite(&file, &buffer, 0)))
@@ -166,7 +163,7 @@ fn pwrite(order: &Order<'_>) -> Made {
 /// Bytes of a piece that is read by itself.
 const PIECE: usize = 1 << 10;
 
-fn readv(_: &Order<'_>) -> Made {
+fn readv(_: &Order<'_>) -> Prepared {
     let file = open_file("/dev/zero", false)?;
     let mut buffers = [[1u8; PIECE]; 4];
     let done = whole("readv", 4 * PIECE);
@@ -176,7 +173,7 @@ fn readv(_: &Order<'_>) -> Made {
     })
 }
 
-fn preadv(_: &Order<'_>) -> Made {
+fn preadv(_: &Order<'_>) -> Prepared {
     let file = memory_file(4 * PIECE)?;
     let mut buffers = [[0u8; PIECE]; 4];
     let done = whole("preadv", 4 * PIECE);
@@ -186,11 +183,11 @@ fn preadv(_: &Order<'_>) -> Made {
     })
 }
 
-fn stat(_: &Order<'_>) -> Made {
+fn stat(_: &Order<'_>) -> Prepared {
     repeat(|| rustix::fs::stat(c"/dev/null").map(drop).map_err(Failure::of("stat")))
 }
 
-fn open(_: &Order<'_>) -> Made {
+fn open(_: &Order<'_>) -> Prepared {
     repeat(|| {
         rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
             .map(drop)
@@ -204,7 +201,7 @@ pub(super) fn read_entries() -> String {
     std::fs::read_dir("/").map_or_else(|_| String::new(), |all| format!(" (here: {} entries)", all.count() + 2))
 }
 
-fn getdents(_: &Order<'_>) -> Made {
+fn getdents(_: &Order<'_>) -> Prepared {
     let directory = rustix::fs::open(c"/", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| refused_by("getdents", error, "let the root directory be read"))?;
     let mut buffer = vec![MaybeUninit::<u8>::uninit(); 32 << 10];
@@ -218,12 +215,12 @@ fn getdents(_: &Order<'_>) -> Made {
     })
 }
 
-fn mmap(_: &Order<'_>) -> Made {
+fn mmap(_: &Order<'_>) -> Prepared {
     let hole = Hole::new(64 << 10).map_err(no_room("mmap"))?;
     repeat(move || hole.map_and_unmap().map_err(Failure::of("mmap")))
 }
 
-fn mprotect(_: &Order<'_>) -> Made {
+fn mprotect(_: &Order<'_>) -> Prepared {
     let mut room = GuardedArea::map(1).map_err(no_room("mprotect"))?;
     room.touch();
     let mut writable = true;
@@ -233,7 +230,7 @@ fn mprotect(_: &Order<'_>) -> Made {
     })
 }
 
-fn madvise(_: &Order<'_>) -> Made {
+fn madvise(_: &Order<'_>) -> Prepared {
     let mut room = GuardedArea::map(1).map_err(no_room("madvise"))?;
     repeat(move || room.forget().map_err(Failure::of("madvise")))
 }
@@ -243,17 +240,17 @@ fn no_room(what: &'static str) -> impl Fn(rustix::io::Errno) -> Refusal {
     move |error| refused_by(what, error, "allow more address space (ulimit -v)")
 }
 
-fn futex_wake(_: &Order<'_>) -> Made {
+fn futex_wake(_: &Order<'_>) -> Prepared {
     let word = AtomicU32::new(0);
     repeat(move || futex::wake(&word, futex::Flags::PRIVATE, 1).map(drop).map_err(Failure::of("futex")))
 }
 
-fn epoll_wait(_: &Order<'_>) -> Made {
+fn epoll_wait(_: &Order<'_>) -> Prepared {
     let refused = |error: rustix::io::Errno| refused_by("epoll_wait", error, "allow more open files");
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(refused)?;
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     repeat(move || {
-        // Made anew each time, which costs nothing: the kernel writes none.
+        // Prepared anew each time, which costs nothing: the kernel writes none.
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 4];
         epoll::wait(&epoll, &mut events, Some(&now)).map(drop).map_err(Failure::of("epoll_wait"))
     })
@@ -268,7 +265,7 @@ fn no_io_uring(_: &Machine) -> Option<Refusal> {
     ring().err()
 }
 
-fn io_uring_nop(_: &Order<'_>) -> Made {
+fn io_uring_nop(_: &Order<'_>) -> Prepared {
     let mut ring = ring()?;
     repeat(move || {
         queue_nop(&mut ring)?;

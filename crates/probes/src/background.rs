@@ -5,9 +5,10 @@ use tiermark_engine::accounting::MEDIAN;
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, Observation, PageKind, Plan,
-    Purpose, Quantity, Refusal, Request, Role, Step, StopRule, Unit,
+    Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, Note, Observation, PageKind,
+    Plan, Purpose, Quantity, Refusal, Request, Role, Step, StopRule, Unit,
 };
 
 use crate::chasing::{join, plain_kernel, resting_on};
@@ -121,7 +122,7 @@ struct BackgroundPlanner<'a> {
     /// What the neighbour works through.
     memory: u64,
     /// Who is where, in words.
-    rule: String,
+    rule: Note,
     page: PageKind,
 }
 
@@ -132,7 +133,7 @@ impl<'a> BackgroundPlanner<'a> {
         let other = neighbour(lab, cpu, request).ok_or_else(|| says::no_neighbour(cpu))?;
         let both = [cpu, other].into_iter().collect();
         let (memory, rule) = dram_bytes(lab.machine, &both, request.scope.mem_node, &request.scope)?;
-        let rule = format!("chaser on cpu {cpu}, neighbour on cpu {other}: {rule}");
+        let rule = rules::beside_neighbour(cpu, other, &rule);
         let page = request.scope.page.unwrap_or_else(|| default_page(lab.machine));
         Ok(Self { request, lab, cpu, other, memory, rule, page })
     }

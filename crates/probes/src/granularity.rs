@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::memory;
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, Effort, Finding, Labels, Layout, Metric, Observation, PageKind, Plan, Purpose, Quantity, Refusal, Request,
     Role, Step, Unit,
@@ -49,7 +50,8 @@ impl Probe for Granularity {
         let cpu = one_cpu(lab.machine, &cpus, "granularity")?;
         let (bytes, rule) =
             dram_bytes(lab.machine, &[cpu].into_iter().collect(), request.scope.mem_node, &request.scope)?;
-        let mut plan = Plan { rules: vec![format!("memory: {rule}, cpu {cpu}")], ..Plan::default() };
+        let mut plan =
+            Plan { rules: vec![rules::memory_size("memory", &rule), rules::one_thread_on(cpu)], ..Plan::default() };
         for page in pages(&params, request, lab) {
             for (operation, ops) in OPERATIONS {
                 for (name, op) in SIZES.iter().zip(ops) {

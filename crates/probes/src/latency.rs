@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, KIB, Labels, Metric, NodeId, Note, Observation, PageKind, Plan,
     Purpose, Quantity, Reason, Refusal, Request, Step, StopRule, Unit,
@@ -57,7 +58,7 @@ impl Probe for Latency {
         let (params, cpus): (LatencyParams, _) = asked(request, lab)?;
         let cpu = one_cpu(lab.machine, &cpus, "latency")?;
         let mut plan = Plan::default();
-        plan.rules.push(format!("latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)"));
+        plan.rules.push(rules::latency_on(cpu));
         let planner = LatencyPlanner { request, params: &params, lab, cpu };
         if params.sizes.is_empty() {
             planner.curve(&mut plan);

@@ -2,7 +2,8 @@
 
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
-use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Refusal, Scope, count_of};
+use tiermark_model::messages::rules;
+use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Scope, count_of};
 
 use crate::found::{Found, FoundTier};
 
@@ -39,7 +40,7 @@ pub(crate) struct Tier {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Ladder {
     pub(crate) tiers: Vec<Tier>,
-    pub(crate) rules: Vec<String>,
+    pub(crate) rules: Vec<Note>,
     pub(crate) refused: Vec<Refusal>,
 }
 
@@ -97,7 +98,7 @@ fn cache_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, found: &Found, lad
         }
     }
     if ladder.tiers.is_empty() && ladder.refused.is_empty() {
-        ladder.rules.push(format!("no cache is declared: {} stands for L1, the curve shows the rest", Bytes(L1_BLIND)));
+        ladder.rules.push(rules::no_cache_declared(Bytes(L1_BLIND)));
         let (bytes, cpus) = (L1_BLIND, cpus.clone());
         ladder.tiers.push(Tier { name: "L1".into(), bytes, stream_bytes: bytes, node: None, cpus });
     }
@@ -126,7 +127,7 @@ fn memory_rungs(machine: &Machine, cpus: &IdSet, first: CpuId, scope: &Scope, la
         let crew = if far { &home } else { cpus };
         match memory_bytes(&name, machine, crew, node, scope) {
             Ok((bytes, rule)) => {
-                ladder.rules.push(format!("{name}: {rule}"));
+                ladder.rules.push(rules::memory_size(&name, &rule));
                 ladder.tiers.push(Tier { name, bytes, stream_bytes: bytes, node, cpus: crew.clone() });
             }
             Err(refusal) => ladder.refused.push(refusal),
@@ -289,7 +290,7 @@ mod tests {
         let ladder = ladder(&machine(2, MIB, 32 * MIB), &"1".parse().unwrap(), &Scope::default());
         let expected = [("L1", 24 * KIB), ("L2", 512 * KIB), ("L3", 8 * MIB), ("DRAM", 132 * MIB)];
         assert_eq!(names(&ladder), expected.map(|(n, b)| (n.to_owned(), b)).to_vec());
-        assert!(ladder.rules[0].contains("4 x 33 MiB"), "{:?}", ladder.rules);
+        assert!(ladder.rules[0].text.contains("4 x 33 MiB"), "{:?}", ladder.rules);
     }
 
     #[test]

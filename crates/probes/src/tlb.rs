@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::messages::shapes;
 use tiermark_model::{
     Bytes, ChainLayout, Effort, Finding, KIB, Labels, Machine, Observation, PageKind, Plan, Purpose, Quantity, Refusal,
@@ -56,12 +57,12 @@ impl Probe for Tlb {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let planner = TlbPlanner::new(request, lab)?;
         let mut plan = Plan::default();
-        plan.rules.push(format!("chases on cpu {}; packed chains on {} pages", planner.chaser.cpu, planner.packed));
+        plan.rules.push(rules::packed_on(planner.chaser.cpu, planner.packed));
         for page in planner.pages() {
             let Some(bytes) = page_bytes(page, lab.machine) else { continue };
             match planner.most(page, bytes) {
                 Ok((most, why)) => {
-                    plan.rules.push(format!("{page} pages: up to {most} ({why})"));
+                    plan.rules.push(rules::pages_up_to(page, most, &why));
                     for pages in grid(FEWEST * KIB, most * KIB, planner.per_octave(bytes)) {
                         plan.steps.extend(planner.pair(page, bytes, pages.0 / KIB));
                     }

@@ -4,6 +4,7 @@
 
 use tiermark_engine::{Host, Lab, Probe, SimHost, SimOptions};
 use tiermark_machine::synth::Synth;
+use tiermark_model::messages::rules::codes;
 use tiermark_model::{Bytes, Effort, MIB, Metric, OsGroup, PageKind, Plan, PrimitiveInfo, Request, Scope, Sweep};
 use tiermark_probes::os::Os;
 
@@ -34,12 +35,12 @@ fn what_does_not_fit_is_left_out_and_said() {
     let refused = |plan: &Plan| plan.refused.iter().map(|refusal| refusal.what.clone()).collect::<Vec<_>>();
     let much = plan(1 << 30);
     assert_eq!((of(&much, "fork+exit"), of(&much, "fork+exit written"), of(&much, "fault anonymous")), (2, 1, 2));
-    assert!(much.refused.is_empty() && much.rules.iter().all(|rule| !rule.contains("left out")));
+    assert!(much.refused.is_empty() && much.rules.iter().all(|rule| !rule.text.contains("left out")));
     // 2 x 64 MiB do not fit: one point less of the one, none of the other.
     let some = plan(100 * MIB);
     assert_eq!((of(&some, "fork+exit"), of(&some, "fork+exit written"), of(&some, "fault anonymous")), (1, 0, 2));
     assert_eq!(refused(&some), ["fork+exit written"]);
-    assert!(some.rules.iter().any(|rule| rule.starts_with("fork+exit: ") && rule.contains("--max-mem")));
+    assert!(some.rules.iter().any(|rule| rule.code == codes::left_out_of && rule.text.contains("--max-mem")));
     // Faults touch tens of MiB, although none of their points says so.
     let little = plan(20 * MIB);
     assert_eq!((of(&little, "getppid"), of(&little, "fork+exit"), of(&little, "fault anonymous")), (1, 1, 0));

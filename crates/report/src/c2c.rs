@@ -355,6 +355,6 @@ fn contention(times: &[&Finding], line: &[&Finding], fair: &[&Finding], style: &
             ns(fair.get(&threads), style),
         ]);
     }
-    let key = "an addition: what a cpu in the middle waits from one of its own to the next";
+    let key = "an addition: time from one addition of a cpu to its next, median over the cpus";
     heading("All on one line", style) + &table.render(style) + &hanging("  ", key, Ink::Dim, style)
 }

@@ -119,7 +119,7 @@ fn explained(case: &Case, style: &Style) -> String {
     };
     let mut out = hanging("  ", &text, Ink::Plain, style);
     if let Some(ended) = &case.ended_by {
-        out.push_str(&hanging("  ", &format!("ended by {}: {}", ended.resource, ended.words), Ink::Plain, style));
+        out.push_str(&hanging("  ", &format!("ended by {}: {}", ended.resource, ended.why), Ink::Plain, style));
     }
     // Of the most tenants that were within the level, the last trial: what it costs to be there.
     let most = case.trials.iter().filter(|trial| trial.outcome == Outcome::Pass).max_by_key(|trial| trial.tenants);
@@ -190,10 +190,10 @@ fn trials(trials: &[TrialRecord], style: &Style) -> String {
         let branch = if last { style.glyph("└─", "`-") } else { style.glyph("├─", "|-") };
         let fill = if trial.fresh { "fresh" } else { "added" };
         let cell = outcome(trial.outcome, style);
-        let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.said);
+        let text = format!("{} ({fill}) {}: {}", words(trial.tenants), cell.text, trial.decided_by);
         out.push_str(&hanging(&format!("  {branch} "), &text, Ink::Plain, style));
         let rail = if last { "      " } else { style.glyph("  │   ", "  |   ") };
-        out.push_str(&hanging(rail, &trial.why, Ink::Dim, style));
+        out.push_str(&hanging(rail, &trial.why.text, Ink::Dim, style));
         if let Some(said) = said(trial) {
             out.push_str(&hanging(rail, &said, Ink::Plain, style));
         }

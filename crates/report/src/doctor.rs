@@ -25,7 +25,7 @@ pub fn doctor(checkup: &Checkup, style: &Style) -> String {
     let (problems, notes) = (count(Health::Problem), count(Health::Note));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let text = format!(
-        "{}, {}, {} in order, {} not told here",
+        "{}, {}, {} in order, {} not reported by this system",
         plural(problems, "problem"),
         plural(notes, "note"),
         count(Health::Ok),

@@ -170,7 +170,7 @@ fn table(rows: &[(String, LadderRow<'_>)], style: &Style) -> String {
 fn key(rows: &[(String, LadderRow<'_>)], only: Option<&str>, style: &Style) -> String {
     let all = only.map_or_else(
         || "all = all cores".to_owned(),
-        |cpus| format!("all = all cores: not told, one core (cpu {cpus}) is all that was to be used"),
+        |cpus| format!("all = all cores: not measured, only one core (cpu {cpus}) was in scope"),
     );
     let bounds = rows.iter().any(|(_, row)| row.all().any(|f| f.verdict.grade == Grade::Bound));
     let bounds = if bounds { format!(" {} bound,", style.mark(Grade::Bound)) } else { String::new() };

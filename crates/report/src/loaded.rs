@@ -184,7 +184,7 @@ fn table(findings: &[&Finding], style: &Style) -> String {
     if table.is_empty() {
         return String::new();
     }
-    let key = "idle = no load, knee = where latency turns up, most = by the injectors, full = no pauses, all cores = nobody timed";
+    let key = "idle = no load, knee = bend of the curve, most = highest rate of the injectors, full = without pauses, all cores = bandwidth without a chaser";
     let mut out = format!("\n{}", table.render(style)) + &hanging("  ", key, Ink::Dim, style) + &reasons.render(style);
     notes.iter().for_each(|note| out.push_str(&hanging("  ", note, Ink::Plain, style)));
     out

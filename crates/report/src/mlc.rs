@@ -18,7 +18,7 @@ use crate::text::clean;
 /// Said of every block of rates.
 const UNIT: &str = "Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)\n";
 /// The line that says which threads were used.
-const THREADS: &str = "Using one thread of each core unless the run was told otherwise\n";
+const THREADS: &str = "Using one thread of each core unless --threads or --cpus was given\n";
 
 /// Renders a run.
 pub fn mlc(run: &Run) -> String {

@@ -121,6 +121,16 @@ pub(crate) fn unit_name(unit: Unit, style: &Style) -> &'static str {
     }
 }
 
+/// The unit that a time is shown with where one view reaches from ns to s: its ns, and its name.
+pub(crate) fn time_unit(ns: f64, style: &Style) -> (f64, &'static str) {
+    match ns {
+        ns if ns < 1e3 => (1.0, "ns"),
+        ns if ns < 1e6 => (1e3, style.glyph("µs", "us")),
+        ns if ns < 1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    }
+}
+
 /// `155.2 ±0.4`: the value with the wider side of its interval, or alone where it has none.
 ///
 /// Both get the same decimals: one more than the value alone would have where the interval is too narrow to show.

@@ -13,7 +13,6 @@ use tiermark_model::{Experiment, Finding, Labels, OsGroup, Quantity, Run};
 use crate::findings::quantile;
 use crate::ladder::Shown;
 use crate::pivot::Pivot;
-use crate::reasons::is_refused;
 use crate::style::{Ink, Style};
 use crate::text::{hanging, heading};
 use condition::condition;
@@ -38,7 +37,7 @@ pub(crate) fn os(shown: &mut Shown<'_>, run: &Run, experiments: &[&Experiment], 
     let (knees, findings): (Vec<&Finding>, Vec<&Finding>) = findings.into_iter().partition(|f| f.metric == KNEE);
     shown.count(&findings);
     // What was never tried has no row: how many there are, and why, is said below.
-    let tried = findings.into_iter().filter(|f| !is_refused(&f.verdict));
+    let tried = findings.into_iter().filter(|f| !f.verdict.is_refused());
     let tried: Vec<Finding> = tried.cloned().collect();
     let tried: Vec<&Finding> = tried.iter().collect();
     let (mut out, mut cut) = (String::new(), false);

@@ -36,7 +36,7 @@ pub fn plan(plans: &[(Request, Plan)], style: &Style) -> String {
         out.push_str(&short_of_time(plan, style));
         out.push_str(&steps(&plan.steps, style));
         for (i, rule) in plan.rules.iter().enumerate() {
-            out.push_str(&labelled(if i == 0 { "rules" } else { "" }, rule, style));
+            out.push_str(&labelled(if i == 0 { "rules" } else { "" }, &rule.text, style));
         }
         out.push_str(&trouble("Refused", &plan.refused.iter().collect::<Vec<&Refusal>>(), style));
         out.push('\n');

@@ -58,14 +58,6 @@ fn kind_name(code: ReasonCode) -> &'static str {
     }
 }
 
-/// What the reason of a step that was not even tried begins with.
-const REFUSED: &str = "refused: ";
-
-/// Whether a number is missing because its step was refused.
-pub(crate) fn is_refused(verdict: &Verdict) -> bool {
-    verdict.is_refused()
-}
-
 /// What makes reasons alike: their code and their words; what follows a colon is told apart, except of refusals.
 type Kind = (Grade, bool, Option<ReasonCode>, String);
 
@@ -129,15 +121,15 @@ impl Reasons {
             return;
         }
         if verdict.reasons.is_empty() {
-            self.touch(verdict.grade, None, "no reason was recorded", subject);
+            self.touch(verdict.grade, None, None, "no reason was recorded", subject);
         }
         for reason in &verdict.reasons {
-            self.touch(verdict.grade, Some(reason.code()), &reason.to_string(), subject);
+            let refused = reason.refused().filter(|_| verdict.grade == Grade::Invalid);
+            self.touch(verdict.grade, Some(reason.code()), refused.as_deref(), &reason.to_string(), subject);
         }
     }
 
-    fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, text: &str, subject: &str) {
-        let refusal = text.strip_prefix(REFUSED).filter(|_| grade == Grade::Invalid);
+    fn touch(&mut self, grade: Grade, code: Option<ReasonCode>, refusal: Option<&str>, text: &str, subject: &str) {
         let (refused, text) = (refusal.is_some(), refusal.map_or(text, without_step));
         let next = self.groups.len();
         let place = *self.places.entry((grade, refused, code, text.to_owned())).or_insert(next);
@@ -275,7 +267,7 @@ mod tests {
         ] {
             let mut verdict = Verdict::trusted();
             verdict.invalid(Reason::Told { code: ReasonCode::System, text: text.into() });
-            assert!(is_refused(&verdict));
+            assert!(verdict.is_refused());
             reasons.add(subject, &verdict);
         }
         let shown = reasons.render(&Style { width: 100, ..Style::default() });

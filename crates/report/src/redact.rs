@@ -24,7 +24,7 @@ pub fn redact(run: &Run) -> Run {
     }
     for experiment in &mut run.experiments {
         scrub.value(&mut experiment.request.params);
-        experiment.plan.rules.iter_mut().for_each(|rule| scrub.text(rule));
+        experiment.plan.rules.iter_mut().for_each(|rule| scrub.note(rule));
         experiment.plan.refused.iter_mut().for_each(|refusal| scrub.refusal(refusal));
         for finding in &mut experiment.findings {
             scrub.verdict(&mut finding.verdict);
@@ -34,8 +34,8 @@ pub fn redact(run: &Run) -> Run {
             scrub.verdict(&mut observation.verdict);
             observation.refusal.iter_mut().for_each(|refusal| scrub.refusal(refusal));
             if let Some(proof) = &mut observation.placement {
-                scrub.text(&mut proof.how);
-                proof.notes.iter_mut().for_each(|note| scrub.text(note));
+                scrub.note(&mut proof.how);
+                proof.notes.iter_mut().for_each(|note| scrub.note(note));
             }
         }
     }
@@ -103,10 +103,8 @@ impl Scrub {
         for reason in &mut verdict.reasons {
             match reason {
                 Reason::Refused { refusal } => self.refusal(refusal),
-                Reason::Broken { fault: text }
-                | Reason::PlaceUnseen { how: text }
-                | Reason::PagesUnseen { how: text }
-                | Reason::Told { text, .. } => self.text(text),
+                Reason::PlaceUnseen { how } | Reason::PagesUnseen { how } => self.note(how),
+                Reason::Broken { fault: text } | Reason::Told { text, .. } => self.text(text),
                 _ => {}
             }
         }

@@ -28,7 +28,7 @@ pub(crate) fn residency(findings: &[&Finding], style: &Style) -> String {
     let table = |of: &[&Finding], cell: &dyn Fn(&Finding) -> Cell| {
         Pivot::new(of, &|f| wait(f), &column).table("after", cell).render(style)
     };
-    let mut out = heading("ns an access of a range, so long after it was touched: median (fast edge)", style);
+    let mut out = heading("ns an access by range and time since touch: median (fast edge)", style);
     out.push_str(&table(&medians, &cell));
     let held = of(findings, &Quantity::ResidencyHeld);
     if !held.is_empty() {
@@ -128,6 +128,7 @@ fn verdict(limit: &Finding, findings: &[&Finding]) -> Option<String> {
                 )
             }
         }
-        _ => "Nothing of the smallest range is held even at once: ask for smaller ranges (--sizes).".to_owned(),
+        _ => "Even right after the touch, nothing of the smallest range is held: use smaller ranges (--sizes)."
+            .to_owned(),
     })
 }

@@ -186,7 +186,7 @@ fn rules(experiments: &[Experiment], style: &Style) -> String {
     for experiment in experiments.iter().filter(|e| !e.plan.rules.is_empty() && e.request.probe != "os") {
         out.push_str(&heading(&format!("Rules of the {} plan", experiment.request.probe), style));
         for rule in &experiment.plan.rules {
-            out.push_str(&hanging("  ", rule, Ink::Dim, style));
+            out.push_str(&hanging("  ", &rule.text, Ink::Dim, style));
         }
     }
     out

@@ -3,7 +3,6 @@
 use tiermark_model::{Finding, Grade, Unit};
 
 use crate::number::{bound_sign, percent};
-use crate::reasons::is_refused;
 use crate::style::{Ink, Style};
 use crate::text::{glued, hanging};
 
@@ -17,8 +16,8 @@ pub(crate) fn summary(numbers: &[&Finding], text: &str, style: &Style) -> String
     if numbers.is_empty() {
         return String::new();
     }
-    let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !is_refused(&f.verdict)).count();
-    let refused = numbers.iter().filter(|f| is_refused(&f.verdict)).count();
+    let count = |grade: Grade| numbers.iter().filter(|f| f.verdict.grade == grade && !f.verdict.is_refused()).count();
+    let refused = numbers.iter().filter(|f| f.verdict.is_refused()).count();
     let trusted = count(Grade::Trusted);
     let mut line = match (numbers.len(), trusted) {
         (1, 1) => "the only number is trusted".to_owned(),

@@ -72,7 +72,7 @@ fn remarks<'a>(rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> String
         bullet("-", Ink::Dim, &text, None, style)
     };
     let text: String = rows.filter(|row| row.reason.is_some()).map(one).collect();
-    if text.is_empty() { text } else { heading("As they are, with a word", style) + &text }
+    if text.is_empty() { text } else { heading("Not changed, with a remark", style) + &text }
 }
 
 fn list<'a>(title: &str, rows: impl Iterator<Item = &'a KnobRow>, style: &Style) -> String {

@@ -7,6 +7,7 @@ mod made;
 
 use made::{Made, all_fine, withhold};
 use proptest::prelude::*;
+use tiermark_model::messages::setup as says;
 use tiermark_model::*;
 use tiermark_report::{RateUnit, RunView, Style, run, run_view};
 use unicode_width::UnicodeWidthStr;
@@ -82,7 +83,10 @@ fn bounds_have_a_sign_and_what_a_program_got() {
 #[test]
 fn a_withheld_figure_comes_first() {
     let mut made = moving();
-    withhold(made.figure("DRAM", "write", "all"), Reason::PagesUnseen { how: "smaps".into() });
+    withhold(
+        made.figure("DRAM", "write", "all"),
+        Reason::PagesUnseen { how: says::placement_seen("move_pages", 64, 1, false, None) },
+    );
     withhold(made.figure("DRAM", "write", "one"), Reason::MajorFaults { faults: 12 });
     made.record("L2", "read", "one", 111.1e9);
     insta::assert_snapshot!("withheld", shown(&made));
@@ -124,7 +128,7 @@ fn a_document_of_version_1_shows_all_its_figures() {
             _ => {}
         }
     }
-    made.figure("L1", "read", "one").verdict.suspect(Reason::PlaceUnseen { how: "move_pages refused".into() });
+    made.figure("L1", "read", "one").verdict.suspect(Reason::PlaceUnseen { how: says::move_pages_refused("EPERM") });
     made.drift = vec![Drift { step: "L1 None None".into(), at_seconds: None, change: 0.041, p_value: None }];
     let text = shown(&made);
     insta::assert_snapshot!("version_1", text);

@@ -68,7 +68,7 @@ fn get(counters: Option<&Counters>, name: &str) -> Option<u64> {
 }
 
 impl Group {
-    /// Reads it.
+    /// Reads the files of a group.
     ///
     /// # Errors
     /// [`Malformed`] with path and text of the first file that makes no sense.

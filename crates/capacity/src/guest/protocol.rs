@@ -22,7 +22,7 @@ pub struct Job {
     pub phase: Option<Phase>,
 }
 
-/// From the host.
+/// A message from the host to the agent in a guest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
@@ -32,7 +32,7 @@ pub enum Request {
     Stop,
 }
 
-/// From the guest.
+/// A message from the agent in a guest to the host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {
@@ -65,7 +65,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Adds what came.
+    /// Adds bytes that came.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }

@@ -33,7 +33,7 @@ impl fmt::Display for Quantity {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Limit {
-    /// The figure.
+    /// The figure that is limited.
     pub of: Quantity,
     /// The most that is allowed, in ns; of a rate the least, as a share.
     pub at: f64,

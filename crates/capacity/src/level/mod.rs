@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
+use tiermark_model::Note;
 use tiermark_model::capacity::Outcome;
+use tiermark_model::messages::trials as says;
 use tiermark_stats::{BEYOND, normal_beyond, quantile_ranks};
 
 pub use limits::{Limit, Quantity, Scope, time};
@@ -51,10 +53,10 @@ pub struct Served<'a> {
 /// Whether a level was kept, and what decided it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// In one word.
+    /// Whether the level was kept.
     pub outcome: Outcome,
     /// Why, with figures, of the limit that decided.
-    pub said: String,
+    pub decided_by: Note,
 }
 
 /// A quantity of one tenant, of all, or a mean over them.
@@ -81,7 +83,7 @@ impl Figure {
         }
     }
 
-    fn said(&self, limit: &Limit) -> String {
+    fn shown(&self, limit: &Limit) -> String {
         let value = limit.value(self.value);
         match self.interval {
             (low, high) if low == high => value,
@@ -153,11 +155,11 @@ impl Level {
     #[must_use]
     pub fn judge(&self, tenants: &[Served<'_>]) -> Judgement {
         if tenants.is_empty() {
-            return Judgement { outcome: Outcome::Fail, said: "no tenant was served".into() };
+            return Judgement { outcome: Outcome::Fail, decided_by: says::no_tenant_served() };
         }
         if let Some(silent) = tenants.iter().position(|t| t.times.is_empty()) {
             // The brief left such tenants out, and so called the rest the whole.
-            return Judgement { outcome: Outcome::Fail, said: format!("tenant {} answered no request", silent + 1) };
+            return Judgement { outcome: Outcome::Fail, decided_by: says::tenant_silent(silent as u32 + 1) };
         }
         match self.scope {
             Scope::Every => self.of_share(tenants, 1.0),
@@ -204,34 +206,34 @@ impl Level {
             () if passed + unclear < wanted => Outcome::Fail,
             () => Outcome::Unclear,
         };
-        let first = |outcome: Outcome| judged.iter().find(|j| j.outcome == outcome).map(|j| j.said.clone());
-        let said = match outcome {
-            Outcome::Pass if passed == tenants.len() => self.closest(tenants),
-            Outcome::Pass => format!("{passed} of {} tenants keep the level, {wanted} must", tenants.len()),
-            other => {
-                let of = if other == Outcome::Fail { "fail" } else { "are not clear" };
-                let example = first(other).unwrap_or_default();
-                format!("{} of {} tenants {of}: {example}", count(other), tenants.len())
+        let example = judged.iter().find(|j| j.outcome == outcome);
+        let enough = || says::enough_tenants(passed, tenants.len(), wanted);
+        let decided_by = match (outcome, example) {
+            (Outcome::Pass, _) if passed == tenants.len() => self.closest(tenants).unwrap_or_else(enough),
+            (Outcome::Fail | Outcome::Unclear, Some(example)) => {
+                let failed = outcome == Outcome::Fail;
+                says::too_few_tenants(failed, count(outcome), tenants.len(), &example.decided_by)
             }
+            _ => enough(),
         };
-        Judgement { outcome, said }
+        Judgement { outcome, decided_by }
     }
 
     /// One tenant: the first limit that fails, else the first that is not clear.
     fn of_one(&self, at: usize, tenant: &Served<'_>, together: usize) -> Judgement {
         let figures = self.limits.iter().filter_map(|limit| Some((limit, figure(limit.of, tenant, together)?)));
-        worst(figures, &format!("of tenant {}", at + 1))
+        worst(figures, &says::of_tenant(at + 1))
     }
 
     fn of_all(&self, tenants: &[Served<'_>]) -> Judgement {
         let Some(times) = pooled(tenants) else {
-            return Judgement { outcome: Outcome::Unclear, said: "the histograms cannot be merged".into() };
+            return Judgement { outcome: Outcome::Unclear, decided_by: says::histograms_not_merged() };
         };
         let achieved = tenants.iter().map(|t| t.achieved).sum::<f64>() / tenants.len() as f64;
         let all = Served { times: &times, achieved };
         worst(
             self.limits.iter().filter_map(|limit| Some((limit, figure(limit.of, &all, 1)?))),
-            "of all requests together",
+            &says::of_all_requests(),
         )
     }
 
@@ -245,31 +247,36 @@ impl Level {
             };
             Some((limit, Figure::exact(value))).filter(|_| !values.is_empty())
         });
-        worst(figures, "as the mean over the tenants (the brief's)")
+        worst(figures, &says::of_means())
     }
 
-    /// The limit that passed with the least to spare, in words.
-    fn closest(&self, tenants: &[Served<'_>]) -> String {
+    /// The limit that passed with the least to spare; `None` for a level without limits.
+    fn closest(&self, tenants: &[Served<'_>]) -> Option<Note> {
         let of_all = self.limits.iter().flat_map(|limit| tenants.iter().map(move |tenant| (limit, tenant)));
         let used = of_all.enumerate().filter_map(|(at, (limit, tenant))| {
             let found = figure(limit.of, tenant, tenants.len())?;
             let used = if limit.of == Quantity::Rate { limit.at / found.value } else { found.value / limit.at };
-            Some((used, format!("{limit}: {} of tenant {} at worst", found.said(limit), at % tenants.len() + 1)))
+            Some((used, limit, found, at % tenants.len() + 1))
         });
-        used.max_by(|a, b| a.0.total_cmp(&b.0)).map_or_else(String::new, |(_, said)| said)
+        let (_, limit, found, tenant) = used.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(says::closest_to_limit(&limit.to_string(), found.value, &found.shown(limit), tenant))
     }
 }
 
 /// The first figure that fails, else the first that is not clear, else all of them.
-fn worst<'a>(figures: impl Iterator<Item = (&'a Limit, Figure)>, whose: &str) -> Judgement {
+fn worst<'a>(figures: impl Iterator<Item = (&'a Limit, Figure)>, whose: &Note) -> Judgement {
     let figures: Vec<(&Limit, Figure)> = figures.collect();
     for outcome in [Outcome::Fail, Outcome::Unclear] {
         if let Some((limit, figure)) = figures.iter().find(|(limit, figure)| figure.against(limit) == outcome) {
-            return Judgement { outcome, said: format!("{limit}: {} {whose}", figure.said(limit)) };
+            let (low, high) = figure.interval;
+            let (text, shown) = (limit.to_string(), figure.shown(limit));
+            let decided_by = says::limit_decides(&text, figure.value, low, high, &shown, whose);
+            return Judgement { outcome, decided_by };
         }
     }
-    let said: Vec<String> = figures.iter().map(|(limit, figure)| format!("{limit}: {}", figure.said(limit))).collect();
-    Judgement { outcome: Outcome::Pass, said: format!("{} {whose}", said.join(", ")) }
+    let shown: Vec<String> =
+        figures.iter().map(|(limit, figure)| format!("{limit}: {}", figure.shown(limit))).collect();
+    Judgement { outcome: Outcome::Pass, decided_by: says::limits_kept(&shown.join(", "), whose) }
 }
 
 /// All requests of all tenants; `None` for no tenant, or where the machine has no room for it.

@@ -38,11 +38,11 @@ fn an_average_of_few_requests_is_not_clear() {
     // 40 µs, and one in a hundred 10 ms: 139.6 µs on average, with a standard deviation of 991.
     for (count, outcome) in [(1_000, Outcome::Unclear), (100_000, Outcome::Fail)] {
         let judged = judge(&["avg < 120us"], "every", &[tenant(count, count / 100, 10_000)]);
-        assert_eq!(judged.outcome, outcome, "{}", judged.said);
+        assert_eq!(judged.outcome, outcome, "{}", judged.decided_by);
     }
     let judged = judge(&["avg < 160us"], "every", &[tenant(100_000, 1_000, 10_000)]);
     assert_eq!(
-        (judged.outcome, judged.said.as_str()),
+        (judged.outcome, judged.decided_by.text.as_str()),
         (Outcome::Pass, "average < 160 µs: 140 µs (133 µs to 147 µs) of tenant 1 at worst")
     );
     // The brief has none.
@@ -107,16 +107,21 @@ fn one_bad_tenant_of_thirty_decides_by_scope() {
     let limit = &["p99 < 300us"];
     let every = judge(limit, "every", &tenants);
     assert_eq!(every.outcome, Outcome::Fail);
-    assert_eq!(every.said, "1 of 30 tenants fail: P99 < 300 µs: 1 ms of tenant 7");
-    assert_eq!(judge(limit, "quantile:0.95", &tenants).said, "29 of 30 tenants keep the level, 29 must");
+    assert_eq!(every.decided_by.text, "1 of 30 tenants fail: P99 < 300 µs: 1 ms of tenant 7");
+    assert_eq!(judge(limit, "quantile:0.95", &tenants).decided_by.text, "29 of 30 tenants keep the level, 29 must");
     assert_eq!(judge(limit, "quantile:0.97", &tenants).outcome, Outcome::Fail);
     // Of all requests it is one in 1,500.
     let all = judge(&["p99 < 300us", "average < 50us"], "pooled", &tenants);
-    assert_eq!((all.outcome, all.said.contains("of all requests together")), (Outcome::Pass, true), "{}", all.said);
+    assert_eq!(
+        (all.outcome, all.decided_by.text.contains("of all requests together")),
+        (Outcome::Pass, true),
+        "{}",
+        all.decided_by
+    );
     // (29 × 40 µs + 1 ms) / 30 = 72 µs.
     let brief = judge(limit, "brief", &tenants);
     assert_eq!(brief.outcome, Outcome::Pass);
-    assert_eq!(brief.said, "P99 < 300 µs: 72 µs as the mean over the tenants (the brief's)");
+    assert_eq!(brief.decided_by.text, "P99 < 300 µs: 72 µs as the mean over the tenants (the brief's)");
     assert_eq!(judge(&["max < 500us"], "brief", &tenants).outcome, Outcome::Fail, "the largest, and no mean");
 }
 
@@ -127,9 +132,9 @@ fn an_interval_that_straddles_the_limit_is_unclear() {
     let judged = judge(&["p99 < 300us"], "every", &at_the_edge);
     assert_eq!(judged.outcome, Outcome::Unclear);
     assert!(
-        judged.said.starts_with("1 of 1 tenants are not clear: P99 < 300 µs: 40 µs (40 µs to 1 ms)"),
+        judged.decided_by.text.starts_with("1 of 1 tenants are not clear: P99 < 300 µs: 40 µs (40 µs to 1 ms)"),
         "{}",
-        judged.said
+        judged.decided_by
     );
     assert_eq!(judge(&["p99 < 300us"], "every", &[tenant(10_000, 70, 1_000)]).outcome, Outcome::Pass);
     assert_eq!(judge(&["p99 < 300us"], "every", &[tenant(10_000, 130, 1_000)]).outcome, Outcome::Fail);
@@ -160,11 +165,11 @@ fn of_many_tenants_that_keep_a_promise_none_is_said_to_break_it_by_chance() {
 fn too_few_requests_promise_nothing() {
     let few = judge(&["p99.9 < 1s"], "every", &[tenant(1_000, 0, 1)]);
     assert_eq!(few.outcome, Outcome::Unclear);
-    assert!(few.said.contains("too few requests to tell"), "{}", few.said);
+    assert!(few.decided_by.text.contains("too few requests to tell"), "{}", few.decided_by);
     // What is over the limit already stays so.
     assert_eq!(judge(&["p99.9 < 10us"], "every", &[tenant(1_000, 0, 1)]).outcome, Outcome::Fail);
     let silent = judge(&["p99 < 1s"], "brief", &[tenant(9, 0, 1), tenant(0, 0, 1)]);
-    assert_eq!((silent.outcome, silent.said.as_str()), (Outcome::Fail, "tenant 2 answered no request"));
+    assert_eq!((silent.outcome, silent.decided_by.text.as_str()), (Outcome::Fail, "tenant 2 answered no request"));
     assert_eq!(judge(&["p99 < 1s"], "every", &[]).outcome, Outcome::Fail);
 }
 
@@ -175,9 +180,9 @@ fn a_rate_that_was_not_reached_fails() {
     let level = level(&["average < 1s", "rate > 99.5%"], "every");
     assert_eq!(level.judge(&served(0.995)).outcome, Outcome::Pass);
     let slow = level.judge(&served(0.7714));
-    assert_eq!(slow.said, "1 of 1 tenants fail: rate > 99.5 %: 77.14 % of tenant 1");
+    assert_eq!(slow.decided_by.text, "1 of 1 tenants fail: rate > 99.5 %: 77.14 % of tenant 1");
     let nearly = level.judge(&served(0.994_999));
-    assert_eq!(nearly.said, "1 of 1 tenants fail: rate > 99.5 %: 99.49 % of tenant 1");
+    assert_eq!(nearly.decided_by.text, "1 of 1 tenants fail: rate > 99.5 %: 99.49 % of tenant 1");
     assert_eq!(level.judge(&served(f64::NAN)).outcome, Outcome::Fail);
 }
 
@@ -186,7 +191,7 @@ fn what_passes_says_how_narrowly() {
     let tenants = [tenant(100_000, 0, 1), tenant(100_000, 2_000, 200)];
     let judged = judge(&["p99 < 300us", "average < 1s"], "every", &tenants);
     assert_eq!(judged.outcome, Outcome::Pass);
-    assert_eq!(judged.said, "P99 < 300 µs: 200 µs of tenant 2 at worst");
+    assert_eq!(judged.decided_by.text, "P99 < 300 µs: 200 µs of tenant 2 at worst");
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub enum Event<'a> {
         number: usize,
         /// Searches of the run.
         of: usize,
-        /// Tier and load.
+        /// The tier and the load that are searched.
         case: &'a SearchCase<'a>,
         /// Trials that were made before, in another process.
         made: usize,
@@ -355,7 +355,7 @@ fn ended<T>(mut backend: Box<dyn Backend>, mut system: System, found: Result<T, 
 }
 
 fn record(ask: &TrialRequest, result: TrialResult) -> (TrialRecord, Option<CurvePoint>) {
-    let TrialResult { outcome, said, ended_by, point, evidence } = result;
+    let TrialResult { outcome, decided_by, ended_by, point, evidence } = result;
     let ended_by = ended_by.filter(|_| outcome != Outcome::Pass);
     let record = TrialRecord {
         number: ask.number,
@@ -364,7 +364,7 @@ fn record(ask: &TrialRequest, result: TrialResult) -> (TrialRecord, Option<Curve
         fresh: ask.fresh,
         why: ask.why.clone(),
         outcome,
-        said,
+        decided_by,
         ended_by,
         evidence,
     };

@@ -26,6 +26,8 @@ pub(super) fn answer(answer: Answer, trials: &[TrialRecord]) -> Answer {
 mod tests {
     use tiermark_model::capacity::{Phase, Votes};
 
+    use tiermark_model::messages::trials;
+
     use super::*;
 
     fn trial(tenants: u32, outcome: Outcome) -> TrialRecord {
@@ -34,9 +36,9 @@ mod tests {
             tenants,
             phase: Phase::Ramp,
             fresh: false,
-            why: String::new(),
+            why: trials::one_tenant_first(),
             outcome,
-            said: String::new(),
+            decided_by: trials::nothing_measured(),
             ended_by: None,
             evidence: None,
         }

@@ -81,7 +81,7 @@ pub enum MaxMemory {
 /// The memory that extends DRAM.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// None.
+    /// No tier behind DRAM.
     Dram,
     /// A block device or a file to swap to, by its absolute path.
     Swap(String),

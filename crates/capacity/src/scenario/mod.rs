@@ -65,7 +65,7 @@ pub struct Scenario {
     pub tenant: Tenant,
     /// The requests to each tenant.
     pub load: Load,
-    /// For how long.
+    /// How long warming up and measuring take.
     #[serde(default)]
     pub time: Times,
     /// The service level that each number of tenants is held against.
@@ -170,7 +170,7 @@ pub struct Times {
     /// After that, at most, for the system to come to rest; 0 does not wait for it.
     #[serde(deserialize_with = "written::seconds")]
     pub settle: f64,
-    /// One iteration.
+    /// Length of one iteration, s.
     #[serde(deserialize_with = "written::seconds")]
     pub measure: f64,
     /// Iterations of a full trial.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_model::Note;
 use tiermark_model::capacity::{Answer, Outcome, Phase, TrialRecord, Votes};
 use tiermark_model::messages::capacity as messages;
+use tiermark_model::messages::trials as says;
 
 use crate::budget::Arithmetic;
 use votes::{Standing, Tally};
@@ -48,7 +49,7 @@ pub struct Limits {
 pub struct TrialRequest {
     /// The trial's number in its search, from 1.
     pub number: u32,
-    /// Tenants.
+    /// Number of tenants that it runs.
     pub tenants: u32,
     /// The part of the search that it belongs to.
     pub phase: Phase,
@@ -57,7 +58,7 @@ pub struct TrialRequest {
     /// Whether it is measured in full; a short measurement is enough on the way up.
     pub full: bool,
     /// The reason for this number of tenants, in words.
-    pub why: String,
+    pub why: Note,
 }
 
 /// What a search asks of its caller.
@@ -162,20 +163,20 @@ impl Search {
 
     fn wanted(&self) -> Step {
         if self.made == 0 {
-            return self.trial(
-                1,
-                Phase::Baseline,
-                "one tenant alone, to see whether it meets the service level at all".into(),
-            );
+            return self.trial(1, Phase::Baseline, says::one_tenant_first());
         }
         if self.tally.only_baseline() && self.tally.standing(1) == Standing::Holds {
             let start = self.limits.arithmetic.start().min(self.limits.most_tenants);
             if start > 1 {
-                return self.trial(start, Phase::Start, format!("{}: start at {start}", self.limits.arithmetic));
+                return self.trial(
+                    start,
+                    Phase::Start,
+                    says::start_by_estimate(start, &self.limits.arithmetic.to_string()),
+                );
             }
         }
         if let Some(tied) = self.tally.tied() {
-            return match self.again(tied, "passed as often as it did not: one more trial decides") {
+            return match self.again(tied, says::votes_tied(tied)) {
                 Some(step) => step,
                 None => self.disagreeing(tied),
             };
@@ -188,7 +189,7 @@ impl Search {
         }
     }
 
-    fn trial(&self, tenants: u32, phase: Phase, why: String) -> Step {
+    fn trial(&self, tenants: u32, phase: Phase, why: Note) -> Step {
         let upward = matches!(phase, Phase::Start | Phase::Ramp);
         let grows = upward && self.running.is_some_and(|running| running < tenants);
         let full = matches!(phase, Phase::Bisection | Phase::Verification);
@@ -196,10 +197,10 @@ impl Search {
     }
 
     /// One more trial of the same number, where that has not had enough.
-    fn again(&self, tenants: u32, why: &str) -> Option<Step> {
+    fn again(&self, tenants: u32, why: Note) -> Option<Step> {
         let votes = self.tally.votes(tenants);
         let spent = votes.all() >= MOST_VOTES || votes.unclear >= PASSES;
-        (!spent).then(|| self.trial(tenants, Phase::Verification, format!("{tenants} {why}")))
+        (!spent).then(|| self.trial(tenants, Phase::Verification, why))
     }
 
     fn upward(&self, low: u32) -> Step {
@@ -213,34 +214,30 @@ impl Search {
         let growth = GROWTH[self.climbed.min(GROWTH.len() - 1)];
         let grown = (f64::from(low) * growth).ceil() as u32;
         let (next, why) = if low < total && grown >= total {
-            (total, format!("{low} passed: next {total}, which fill memory and tier by arithmetic"))
+            (total, says::up_to_estimate(low, total))
         } else if low >= total {
             // Beyond what fits by arithmetic the edge is near.
             let step = 1 << self.tally.passed_from(total).saturating_sub(1).min(20);
-            (low.saturating_add(step), format!("{low} passed, which is all that fits by arithmetic: next {step} more"))
+            (low.saturating_add(step), says::up_beyond_estimate(low, step))
         } else {
-            (grown, format!("{low} passed, nothing failed yet: next {growth} × as many"))
+            (grown, says::up_further(low, growth))
         };
         self.trial(next.clamp(low + 1, self.limits.most_tenants), Phase::Ramp, why)
     }
 
     fn halve(&self, low: u32, high: u32) -> Step {
         // A failure that was a disturbance would otherwise be noticed only after closing in on it.
-        if self.approached >= DOUBTED && self.tally.votes(high).all() == 1 {
-            let why = format!(
-                "failed once, but {} trials below it passed: one more trial shows whether that failure was chance",
-                self.approached
-            );
-            if let Some(step) = self.again(high, &why) {
-                return step;
-            }
+        if self.approached >= DOUBTED
+            && self.tally.votes(high).all() == 1
+            && let Some(step) = self.again(high, says::failure_doubted(high, self.approached))
+        {
+            return step;
         }
         // A wide bracket is halved in the logarithm: its lower end is as likely as its upper.
         let wide = low >= 1 && high > 2 * low;
         let geometric = (f64::from(low) * f64::from(high)).sqrt().round() as u32;
         let middle = if wide { geometric } else { low + (high - low) / 2 };
-        let why = format!("{low} passed and {high} failed: next one between them, from a fresh fill");
-        self.trial(middle.clamp(low + 1, high - 1), Phase::Bisection, why)
+        self.trial(middle.clamp(low + 1, high - 1), Phase::Bisection, says::between_passed_and_failed(low, high))
     }
 
     fn verify(&self, low: u32, high: u32) -> Step {
@@ -248,11 +245,8 @@ impl Search {
         // Nothing can be added to one tenant alone, and it is asked for as long as others once it has failed.
         let proven = if low == 0 { all.failed >= FAILS } else { proves_failure(&beyond) };
         if !proven {
-            let why = match beyond.all() {
-                0 => "failed, but not yet in a full trial from a fresh fill: one more trial".to_owned(),
-                made => format!("failed {} of {made} full trials from a fresh fill: one more trial", beyond.failed),
-            };
-            return self.again(high, &why).unwrap_or_else(|| self.disagreeing(high));
+            let why = says::failure_unproven(high, beyond.failed, beyond.all());
+            return self.again(high, why).unwrap_or_else(|| self.disagreeing(high));
         }
         if low == 0 {
             return Step::Done(Answer::None { why: messages::one_tenant_failed(all.failed, all.all()) });
@@ -269,8 +263,8 @@ impl Search {
         if passes >= PASSES {
             return None;
         }
-        let why = format!("passed {passes} of {PASSES} full trials in a row: one more trial");
-        Some(self.again(tenants, &why).unwrap_or_else(|| self.disagreeing(tenants)))
+        let why = says::pass_unproven(tenants, passes, PASSES);
+        Some(self.again(tenants, why).unwrap_or_else(|| self.disagreeing(tenants)))
     }
 
     fn disagreeing(&self, tenants: u32) -> Step {

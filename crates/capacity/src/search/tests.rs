@@ -231,7 +231,8 @@ fn only_what_fails_more_often_than_it_passes_ends_an_interval() {
         let mut search = Search::new(limits(4, 8));
         for (tenants, outcome) in outcomes {
             let (tenants, phase) = (*tenants, Phase::Verification);
-            let ask = TrialRequest { number: 1, tenants, phase, fresh: true, full: true, why: String::new() };
+            let ask =
+                TrialRequest { number: 1, tenants, phase, fresh: true, full: true, why: says::one_tenant_first() };
             search.told(&ask, *outcome);
         }
         let Answer::Between { low, high, .. } = search.given_up(messages::search_stopped()) else { panic!() };
@@ -253,9 +254,9 @@ fn trials_of_another_scenario_are_not_taken_up() {
         tenants,
         phase,
         fresh: true,
-        why: String::new(),
+        why: says::one_tenant_first(),
         outcome: Outcome::Pass,
-        said: String::new(),
+        decided_by: says::nothing_measured(),
         ended_by: None,
         evidence: None,
     };
@@ -279,11 +280,11 @@ proptest! {
         let (mut search, mut rng, mut saved) = (Search::new(limits), Rng::new(seed), Vec::new());
         while let Step::Trial(ask) = search.next_step() {
             prop_assert!((1..=most_tenants.max(1)).contains(&ask.tenants), "{ask:?}");
-            prop_assert!(search.made() < most_trials && ask.number == search.made() + 1 && !ask.why.is_empty());
+            prop_assert!(search.made() < most_trials && ask.number == search.made() + 1 && !ask.why.text.is_empty());
             let outcome = [Outcome::Pass, Outcome::Fail, Outcome::Unclear][rng.below(3)];
             search.told(&ask, outcome);
             let TrialRequest { number, tenants, phase, fresh, why, .. } = ask;
-            saved.push(TrialRecord { number, tenants, phase, fresh, why, outcome, said: String::new(), ended_by: None, evidence: None });
+            saved.push(TrialRecord { number, tenants, phase, fresh, why, outcome, decided_by: says::nothing_measured(), ended_by: None, evidence: None });
             let resumed = Search::resume(limits, &saved);
             let said = |step: Step| match step {
                 Step::Trial(ask) => (Some((ask.tenants, ask.phase, ask.full)), None),
@@ -315,7 +316,7 @@ proptest! {
 fn with_a_doubtful_five(second: (Phase, bool)) -> Search {
     let mut search = Search::new(limits(4, 8));
     let mut tell = |tenants, phase, fresh, full, outcome| {
-        let ask = TrialRequest { number: search.made() + 1, tenants, phase, fresh, full, why: "x".into() };
+        let ask = TrialRequest { number: search.made() + 1, tenants, phase, fresh, full, why: says::votes_tied(1) };
         search.told(&ask, outcome);
     };
     tell(1, Phase::Baseline, true, false, Outcome::Pass);
@@ -333,7 +334,7 @@ fn failures_on_the_way_up_prove_nothing() {
         assert_eq!(search.votes(5).failed, 2);
         let Step::Trial(ask) = search.next_step() else { panic!("{second:?}: {:?}", search.next_step()) };
         assert_eq!((ask.tenants, ask.fresh, ask.full), (5, true, true), "{}", ask.why);
-        assert!(ask.why.contains("from a fresh fill"), "{}", ask.why);
+        assert!(ask.why.text.contains("from a fresh fill"), "{}", ask.why);
     }
     let mut search = with_a_doubtful_five((Phase::Verification, true));
     let Step::Trial(ask) = search.next_step() else { panic!() };

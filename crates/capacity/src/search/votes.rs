@@ -7,9 +7,9 @@ use tiermark_model::capacity::{Outcome, Votes};
 /// How the trials of one number of tenants voted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// Most passed.
+    /// More trials passed than did not.
     Holds,
-    /// Most did not.
+    /// More trials did not pass than passed.
     Breaks,
     /// As many passed as did not.
     Tied,
@@ -45,7 +45,7 @@ fn count(votes: &mut Votes, outcome: Outcome) {
     }
 }
 
-/// All votes.
+/// The trials of each number of tenants, counted by outcome.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tally {
     rows: BTreeMap<u32, Row>,

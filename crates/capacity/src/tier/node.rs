@@ -3,7 +3,8 @@
 use tiermark_machine::Root;
 use tiermark_machine::files::kilobytes;
 use tiermark_model::messages::tiers as messages;
-use tiermark_model::{Bytes, IdSet, Refusal};
+use tiermark_model::messages::trials as says;
+use tiermark_model::{Bytes, IdSet, Note, Refusal};
 
 use super::{ActiveTier, TierSizes};
 use crate::scenario::Tier;
@@ -26,12 +27,12 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Whether tenants have come to the floor of the tier's node, in words.
+    /// Whether tenants have come to the floor of the tier's node, with the figures.
     #[must_use]
-    pub fn full(&self, root: &Root) -> Option<String> {
+    pub fn full(&self, root: &Root) -> Option<Note> {
         let (far, free) = (self.far, Memory::of(root, self.far)?.free);
         let (free, floor) = (free < self.floor).then_some((Bytes(free), Bytes(self.floor)))?;
-        Some(format!("{free} of node {far}'s memory are free, {floor} must stay free"))
+        Some(says::node_below_floor(far, free, floor))
     }
 }
 
@@ -130,7 +131,7 @@ mod tests {
         let nodes = Nodes { near: [0].into_iter().collect(), far: 1, room: 0, floor: 20 << 10, demotes: false };
         let full = |free: u64| nodes.full(&Root::from_files("test", [node(1, 200, free, 5)]));
         assert_eq!(full(15), None);
-        assert_eq!(full(14).unwrap(), "19 KiB of node 1's memory are free, 20 KiB must stay free");
+        assert_eq!(full(14).unwrap().text, "19 KiB of node 1's memory are free, 20 KiB must stay free");
         assert_eq!(nodes.full(&Root::from_files("test", [("x", "")])), None);
     }
 }

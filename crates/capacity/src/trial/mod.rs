@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tiermark_load::{ClientSetup, Length, Outcome as Loaded, Phase, Workload, seed};
-use tiermark_model::Refusal;
 use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome, Resource};
+use tiermark_model::messages::trials as says;
+use tiermark_model::{Note, Refusal};
 
 use crate::backend::{Backend, LoadSpec, Pulse};
 use crate::dram::Dram;
@@ -50,10 +51,10 @@ pub struct TrialRunner<'a> {
 /// The outcome of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialResult {
-    /// In one word.
+    /// Whether the tenants fitted.
     pub outcome: Outcome,
     /// Which limit, which tenant, which guard, with figures.
-    pub said: String,
+    pub decided_by: Note,
     /// What ran out; `None` if the trial passed, or the cause is not known.
     pub ended_by: Option<Ended>,
     /// What was measured; `None` where no request was answered.
@@ -63,13 +64,14 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    fn failed(said: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Fail, said: said.into(), ended_by: None, point: None, evidence: None }
+    fn failed(decided_by: Note) -> Self {
+        Self { outcome: Outcome::Fail, decided_by, ended_by: None, point: None, evidence: None }
     }
 
     fn aborted(abort: Abort) -> Self {
         let outcome = abort.outcome(abort.ended_by.as_ref());
-        Self { outcome, ended_by: abort.ended_by, ..Self::failed(format!("{}: {}", abort.guard, abort.said)) }
+        let decided_by = abort.note();
+        Self { outcome, ended_by: abort.ended_by, ..Self::failed(decided_by) }
     }
 }
 
@@ -101,8 +103,8 @@ impl TrialRunner<'_> {
             return Ok(None);
         }
         let unwell = filled.as_ref().and_then(unwell);
-        let trouble = unwell.map(|said| format!("during the fill, {said}"));
-        let abort = monitor.abort().filter(|abort| decides(abort, trouble.as_deref(), None));
+        let trouble = unwell.map(|cause| says::during_fill(&cause));
+        let abort = monitor.abort().filter(|abort| decides(abort, trouble.as_ref(), None));
         if let Some(spoilt) = abort.map(TrialResult::aborted).or(trouble.map(TrialResult::failed)) {
             return Ok(Some(spoilt));
         }
@@ -123,7 +125,7 @@ impl TrialRunner<'_> {
         let begun = monitor.state(backend);
         let warmed = self.warm_up(base, backend, monitor)?;
         let time = &self.scenario.time;
-        let unwaited = (time.settle <= 0.0).then(|| "the run does not wait for it (settle = 0)".to_owned());
+        let unwaited = (time.settle <= 0.0).then(says::settling_off);
         let restless = unwaited.or_else(|| monitor.not_steady());
         let mut seen = Measurements::new(ask.tenants as usize);
         // Where the warm-up was ended, what ran out is to be seen in it.
@@ -206,21 +208,21 @@ impl TrialRunner<'_> {
     ) -> TrialResult {
         let ran_out = ended_by(&seen::signs(&evidence, &self.scenario.level));
         let trouble = seen.trouble();
-        let abort = abort.filter(|abort| decides(abort, trouble.as_deref(), judged.as_ref()));
-        let (outcome, said, ended) = match (abort, trouble, judged) {
+        let abort = abort.filter(|abort| decides(abort, trouble.as_ref(), judged.as_ref()));
+        let (outcome, decided_by, ended) = match (abort, trouble, judged) {
             (Some(abort), _, _) => {
                 let ended = abort.ended_by.clone().or(ran_out);
-                (abort.outcome(ended.as_ref()), format!("{}: {}", abort.guard, abort.said), ended)
+                (abort.outcome(ended.as_ref()), abort.note(), ended)
             }
             (None, Some(trouble), _) => (Outcome::Fail, trouble, ran_out),
             (None, None, Some(judged)) => {
                 let ended = ran_out.filter(|_| judged.outcome != Outcome::Pass);
-                (of_the_server(judged.outcome, ended.as_ref()), judged.said, ended)
+                (of_the_server(judged.outcome, ended.as_ref()), judged.decided_by, ended)
             }
-            (None, None, None) => (Outcome::Fail, "nothing was measured".to_owned(), None),
+            (None, None, None) => (Outcome::Fail, says::nothing_measured(), None),
         };
         let point = seen.point(ask.number, evidence.faults_per_request, outcome);
-        TrialResult { outcome, said, ended_by: ended, point, evidence: Some(evidence) }
+        TrialResult { outcome, decided_by, ended_by: ended, point, evidence: Some(evidence) }
     }
 
     /// What a trial is kept within: guards, and the DRAM that there is.
@@ -251,7 +253,7 @@ fn of_the_server(outcome: Outcome, ran_out: Option<&Ended>) -> Outcome {
 }
 
 /// Whether a trial is what ended it: not where time was over, and what was seen until then says more.
-fn decides(abort: &Abort, trouble: Option<&str>, judged: Option<&Judgement>) -> bool {
+fn decides(abort: &Abort, trouble: Option<&Note>, judged: Option<&Judgement>) -> bool {
     let is_clear = judged.is_some_and(|judged| judged.outcome != Outcome::Unclear);
     abort.guard != Guard::Wall || (trouble.is_none() && !is_clear)
 }
@@ -261,12 +263,10 @@ fn unclear(judged: Option<&Judgement>) -> bool {
 }
 
 /// What tenants said that should say nothing; `None` where all went well.
-fn unwell(outcome: &Loaded) -> Option<String> {
+fn unwell(outcome: &Loaded) -> Option<Note> {
     let gave_up = outcome.tenants.iter().find_map(|tenant| tenant.fault.clone());
     let refused = outcome.tenants.iter().find_map(|tenant| tenant.first_error.clone());
-    gave_up
-        .map(|why| format!("the client gave a tenant up: {why}"))
-        .or(refused.map(|why| format!("a tenant refused a request: {why}")))
+    gave_up.map(|why| says::tenant_given_up(None, &why)).or(refused.map(|why| says::request_refused(&why)))
 }
 
 #[cfg(test)]
@@ -275,22 +275,24 @@ mod tests {
 
     #[test]
     fn the_time_limit_decides_only_where_nothing_else_does() {
-        let abort = |guard| Abort { guard, said: "61 s have passed".into(), ended_by: None };
+        let abort = |guard| Abort { guard, cause: says::trial_too_long(61.0, 60.0), ended_by: None };
         let (wall, oom) = (abort(Guard::Wall), abort(Guard::Oom));
-        let judged = |outcome| Judgement { outcome, said: String::new() };
+        let judged = |outcome| Judgement { outcome, decided_by: says::nothing_measured() };
         assert!(decides(&wall, None, None) && decides(&wall, None, Some(&judged(Outcome::Unclear))));
         for clear in [Outcome::Pass, Outcome::Fail] {
             assert!(!decides(&wall, None, Some(&judged(clear))) && decides(&oom, None, Some(&judged(clear))));
         }
-        let trouble = Some("a tenant refused");
+        let refused = says::request_refused("OOM");
+        let trouble = Some(&refused);
         assert!(!decides(&wall, trouble, None) && decides(&oom, trouble, None));
         let result = TrialResult::aborted(wall);
-        assert_eq!((result.outcome, result.said.as_str()), (Outcome::Unclear, "time limit: 61 s have passed"));
+        assert_eq!(result.outcome, Outcome::Unclear);
+        assert_eq!(result.decided_by.text, "time limit: the trial took 61 s, 60 s are allowed (trial-seconds)");
     }
 
     #[test]
     fn a_client_at_its_limit_makes_a_failure_unclear_and_nothing_else() {
-        let by = |resource| Some(Ended { resource, words: String::new() });
+        let by = |resource| Some(Ended { resource, why: says::nothing_measured() });
         for (outcome, ran_out, said) in [
             (Outcome::Fail, by(Resource::Client), Outcome::Unclear),
             (Outcome::Fail, by(Resource::Cpu), Outcome::Fail),

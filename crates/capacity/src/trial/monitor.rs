@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use tiermark_load::Snapshot;
 use tiermark_machine::Root;
+use tiermark_model::Note;
+use tiermark_model::messages::trials as says;
 
 use super::ProgressSink;
 use super::heartbeat::Heartbeat;
@@ -164,7 +166,7 @@ impl<'a> Monitor<'a> {
     }
 
     /// Why the system had not come to rest.
-    pub(super) fn not_steady(&self) -> Option<String> {
+    pub(super) fn not_steady(&self) -> Option<Note> {
         match &self.steady {
             Steadiness::Steady => self.unasked(),
             Steadiness::NotYet(why) => Some(why.clone()),
@@ -172,14 +174,9 @@ impl<'a> Monitor<'a> {
     }
 
     /// Where memory behind DRAM holds some of it, what lies where is only known to be settled once all records may have been asked for.
-    fn unasked(&self) -> Option<String> {
+    fn unasked(&self) -> Option<Note> {
         let share = self.answered as f64 / self.pass as f64;
-        (self.active.room > 0 && share < 1.0).then(|| {
-            format!(
-                "answered requests are {:.0} % of the records; a tier is settled after as many requests as records",
-                share * 100.0
-            )
-        })
+        (self.active.room > 0 && share < 1.0).then(|| says::records_not_asked(share))
     }
 
     /// Begins a stage that takes so many seconds.

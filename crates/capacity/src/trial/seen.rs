@@ -4,7 +4,9 @@ use std::time::Instant;
 
 use tiermark_load::{Latencies, Outcome as Loaded, TenantResult};
 use tiermark_machine::Root;
+use tiermark_model::Note;
 use tiermark_model::capacity::{CurvePoint, Evidence, Outcome};
+use tiermark_model::messages::trials as says;
 
 use super::Footprint;
 use crate::backend::{Backend, Counted};
@@ -81,7 +83,7 @@ struct Tenant {
 #[derive(Debug)]
 pub(super) struct Measurements {
     tenants: Vec<Tenant>,
-    trouble: Option<String>,
+    trouble: Option<Note>,
     done: u64,
     scheduled: u64,
     late: u64,
@@ -146,11 +148,11 @@ impl Measurements {
     }
 
     /// Answers that make it worthless to look at times: a tenant that was given up, or that refused.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(super) fn trouble(&self) -> Option<Note> {
         self.trouble.clone()
     }
 
-    pub(super) fn evidence(&self, before: &SystemState, after: &SystemState, not_steady: Option<String>) -> Evidence {
+    pub(super) fn evidence(&self, before: &SystemState, after: &SystemState, not_steady: Option<Note>) -> Evidence {
         let seconds = after.at.duration_since(before.at).as_secs_f64();
         let host = HostDelta::between(&before.host, &after.host, seconds);
         let page = rustix::param::page_size() as u64;
@@ -207,16 +209,16 @@ impl Measurements {
 }
 
 /// What of an iteration is not about time.
-fn trouble(tenants: &[TenantResult]) -> Option<String> {
+fn trouble(tenants: &[TenantResult]) -> Option<Note> {
     tenants.iter().enumerate().find_map(|(at, tenant)| {
-        let name = format!("tenant {}", at + 1);
+        let number = at as u32 + 1;
         if let Some(fault) = &tenant.fault {
-            return Some(format!("the client gave {name} up: {fault}"));
+            return Some(says::tenant_given_up(Some(number), fault));
         }
         if let Some(error) = &tenant.first_error {
-            return Some(format!("{name} refused {} requests: {error}", tenant.errors));
+            return Some(says::requests_refused(number, tenant.errors, error));
         }
-        (tenant.misses > 0).then(|| format!("{name} had lost {} of the requested keys", tenant.misses))
+        (tenant.misses > 0).then(|| says::keys_lost(number, tenant.misses))
     })
 }
 

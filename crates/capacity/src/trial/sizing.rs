@@ -41,9 +41,9 @@ impl TrialRunner<'_> {
         if self.stopped() {
             return Ok(None);
         }
-        let why = monitor.abort().map(|abort| abort.said).or(filled.as_ref().and_then(unwell));
+        let why = monitor.abort().map(|abort| abort.cause).or(filled.as_ref().and_then(unwell));
         if let Some(why) = why {
-            return Err(one_tenant_fails(&why));
+            return Err(one_tenant_fails(&why.text));
         }
         let before = monitor.state(backend);
         monitor.enter(Stage::Sizing, SIZING.as_secs_f64());
@@ -56,7 +56,7 @@ impl TrialRunner<'_> {
             return Ok(None);
         }
         if let Some(abort) = monitor.abort() {
-            return Err(one_tenant_fails(&abort.said));
+            return Err(one_tenant_fails(&abort.cause.text));
         }
         let after = monitor.state(backend);
         Ok(after.footprint(&before, seconds))

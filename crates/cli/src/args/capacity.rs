@@ -109,7 +109,7 @@ pub(crate) struct TenantArgs {
     /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target
     #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["start", "stop"])]
     pub(crate) libvirt: Option<String>,
-    /// Command that stops that server, so that each trial begins with empty servers: 'virsh destroy vm{N}'
+    /// Command that stops the server of --start, so that each trial begins with empty servers: 'virsh destroy vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
     pub(crate) stop: Option<String>,
     /// Use servers of --target that hold keys already
@@ -148,7 +148,7 @@ pub(crate) struct TenantArgs {
     /// Part of the budget that is kept for system and clients
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) reserve: Option<Bytes>,
-    /// Room of zram and of swap files [default: four times the budget]
+    /// Size of the zram device and of swap files [default: four times the budget]
     #[arg(hide_short_help = true, long, value_name = "SIZE", value_parser = parse::size)]
     pub(crate) tier_size: Option<Bytes>,
     /// Records of each tenant
@@ -179,7 +179,7 @@ pub(crate) struct AskedArgs {
     /// Each has its own search.
     #[arg(long, value_name = "LIST", alias = "mix", value_delimiter = ',', value_parser = percentage)]
     pub(crate) gets: Vec<f64>,
-    /// Draw them as the published swap-tier test does: --gets 70 then gives 29 % of SETs
+    /// Draw GETs and SETs as the published swap-tier test does: --gets 70 then gives 29 % of SETs
     #[arg(hide_short_help = true, long, alias = "mix-brief")]
     pub(crate) gets_brief: bool,
     /// Connections to each tenant

@@ -136,7 +136,7 @@ pub(crate) struct ControlArgs {
     /// Exit with 6 when a number is not trusted, or its interval is wider than wanted
     #[arg(long, hide_short_help = true)]
     pub(crate) strict: bool,
-    /// Exit with 0 although some steps were refused
+    /// Exit with 0 instead of 5 when numbers are missing or withheld
     #[arg(long, hide_short_help = true)]
     pub(crate) allow_partial: bool,
     /// Measure although other work keeps more than half of the cpus busy

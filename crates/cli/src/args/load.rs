@@ -154,21 +154,21 @@ pub(crate) struct AskedArgs {
     /// What stands before each key
     #[arg(hide_short_help = true, long, value_name = "TEXT", default_value = "")]
     pub(crate) key_prefix: String,
-    /// Digits that a key has at least, zeros before the others: with --key-prefix key: and 12 they are redis-benchmark's
+    /// Pad keys with zeros to N digits (as redis-benchmark: --key-prefix key: --key-digits 12)
     #[arg(hide_short_help = true, long, value_name = "N", default_value_t = 0)]
     pub(crate) key_digits: usize,
-    /// How often each is asked for, such as zipf:0.99
+    /// Distribution of the requested keys, such as zipf:0.99
     ///
     /// uniform, brief:WIDTH, normal[:SIGMA[,MEAN]] in keys, zipf:EXPONENT, hotspot:KEYS,REQUESTS as shares.
     #[arg(long, value_name = "DIST", default_value = "uniform")]
     pub(crate) key_dist: KeyDist,
-    /// Whether keys that are asked for alike are neighbours
+    /// Whether equally popular keys are neighbours
     #[arg(hide_short_help = true, long, value_name = "ORDER", default_value = "clustered")]
     pub(crate) key_order: Order,
     /// Percent of GETs; the other requests are SETs
     #[arg(long, value_name = "PERCENT", alias = "mix", default_value_t = 100.0, value_parser = percentage)]
     pub(crate) gets: f64,
-    /// Draw them as the published swap-tier test does: --gets 70 then gives 29 % of SETs
+    /// Draw GETs and SETs as the published swap-tier test does: --gets 70 then gives 29 % of SETs
     #[arg(hide_short_help = true, long, alias = "mix-brief")]
     pub(crate) gets_brief: bool,
     /// Size of values
@@ -203,13 +203,13 @@ pub(crate) struct ClientArgs {
     /// Cpus of those threads, as 0-3,8: apart from the servers' [default: wherever the system puts them]
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = parse::cpu_list)]
     pub(crate) client_cpus: Option<IdSet>,
-    /// When to look at the clock and the sockets again and again instead of sleeping; --spin alone says always
+    /// When to poll the clock and the sockets instead of sleeping; --spin alone means always
     #[arg(hide_short_help = true, long, value_enum, value_name = "WHEN", default_value = "auto", num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     pub(crate) spin: When,
     /// Longest wait for an answer, in seconds: then a tenant is given up
     #[arg(hide_short_help = true, long, value_name = "SECONDS", default_value = "10", value_parser = parse::seconds)]
     pub(crate) timeout: f64,
-    /// A request that the client sends so many microseconds after it could go counts as late
+    /// Microseconds after its due time from which a request that the client had room for counts as late
     #[arg(hide_short_help = true, long, value_name = "US", default_value_t = 1000)]
     pub(crate) late_after: u32,
 }

@@ -53,13 +53,13 @@ pub(crate) struct TuneArgs {
     /// Show values beside the advice, and change nothing; the same as without it
     #[arg(long, conflicts_with_all = ["apply", "restore"])]
     pub(crate) diff: bool,
-    /// Change what the advice is about, until the next reboot or --restore
+    /// Set the knobs to the advised values, until the next reboot or --restore
     #[arg(long, conflicts_with = "restore")]
     pub(crate) apply: bool,
     /// Take back every change that was made before, also by runs that were killed
     #[arg(long, conflicts_with_all = ["profile", "only", "device"])]
     pub(crate) restore: bool,
-    /// With --restore: also what somebody else changed since
+    /// With --restore: also restore knobs that another program changed since
     #[arg(long, requires = "restore")]
     pub(crate) force: bool,
     /// Only these knobs, by name

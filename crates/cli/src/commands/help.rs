@@ -35,7 +35,7 @@ pub(crate) fn run(args: &HelpArgs, simulation: &Simulation) -> Result<Exit, Fail
     {
         return print(&text).map(|()| Exit::Done);
     }
-    let names = names::of_the_system(&topic).map_err(|why| no_help(&topic, &why, &command))?;
+    let names = names::of_the_system(&topic).map_err(|_| no_help(&topic, &command))?;
     let mut of: Vec<PrimitiveInfo> = primitives_of(simulation)?;
     of.retain(|info| names.contains(&info.id.0.as_str()) || names.contains(&info.group.name()));
     match of.as_slice() {
@@ -60,18 +60,20 @@ fn of_the_glossary(topic: &str, style: &Style) -> Option<String> {
     glossary::here(&words).map(|row| tiermark_report::equivalents(&[row], style))
 }
 
-/// Why there is no help on a topic.
-fn no_help(topic: &str, why: &str, command: &clap::Command) -> Failure {
+/// What is near to a topic that there is no help on, and what there is.
+fn no_help(topic: &str, command: &clap::Command) -> Failure {
     let commands = command.get_subcommands().filter(|c| !c.is_hide_set()).map(clap::Command::get_name);
     let pages = PAGES.iter().map(|(name, _)| *name);
-    let all: Vec<&str> = commands.chain(pages).chain(glossary::tools()).chain(glossary::names()).collect();
+    let words = glossary::tools().into_iter().chain(glossary::names());
+    let mut all: Vec<&str> = commands.chain(pages).chain(words).collect();
+    for name in names::all_of_the_system() {
+        all.push(name);
+    }
     let near = names::nearest(topic, &all);
-    // What is near to a command or a word is no primitive.
-    let why = if near.is_empty() { why.trim_start_matches(names::NONE) } else { &near };
-    let why = why.trim_start_matches("; ");
+    let near = if near.is_empty() { "." } else { &near };
     Failure::usage(format!(
-        "no help on '{topic}': {why} Topics are commands (`tiermark -h`), pages (numbers, runs), tools ({}), primitives of the \
-         operating system (`tiermark list primitives`) and words of the glossary",
+        "no help on '{topic}'{near} Topics are commands (`tiermark -h`), pages (numbers, runs), tools ({}), primitives of the \
+         operating system (`tiermark list primitives`) and words of the glossary; `tiermark tune` explains settings of the system",
         glossary::tools().join(", ")
     ))
 }

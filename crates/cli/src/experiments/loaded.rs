@@ -35,7 +35,7 @@ struct LoadedArgs {
     /// Default: read,2:1,1:1,write,write.nt; with --quick read.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse::mix)]
     mix: Vec<Mix>,
-    /// Find the bandwidth at which an access takes so long
+    /// Find the bandwidth up to which latency stays below NS
     #[arg(long, value_name = "NS", value_parser = parse::nanoseconds)]
     target_ns: Option<f64>,
     /// Write the curves as CSV; - is standard output

@@ -14,7 +14,7 @@ use crate::shell::word;
 pub(crate) struct PlanFile {
     /// Its name, by which it is run and listed.
     pub(crate) name: String,
-    /// One line.
+    /// Its title: one line.
     pub(crate) title: String,
     /// A page for people: what is asked, what the original did, what to look for.
     pub(crate) about: String,

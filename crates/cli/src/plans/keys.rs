@@ -61,7 +61,7 @@ impl Keys {
         Self { command }
     }
 
-    /// All of them.
+    /// All options that may be keys.
     fn all(&self) -> impl Iterator<Item = &Arg> {
         let is_key = |arg: &&Arg| {
             !arg.is_hide_set() && arg.get_long().is_some_and(|name| name != "help" && !OF_THE_RUN.contains(&name))
@@ -69,7 +69,7 @@ impl Keys {
         self.command.get_arguments().filter(is_key)
     }
 
-    /// Their names.
+    /// The names of all keys.
     pub(super) fn names(&self) -> Vec<&str> {
         self.all().filter_map(Arg::get_long).collect()
     }
@@ -145,7 +145,7 @@ pub(super) fn string(value: &DeValue<'_>) -> Option<String> {
 pub(super) struct NoCommand {
     /// The key that is to blame, where one is.
     pub(super) key: Option<String>,
-    /// The reason.
+    /// Why the words are no command.
     pub(super) why: String,
 }
 

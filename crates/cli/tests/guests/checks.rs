@@ -160,8 +160,8 @@ pub(crate) fn assert_nodes(machine: &Value, expected: &[Expected<'_>]) {
 /// The kernel was asked where the pages are: nothing was taken on trust.
 #[track_caller]
 pub(crate) fn assert_proven(observation: &Value) {
-    let how = observation["placement"]["how"].as_str().unwrap_or_default();
-    assert!(how.starts_with("move_pages"), "{}: {}", observation["step"], observation["placement"]);
+    let how = &observation["placement"]["how"]["data"];
+    assert_eq!(how["by"], "move_pages", "{}: {}", observation["step"], observation["placement"]);
 }
 
 /// A share of the pages of an observation lies on a node, as closely as a sample of so many tells (4.5 standard deviations).

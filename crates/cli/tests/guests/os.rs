@@ -157,7 +157,8 @@ fn full_groups(left: &Left) {
     let seen: BTreeSet<&str> = observations(&small).into_iter().filter(|o| done(o)).map(|o| label(o, "op")).collect();
     assert!(seen.contains("fault anonymous") && seen.contains("fork+exit"), "{seen:?}");
     for observation in observations(&small).into_iter().filter(|o| o["refusal"].is_object()) {
-        let why = observation["refusal"]["why"].as_str().unwrap();
-        assert!(why.contains("time"), "{observation}");
+        // Nothing is refused for want of memory. A busy machine emulates slowly, or keeps a thread from its cpu.
+        let code = observation["refusal"]["code"].as_str().unwrap();
+        assert!(["no_time_left", "curve_point_skipped", "partner_starved"].contains(&code), "{observation}");
     }
 }

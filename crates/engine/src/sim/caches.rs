@@ -28,11 +28,11 @@ pub struct SimCore {
 /// A cache as it really is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimCache {
-    /// 1, 2, 3.
+    /// Level: 1, 2 or 3.
     pub level: u8,
     /// Bytes that can be had of it.
     pub bytes: u64,
-    /// Lines of a set.
+    /// Ways: lines of a set.
     pub ways: u32,
 }
 

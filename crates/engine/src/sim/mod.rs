@@ -238,7 +238,7 @@ impl Rig for SimRig {
         let page = self.setup.regions.first().map_or(PageKind::Base, |r| r.page);
         let thp_off = machine.system.thp.as_deref() == Some("never");
         PlacementProof {
-            how: "simulated".into(),
+            how: says::placement_simulated(),
             pages: by_node.values().sum(),
             by_node,
             on_target: Some(1.0),

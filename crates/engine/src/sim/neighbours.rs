@@ -58,7 +58,7 @@ impl Neighbours {
     pub(super) fn slowdown(&self, part: Part, threads: usize, at: f64, seed: u64, rng: &mut Rng) -> f64 {
         let mut factor = (1.0 + self.always) * (1.0 + self.drift * at);
         if let Some((from, by)) = self.step.filter(|(from, _)| at >= *from) {
-            debug_assert!(from <= at);
+            assert!(from <= at);
             factor *= 1.0 + by;
         }
         if self.sibling.is_some_and(|state| state.is_on(at, seed ^ 1)) {

@@ -35,11 +35,11 @@ const MOST_BYTES: u64 = 16 << 20;
 pub struct Best {
     /// The figure, in its unit.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the figure.
     pub unit: Unit,
     /// Start of the run that measured it, RFC 3339.
     pub date: String,
-    /// That run's id.
+    /// Id of the run that it was measured in.
     pub run: String,
     /// The boot of the machine that it was measured in (`boot_id`), so that figures of other boots can be told apart.
     pub boot: String,

@@ -1,6 +1,7 @@
 //! A complete run made by hand, with a value in every field, so that the fixture shows every field of its version.
 
 use std::collections::BTreeMap;
+use tiermark_model::messages::setup as says;
 use tiermark_model::{Purpose, Quantity};
 
 use tiermark_model::*;
@@ -234,13 +235,13 @@ fn observation(step: &Step, value: f64) -> Observation {
             quantiles: BTreeMap::from([("p99".into(), value * 1.2)]),
         }),
         placement: Some(PlacementProof {
-            how: "move_pages, 6 pages of 1 region, before and after".into(),
+            how: says::placement_seen("move_pages", 6, 1, true, None),
             pages: 6,
             by_node: BTreeMap::from([(0, 6)]),
             on_target: Some(1.0),
             page_share: Some(1.0),
             page: "thp".into(),
-            notes: vec!["mbind refused (seccomp): first touch by pinned threads".into()],
+            notes: vec![says::bind_refused_first_touch("seccomp", &[0].into_iter().collect())],
         }),
         core_hz: Some(3.5e9),
         core_hz_spread: Some(0.001),
@@ -315,7 +316,7 @@ pub(crate) fn example_run() -> Run {
             method: 1,
             plan: Plan {
                 steps,
-                rules: vec!["buffer 128 MiB = 4 x (32 MiB L3)".into()],
+                rules: vec![tiermark_model::messages::rules::memory_size("buffer", "128 MiB = 4 x (32 MiB L3)")],
                 refused: vec![Refusal::new("page 1G", "0 of 0 pages free", "reserve one page")],
                 max_seconds: 15.0,
                 later_seconds: 0.0,

@@ -1,7 +1,7 @@
 //! How pages come to lie on their nodes: by the kernel's policies, or dealt out one by one.
 
 use tiermark_model::messages::setup as says;
-use tiermark_model::{CpuId, IdSet, Machine, MemPolicy, NodeId, Refusal, deal};
+use tiermark_model::{CpuId, IdSet, Machine, MemPolicy, NodeId, Note, Refusal, deal};
 use tiermark_system::{Mapping, PageRule, pin};
 
 use super::{Order, pin_refused};
@@ -59,10 +59,10 @@ pub(super) fn place(
     mapping: &Mapping,
     order: &Order<'_>,
     machine: &Machine,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Touch, Refusal> {
     if machine.cpus.iter().all(|cpu| cpu.node.is_none()) {
-        notes.push("no NUMA in this kernel: memory is not bound".to_owned());
+        notes.push(says::no_numa());
         return Ok(Touch::Anywhere);
     }
     let policy = &order.setup.policy;
@@ -85,7 +85,7 @@ pub(super) fn place(
     }
     // One node: it can come from nowhere else.
     if machine.nodes.len() == 1 {
-        notes.push(format!("mbind refused ({error}): the machine has one node"));
+        notes.push(says::bind_refused_one_node(&error.to_string()));
         return Ok(Touch::Anywhere);
     }
     touch_from_cpus(order, machine, &shares, &error, notes)
@@ -97,7 +97,7 @@ fn touch_from_cpus(
     machine: &Machine,
     shares: &[u32],
     error: &std::io::Error,
-    notes: &mut Vec<String>,
+    notes: &mut Vec<Note>,
 ) -> Result<Touch, Refusal> {
     let mut touchers = Vec::new();
     for node in order.target.iter() {
@@ -111,7 +111,7 @@ fn touch_from_cpus(
     let shares = if shares.is_empty() { &[1] } else { shares };
     touchers.truncate(shares.len());
     let cpus: IdSet = touchers.iter().filter_map(|(_, cpu)| *cpu).collect();
-    notes.push(format!("mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead"));
+    notes.push(says::bind_refused_first_touch(&error.to_string(), &cpus));
     Ok(Touch::Dealt(Deal { nodes: touchers, order: deal(shares) }))
 }
 

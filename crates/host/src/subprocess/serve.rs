@@ -118,11 +118,7 @@ impl Held {
     /// Where its memory is, and what it holds beside.
     fn placement(&self, seed: u64) -> PlacementProof {
         let regions = [Arc::clone(&self.region)];
-        let mut proof = proof::prove(&regions, self.one_node, seed);
-        if let Some(beside) = proof::beside(&regions) {
-            proof.how += &format!("; held by a process of its own, {beside}");
-        }
-        proof
+        proof::prove(&regions, self.one_node, seed, proof::beside(&regions).as_ref())
     }
 
     fn shot(&mut self, budget_ns: f64, number: u64) -> Result<ThreadShot, String> {

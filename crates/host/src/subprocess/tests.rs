@@ -3,6 +3,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, test_kill_process};
 use tiermark_machine::{Root, discover};
+use tiermark_model::messages::setup::codes;
 use tiermark_model::{Bytes, Layout, MIB, MemPolicy, OsCall, PageKind, RegionSetup, ThreadSetup};
 use tiermark_system::live_facts;
 use tiermark_system::testing::{first_cpu, in_own_process};
@@ -41,8 +42,8 @@ fn host() -> LinuxHost {
 }
 
 fn held(host: &mut LinuxHost, setup: &Setup) -> Result<SubprocessRig, Refusal> {
-    let order = crate::check::setup(setup, &host.means.machine)?.remove(0);
-    SubprocessRig::prepare(&mut host.means, setup, &order)
+    let order = crate::check::setup(setup, &host.resources.machine)?.remove(0);
+    SubprocessRig::prepare(&mut host.resources, setup, &order)
 }
 
 /// What /proc says of a process under such a name.
@@ -103,7 +104,10 @@ fn after_one_that_broke_the_next_setup_has_one_of_its_own() {
     let fault = rig.shot(Duration::from_millis(1)).unwrap_err().0;
     assert!(fault.contains("SIGKILL") && fault.contains("--max-mem"), "{fault}");
     let (proof, again) = (rig.placement(), rig.shot(Duration::from_millis(1)));
-    assert!(proof.how.contains("SIGKILL") && proof.page_share.is_none() && again == Err(Fault(fault)), "{proof:?}");
+    assert!(
+        proof.how.text.contains("SIGKILL") && proof.page_share.is_none() && again == Err(Fault(fault)),
+        "{proof:?}"
+    );
     drop(rig);
     let mut next = held(&mut host, &setup).unwrap();
     assert_ne!(next.subprocess.child.pid(), first);
@@ -206,7 +210,7 @@ fn who_stops_the_run_need_not_wait() {
     drop(subprocess);
     assert!(test_kill_process(pid).is_err(), "it lives on");
     let mut host = host();
-    host.means.stopped.store(true, Relaxed);
+    host.resources.stopped.store(true, Relaxed);
     let setup = setup("fork+exit", 4096, PageKind::Base);
     assert_eq!(held(&mut host, &setup).err(), Some(stop_refusal()));
 }
@@ -236,7 +240,7 @@ fn the_subprocess_is_one_thread_with_little_memory_whatever_its_maker_is() {
         let how = rig.placement().how;
         let pid = rig.subprocess.child.pid();
         assert_eq!(number(&proc(pid, "status"), "Threads:"), 1);
-        assert!(how.contains("process of its own, 1 thread, "), "{how}");
+        assert_eq!(how.data["held"]["data"]["threads"], 1, "{how:?}");
         let rollup = proc(pid, "smaps_rollup");
         let areas = proc(pid, "maps").lines().count();
         (number(&rollup, "Anonymous:") - 4096, number(&rollup, "Rss:") - 4096, areas)
@@ -297,7 +301,7 @@ fn the_subprocess_ends_with_the_thread_that_made_it_and_when_nobody_can_ask_any_
     assert!(rig.subprocess.child.ended_within(Duration::from_secs(20)), "it waits on");
     assert!(rig.shot(Duration::from_millis(1)).is_err());
     let lost = rig.placement();
-    assert!(lost.how.starts_with("the process that holds them: ") && lost.on_target.is_none(), "{lost:?}");
+    assert!(lost.how.code == codes::placement_lost && lost.on_target.is_none(), "{lost:?}");
 }
 
 #[test]

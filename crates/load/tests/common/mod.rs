@@ -2,6 +2,8 @@
 
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "each test uses some of it, and may fail")]
 
+mod commands;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use commands::command;
 use tiermark_load::{Address, Outcome, Snapshot, Target, Watch};
 
 /// Longest that a thread of a fake server waits before it looks whether the test is over.
@@ -98,23 +101,6 @@ fn serve(mut stream: TcpStream, over: &AtomicBool, counts: &AtomicU64, answer: &
             return;
         }
     }
-}
-
-/// The words of one whole command and its length.
-fn command(bytes: &[u8]) -> Option<(Vec<Vec<u8>>, usize)> {
-    let line = |from: usize| {
-        let end = from + bytes.get(from..)?.windows(2).position(|pair| pair == b"\r\n")?;
-        let number: usize = std::str::from_utf8(&bytes[from + 1..end]).unwrap().parse().unwrap();
-        Some((number, end + 2))
-    };
-    let (count, mut at) = line(0)?;
-    let mut words = Vec::new();
-    for _ in 0..count {
-        let (length, from) = line(at)?;
-        words.push(bytes.get(from..from + length)?.to_vec());
-        at = from + length + 2;
-    }
-    (at <= bytes.len()).then_some((words, at))
 }
 
 /// What a server of these tests says to PING, AUTH, GET and SET.

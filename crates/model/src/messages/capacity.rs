@@ -147,6 +147,6 @@ messages! {
     Note failed_after_more(tenants: u32, failed_before: Option<u32>):
         {
             let after = failed_before.map_or_else(|| "a trial with more tenants".to_owned(), |failed| format!("{failed} had failed"));
-            format!("{tenants} failed after {after}; without --stop, pages that those left swapped out may be the reason")
+            format!("{tenants} failed after {after}; without --stop, pages that the larger trial left swapped out may be the reason")
         };
 }

@@ -78,7 +78,7 @@ messages! {
     /// A wrong password, with the server's answer.
     Refusal password_refused(address: &str, answer: &str):
         "{address}", "the password was not accepted: {answer}",
-        "check user and password; a server without one wants none";
+        "check user and password; leave --password out if the server has none";
 
     /// A server with a password that was not given.
     Refusal password_missing(address: &str, answer: &str):
@@ -122,7 +122,7 @@ messages! {
 
     /// A record of the machine that this user may not read.
     Refusal record_closed(path: &str, error: &str):
-        "the machine's record {path}", "{error}; no number is held against it", "give --no-record to leave it alone";
+        "the machine's record {path}", "{error}; no number is compared with it", "give --no-record to leave it alone";
 
     /// A record of the machine that is damaged; `aside`: where it is now, if it could be moved.
     Refusal record_damaged(path: &str, error: &str, aside: Option<&str>):

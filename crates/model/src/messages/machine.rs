@@ -40,7 +40,7 @@ messages! {
     /// NUMA nodes that do not add up to the machine's memory.
     Refusal node_memory_differs(nodes: Bytes, machine: Bytes):
         "the memory of each node", "the nodes add up to {nodes}, and the machine has {machine}",
-        "sizes are planned by the nodes' figures; name one (--max-mem) where they are too small";
+        "footprints are planned from the nodes' sizes; if these are too small, set --max-mem";
 
     /// Huge pages of several nodes of which only the sum is known.
     Refusal node_huge_pages_unknown():

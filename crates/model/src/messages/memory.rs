@@ -45,7 +45,7 @@ messages! {
     Note chains_still_gain(alone_ns: f64, ns: f64, chains: u64):
         {
             let (alone, ns) = (format_ns(alone_ns), format_ns(ns));
-            format!("{alone} ns alone, {ns} ns an access with {chains} chains, and still falling: at least")
+            format!("{alone} ns alone, {ns} ns an access with {chains} chains, and still falling: a lower bound")
         };
 
     /// Accesses under way, and from how many chains on nothing is gained.
@@ -72,16 +72,16 @@ messages! {
     Note ramp_cut_off(reached: usize, of: usize): "cut off at {reached} of {of} cores";
 
     /// A ramp without the rate of one core.
-    Note no_rate_of_one_core(): "no rate of one core to hold the others against";
+    Note no_rate_of_one_core(): "the rate of one core was not measured, so more cores cannot be compared with it";
 
     /// A ramp of one core.
-    Note one_core_only(): "one core alone: what limits several was not seen";
+    Note one_core_only(): "only one core is in scope: the limit of several cores was not measured";
 
     /// What all cores have of as many times one (a share), and what the last one adds, where that is told.
     Note cores_have(cores: usize, share: f64, last_adds: Option<f64>):
         {
-            let last = last_adds.map(|adds| format!(", but the last one adds {:.0} % of one", adds.max(0.0) * 100.0));
-            format!("{cores} cores have {:.0} % of as many times one{}", share * 100.0, last.unwrap_or_default())
+            let last = last_adds.map(|adds| format!(", but the last core adds only {:.0} % of the rate of one core", adds.max(0.0) * 100.0));
+            format!("{cores} cores reach {:.0} % of {cores} times the rate of one core{}", share * 100.0, last.unwrap_or_default())
         };
 
     /// No ceiling yet.
@@ -89,13 +89,13 @@ messages! {
 
     /// Cores grow in proportion and siblings add nothing.
     Note siblings_add_nothing():
-        "siblings add nothing: the cores' misses in flight, or a ceiling just there; they cannot be told apart";
+        "SMT siblings add nothing: either the cores' misses in flight or the memory is the limit; the ramp cannot show which";
 
     /// A course that was not seen to its end.
-    Note ceiling_not_seen(): "whether that is a ceiling was not seen";
+    Note ceiling_not_seen(): "the ramp ended before it was level: the ceiling may be higher";
 
     /// A level without a local ramp.
-    Note memory_or_way_full(): "the memory or the way to it is full; no local ramp tells them apart";
+    Note memory_or_way_full(): "the memory or the link to it is saturated; without a local ramp it is not known which";
 
     /// Cores are the limit.
     Note cores_are_the_limit(): "the misses that cores keep in flight are the limit, the cores met no ceiling";
@@ -104,11 +104,11 @@ messages! {
     Note link_is_full(share: f64, at_least: bool):
         {
             let least = if at_least { "at least " } else { "" };
-            format!("levels off {least}{:.0} % below the local ramp: the way between the nodes is full, one way", share * 100.0)
+            format!("levels off {least}{:.0} % below the local ramp: the link between the nodes is saturated in one direction", share * 100.0)
         };
 
     /// Memory of a far node is the limit.
-    Note far_memory_full(): "the memory or its link is full; from here they cannot be told apart";
+    Note far_memory_full(): "the far memory or its link is saturated; this measurement cannot show which";
 
     /// Memory is the limit.
     Note memory_full(): "the node's memory, or the way to it inside the socket, is full";
@@ -154,17 +154,17 @@ messages! {
         { format!("already {} ns under the lightest load, {} GB/s", format_ns(ns), format_gbs(bytes_per_second)) };
 
     /// A curve that ends below the target.
-    Note curve_ends_below_target(ns: f64): { format!("at least: the curve ends at {} ns", format_ns(ns)) };
+    Note curve_ends_below_target(ns: f64): { format!("a lower bound: the curve ends at {} ns", format_ns(ns)) };
 
     /// Bandwidth lost under pressure.
     Note bandwidth_falls(from: f64, to: f64):
         {
             let (from, to) = (format_gbs(from), format_gbs(to));
-            format!("bandwidth falls from {from} to {to} GB/s while pressure rises; the curve keeps it")
+            format!("bandwidth falls from {from} to {to} GB/s while the pauses get shorter; these points stay on the curve")
         };
 
     /// A peak beside no chaser.
-    Note all_cores_untimed(): "all cores, nobody timed";
+    Note all_cores_untimed(): "all cores load the memory, no core is timed";
 
     // Nodes.
 
@@ -175,7 +175,7 @@ messages! {
     Note parts_of_mixed(parts: &[(&str, f64)]): { format!("{} GB/s", rates(parts)) };
 
     /// How many weights a sweep had.
-    Note weights_tried(weights: usize): "of {weights} weights";
+    Note weights_tried(weights: usize): "the best of {weights} weights tried";
 
     /// Weights as good as the best.
     Note weights_as_good(weights: &[String]): { format!("no worse within the intervals: {}", weights.join(" and ")) };
@@ -207,7 +207,7 @@ messages! {
         };
 
     /// The widest of pairs that are alike.
-    Note directions_alike(): "no two directions differ by more than 5 % and their intervals";
+    Note directions_alike(): "no two directions differ by more than 5 % with intervals that do not overlap";
 
     /// Cells at one distance.
     Note both_at_distance(distance: u32): "both at distance {distance}";
@@ -239,15 +239,15 @@ messages! {
 
     /// A pair that takes longer than its declared relation can.
     Note farther_than_declared(ns: f64):
-        { format!("{} ns is too long for that: meanwhile these cpus were farther apart than declared", format_ns(ns)) };
+        { format!("{} ns is too long for the declared relation: these cpus were farther apart during the measurement", format_ns(ns)) };
 
     /// A pair that takes less time than its declared relation can.
     Note nearer_than_declared(ns: f64, one_core: bool):
         {
             let nearer = if one_core { "shared one core" } else { "shared a last-level cache" };
-            format!("{} ns is too short for that: meanwhile these cpus {nearer}", format_ns(ns))
+            format!("{} ns is too short for the declared relation: these cpus {nearer} during the measurement", format_ns(ns))
         };
 
     /// Pairs of a guest.
-    Note declared_by_hypervisor(): "as the hypervisor declares it, which may move the cpus between cores at any time";
+    Note declared_by_hypervisor(): "relations are those that the hypervisor declares; it may move the cpus between cores at any time";
 }

@@ -11,12 +11,14 @@ pub mod load;
 pub mod machine;
 pub mod memory;
 pub mod plan;
+pub mod rules;
 pub mod run;
 pub mod setup;
 pub mod shapes;
 pub mod system;
 pub mod tenants;
 pub mod tiers;
+pub mod trials;
 pub mod undo;
 
 /// All codes there are. Each names one message.
@@ -26,12 +28,14 @@ pub const CODES: &[&[crate::Code]] = &[
     load::codes::ALL,
     memory::codes::ALL,
     plan::codes::ALL,
+    rules::codes::ALL,
     run::codes::ALL,
     setup::codes::ALL,
     shapes::codes::ALL,
     system::codes::ALL,
     tenants::codes::ALL,
     tiers::codes::ALL,
+    trials::codes::ALL,
     undo::codes::ALL,
 ];
 

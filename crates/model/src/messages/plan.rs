@@ -44,7 +44,7 @@ messages! {
     Refusal too_many_threads(threads: u32, of: &str, cpus: &IdSet):
         "{threads} threads{of}",
         { format!("{} in scope ({cpus})", match cpus.len() { 1 => "1 cpu is".to_owned(), n => format!("{n} cpus are") }) },
-        "ask for 1 up to that many: --threads";
+        "use no more threads than cpus in scope: --threads";
 
     /// A chain with too few places to be one.
     Refusal chain_too_short(layout: &str, size: Bytes, places: u64, pitch: Bytes, chains: u64):
@@ -80,11 +80,11 @@ messages! {
     /// A kernel from before it could interleave by weights.
     Refusal kernel_without_weights(release: &str, since: &str):
         "the kernel's own weighted interleave", "this kernel is {release}; weighted interleave came with {since}",
-        "boot a newer kernel; weights that tiermark deals out itself are measured on any";
+        "boot a newer kernel; `--policy weighted`, where tiermark places the pages itself, works on any kernel";
 
     /// Rows of cpus that share a last-level cache, where the system does not say which do.
     Refusal sharing_unknown(cpus: &IdSet):
-        "rows of cpus {cpus}", "the system does not say which last-level cache these cpus share", "choose rows of another kind: --from node";
+        "rows of cpus {cpus}", "the system does not report which last-level cache these cpus share", "choose rows of another kind: --from node";
 
     /// A row of the matrix without a cpu.
     Refusal no_cpus_on_node(node: NodeId, why: &str, with_cpus: &IdSet):

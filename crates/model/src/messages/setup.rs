@@ -1,7 +1,7 @@
 //! Setups of steps: their threads, memory, kernels and primitives, before and while they are prepared.
 
 use super::rows::messages;
-use crate::{Bytes, ChainLayout, CpuId, IdSet, Isa, NodeId, PageKind, count_of};
+use crate::{Bytes, ChainLayout, CpuId, IdSet, Isa, NodeId, Note, PageKind, count_of};
 
 const CORRECT: &str = "correct the plan";
 const OTHER_SIZE: &str = "try another size or layout: --sizes, --layout";
@@ -21,7 +21,7 @@ messages! {
 
     /// Kernels of an instruction set that this cpu or its operating system lacks.
     Refusal kernels_unavailable(set: &str, kernels: &[&str], needs: &str):
-        { format!("{set} kernels ({})", kernels.join(", ")) }, "this cpu or its kernel does not offer {needs}",
+        { format!("{set} kernels ({})", kernels.join(", ")) }, "this cpu or the Linux kernel does not offer {needs}",
         "a virtual machine may need another cpu model (host-passthrough)";
 
     /// A cpu on which no thread may run.
@@ -50,7 +50,7 @@ messages! {
         "{what}", "--max-mem allows {most}",
         {
             let fewer = if threads == 1 { "" } else { " or fewer threads" };
-            format!("raise it, or ask for smaller sizes{fewer}")
+            format!("raise --max-mem, or use smaller --sizes{fewer}")
         };
 
     /// No cpu at all.
@@ -95,7 +95,7 @@ messages! {
 
     /// Memory of which there is too little.
     Refusal free_memory_short(wanted: Bytes, place: &str, of: &str, free: Bytes, kept: Bytes, cure: &str):
-        "{wanted} of memory", "{place} has {free} {of}, of which {kept} stay free", "{cure}";
+        "{wanted} of memory", "{place} has {free} {of}, of which {kept} must stay free", "{cure}";
 
     /// Huge pages of a size that the kernel has no pool of.
     Refusal huge_pages_no_pool(pages: u64, page: Bytes):
@@ -199,9 +199,66 @@ messages! {
     Refusal primitive_unknown(primitive: &str):
         "primitive {primitive}", "there is none of that name", "`tiermark list primitives` shows those there are";
 
+    // Where pages are, and what fell short.
+
+    /// How placement was proven: by a call or a file of the kernel, with a sample of pages, and their sizes; and the process that holds
+    /// them, where it is another one.
+    Note placement_seen(by: &str, pages: u64, regions: usize, sizes_seen: bool, held: Option<&Note>):
+        {
+            let sizes = if sizes_seen { "page sizes from smaps" } else { "page sizes not seen: smaps says nothing of it" };
+            let held = held.map_or_else(String::new, |held| format!("; {held}"));
+            format!("{by}, {pages} pages of {}; {sizes}{held}", count_of(regions as u64, "region"))
+        };
+
+    /// Memory of a process that has ended.
+    Note placement_lost(error: &str): "the process that holds them: {error}";
+
+    /// A process of its own that holds the memory, and what that holds beside it: what a fork copies, and who else runs there.
+    Note held_by_own_process(threads: usize, resident: Bytes, anonymous: Bytes, mappings: usize):
+        {
+            let noun = if threads == 1 { "thread" } else { "threads" };
+            format!("held by a process of its own: {threads} {noun}, {resident} beside it, {anonymous} of that anonymous, {mappings} mappings")
+        };
+
+    /// Memory of a model.
+    Note placement_simulated(): "simulated";
+
+    /// The kernel does not say where pages are.
+    Note move_pages_refused(error: &str): "move_pages refused: {error}";
+
+    /// The kernel takes no advice on huge pages.
+    Note thp_refused(error: &str): "transparent huge pages refused: {error}";
+
+    /// Huge pages are off.
+    Note thp_off(): "transparent huge pages are off (/sys/kernel/mm/transparent_hugepage/enabled is never)";
+
+    /// Memory that may be swapped out.
+    Note memory_not_locked(error: &str): "memory could not be locked and may be swapped out: {error} (ulimit -l)";
+
+    /// A kernel without NUMA.
+    Note no_numa(): "no NUMA in this kernel: memory is not bound";
+
+    /// The node of a cpu has no memory (`bare`), or its memory may not be used: the memory comes from the nearest node.
+    Note memory_from_nearest(node: NodeId, cpu: CpuId, nearest: &IdSet, bare: bool):
+        {
+            let why = if bare { "has no memory" } else { "may not be used (cpuset.mems)" };
+            format!("node {node} of cpu {cpu} {why}: memory comes from node {nearest}, the nearest")
+        };
+
+    /// Binding that is refused where it makes no difference.
+    Note bind_refused_one_node(error: &str): "mbind refused ({error}): the machine has one node";
+
+    /// Binding that is refused, and what is done instead.
+    Note bind_refused_first_touch(error: &str, cpus: &IdSet):
+        "mbind refused ({error}): first touch by threads pinned to cpus {cpus} instead";
+
     /// What a primitive needs and does not get; `errno`: the error of the system call that was refused.
     Refusal primitive_unavailable(what: &str, why: &str, cure: &str, errno: Option<i32>):
         "{what}", "{why}", "{cure}";
+
+    /// A thread beside a primitive that other programs keep from its cpu.
+    Refusal partner_starved(what: &str, seconds: f64):
+        "{what}", "other programs kept a thread beside it from its cpu for {seconds:.1} s", "leave the cpus idle, or choose others: --cpus";
 
     /// A partner of a primitive that does not run on its cpu.
     Refusal partner_elsewhere(cpu: CpuId):

@@ -48,20 +48,20 @@ messages! {
     Note another_line_declared(declared: u32): "{declared} B declared";
 
     /// Lines that come with their neighbours.
-    Note lines_come_together(bytes: Bytes): "from memory {bytes} come together: lines are prefetched with their neighbours";
+    Note lines_come_together(bytes: Bytes): "a miss to memory fetches {bytes}: lines are prefetched with their neighbours";
 
     /// Lines that come alone.
-    Note lines_come_alone(): "from memory each line comes alone";
+    Note lines_come_alone(): "a miss to memory fetches one line";
 
     /// Where the curve leaves a level; with `random`, of a cache whose pages lie at random.
     Note tenth_misses(low: Bytes, high: Bytes, random: Option<u64>):
         {
-            let random = random.map(|bytes| format!(", as in {} whose pages lie at random", measured(bytes)));
-            format!("a tenth misses between {low} and {high}{}", random.unwrap_or_default())
+            let random = random.map(|bytes| format!(", as in a cache of {} with pages placed at random", measured(bytes)));
+            format!("a tenth of the accesses miss at a footprint between {low} and {high}{}", random.unwrap_or_default())
         };
 
     /// Ways that say another size.
-    Note ways_say(bytes: Bytes): "ways say {bytes}, which the curve does not show";
+    Note ways_say(bytes: Bytes): "the ways give a size of {bytes}, but the curve does not end there";
 
     /// Another declared size, and what can be the cause in this direction: limits and neighbours only ever take away.
     Note another_size_declared(declared: Bytes, measured: Bytes, guest: bool):
@@ -84,7 +84,7 @@ messages! {
     /// Another declared number of ways.
     Note other_ways_declared(declared: u32, more: bool):
         {
-            let cause = if more { "cache allocation may limit ways" } else { "what declares them does not know this cache" };
+            let cause = if more { "cache allocation may limit ways" } else { "the declared number is wrong for this cache" };
             format!("{declared} declared: {cause}")
         };
 
@@ -95,7 +95,7 @@ messages! {
     Note ways_hashed(): "not resolved: slices are chosen by a hash, and placement beyond a page is random";
 
     /// Ways hidden by those of the level above.
-    Note ways_hidden(above: u64): "no more than the {above} of the level above, which hide them";
+    Note ways_hidden(above: u64): "not resolved: the {above} ways of the level above hide an equal or smaller number";
 
     /// Ways on base pages.
     Note ways_need_huge_pages():
@@ -103,7 +103,7 @@ messages! {
 
     /// Ways that do not show.
     Note ways_do_not_show():
-        "not resolved: lines a power of two apart do not meet (hashed sets, or the hypervisor backs huge pages by small ones)";
+        "not resolved: lines a power of two apart do not fall into one set (hashed sets, or the hypervisor backs huge pages by small ones)";
 
     /// A declared level that does not show: footprints and ns behind the last that does.
     Note level_not_seen(curve: &[(Bytes, f64)]):
@@ -139,7 +139,7 @@ messages! {
     Note no_step_up_to(pages: u64): "no step up to {pages} pages, the most tried";
 
     /// What a walk adds.
-    Note walk_adds(pages: u64): "what translation adds to an access where nearly all walk, up to {pages} pages";
+    Note walk_adds(pages: u64): "time that translation adds to an access when nearly all accesses need a page walk, up to {pages} pages";
 
     /// A hit: `share` of the accesses may hit closer to the core.
     Note hit_edge(bytes: Bytes, share: f64, closer: Bytes):
@@ -159,12 +159,12 @@ messages! {
     Note limit_is_others(): "the limit shrinks with time since touch: others replace the lines";
 
     /// Nothing is held.
-    Note nothing_held(): "nothing is held even at the shortest wait: neither a partition nor others can be told";
+    Note nothing_held(): "nothing is held even at the shortest wait: the cause (partition or contention) is not known";
 
     // Channels of the operating system.
 
     /// Too few points.
-    Note too_few_points(): "no knee can be told";
+    Note too_few_points(): "too few sizes to find a knee";
 
     /// A knee among block sizes: the size, its rate, the most (with its size), and the rate at the end.
     Note use_blocks_of(block: Bytes, rate: f64, most: (Bytes, f64), end: (Bytes, f64)):
@@ -195,7 +195,7 @@ messages! {
     Note smallest_is_best(first: (Bytes, f64), last: (Bytes, f64)):
         {
             let (from, to) = (format_gbs(first.1), format_gbs(last.1));
-            format!("use the smallest blocks: no rise to end, falls from {from} GB/s at {} to {to} GB/s at {}", first.0, last.0)
+            format!("use the smallest blocks: the rate only falls, from {from} GB/s at {} to {to} GB/s at {}", first.0, last.0)
         };
 
     /// Differences within the intervals.
@@ -209,7 +209,7 @@ messages! {
     Note any_size_will_do(low: f64, high: f64, from: Bytes, to: Bytes):
         {
             let (low, high) = (format_gbs(low), format_gbs(high));
-            format!("any block size will do: no rise to end, between {low} and {high} GB/s from {from} to {to}")
+            format!("any block size will do: the rate stays between {low} and {high} GB/s from {from} to {to}")
         };
 
     /// How many sizes a conclusion rests on, and where the other side was.

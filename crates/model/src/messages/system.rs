@@ -21,7 +21,7 @@ messages! {
 
     /// Transparent huge pages that are off.
     Warning thp_never():
-        "transparent huge pages are off: DRAM figures hold page walks",
+        "transparent huge pages are off: DRAM figures include page walks",
         "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled";
 
     /// A frequency governor other than `performance`.

@@ -149,7 +149,7 @@ messages! {
 
     /// A node without memory, or the only one.
     Refusal node_missing(tier: &str, nodes: &[u32]):
-        "the tier {tier}", "there is no such node with memory beside another one",
+        "the tier {tier}", "the node does not exist, has no memory, or is the only node with memory",
         {
             let nodes: Vec<String> = nodes.iter().map(ToString::to_string).collect();
             format!("this machine has memory on nodes {}; choose one of several", nodes.join(", "))
@@ -177,7 +177,7 @@ messages! {
     Refusal budget_below_nodes(node: u32, others: &str, free: Bytes, budget: Bytes):
         "the tier demotion:{node}",
         "the kernel demotes pages when nodes {others} are full, which have {free} free: tenants would get that much DRAM instead of {budget}",
-        "choose a --dram-budget of that less --memory-floor, or boot with less memory on those nodes";
+        "set --dram-budget to that size less --memory-floor, or boot with less memory on those nodes";
 
     /// An algorithm that can only be checked on a device.
     Note zram_algorithm_unchecked(algorithm: &str):
@@ -197,7 +197,7 @@ messages! {
 
     /// Whole tenants on the node of the tier.
     Warning tenants_on_nodes():
-        "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the tenants beyond on the node of the tier",
+        "the tenants that fit into DRAM by arithmetic have all of their memory on the other nodes, the other tenants have all of theirs on the node of the tier",
         "";
 
     /// Tenants whose cold pages go to the node of the tier.

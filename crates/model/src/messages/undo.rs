@@ -4,7 +4,7 @@ use super::rows::messages;
 
 const ANOTHER_DIRECTORY: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 const LEAVE_OUT: &str = "leave this knob out with --only, or see the kernel's log (dmesg)";
-const LOOK: &str = "look at it, put back by hand what it says, and remove it";
+const LOOK: &str = "read it, write the old values that it lists back by hand, then delete it";
 const WAIT: &str = "wait until it has ended, or stop it";
 
 messages! {
@@ -94,16 +94,16 @@ messages! {
     Note gone_with_reboot(): "it was gone with the reboot";
 
     /// A swap area under the name of that which was made.
-    Note area_of_others(): "the area of that name is somebody else's";
+    Note area_of_others(): "the swap area of that name is not the one that tiermark made";
 
     /// A device under the number of that which was made.
-    Note device_of_others(): "the device of that number is somebody else's";
+    Note device_of_others(): "the device of that number is not the one that tiermark made";
 
     /// A swap area that the kernel does not give back.
     Note swapoff_failed(error: &str): "{error}; free memory, and restore again";
 
     /// A swap area that is there after swapoff.
-    Note swapoff_without_effect(): "swapoff says it is done, and it is still in use";
+    Note swapoff_without_effect(): "swapoff reported success, but the area is still in use";
 
     /// A file or a device that somebody swaps to.
     Note used_for_swap(): "it is in use for swap";
@@ -112,12 +112,12 @@ messages! {
     Note file_gone(): "it is not there any more";
 
     /// A file of the kernel whose value is of another form.
-    Note value_unreadable(): "what it holds makes no sense";
+    Note value_unreadable(): "its value cannot be parsed";
 
     /// A value that neither the change nor its end is.
     Note value_of_others(value: &str, old: &str):
-        "it is {value} by now, which somebody else wrote; --force writes {old} all the same";
+        "its value is now {value}, written by another program; --force writes {old} anyway";
 
     /// A value that the kernel takes and does not keep.
-    Note value_not_back(value: &str): "it was written, and is {value}";
+    Note value_not_back(value: &str): "the write succeeded, but the value is {value}";
 }

@@ -9,7 +9,7 @@ use crate::units::{format_gbs, format_ns};
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused { refusal } => write!(f, "refused: {refusal}"),
+            Self::Refused { refusal } => write!(f, "{REFUSED}{refusal}"),
             Self::Broken { fault } => write!(f, "broke off: {fault}"),
             Self::Nothing { shots: 0, .. } => f.write_str("no shot was finished"),
             Self::Nothing { shots, cause } => write!(f, "{shots} shots, {}", cause.words()),
@@ -38,7 +38,11 @@ impl fmt::Display for Reason {
                 write!(f, "never seen undisturbed: {} of the windows are near the best, 6 % wanted", percent(*share))
             }
             Self::NotTogether { alone } => {
-                write!(f, "the threads reach {:.1} GB/s, each at its best, but too rarely together", alone / 1e9)
+                write!(
+                    f,
+                    "the edges of the threads add up to {:.1} GB/s, but the threads reached them together too rarely",
+                    alone / 1e9
+                )
             }
             Self::NotReproduced { reached: 1 } => {
                 f.write_str("the best was reached in 1 visit only, 3 visits a second or more apart wanted")
@@ -63,7 +67,19 @@ impl fmt::Display for Reason {
     }
 }
 
+/// What the text of a refusal begins with.
+const REFUSED: &str = "refused: ";
+
 impl Reason {
+    /// What was refused and why, where that is the reason. Documents of versions before there were types have it as a text.
+    pub fn refused(&self) -> Option<String> {
+        match self {
+            Self::Refused { refusal } => Some(refusal.to_string()),
+            Self::Told { text, .. } => text.strip_prefix(REFUSED).map(str::to_owned),
+            _ => None,
+        }
+    }
+
     /// The words of what placement, system and probes report.
     fn write_state(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -75,12 +91,12 @@ impl Reason {
             Self::Dealt { node, share, wanted, of } => {
                 write!(f, "node {node} holds {:.0} % of the pages, not {wanted} of every {of}", share * 100.0)
             }
-            Self::PlaceUnseen { how } => write!(f, "where the pages were could not be seen ({how})"),
+            Self::PlaceUnseen { how } => write!(f, "the nodes of the pages could not be read ({how})"),
             Self::OtherPages { asked, share } => {
                 let got = if *asked == PageKind::Base { "huge pages" } else { "base pages" };
                 write!(f, "asked for {asked} pages, got {got} for {}", percent(*share))
             }
-            Self::PagesUnseen { how } => write!(f, "which page size it got could not be seen ({how})"),
+            Self::PagesUnseen { how } => write!(f, "the page size in use could not be read ({how})"),
             Self::Migrated { shots, of } => write!(f, "a worker left its cpu in {shots} of {of} shots"),
             Self::MajorFaults { faults } => {
                 write!(f, "{faults} major page faults inside shots: memory is being swapped")

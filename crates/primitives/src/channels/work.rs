@@ -10,14 +10,12 @@ use tiermark_system::os::{Buffer, read_process};
 
 use super::link::{self, CAPACITY, Inlet, Kind, Outlet, is_message, write_message};
 use super::partner::Partner;
-use crate::{Body, Failure, Order, refused_by, unavailable};
+use crate::{Body, Failure, Order, Prepared, refused_by, unavailable};
 
 /// First byte of what the caller sends, and of what the other side sends: a byte of one's own that came back would show.
 const THERE: u8 = 0x31;
 const BACK: u8 = 0x72;
 
-/// What a body's making returns.
-pub(super) type Made = Result<Box<dyn Body>, Refusal>;
 /// What a body says of a partner or a call.
 type Worded = Result<(), Failure>;
 
@@ -51,7 +49,7 @@ struct Fetch {
 }
 
 /// A stream over a channel.
-pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Made {
+pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Prepared {
     let (bytes, capacity) = (order.call.bytes.unwrap_or(CAPACITY), order.call.capacity.unwrap_or(CAPACITY));
     let (near, far) = link::open(kind, capacity, bytes)?;
     let (inlet, mut outlet) = (near.inlet, far.outlet);
@@ -74,7 +72,7 @@ pub(super) fn stream(order: &Order<'_>, kind: Kind) -> Made {
 }
 
 /// A body that has done its operation once: what the system forbids the other side shows then.
-fn tried(mut body: impl Body + 'static, kind: Kind) -> Made {
+fn tried(mut body: impl Body + 'static, kind: Kind) -> Prepared {
     let (what, cure) = kind.refusal();
     body.run(1).map_err(|failure| refused_by(what, failure, cure))?;
     Ok(Box::new(body))
@@ -92,7 +90,7 @@ fn held(kind: Kind, capacity: u64) -> u64 {
 }
 
 /// A byte there and back.
-pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Made {
+pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Prepared {
     let (near, far) = link::open(kind, CAPACITY, 1)?;
     let partner = Partner::start(order, move |home| {
         let (mut inlet, mut outlet) = (far.inlet, far.outlet);
@@ -115,7 +113,7 @@ pub(super) fn ping_pong(order: &Order<'_>, kind: Kind) -> Made {
 }
 
 /// Bytes out of another process's memory.
-pub(super) fn fetch(order: &Order<'_>) -> Made {
+pub(super) fn fetch(order: &Order<'_>) -> Prepared {
     let bytes = order.call.bytes.unwrap_or(1);
     let mut message = buffer(bytes)?;
     let (from, mut into) = (message.address(), buffer(bytes)?);
@@ -130,7 +128,7 @@ pub(super) fn fetch(order: &Order<'_>) -> Made {
     let mut fetch = Fetch { from, into, partner };
     fetch.once().map_err(|failure| {
         let cure = "let a process read its own child: kernel.yama.ptrace_scope below 2, and process_vm_readv in the seccomp profile";
-        unavailable("process_vm_readv", &failure.why, cure)
+        unavailable("process_vm_readv", &failure.to_string(), cure)
     })?;
     Ok(Box::new(fetch))
 }

@@ -13,7 +13,7 @@ use tiermark_system::os::{Area, Shows, Tell};
 
 use super::super::{Failure, Order};
 use super::touch::{Fault, Ground, Renew, Touch, Touches};
-use super::{Made, base_page, memory_refused, unavailable};
+use super::{Prepared, base_page, memory_refused, unavailable};
 
 /// Bytes of the file.
 const FILE: usize = 8 * MIB as usize;
@@ -117,7 +117,7 @@ pub(super) fn stored(directory: &Path) -> std::io::Result<File> {
 }
 
 /// A page of a file that is not in the page cache.
-pub(super) fn from_file(order: &Order<'_>) -> Made {
+pub(super) fn from_file(order: &Order<'_>) -> Prepared {
     let mut last = no_disk(&Machine::default());
     for directory in directories() {
         let file = stored(&directory).map_err(|error| {
@@ -131,7 +131,7 @@ pub(super) fn from_file(order: &Order<'_>) -> Made {
     Err(last.unwrap_or_else(|| unavailable(&order.call.primitive.0, "there is no directory for it", FILE_CURE)))
 }
 
-fn of_file(order: &Order<'_>, file: File) -> Made {
+fn of_file(order: &Order<'_>, file: File) -> Prepared {
     let mut area = Area::map(Shows::FileRead(&file), FILE).map_err(memory_refused(order))?;
     area.tell(Tell::Random).map_err(memory_refused(order))?;
     let renew: Renew = Box::new(move |ground| {
@@ -153,7 +153,7 @@ pub(super) fn no_swap(machine: &Machine) -> Option<Refusal> {
 }
 
 /// A page that was swapped out.
-pub(super) fn swap_in(order: &Order<'_>) -> Made {
+pub(super) fn swap_in(order: &Order<'_>) -> Prepared {
     let area = Area::map(Shows::Private, SWAPPED * APART).map_err(memory_refused(order))?;
     let mut ground = Ground {
         fault: Fault::Major { minor_percent: 10 },

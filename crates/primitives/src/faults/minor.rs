@@ -10,7 +10,7 @@ use tiermark_system::thread_usage;
 
 use super::super::{Failure, Order, unavailable};
 use super::touch::{Fault, Ground, Renew, STRIKES, Touch, Touches, since};
-use super::{Made, aligned, base_page, memory_refused, page_of, taken_away};
+use super::{Prepared, aligned, base_page, memory_refused, page_of, taken_away};
 
 /// Bytes of base pages that are touched before they are taken away again.
 const ROUND: usize = 16 * MIB as usize;
@@ -31,7 +31,7 @@ fn forgotten() -> Renew {
 }
 
 /// Zeros of the process's own.
-pub(super) fn anonymous(order: &Order<'_>) -> Made {
+pub(super) fn anonymous(order: &Order<'_>) -> Prepared {
     let page = order.call.page.unwrap_or(PageKind::Base);
     let stride = page_of(order)?;
     let round = if page == PageKind::Base { ROUND } else { HUGE_ROUND.max(2 * stride) };
@@ -41,7 +41,7 @@ pub(super) fn anonymous(order: &Order<'_>) -> Made {
 }
 
 /// Zeros that could be shared.
-pub(super) fn shared(order: &Order<'_>) -> Made {
+pub(super) fn shared(order: &Order<'_>) -> Prepared {
     let mut area = Area::map(Shows::Shared, ROUND).map_err(memory_refused(order))?;
     // A kernel without huge pages refuses this, and gives none.
     let _ = area.tell(Tell::BasePages);
@@ -55,7 +55,7 @@ pub(super) fn shared(order: &Order<'_>) -> Made {
 }
 
 /// Multi-size huge pages of the size asked for.
-pub(super) fn mthp(order: &Order<'_>) -> Made {
+pub(super) fn mthp(order: &Order<'_>) -> Prepared {
     let size = order.call.bytes.unwrap_or(64 * KIB) as usize;
     let pieces = (HUGE_ROUND / size).clamp(16, 512);
     let mut area = Area::pieces(size, pieces).map_err(memory_refused(order))?;
@@ -96,7 +96,7 @@ pub(super) fn mthp_sizes(machine: &Machine) -> Vec<u64> {
 }
 
 /// Reserved huge pages.
-pub(super) fn hugetlb(order: &Order<'_>) -> Made {
+pub(super) fn hugetlb(order: &Order<'_>) -> Prepared {
     let page = page_of(order)?;
     let id = &order.call.primitive.0;
     let cure = format!(
@@ -141,12 +141,13 @@ const FILE_CURE: &str = "base pages for files in memory (/sys/kernel/mm/transpar
 a fault (/sys/kernel/debug/fault_around_bytes)";
 
 /// Reads of a file's pages.
-pub(super) fn file_read(order: &Order<'_>) -> Made {
+pub(super) fn file_read(order: &Order<'_>) -> Prepared {
     // What a fault brings also ends with its table of translations: only from the beginning of one are all alike.
     let whole = ROUND + MOST_AROUND;
     let mut area = Area::map(Shows::FileRead(&cached(order, whole)?), whole).map_err(memory_refused(order))?;
     area.narrow(ROUND, MOST_AROUND).map_err(memory_refused(order))?;
-    let stride = around(&area).map_err(|failure| unavailable(&order.call.primitive.0, &failure.why, FILE_CURE))?;
+    let stride =
+        around(&area).map_err(|failure| unavailable(&order.call.primitive.0, &failure.to_string(), FILE_CURE))?;
     let ground = Ground { touch: Touch::Read, brings: 1, ..Ground::written(area, stride) };
     Touches::start(ground, forgotten(), order, FILE_CURE)
 }
@@ -172,19 +173,19 @@ fn around(area: &Area) -> Result<usize, Failure> {
 }
 
 /// First writes to a file's pages.
-pub(super) fn file_write(order: &Order<'_>) -> Made {
+pub(super) fn file_write(order: &Order<'_>) -> Prepared {
     let area = Area::map(Shows::FileWrite(&cached(order, ROUND)?), ROUND).map_err(memory_refused(order))?;
     Touches::start(Ground::written(area, base_page()), forgotten(), order, FILE_CURE)
 }
 
 /// First writes to private pages that show a file.
-pub(super) fn file_copy(order: &Order<'_>) -> Made {
+pub(super) fn file_copy(order: &Order<'_>) -> Prepared {
     let area = Area::map(Shows::FileCopy(&cached(order, ROUND)?), ROUND).map_err(memory_refused(order))?;
     Touches::start(Ground::written(area, base_page()), forgotten(), order, FILE_CURE)
 }
 
 /// Writes to pages that a child shares.
-pub(super) fn copy_on_write(order: &Order<'_>) -> Made {
+pub(super) fn copy_on_write(order: &Order<'_>) -> Prepared {
     let page = order.call.page.unwrap_or(PageKind::Base);
     let stride = page_of(order)?;
     let area = aligned(order, SHARED_ROUND.max(4 * stride), stride, page)?;

@@ -14,13 +14,10 @@ use tiermark_model::{Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
 
 pub(super) use major::measured_store;
 
-use super::{Body, Failure, Order, Primitive, refused_by, unavailable};
+use super::{Failure, Order, Prepared, Primitive, refused_by, unavailable};
 use tiermark_system::os::{Area, Tell};
 
-/// What a body's making returns.
-type Made = Result<Box<dyn Body>, Refusal>;
-
-const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive {
         id,
         group: OsGroup::Faults,
@@ -33,7 +30,7 @@ const fn row(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made)
     }
 }
 
-const fn by_page(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Made) -> Primitive {
+const fn by_page(id: &'static str, text: &'static str, make: fn(&Order<'_>) -> Prepared) -> Primitive {
     Primitive { sweeps: |machine| vec![Sweep::Pages(pages(machine))], ..row(id, text, make) }
 }
 

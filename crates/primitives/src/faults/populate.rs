@@ -7,7 +7,7 @@ use tiermark_system::thread_usage;
 
 use super::super::{Body, Failure, Order, beyond_caches, refused_by};
 use super::touch::{STRIKES, since};
-use super::{Made, aligned, base_page, page_of, taken_away, thp_page};
+use super::{Prepared, aligned, base_page, page_of, taken_away, thp_page};
 
 /// Base pages of one call.
 const PAGES: usize = 512;
@@ -87,7 +87,7 @@ fn known(order: &Order<'_>) -> Result<(), Refusal> {
 }
 
 /// MADV_POPULATE_WRITE, by pages.
-pub(super) fn by_madvise(order: &Order<'_>) -> Made {
+pub(super) fn by_madvise(order: &Order<'_>) -> Prepared {
     known(order)?;
     let kind = order.call.page.unwrap_or(PageKind::Base);
     let (page, pages) = (page_of(order)?, if kind == PageKind::Base { PAGES } else { HUGE_PAGES });
@@ -96,7 +96,7 @@ pub(super) fn by_madvise(order: &Order<'_>) -> Made {
 }
 
 /// The same by bytes, of huge pages: hardly anything but zeroing.
-pub(super) fn zeroing(order: &Order<'_>) -> Made {
+pub(super) fn zeroing(order: &Order<'_>) -> Prepared {
     known(order)?;
     let page = thp_page(order)?;
     let bytes = (order.call.bytes.unwrap_or(64 * MIB) as usize).next_multiple_of(page);
@@ -138,7 +138,7 @@ impl Body for MapPopulated {
 }
 
 /// MAP_POPULATE.
-pub(super) fn by_mmap(order: &Order<'_>) -> Made {
+pub(super) fn by_mmap(order: &Order<'_>) -> Prepared {
     Ok(Box::new(MapPopulated { page: base_page(), clock: *order.clock }))
 }
 

@@ -84,7 +84,11 @@ fn everything_is_given_back() {
                     let mut body = (row.make)(order).unwrap_or_else(|why| panic!("{call:?}: {why}"));
                     let least = body.least();
                     for times in [1, 5, 40] {
-                        body.run(times * least).unwrap_or_else(|why| panic!("{call:?}: {why}"));
+                        match body.run(times * least) {
+                            // Other programs had the cpu of a thread beside it.
+                            Ok(_) | Err(Failure::Starved { .. }) => {}
+                            Err(why) => panic!("{call:?}: {why}"),
+                        }
                     }
                     let children = if row.id == "copy-on-write" { 1 } else { 0 };
                     assert_eq!(held()[2] - free[2], children, "{call:?}");
@@ -137,7 +141,7 @@ fn major_faults_that_are_measured_are_told_from_others() {
 }
 
 /// Touches of 16 pages.
-fn touches(order: &Order<'_>, renew: touch::Renew) -> Result<Box<dyn Body>, Refusal> {
+fn touches(order: &Order<'_>, renew: touch::Renew) -> Prepared {
     let mut area = Area::map(tiermark_system::os::Shows::Private, 16 * base_page()).unwrap();
     area.tell(Tell::BasePages).unwrap();
     touch::Touches::start(touch::Ground::written(area, base_page()), renew, order, "none")
@@ -257,7 +261,7 @@ fn a_child_that_ends_under_way_is_an_error() {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(pid), ended).unwrap();
         let why = body.run(pages + 1).unwrap_err();
-        assert!(why.why.contains("has ended"), "{why}");
+        assert!(why.to_string().contains("has ended"), "{why}");
     });
     assert!(children().is_empty());
 }

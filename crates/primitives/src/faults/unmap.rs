@@ -11,7 +11,7 @@ use tiermark_system::os::{Area, Shows, Tell};
 
 use super::super::{Body, Failure, Order, refused_by};
 use super::touch::since;
-use super::{Made, base_page};
+use super::{Prepared, base_page};
 
 /// Mappings made at a time, and their bytes together.
 const MOST: usize = 32;
@@ -199,14 +199,14 @@ impl Body for Unmap {
             // Nobody had to forget anything where a bystander should have stood: all this does not count.
             let waited = self.clock.between(began, self.clock.now());
             if waited > self.patience.as_nanos() as f64 {
-                return Err(format!("a thread beside was kept from its cpu for {:.1} s", waited / 1e9).into());
+                return Err(Failure::Starved { seconds: waited / 1e9 });
             }
         }
     }
 }
 
 /// munmap.
-pub(super) fn munmap(order: &Order<'_>) -> Made {
+pub(super) fn munmap(order: &Order<'_>) -> Prepared {
     let bytes = (order.call.bytes.unwrap_or(64 * KIB) as usize).next_multiple_of(base_page());
     let bystanders = Bystanders::on(&order.call.others, order.clock).map_err(|failure| {
         let cure = "leave the cpus idle, or choose others with --cpus; allow more threads";
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn who_stays_away_ends_it() {
         let why = beside(&Arc::default(), Duration::from_millis(20)).run(10).unwrap_err();
-        assert!(why.why.contains("kept from its cpu"), "{why}");
+        assert!(matches!(why, Failure::Starved { seconds } if seconds >= 0.02), "{why}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tiermark_system::os::{Area, Shows, Tell, Userfault};
 
 use super::super::{Body, Failure, Order, no_more, unavailable};
 use super::touch::{Fault, Ground, Renew, Touches};
-use super::{Made, base_page, memory_refused};
+use super::{Prepared, base_page, memory_refused};
 
 /// Bytes whose pages are brought before they are taken away again.
 const ROUND: usize = 4 * MIB as usize;
@@ -105,7 +105,7 @@ pub(super) fn no_userfaultfd(_: &Machine) -> Option<Refusal> {
 }
 
 /// The fault, the message, the answer.
-pub(super) fn round_trip(order: &Order<'_>) -> Made {
+pub(super) fn round_trip(order: &Order<'_>) -> Prepared {
     let mut area = Area::map(Shows::Private, ROUND).map_err(memory_refused(order))?;
     let _ = area.tell(Tell::BasePages);
     let faults = Userfault::over(&mut area, base_page()).map_err(|error| refused(&error.to_string()))?;

@@ -6,6 +6,7 @@ mod planner;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::memory;
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, Effort, Finding, Grade, Label, Labels, Observation, Plan, Purpose, Quantity, Refusal, Request, Step, Unit,
 };
@@ -87,7 +88,7 @@ impl Probe for Bandwidth {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let planner = BandwidthPlanner::new(request, lab)?;
         let mut plan = Plan::default();
-        plan.rules.push("bandwidth: physical cores before SMT siblings; every thread has memory of its own".into());
+        plan.rules.push(rules::cores_before_siblings());
         planner.fill(&mut plan)?;
         once(&mut plan.steps);
         plan.max_seconds = max_seconds(request, effort_seconds(request.effort), &plan.steps);

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tiermark_model::{CpuId, CpuPosition, IdSet, Kinds, Machine, Relation};
+use tiermark_model::messages::rules;
+use tiermark_model::{CpuId, CpuPosition, IdSet, Kinds, Machine, Note, Relation};
 use tiermark_stats::Rng;
 
 /// What pairs that should be alike have in common.
@@ -65,23 +66,15 @@ impl Choice {
         speakers.into_values().collect()
     }
 
-    /// What was chosen out of what, in words.
-    pub(super) fn rule(&self, cpus: usize) -> String {
+    /// What was chosen out of what.
+    pub(super) fn rule(&self, cpus: usize) -> Note {
         let all: u64 = self.all.values().sum();
         if self.pairs.len() as u64 == all {
-            return if all == 1 {
-                "the only pair of cpus".to_owned()
-            } else {
-                format!("all {all} pairs of {cpus} cpus")
-            };
+            return rules::all_pairs(all, cpus);
         }
         let of = |(class, all): (&Class, &u64)| format!("{class} {} of {all}", self.chosen(*class));
         let each: Vec<String> = self.all.iter().map(of).collect();
-        format!(
-            "a sample of the pairs of {cpus} cpus, drawn by the seed: {}; {} pairs are left out",
-            each.join(", "),
-            all - self.pairs.len() as u64
-        )
+        rules::sampled_pairs(cpus, &each.join(", "), all - self.pairs.len() as u64)
     }
 }
 
@@ -180,7 +173,7 @@ mod tests {
         let choice = choose(&machine, &cpus, &BTreeMap::new(), 1);
         assert_eq!((choice.pairs.len(), &choice.all), (32 * 31 / 2, &all));
         assert_eq!(choice.pairs.iter().collect::<BTreeSet<_>>().len(), choice.pairs.len());
-        assert!(choice.rule(32).starts_with("all 496 pairs"));
+        assert_eq!(choice.rule(32), rules::all_pairs(496, 32));
         // cpu 0 stands for nobody where others can.
         assert!(choice.speakers().iter().all(|p| p.first != 0) && choice.speakers().len() == 4);
     }
@@ -195,7 +188,8 @@ mod tests {
         assert_ne!(sample(3).pairs, sample(4).pairs);
         let all = Relation::ALL.map(alike);
         assert!(all.iter().all(|c| sample(3).chosen(*c) == most.get(c).map_or(0, |n| *n as usize)));
-        assert!(sample(3).rule(32).contains("SMT 10 of 16") && sample(3).rule(32).contains("456 pairs are left out"));
+        let rule = sample(3).rule(32);
+        assert!(rule.text.contains("SMT 10 of 16") && rule.data["left_out"] == 456, "{rule}");
         // However little is asked for, each relation is there.
         assert_eq!(choose(&machine, &cpus, &divide(&count(&machine, &cpus), 0), 1).pairs.len(), 4);
         // What a small relation leaves goes to the others.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tiermark_engine::{Lab, nearest_memory_node};
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, CpuId, Effort, IdSet, KIB, Labels, Layout, LineState, MemPolicy, Metric, NodeId, PageKind, PingOp, Plan,
     Purpose, Refusal, RegionSetup, Relation, Request, Role, Setup, Step, StopRule, ThreadSetup,
@@ -85,7 +86,7 @@ impl<'a> C2cPlanner<'a> {
                 plan.refused.push(refusal.clone());
                 ops.retain(|op| *op != PingOp::OneWay);
             } else {
-                plan.rules.push(format!("{}: {}", refusal.what, refusal.why));
+                plan.rules.push(rules::operation_left_out(&refusal.what, &refusal.why));
             }
             if ops.is_empty() {
                 return Err(refusal);
@@ -164,14 +165,9 @@ impl<'a> C2cPlanner<'a> {
     fn say_homes(&self, choice: &Choice, plan: &mut Plan) {
         let swept = plan.steps.iter().any(|step| step.labels.is_for(Purpose::Home));
         plan.rules.push(match (self.request.scope.mem_node, swept) {
-            (Some(node), _) => format!("lines have their home on node {node}"),
-            (None, true) => {
-                format!(
-                    "lines have their home on the node of the cpu that begins; for {} pairs also elsewhere",
-                    choice.speakers().len()
-                )
-            }
-            (None, false) => "lines have their home on the only node with memory".into(),
+            (Some(node), _) => rules::home_asked(node),
+            (None, true) => rules::homes_swept(choice.speakers().len()),
+            (None, false) => rules::home_only(),
         });
     }
 

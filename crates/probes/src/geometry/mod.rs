@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::rules;
 use tiermark_model::{
     CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Observation, PageKind, Plan, Purpose, Refusal, Request, Step,
 };
@@ -68,12 +69,12 @@ impl Probe for Geometry {
     fn plan(&self, request: &Request, lab: Lab<'_>) -> Result<Plan, Refusal> {
         let planner = GeometryPlanner::new(request, lab)?;
         let mut plan = Plan::default();
-        plan.rules.push(format!("chases on cpu {}, {} pages", planner.chaser.cpu, planner.page));
-        plan.rules.push("sizes are bounded, ways confirmed and sharing tried once the first steps tell where".into());
+        plan.rules.push(rules::chase_on(planner.chaser.cpu, planner.page));
+        plan.rules.push(rules::geometry_follows());
         let only = [planner.chaser.cpu].into_iter().collect();
         let memory = match dram_bytes(lab.machine, &only, request.scope.mem_node, &request.scope) {
             Ok((bytes, rule)) => {
-                plan.rules.push(format!("memory: {rule}"));
+                plan.rules.push(rules::memory_size("memory", &rule));
                 bytes
             }
             Err(refusal) => {

@@ -3,9 +3,10 @@
 use tiermark_engine::Lab;
 use tiermark_engine::accounting::MEDIAN;
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Observation, PageKind, Plan, Purpose,
-    Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, Note, Observation, PageKind, Plan,
+    Purpose, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
 use super::LoadedParams;
@@ -158,16 +159,10 @@ impl<'a> LoadedPlanner<'a> {
         }
     }
 
-    fn rule(&self, site: &LoadSite) -> String {
+    fn rule(&self, site: &LoadSite) -> Note {
         let injectors: IdSet = site.injectors.iter().copied().collect();
-        format!(
-            "{} memory: chaser on cpu {} in {}, injectors on cpus {injectors} in {} each; {} points a curve, placed where it bends",
-            site.place.distance,
-            site.chaser,
-            site.chain,
-            site.load,
-            self.points()
-        )
+        let distance = site.place.distance.to_string();
+        rules::curve_under_load(&distance, site.chaser, site.chain, &injectors, site.load, self.points())
     }
 
     /// Points where the curves move most.

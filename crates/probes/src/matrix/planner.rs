@@ -3,8 +3,9 @@
 use tiermark_engine::Lab;
 use tiermark_engine::admit::admit_node;
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
-    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, PageKind, Plan, Purpose,
+    Bytes, ChainLayout, CpuId, Effort, IdSet, Labels, Layout, MemPolicy, Metric, NodeId, Note, PageKind, Plan, Purpose,
     Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, ThreadSetup,
 };
 
@@ -87,7 +88,7 @@ impl<'a> MatrixPlanner<'a> {
     pub(super) fn cells(&self, plan: &mut Plan) {
         plan.refused.extend(self.refused.iter().cloned());
         let names: Vec<&str> = self.groups.iter().map(|g| g.name.as_str()).collect();
-        plan.rules.push(format!("matrix: from cpus of {} to memory of nodes {}", names.join(", "), self.targets));
+        plan.rules.push(rules::matrix_between(&names.join(", "), &self.targets));
         plan.rules.extend(self.footprint_rule());
         if !self.wants(Policy::Bind) {
             return;
@@ -107,15 +108,15 @@ impl<'a> MatrixPlanner<'a> {
     }
 
     /// How large the memory of the first row is, and why.
-    fn footprint_rule(&self) -> Option<String> {
+    fn footprint_rule(&self) -> Option<Note> {
         let (group, node) = (self.groups.first()?, self.targets.first()?);
         let crew = self.crews(group).into_iter().flatten().next()?;
         let cpus: IdSet = crew.cpus.iter().copied().collect();
         match self.params.size {
-            Some(size) => Some(format!("{size} for each thread (--size)")),
+            Some(size) => Some(rules::size_asked(size)),
             None => {
                 let (_, rule) = dram_bytes(self.lab.machine, &cpus, Some(node), &self.request.scope).ok()?;
-                Some(format!("{} to node {node}: {rule}", group.name))
+                Some(rules::memory_size(&format!("{} to node {node}", group.name), &rule))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! With little time: as many points as get the allocations that an interval takes, those of every primitive in turn.
 
-use tiermark_model::{Labels, OsGroup, Role, Step};
+use tiermark_model::messages::rules;
+use tiermark_model::{Labels, Note, OsGroup, Role, Step};
 
 /// What an allocation takes beside filling memory and its shots, s: a body is made and its blocks sized, a partner started. A figure of a
 /// guest of two cpus that others used as well: where it is quiet, there is time for more allocations than the fewest.
@@ -24,8 +25,8 @@ fn expected_seconds(step: &Step) -> f64 {
 }
 
 /// Keeps of every row (the steps of a primitive, its first one first) what there is time for: all first ones, and of the others one after
-/// the other. Returns what was left out, in words.
-pub(super) fn keep(rows: &mut [Vec<Step>], seconds: f64) -> Option<String> {
+/// the other. Returns the rule that says what was left out.
+pub(super) fn keep(rows: &mut [Vec<Step>], seconds: f64) -> Option<Note> {
     let all: usize = rows.iter().map(Vec::len).sum();
     let longest = rows.iter().map(Vec::len).max().unwrap_or(0);
     let mut kept = vec![0; rows.len()];
@@ -43,12 +44,7 @@ pub(super) fn keep(rows: &mut [Vec<Step>], seconds: f64) -> Option<String> {
     }
     rows.iter_mut().zip(&kept).for_each(|(row, kept)| row.truncate(*kept));
     let kept: usize = kept.iter().sum();
-    (kept < all).then(|| {
-        format!(
-            "--quick: {kept} of {all} points, the first of every primitive before others, so that each gets its visits in \
-             {seconds} s; more of them without --quick, or with less to do (--only)"
-        )
-    })
+    (kept < all).then(|| rules::quick_points(kept, all, seconds))
 }
 
 #[cfg(test)]
@@ -98,7 +94,7 @@ mod tests {
         let mut rows = vec![row("a", &[0, 0, 0, 0]), row("b", &[0, 0, 0, 0]), row("c", &[0])];
         let told = keep(&mut rows, 6.5 * 0.134 / SHARE).unwrap();
         assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2, 1]);
-        assert!(told.contains("6 of 9 points") && told.contains("--only"), "{told}");
+        assert_eq!((&told.data["kept"], &told.data["all"]), (&6.into(), &9.into()), "{told}");
         // However little time there is, each has its first.
         keep(&mut rows, 0.01).unwrap();
         assert_eq!(ids(&rows), ["a/0", "b/0", "c/0"]);

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::memory;
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, Effort, Finding, IdSet, Labels, Layout, MemPolicy, Metric, Observation, OsGroup, PageKind, Plan,
     PrimitiveInfo, Purpose, Quantity, Refusal, RegionSetup, Request, Role, Setup, Step, StopRule, Sweep, ThreadSetup,
@@ -88,7 +89,7 @@ impl Probe for Os {
         }
         let by_page = |info: &&PrimitiveInfo| info.sweeps.iter().any(|sweep| matches!(sweep, Sweep::Pages(_)));
         if let Some(page) = request.scope.page.filter(|_| !chosen.iter().any(by_page)) {
-            plan.rules.push(format!("--pages {page}: nothing of what is asked is measured by page size"));
+            plan.rules.push(rules::pages_say_nothing(page));
         }
         plan.steps = rows.concat();
         once(&mut plan.steps);
@@ -101,7 +102,7 @@ impl Probe for Os {
         plan.max_seconds = request.scope.max_seconds.unwrap_or(most);
         if plan.steps.is_empty() {
             let none = || match (request.scope.page, plan.rules.first()) {
-                (Some(page), Some(rule)) => says::page_size_unused(&page.to_string(), rule),
+                (Some(page), Some(rule)) => says::page_size_unused(&page.to_string(), &rule.text),
                 _ => says::nothing_to_measure("os", "ask for more with --only"),
             };
             return Err(alike(&plan.refused).unwrap_or_else(none));

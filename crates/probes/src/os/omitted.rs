@@ -1,6 +1,7 @@
 //! What options of the request leave out, in words.
 
-use tiermark_model::{CpuId, IdSet, Machine, PrimitiveId, Scope};
+use tiermark_model::messages::rules;
+use tiermark_model::{CpuId, IdSet, Machine, Note, PrimitiveId, Scope};
 
 use super::partners::partners;
 
@@ -16,9 +17,9 @@ impl Omitted {
         }
     }
 
-    /// A sentence for each reason.
-    pub(super) fn told(self) -> Vec<String> {
-        self.0.into_iter().map(|(why, ids)| format!("{}: {why}", ids.join(", "))).collect()
+    /// A rule for each reason.
+    pub(super) fn told(self) -> Vec<Note> {
+        self.0.into_iter().map(|(why, ids)| rules::left_out_of(&ids.join(", "), &why)).collect()
     }
 }
 
@@ -44,7 +45,10 @@ mod tests {
         for (id, why) in [("fork+exit", "too large"), ("clone3", "too large"), ("pipe", "one cpu")] {
             omitted.add(&id.into(), why.to_owned());
         }
-        assert_eq!(omitted.told(), ["fork+exit, clone3: too large", "pipe: one cpu"]);
+        assert_eq!(
+            omitted.told(),
+            [rules::left_out_of("fork+exit, clone3", "too large"), rules::left_out_of("pipe", "one cpu")]
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod findings;
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::plan as says;
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, Cache, ChainLayout, CpuId, Effort, Finding, Labels, Layout, Machine, Metric, Observation, Plan, Purpose,
     Refusal, Request, Role, Step, StopRule,
@@ -142,7 +143,7 @@ fn ranges(params: &ResidencyParams, machine: &Machine, cpu: CpuId, plan: &mut Pl
     let mut wanted: Vec<u64> = params.sizes.iter().map(|size| size.0).collect();
     if wanted.is_empty() {
         let (level, bytes) = shared.ok_or_else(says::no_shared_cache)?;
-        plan.rules.push(format!("L{level} holds {} (declared): an eighth, a quarter and a half of it", Bytes(bytes)));
+        plan.rules.push(rules::parts_of_cache(level, Bytes(bytes)));
         wanted = PARTS.iter().map(|part| bytes / part).collect();
     }
     let mut refusals = Vec::new();

@@ -5,6 +5,7 @@ mod ramp;
 
 use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
+use tiermark_model::messages::rules;
 use tiermark_model::{
     Bytes, ChainLayout, CpuId, Effort, Finding, IdSet, KernelId, Labels, Layout, Metric, NodeId, Observation, PageKind,
     Plan, Purpose, Quantity, Refusal, Request, Role, Step, StopRule,
@@ -166,7 +167,7 @@ impl<'a> ScalePlanner<'a> {
             let order = self.lab.machine.cores_first(&place.cpus);
             let cores = self.lab.machine.one_per_core(&place.cpus).len();
             let cpus = &place.cpus;
-            plan.rules.push(format!("{} ramp: cpus {cpus}, the {cores} core(s) before their siblings", place.distance));
+            plan.rules.push(rules::ramp_of(&place.distance.to_string(), cpus, cores));
             match self.latency(&place) {
                 Ok(step) => plan.steps.push(step),
                 Err(refusal) => plan.refused.push(refusal),

@@ -53,6 +53,8 @@ pub(super) fn words(evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tiermark_model::messages::trials::settling_off;
+
     use super::*;
 
     #[test]
@@ -74,13 +76,13 @@ mod tests {
             memory_wait: Some(0.021),
             steal: Some(0.0),
             oom_kills: Some(2),
-            not_steady: Some("it was not waited for".into()),
+            not_steady: Some(settling_off()),
             ..Evidence::default()
         };
         assert_eq!(
             words(&known),
             "511 MiB in use of 512 MiB of DRAM, 130 MiB of it compressed memory, 0.77 major faults a request, 6 KiB swapped a request, resident memory 43 %, compressed 2.3 : 1, device read 58.0 µs, \
-             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not at rest: it was not waited for"
+             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not at rest: the run does not wait for it (settle = 0)"
         );
     }
 }

@@ -1,9 +1,11 @@
 //! A capacity run as it is shown.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
-use tiermark_model::Warning;
 use tiermark_model::capacity::{CAPACITY_SCHEMA, CostAgainst, CostRow, Ended, Resource, Votes};
 use tiermark_model::messages::capacity as says;
+use tiermark_model::{Code, Note, Warning};
 
 use super::*;
 use crate::text::width;
@@ -26,10 +28,16 @@ fn point(trial: u32, tenants: u32, p99_us: f64, outcome: Outcome) -> CurvePoint 
     }
 }
 
+/// A note as older documents have it: a text alone.
+fn note(text: &str) -> Note {
+    Note { code: Code::default(), data: BTreeMap::new(), text: text.to_owned() }
+}
+
 fn trial(number: u32, tenants: u32, phase: Phase, outcome: Outcome, why: &str, said: &str) -> TrialRecord {
+    let (why, decided_by) = (note(why), note(said));
     let fresh = matches!(phase, Phase::Baseline | Phase::Bisection | Phase::Verification);
     let ended_by = None;
-    TrialRecord { number, tenants, phase, fresh, why: why.into(), outcome, said: said.into(), ended_by, evidence: None }
+    TrialRecord { number, tenants, phase, fresh, why, outcome, decided_by, ended_by, evidence: None }
 }
 
 fn votes(passed: u32, failed: u32) -> Votes {
@@ -43,7 +51,7 @@ fn dram() -> Case {
         load: "100 % GET, uniform".into(),
         answer: Answer::Exactly { tenants: 5, votes: votes(4, 0), beyond: votes(0, 2) },
         over_dram: None,
-        ended_by: Some(Ended { resource: Resource::MemoryTier, words: killed.into() }),
+        ended_by: Some(Ended { resource: Resource::MemoryTier, why: note(killed) }),
         curve: vec![point(2, 5, 112.0, Outcome::Pass), point(1, 1, 97.0, Outcome::Pass)],
         trials: vec![
             trial(1, 1, Phase::Baseline, Outcome::Pass, "one tenant alone", "P99 < 1 s: 97 µs of tenant 1 at worst"),
@@ -77,7 +85,7 @@ fn run() -> Capacity {
             high: Some(12),
             why: says::trials_undecided(11, &Votes { passed: 3, failed: 3, unclear: 0 }),
         },
-        ended_by: Some(Ended { resource: Resource::Cpu, words: "the tenants' cpus were busy 97 % of the time".into() }),
+        ended_by: Some(Ended { resource: Resource::Cpu, why: note("the tenants' cpus were busy 97 % of the time") }),
         curve: vec![
             point(3, 10, 640.0, Outcome::Pass),
             point(4, 13, 2.4e6, Outcome::Fail),
@@ -175,7 +183,7 @@ proptest! {
         odd.cases[1].curve[0].achieved = value;
         odd.cases[1].curve[0].tenants = tenants;
         odd.cases[1].load = text.clone();
-        odd.cases[0].trials[0].said = text;
+        odd.cases[0].trials[0].decided_by = note(&text);
         if let Some(cost) = &mut odd.cost {
             cost.rows[0].total = value;
         }

@@ -37,7 +37,7 @@ pub(super) fn doubts(findings: &[&Finding], style: &Style) -> String {
 /// What effort and options of a request left out.
 pub(super) fn left_out(experiments: &[&Experiment], style: &Style) -> String {
     let rules = experiments.iter().filter(|e| e.request.probe == "os").flat_map(|e| &e.plan.rules);
-    let text: String = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, rule, None, style)).collect();
+    let text: String = rules.map(|rule| bullet(style.glyph("·", "-"), Ink::Dim, &rule.text, None, style)).collect();
     if text.is_empty() { text } else { heading("Left out", style) + &text }
 }
 

@@ -4,7 +4,7 @@ use tiermark_model::{Finding, Interval, Unit};
 
 use super::kinds::{Kind, kinds};
 use super::points::PointGroup;
-use crate::number::{graded, unit_name, value, with_interval};
+use crate::number::{graded, time_unit, unit_name, value, with_interval};
 use crate::style::{Ink, Style};
 use crate::table::{Align, Cell, Table};
 use crate::text::hanging;
@@ -169,12 +169,7 @@ pub(super) fn cell(finding: &Finding, intervals: bool, style: &Style) -> Cell {
     };
     let text = finding.value.map(|value| match finding.unit {
         Unit::Ns => {
-            let (scale, unit) = match value {
-                v if v < 1e3 => (1.0, "ns"),
-                v if v < 1e6 => (1e3, style.glyph("µs", "us")),
-                v if v < 1e9 => (1e6, "ms"),
-                _ => (1e9, "s"),
-            };
+            let (scale, unit) = time_unit(value, style);
             let interval = finding.interval.map(|i| Interval { low: i.low / scale, high: i.high / scale, ..i });
             format!("{} {unit}", told(value / scale, interval, Unit::Ns))
         }

@@ -1,4 +1,5 @@
 use super::*;
+use tiermark_model::messages::rules::left_out_of;
 use tiermark_model::messages::shapes;
 use tiermark_model::{Bytes, Interval, Machine, Purpose, Quantity, Reason, ReasonCode, Relation, Unit};
 
@@ -160,7 +161,7 @@ fn a_knee_is_told_in_words_and_is_no_cell_of_a_table() {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(line.contains("suspect, as numbers that it rests on") && !line.contains('!'), "{text}");
     let none = Finding { value: None, interval: None, notes: vec![shapes::too_few_points()], ..knee };
-    assert!(shown(&[none], &Style::default()).contains("pipe: no knee"));
+    assert!(shown(&[none], &Style::default()).contains("pipe: too few sizes to find a knee"));
 }
 
 #[test]
@@ -211,7 +212,7 @@ fn what_the_time_did_not_suffice_for_is_counted_and_is_no_list() {
     let (late, later) = ("the time left did not suffice", "the time allowed went to the numbers: a point less");
     experiment.observations = vec![untried("stat", Purpose::Os, late), untried("read", Purpose::OsPoint, later)];
     experiment.observations.push(untried("pread", Purpose::OsPoint, "memfd_create: EPERM"));
-    experiment.plan.rules = vec!["clone3, fork+exit: points above 20 MiB (--max-mem) are left out".to_owned()];
+    experiment.plan.rules = vec![left_out_of("clone3, fork+exit", "points above 20 MiB (--max-mem) are left out")];
     run.experiments = vec![experiment];
     let text = crate::run(&run, &Style::default()).replace('\n', " ");
     assert!(

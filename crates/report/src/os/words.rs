@@ -82,7 +82,7 @@ pub(super) fn title(group: OsGroup) -> &'static str {
 pub(super) fn legend(group: OsGroup) -> &'static str {
     match group {
         OsGroup::Syscalls => "each = one call, into the kernel and back; size = bytes of the call",
-        OsGroup::Processes => "each = made, ended, waited for; resident, size = memory that the parent holds",
+        OsGroup::Processes => "each = one child or thread, to its end; resident, size = memory of the parent",
         OsGroup::Switches => "each = there and back; of sleeps, how late; working set = what a side changes",
         OsGroup::Channels => "GB/s count a byte once, on arrival; capacity = what the channel holds",
         OsGroup::Faults => "each = one page, of munmap one mapping; others = threads that spin elsewhere",

@@ -8,7 +8,6 @@ use super::words::is_scatter;
 use crate::findings::words;
 use crate::ladder::{OPS, SPANS, row_name, subject};
 use crate::order::{first, grouped};
-use crate::reasons::is_refused;
 
 /// A share of a figure by which `now` has to differ to be shown.
 const DIFFERS: f64 = 0.1;
@@ -59,7 +58,7 @@ impl<'a> Figure<'a> {
 
     /// Whether there is no number since the step was not tried.
     pub(crate) fn is_unmeasured(&self) -> bool {
-        is_refused(&self.finding.verdict)
+        self.finding.verdict.is_refused()
     }
 
     /// Whether an earlier version, which judged medians, found it disturbed or imprecise: a doubt of another kind than a lacking proof.

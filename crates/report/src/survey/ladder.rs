@@ -4,7 +4,7 @@ use tiermark_model::{Bytes, Grade, Labels, Machine, Quantity, StateKind, Unit};
 
 use super::figures::{Figure, Survey, TierRow};
 use super::words;
-use crate::number::{bound_sign, measured_size, nanoseconds, percent};
+use crate::number::{bound_sign, measured_size, nanoseconds, percent, time_unit, unit_name};
 use crate::residency::milliseconds;
 use crate::run::only_core;
 use crate::style::{Ink, Style};
@@ -86,8 +86,12 @@ pub(crate) fn shown(figure: &Figure<'_>, style: &Style) -> String {
 }
 
 fn cell(figure: Option<&Figure<'_>>, style: &Style) -> Cell {
-    let Some(figure) = figure else { return Cell::default() };
-    let value = figure.finding.value.map(|value| plain(value, figure.finding.unit, style)).unwrap_or_default();
+    figure.map(|figure| scaled(figure, 1.0, style)).unwrap_or_default()
+}
+
+/// The same with its value in units of so many of the base unit.
+fn scaled(figure: &Figure<'_>, scale: f64, style: &Style) -> Cell {
+    let value = figure.finding.value.map(|value| plain(value / scale, figure.finding.unit, style)).unwrap_or_default();
     match mark(figure) {
         None => Cell::new(value),
         Some(mark @ (Mark::Withheld | Mark::Absent)) => Cell::inked(mark.sign(style), mark.ink()),
@@ -241,9 +245,7 @@ fn key(survey: &Survey<'_>, style: &Style) -> String {
     parts.extend(wide(survey, style));
     let experiments: Vec<_> = survey.run.experiments.iter().collect();
     let only = only_core(survey.run, &experiments).filter(|_| survey.cores().is_none());
-    parts.extend(
-        only.map(|cpus| format!("all cores: not measured, one core (cpu\u{a0}{cpus}) is all that was to be used")),
-    );
+    parts.extend(only.map(|cpus| format!("all cores: not measured, only one core (cpu\u{a0}{cpus}) was in scope")));
     if parts.is_empty() { String::new() } else { hanging("", &parts.join("; "), Ink::Dim, style) }
 }
 
@@ -280,18 +282,25 @@ fn wide(survey: &Survey<'_>, style: &Style) -> Option<String> {
 
 /// The words of a figure in running text: `34.4 ns`, `≥41.3 GB/s`.
 pub(crate) fn with_unit(figure: &Figure<'_>, style: &Style) -> String {
-    let unit = match figure.finding.value.map(|_| figure.finding.unit) {
-        Some(unit) => crate::number::unit_name(unit, style),
-        None => "",
-    };
-    format!("{} {unit}", shown(figure, style)).trim_end().to_owned()
+    let (scale, unit) = unit_of(figure, style);
+    format!("{} {unit}", scaled(figure, scale, style).text).trim_end().to_owned()
+}
+
+/// The unit of a figure, in base units, and its name: times of the operating system's primitives reach from ns to s, those of memory are ns.
+pub(crate) fn unit_of(figure: &Figure<'_>, style: &Style) -> (f64, &'static str) {
+    match (figure.finding.value, figure.finding.unit) {
+        (Some(ns), Unit::Ns) if figure.finding.labels.get(Labels::GROUP).is_some() => time_unit(ns, style),
+        (Some(_), unit) => (1.0, unit_name(unit, style)),
+        (None, _) => (1.0, ""),
+    }
 }
 
 /// What a program got, with the 10th and the 90th percentile of visits: `34.4 (18.6–48.2)`, or `34.4 ns (18.6–48.2)` where a unit is
 /// given.
 pub(crate) fn now_text(figure: &Figure<'_>, unit: &str, style: &Style) -> Option<String> {
     let now = figure.seen?.now?;
-    let text = |value: f64| plain(value, figure.finding.unit, style);
+    let (scale, _) = unit_of(figure, style);
+    let text = |value: f64| plain(value / scale, figure.finding.unit, style);
     let (median, space, dash) = (text(now.median), if unit.is_empty() { "" } else { " " }, style.glyph("–", "-"));
     Some(format!("{median}{space}{unit} ({}{dash}{})", text(now.p10), text(now.p90)))
 }

@@ -169,7 +169,7 @@ fn of_states(survey: &Survey<'_>, style: &Style) -> Vec<Note> {
         notes.push(note(text, steady(guest)));
     }
     if often(&|s| matches!(s, StateKind::OneCore)).is_some() {
-        let text = "Two cpus are one core at times: what both do at once gets half as fast";
+        let text = "At times two cpus share one core: each then runs at about half speed";
         notes.push(note(text, steady(guest)));
     }
     if let Some(sibling) = often(&|s| matches!(s, StateKind::Sibling)) {

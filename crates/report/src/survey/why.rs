@@ -3,7 +3,7 @@
 use tiermark_model::{Grade, Reason, Run};
 
 use super::figures::{Figure, of_run};
-use super::ladder::{now_text, with_unit};
+use super::ladder::{now_text, plain, unit_of, with_unit};
 use super::states;
 use super::words::Why;
 use crate::number::percent;
@@ -75,10 +75,9 @@ fn reasons(group: &[Figure<'_>], style: &Style) -> String {
     let mut table = Table::new().column("figure", Align::Left).column("value", Align::Right);
     table = table.column("reason", Align::Left);
     for figure in group {
-        let texts: Vec<String> = figure.finding.verdict.reasons.iter().map(ToString::to_string).collect();
-        let text = texts.join("; ");
-        let text = text.strip_prefix("refused: ").unwrap_or(&text);
-        table.row(vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style)), Cell::new(text)]);
+        let text = |reason: &Reason| reason.refused().unwrap_or_else(|| reason.to_string());
+        let texts: Vec<String> = figure.finding.verdict.reasons.iter().map(text).collect();
+        table.row(vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style)), Cell::new(texts.join("; "))]);
     }
     table.render(style)
 }
@@ -95,7 +94,8 @@ fn records(group: &[Figure<'_>], style: &Style) -> String {
         let mut cells = vec![Cell::new(figure.name()), Cell::new(with_unit(figure, style))];
         if let Some((record, date)) = record {
             let off = figure.finding.value.map(|value| percent(value / record - 1.0)).unwrap_or_default();
-            cells.push(Cell::new(super::ladder::plain(record, figure.finding.unit, style)));
+            let (scale, _) = unit_of(figure, style);
+            cells.push(Cell::new(plain(record / scale, figure.finding.unit, style)));
             cells.extend([Cell::new(off), Cell::new(date)]);
         }
         table.row(cells);

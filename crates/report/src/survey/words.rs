@@ -160,8 +160,8 @@ pub(crate) fn main_reason(reasons: &[Reason]) -> String {
         _ => 0,
     };
     let main = reasons.iter().min_by_key(weight);
-    let text = main.map_or_else(|| "no reason was recorded".to_owned(), ToString::to_string);
-    text.strip_prefix("refused: ").map(str::to_owned).unwrap_or(text)
+    let text = |reason: &Reason| reason.refused().unwrap_or_else(|| reason.to_string());
+    main.map_or_else(|| "no reason was recorded".to_owned(), text)
 }
 
 /// Whether an earlier version, which judged medians, found that windows or visits scatter.

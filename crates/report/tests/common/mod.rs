@@ -4,6 +4,7 @@ pub(crate) mod machines;
 
 use std::collections::BTreeMap;
 use tiermark_model::Purpose;
+use tiermark_model::messages::rules::{cores_before_siblings, memory_size};
 
 use tiermark_model::*;
 
@@ -73,7 +74,11 @@ pub(crate) fn run_of(machine: Machine, title: &str, observations: Vec<Observatio
         experiments: vec![Experiment {
             request: request(title),
             method: 1,
-            plan: Plan { rules: vec!["buffer 1 GiB = 4 x (260 MiB L3)".into()], max_seconds: 60.0, ..Plan::default() },
+            plan: Plan {
+                rules: vec![memory_size("buffer", "1 GiB = 4 x (260 MiB L3)")],
+                max_seconds: 60.0,
+                ..Plan::default()
+            },
             observations,
             states: vec![],
             drift: vec![],
@@ -270,7 +275,7 @@ pub(crate) fn troubled_run() -> Run {
     ));
     experiment.observations.push(refused);
     experiment.plan.refused.push(Refusal::new("node 3", "this machine has no node 3", "choose among the nodes 0"));
-    experiment.plan.rules.push("written by build-7 from /home/ada/plans".into());
+    experiment.plan.rules.push(memory_size("written by build-7", "from /home/ada/plans"));
     run.warnings = vec![
         Warning {
             code: tiermark_model::Code::new("cpu_quota"),
@@ -323,7 +328,7 @@ pub(crate) fn plan_of(steps: u64) -> Plan {
     };
     Plan {
         steps: (0..steps).map(step).collect(),
-        rules: vec!["buffer 1 GiB = 4 x (260 MiB L3)".into(), "physical cores before SMT siblings".into()],
+        rules: vec![memory_size("buffer", "1 GiB = 4 x (260 MiB L3)"), cores_before_siblings()],
         refused: vec![Refusal::new("pages of 1 GiB", "none is reserved", "reserve some")],
         max_seconds: 60.0,
         later_seconds: 0.0,

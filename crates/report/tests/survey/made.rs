@@ -227,7 +227,10 @@ impl Made {
                 method: 1,
                 plan: Plan {
                     steps: self.figures.iter().map(step_of).collect(),
-                    rules: vec!["DRAM: 132 MiB = 4 x 33 MiB of caches in reach".into()],
+                    rules: vec![tiermark_model::messages::rules::memory_size(
+                        "DRAM",
+                        "132 MiB = 4 x 33 MiB of caches in reach",
+                    )],
                     max_seconds: 60.0,
                     ..Plan::default()
                 },

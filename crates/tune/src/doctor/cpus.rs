@@ -9,7 +9,7 @@ const DEEP_US: u64 = 50;
 pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "governor",
-        why: "one that follows the load changes the clock during a measurement, and latency in ns with it",
+        why: "a governor that follows the load changes the core clock during a measurement, and so the latency in ns",
         examine: governor,
     },
     Check {
@@ -20,12 +20,12 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "SMT", why: "two threads share a core's caches and ports: pin to one of each core", examine: smt },
     Check {
         name: "idle states",
-        why: "leaving a deep one takes longer than what is measured between two sleeps",
+        why: "leaving a deep idle state takes longer than the operations measured between two sleeps",
         examine: idle,
     },
     Check {
         name: "isolated cpus",
-        why: "the scheduler puts nothing there by itself: name them to use them",
+        why: "the scheduler runs nothing on isolated cpus by itself: name them with --cpus to measure them",
         examine: isolated,
     },
     Check {

@@ -11,7 +11,11 @@ pub(super) const CHECKS: &[Check] = &[
         examine: hypervisor,
     },
     Check { name: "container", why: "limits and filters of a container are not the machine's", examine: container },
-    Check { name: "cpu quota", why: "whoever has used it up stands still for tens of milliseconds", examine: quota },
+    Check {
+        name: "cpu quota",
+        why: "a process that has used up its quota is stopped for tens of milliseconds",
+        examine: quota,
+    },
     Check {
         name: "memory limit",
         why: "at the limit the kernel reclaims or kills, however much memory the machine has",
@@ -26,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         name: "memory modules",
-        why: "without them the theoretical peak, and a channel left empty, cannot be told",
+        why: "without them neither the theoretical peak nor an empty memory channel can be determined",
         examine: modules,
     },
     Check { name: "redis-server", why: "tenants of capacity runs are real servers", examine: redis },

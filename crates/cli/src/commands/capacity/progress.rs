@@ -81,7 +81,7 @@ fn result(record: &TrialRecord, point: Option<&CurvePoint>) -> String {
     });
     let how = if record.fresh { "fresh" } else { "added" };
     let who = format!("{} ({how})", tenants(record.tenants));
-    format!("  {:>2}  {who:<18} {:<12} {outcome}: {}{all}", record.number, record.phase.to_string(), record.said)
+    format!("  {:>2}  {who:<18} {:<12} {outcome}: {}{all}", record.number, record.phase.to_string(), record.decided_by)
 }
 
 fn answered(answer: &Answer) -> String {
@@ -97,6 +97,7 @@ fn answered(answer: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use tiermark_model::capacity::Phase;
+    use tiermark_model::messages::trials as says;
 
     use super::*;
 
@@ -107,14 +108,14 @@ mod tests {
             tenants: 1,
             phase: Phase::Verification,
             fresh: false,
-            why: String::new(),
+            why: says::pass_unproven(1, 0, 3),
             outcome: Outcome::Fail,
-            said: "P99 < 1 ms: 1.2 ms of tenant 1".to_owned(),
+            decided_by: says::closest_to_limit("P99 < 1 ms", 1.2e6, "1.2 ms", 1),
             ended_by: None,
             evidence: None,
         };
         let line = result(&record, None);
-        assert_eq!(line, "   3  1 tenant (added)   verification fail: P99 < 1 ms: 1.2 ms of tenant 1");
+        assert_eq!(line, "   3  1 tenant (added)   verification fail: P99 < 1 ms: 1.2 ms of tenant 1 at worst");
         let point = CurvePoint {
             tenants: 12,
             trial: 3,

@@ -58,7 +58,7 @@ fn every_byte_is_counted_once() {
                 assert_eq!(stream.run(4), Ok(0), "{kind:?}");
                 // Had an operation taken more or less than its bytes, there would be another one, or the last would have failed.
                 let ended = stream.run(1).unwrap_err();
-                assert!(ended.why.contains("No data available"), "{kind:?}: {ended}");
+                assert!(ended.to_string().contains("No data available"), "{kind:?}: {ended}");
             });
         }
     }
@@ -80,7 +80,7 @@ fn what_the_blocks_count_is_what_was_sent() {
             let blocks = 1 + work.play(&mut stamps, order.clock, u64::MAX).unwrap();
             assert_eq!(blocks as f64 * work.per_block(), (MESSAGES * message) as f64);
             let ended = work.body.run(1).unwrap_err();
-            assert!(ended.why.contains("No data available"), "{ended}");
+            assert!(ended.to_string().contains("No data available"), "{ended}");
         });
     }
 }
@@ -92,7 +92,7 @@ fn a_stream_out_of_step_is_an_error() {
     ordered(&call, cpus[0], |order| {
         let mut stream = finite(order, Kind::Pipe, 50);
         (stream.into, stream.part) = (buffer(999).unwrap(), 999);
-        assert!(stream.run(1).unwrap_err().why.contains("not those that were sent"));
+        assert!(stream.run(1).unwrap_err().to_string().contains("not those that were sent"));
     });
 }
 
@@ -127,7 +127,10 @@ fn an_end_of_the_other_side_ends_the_wait() {
             kill_process(stream.partner.pid(), Signal::KILL).unwrap();
             // What the channel holds may still come.
             let ended = (0..8).find_map(|_| stream.run(1).err());
-            assert!(ended.as_ref().is_some_and(|failure| failure.why.contains("killed")), "{kind:?}: {ended:?}");
+            assert!(
+                ended.as_ref().is_some_and(|failure| failure.to_string().contains("killed")),
+                "{kind:?}: {ended:?}"
+            );
         });
     }
 }

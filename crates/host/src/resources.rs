@@ -15,7 +15,7 @@ const UNDECLARED_CACHE_BYTES: usize = 8 << 20;
 
 /// Instruments, threads and memory that outlive a rig.
 #[derive(Debug)]
-pub(crate) struct Means {
+pub(crate) struct Resources {
     pub(crate) machine: Machine,
     pub(crate) bench: Bench,
     pub(crate) clock: Clock,
@@ -28,7 +28,7 @@ pub(crate) struct Means {
     pub(crate) prepared: u64,
 }
 
-impl Means {
+impl Resources {
     /// The largest cache a cpu reaches.
     pub(crate) fn cache_bytes(&self, cpu: CpuId) -> usize {
         let reached = self.machine.data_caches().filter(|cache| cache.cpus.contains(cpu));

@@ -1,0 +1,203 @@
+//! What the loop says of time, on a clock that the test advances.
+
+#[path = "../../../tests/common/commands.rs"]
+mod commands;
+mod virtual_time;
+
+use virtual_time::{Reply, Server, Virtual};
+
+use super::*;
+use crate::conn::Conn;
+use crate::form::Form;
+use crate::keys::{KeyDist, KeyOrder, Keys};
+use crate::schedule::Arrivals;
+use crate::target::Stream;
+use crate::tenant::{Source, TenantPace};
+use crate::values::ValueShape;
+use crate::workload::{Mix, Pace};
+
+/// Nanoseconds in a millisecond.
+const MS: u64 = 1_000_000;
+/// When the run begins on the clock, ns.
+const START: u64 = 7 * clock::SECOND;
+
+/// A load of one tenant or several, each with a server of its own.
+#[derive(Clone)]
+struct Load {
+    pace: Pace,
+    depth: usize,
+    /// ns; 0: none.
+    lasts: u64,
+    requests: Option<u64>,
+    value: ValueShape,
+    gets: f64,
+    /// When the client does not get to run, ms after the start.
+    away: Option<std::ops::Range<u64>>,
+}
+
+impl Load {
+    /// Requests at a constant rate a second, for so many ms.
+    fn open(rate: f64, ms: u64) -> Self {
+        let pace = Pace::Open { arrivals: Arrivals::Constant, rate };
+        let value = ValueShape { bytes: 4, compressible: 0.0 };
+        Self { pace, depth: 1000, lasts: ms * MS, requests: None, value, gets: 100.0, away: None }
+    }
+
+    /// So many requests, one after the other.
+    fn closed(requests: u64) -> Self {
+        Self { pace: Pace::Closed, depth: 1, lasts: u64::MAX / 4, requests: Some(requests), ..Self::open(1.0, 1) }
+    }
+
+    /// What a client of one tenant sees of a server.
+    fn against(&self, answer: impl FnMut(u64, &[Vec<u8>]) -> Reply + 'static) -> TenantResult {
+        self.run(vec![Server::new(answer)]).remove(0)
+    }
+
+    /// What each tenant sees, in order; it waits 300 ms for an answer.
+    fn run(&self, servers: Vec<(Server, Stream)>) -> Vec<TenantResult> {
+        let count = servers.len();
+        let (servers, streams): (Vec<_>, Vec<_>) = servers.into_iter().unzip();
+        let tenants = streams.into_iter().enumerate().map(|(i, stream)| self.tenant(i, stream)).collect();
+        let away = self.away.iter().map(|ms| START + ms.start * MS..START + ms.end * MS).collect();
+        let (stop, live) = (AtomicBool::new(false), Live::new(count, 1, 0));
+        let shared = Shared { stop: &stop, live: &live, spin: Spin::Auto, timeout: 300 * MS };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let worker = Worker::on(Virtual { now: START - 1, servers, away }, epoll, 0, &shared, tenants).unwrap();
+        let (mut tenants, _) = worker.run(START, self.lasts).unwrap();
+        tenants.sort_by_key(|(index, _)| *index);
+        tenants.into_iter().map(|(_, seen)| seen).collect()
+    }
+
+    fn tenant(&self, index: usize, stream: Stream) -> Tenant {
+        let pace = TenantPace::new(self.pace, self.depth, self.requests, 0.0, 1 + index as u64);
+        let keys = Keys::new(KeyDist::default(), KeyOrder::default(), 1000).unwrap();
+        let source = Source::Drawn { keys, mix: Mix { get_percent: self.gets, brief: false } };
+        Tenant::new(index, vec![Conn::new(stream, false)], source, Form { value: self.value, ..Form::small() }, pace)
+    }
+}
+
+fn ms(ns: Option<u64>) -> u64 {
+    ns.unwrap() / MS
+}
+
+#[test]
+fn a_stall_shows_in_the_response_time_and_not_in_the_service_time() {
+    // One request under way at a time: the send has to wait for the answer, as in a client of one blocking connection.
+    let load = Load { depth: 1, ..Load::open(1000.0, 2000) };
+    let seen = load.against(|number, words| Reply::polite(words, if number == 501 { 200 * MS } else { 0 }));
+    assert_eq!((seen.scheduled, seen.sent, seen.unsent, seen.done, seen.errors), (2000, 2000, 0, 2000, 0));
+    // A closed loop sees one slow request; users who come at their own times see two hundred, whose waits are spread from 0 to 200 ms.
+    assert_eq!(ms(seen.service.max()), 200);
+    // 1 ns is the least that a histogram knows.
+    assert_eq!(seen.service.quantile(0.999), Some(1));
+    let waits = [0.9, 0.95, 0.99].map(|share| ms(seen.response.quantile(share)));
+    assert!(
+        (0..=1).contains(&waits[0]) && (99..=101).contains(&waits[1]) && (179..=181).contains(&waits[2]),
+        "{waits:?}"
+    );
+    // They went late because the server left no room, and not because of the client: all but those of the last ms.
+    assert_eq!((seen.late, seen.max_late_ns, seen.held, seen.overloads), (0, 0, 198, 200));
+}
+
+#[test]
+fn with_room_under_way_nothing_is_sent_late_for_a_stall() {
+    let seen = Load::open(1000.0, 1000)
+        .against(|number, words| Reply::polite(words, if number == 301 { 150 * MS } else { 0 }));
+    // Each of the requests in the stall was sent in time and had its own wait: both times show it.
+    assert_eq!((seen.done, seen.overloads, seen.held, seen.late), (1000, 0, 0, 0));
+    let at = |share| (ms(seen.response.quantile(share)), ms(seen.service.quantile(share)));
+    let (response, service) = at(0.95);
+    assert!((98..=101).contains(&response) && response == service, "{response} and {service} ms");
+}
+
+#[test]
+fn a_socket_that_takes_no_more_holds_requests_back() {
+    // The server reads nothing for 200 ms; 40 values of 256 KiB are more than the buffers of both sockets hold.
+    let value = ValueShape { bytes: 256 << 10, compressible: 1.0 };
+    let load = Load { value, gets: 0.0, ..Load::open(200.0, 1000) };
+    let seen = load.against(|number, words| Reply::polite(words, if number == 5 { 200 * MS } else { 0 }));
+    assert_eq!((seen.scheduled, seen.done, seen.overloads, &seen.fault), (200, 200, 0, &None));
+    assert!(seen.held >= 10, "{}", seen.held);
+    assert_eq!((seen.late, seen.max_late_ns), (0, 0));
+}
+
+#[test]
+fn a_client_that_does_not_get_to_run_is_late_and_its_server_is_not_blamed() {
+    let load = Load { away: Some(300..500), ..Load::open(1000.0, 1000) };
+    let seen = load.against(|_, words| Reply::polite(words, 0));
+    assert_eq!((seen.done, seen.held, seen.overloads), (1000, 0, 0));
+    // What was due in its last ms there is not late.
+    assert!((198..=200).contains(&seen.late), "{}", seen.late);
+    assert_eq!(ms(Some(seen.max_late_ns)), 200);
+}
+
+#[test]
+fn what_is_too_slow_is_overloaded_and_says_how_much_it_left() {
+    // 5 ms an answer: 200 a second of the 1,000 that are asked for.
+    let load = Load { depth: 2, ..Load::open(1000.0, 1000) };
+    let seen = load.against(|_, words| Reply::polite(words, 5 * MS));
+    // The two that are under way at the end are answered after it.
+    assert_eq!((seen.scheduled, seen.sent, seen.unsent, seen.unanswered), (1000, 201, 799, 0));
+    assert!(seen.overloads > 0 && seen.late == 0, "{seen:?}");
+    assert!((0.19..=0.21).contains(&seen.achieved_share().unwrap()), "{:?}", seen.achieved_share());
+    // What was never sent is not left out of the distribution.
+    assert_eq!(seen.response.count(), 1000);
+    assert!((395..=405).contains(&ms(seen.response.quantile(0.5))), "{}", ms(seen.response.quantile(0.5)));
+}
+
+#[test]
+fn one_bad_tenant_is_given_up_and_the_others_go_on() {
+    let says = |bytes: &[u8]| Some(bytes.to_vec());
+    let faults = [
+        ("closed the connection", None),
+        ("no answer: not the Redis protocol", says(b"<html>")),
+        ("no answer for 0.", says(b"")),
+        ("nobody asked", says(b"+OK\r\n+OK\r\n")),
+    ];
+    for (why, bytes) in faults {
+        for load in [Load::open(500.0, 1000), Load { requests: None, lasts: 1000 * MS, ..Load::closed(0) }] {
+            let bytes = bytes.clone();
+            let good = Server::new(|_, words| Reply::polite(words, MS));
+            let bad = Server::new(move |number, words| match number {
+                ..=50 => Reply::polite(words, MS),
+                _ => Reply { takes: 0, bytes: bytes.clone() },
+            });
+            let [fine, lost] = <[TenantResult; 2]>::try_from(load.run(vec![good, bad])).unwrap();
+            assert_eq!((fine.fault.as_deref(), fine.unanswered, fine.unsent), (None, 0, 0), "{why}");
+            assert_eq!(fine.done, if load.pace == Pace::Closed { 1000 } else { 500 }, "{why}");
+            let fault = lost.fault.clone().unwrap_or_default();
+            assert!(fault.contains(why), "{why}: {fault}");
+            assert!((50..=51).contains(&lost.done), "{why}: {}", lost.done);
+            if load.pace != Pace::Closed {
+                // Users go on asking and get no answer: neither the share nor the times are of the part before alone.
+                assert_eq!((lost.scheduled, lost.response.count()), (500, 500), "{why}");
+                assert_eq!(lost.done_in_time, lost.done, "{why}");
+                assert!(ms(lost.response.quantile(0.5)) >= 100, "{why}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tenant_that_is_through_has_its_own_time() {
+    let fast = Server::new(|_, words| Reply::polite(words, MS));
+    let slow = Server::new(|_, words| Reply::polite(words, 5 * MS));
+    let [fast, slow] = <[TenantResult; 2]>::try_from(Load::closed(100).run(vec![fast, slow])).unwrap();
+    assert_eq!((fast.done, slow.done), (100, 100));
+    assert!(
+        (fast.seconds - 0.1).abs() < 0.001 && (slow.seconds - 0.5).abs() < 0.001,
+        "{} and {} s",
+        fast.seconds,
+        slow.seconds
+    );
+}
+
+#[test]
+fn an_answer_that_comes_after_the_timeout_is_not_waited_for() {
+    let load = Load { requests: None, lasts: 1000 * MS, ..Load::closed(0) };
+    for (takes, fault) in [(250, None), (450, Some("no answer for 0.4 s"))] {
+        let seen = load.against(move |_, words| Reply::polite(words, takes * MS));
+        assert_eq!(seen.fault.as_deref(), fault);
+        assert_eq!(seen.unanswered, u64::from(fault.is_some()));
+    }
+}

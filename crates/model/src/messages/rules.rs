@@ -1,0 +1,94 @@
+//! Rules of plans: what was chosen, and why, where a request leaves it open.
+
+use super::rows::messages;
+use crate::{Bytes, CpuId, IdSet, NodeId, PageKind, count_of};
+
+messages! {
+    /// Points of curves above a limit.
+    Note curves_end_at_limit(most: Bytes): "curves end where --max-mem allows no more: {most}";
+
+    /// The cpu of a chase.
+    Note chase_on(cpu: CpuId, page: PageKind): "chases on cpu {cpu}, {page} pages";
+
+    /// The cpu of one-thread steps.
+    Note one_thread_on(cpu: CpuId): "one thread, on cpu {cpu}";
+
+    /// The cpu of latency steps.
+    Note latency_on(cpu: CpuId):
+        "latency on cpu {cpu}: the first thread of a core, not cpu 0 where there is a choice (interrupts land there)";
+
+    /// The cpus of several threads.
+    Note cores_before_siblings(): "bandwidth: physical cores before SMT siblings; every thread has memory of its own";
+
+    /// The cpus of a ramp.
+    Note ramp_of(distance: &str, cpus: &IdSet, cores: usize):
+        {
+            let cores = count_of(cores as u64, "core");
+            format!("{distance} ramp: cpus {cpus}: {cores} first, then their SMT siblings")
+        };
+
+    /// Steps that are chosen later.
+    Note geometry_follows(): "later steps bound the sizes, confirm the ways and test the sharing where the first steps point";
+
+    /// The size of memory, and how it follows from caches and what is free.
+    Note memory_size(of: &str, size: &str): "{of}: {size}";
+
+    /// Chases of a TLB probe.
+    Note packed_on(cpu: CpuId, page: PageKind): "chases on cpu {cpu}; packed chains on {page} pages";
+
+    /// The most pages of a chase.
+    Note pages_up_to(page: PageKind, most: u64, why: &str): "{page} pages: up to {most} ({why})";
+
+    /// Sides of a matrix.
+    Note matrix_between(groups: &str, nodes: &IdSet): "matrix: from cpus of {groups} to memory of nodes {nodes}";
+
+    /// A size that was asked for.
+    Note size_asked(size: Bytes): "{size} for each thread (--sizes)";
+
+    /// A cpu and a neighbour.
+    Note beside_neighbour(cpu: CpuId, other: CpuId, size: &str): "chaser on cpu {cpu}, neighbour on cpu {other}: {size}";
+
+    /// A footprint that is a part of a declared cache.
+    Note parts_of_cache(level: u8, bytes: Bytes): "L{level} holds {bytes} (declared): an eighth, a quarter and a half of it";
+
+    /// A machine that declares no cache.
+    Note no_cache_declared(bytes: Bytes): "no cache is declared: {bytes} stands for L1, the curve shows the rest";
+
+    /// Page sizes that nothing asked for is measured by.
+    Note pages_say_nothing(page: PageKind): "--pages {page}: nothing of what is asked is measured by page size";
+
+    /// What options of the request leave out of some primitives.
+    Note left_out_of(primitives: &str, why: &str): "{primitives}: {why}";
+
+    /// Points that a quick run has time for.
+    Note quick_points(kept: usize, all: usize, seconds: f64):
+        "--quick: {kept} of {all} points, the first of every primitive before others, so that each gets its visits in {seconds} s; more of \
+         them without --quick, or with less to do (--only)";
+
+    /// Pairs of cpus that are pinged: all.
+    Note all_pairs(pairs: u64, cpus: usize):
+        {
+            if pairs == 1 { "the only pair of cpus".to_owned() } else { format!("all {pairs} pairs of {}", count_of(cpus as u64, "cpu")) }
+        };
+
+    /// Pairs of cpus that are pinged: a sample, with how many of each class.
+    Note sampled_pairs(cpus: usize, each: &str, left_out: u64):
+        "a sample of the pairs of {cpus} cpus, drawn by the seed: {each}; {left_out} pairs are left out";
+
+    /// An operation between cpus that cannot be had, and is not missed.
+    Note operation_left_out(what: &str, why: &str): "{what}: {why}";
+
+    /// The home of shared lines, on a node that was asked for.
+    Note home_asked(node: NodeId): "lines have their home on node {node}";
+
+    /// The home of shared lines, elsewhere for some pairs.
+    Note homes_swept(pairs: usize): "lines have their home on the node of the cpu that begins; for {pairs} pairs also elsewhere";
+
+    /// The home of shared lines of a machine with one node.
+    Note home_only(): "lines have their home on the only node with memory";
+
+    /// The threads of a curve of latency under load.
+    Note curve_under_load(distance: &str, chaser: CpuId, chain: Bytes, injectors: &IdSet, load: Bytes, points: usize):
+        "{distance} memory: chaser on cpu {chaser} in {chain}, injectors on cpus {injectors} in {load} each; {points} points a curve, placed \
+         where it bends";
+}
