@@ -28,7 +28,7 @@ const HOUR: f64 = 60.0 * MINUTE;
 /// A time that something takes, from the least that is likely to the most, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TimeRange {
-    /// Where systems are at rest as soon as that can be seen.
+    /// Where systems are steady as soon as that can be seen.
     pub least: f64,
     /// Where each trial waits for it for as long as it may.
     pub most: f64,

@@ -1,5 +1,6 @@
 //! The keys of a plan file: those of the plan, and of each probe's experiments the long options of its command.
 
+use std::collections::BTreeMap;
 use std::error::Error as _;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -218,12 +219,19 @@ pub(crate) fn page() -> String {
     line(&mut page, NOTE, "text", "A remark, for people");
     let all: Vec<(&str, Keys)> = probes().into_iter().map(|probe| (probe, Keys::of(probe))).collect();
     let is_common = |name: &str| all.iter().all(|(_, keys)| keys.names().contains(&name));
+    let help = |arg: &Arg| arg.get_help().map(ToString::to_string).unwrap_or_default();
+    // What most probes say of a key: efforts have words of their own in some.
+    let usual_help = |name: &str| {
+        let texts = all.iter().flat_map(|(_, keys)| keys.all().filter(|arg| arg.get_long() == Some(name)).map(help));
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        texts.for_each(|text| *counts.entry(text).or_default() += 1);
+        counts.into_iter().max_by_key(|(_, count)| *count).map(|(text, _)| text).unwrap_or_default()
+    };
     let lines = |page: &mut String, keys: &Keys, common: bool| {
         for arg in keys.all() {
             let name = arg.get_long().unwrap_or_default();
             if is_common(name) == common {
-                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-                line(page, name, kind(arg), &help);
+                line(page, name, kind(arg), &if common { usual_help(name) } else { help(arg) });
             }
         }
     };

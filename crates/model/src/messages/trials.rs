@@ -140,7 +140,7 @@ messages! {
     /// Major faults that reach the tail of the response times.
     Note faults_in_tail(faults_per_request: f64): "{faults_per_request:.2} major faults a request, and each waits for the tier";
 
-    /// Too few seconds to say whether the system has come to rest.
+    /// Too few seconds to say whether the system is steady.
     Note too_few_seconds(seconds: usize, wanted: usize): "only {seconds} of {wanted} seconds were observed";
 
     /// A series without values.
@@ -159,9 +159,9 @@ messages! {
 
     /// Records that nobody asked for yet.
     Note records_not_asked(share: f64):
-        { format!("answered requests are {} of the records; a tier is settled after as many requests as records", percent(share)) };
+        { format!("answered requests are {} of the records; a tier is steady after as many requests as records", percent(share)) };
 
-    /// A run that does not wait for rest.
+    /// A run that does not wait until the system is steady.
     Note settling_off(): "the run does not wait for it (settle = 0)";
 
     /// A tenant that the client gave up.

@@ -46,7 +46,7 @@ pub(super) fn words(evidence: &Evidence) -> String {
         share("requests sent late", some(e.late_sends)),
         share("answers read late", some(e.late_answers)),
         e.oom_kills.filter(|kills| *kills > 0).map(|kills| format!("{kills} processes killed because memory ran out")),
-        e.not_steady.as_ref().map(|why| format!("not at rest: {why}")),
+        e.not_steady.as_ref().map(|why| format!("not steady: {why}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(
             words(&known),
             "511 MiB in use of 512 MiB of DRAM, 130 MiB of it compressed memory, 0.77 major faults a request, 6 KiB swapped a request, resident memory 43 %, compressed 2.3 : 1, device read 58.0 µs, \
-             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not at rest: the run does not wait for it (settle = 0)"
+             tenants 83 cpu-s per million requests, waiting for memory 2.1 %, cpus busy 70 %, by tenants 40 %, 2 processes killed because memory ran out, not steady: the run does not wait for it (settle = 0)"
         );
     }
 }

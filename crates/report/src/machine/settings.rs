@@ -29,7 +29,7 @@ pub(super) fn settings(machine: &Machine, style: &Style) -> String {
     add("available", system.available_bytes.map(|b| Bytes(b).to_string()));
     let mut out = labelled("settings", &items(&known, style), style);
     if !unknown.is_empty() {
-        out.push_str(&labelled("", &format!("not told by this system: {}", unknown.join(", ")), style));
+        out.push_str(&labelled("", &format!("not reported by this system: {}", unknown.join(", ")), style));
     }
     out
 }

@@ -61,7 +61,7 @@ fn turbo(input: &CheckInput<'_>) -> CheckResult {
     let path = if intel.is_some() { "intel_pstate/no_turbo" } else { "cpufreq/boost" };
     let on = intel.or_else(|| input.root.value::<i64>(&format!("{CPU}/cpufreq/boost")).map(|on| on != 0));
     match on {
-        None => CheckResult::not_here("not told"),
+        None => CheckResult::not_reported(),
         Some(false) => CheckResult::ok("off"),
         Some(true) => {
             let off = if intel.is_some() { 1 } else { 0 };
@@ -72,7 +72,7 @@ fn turbo(input: &CheckInput<'_>) -> CheckResult {
 
 fn smt(input: &CheckInput<'_>) -> CheckResult {
     match input.machine.system.smt_control.as_deref() {
-        None => CheckResult::not_here("not told"),
+        None => CheckResult::not_reported(),
         Some("on") if input.machine.cpus.iter().any(|cpu| cpu.smt_rank > 0) => CheckResult::note(
             "on",
             "tiermark uses one thread a core unless --cpus names others; off: echo off > /sys/devices/system/cpu/smt/control",
@@ -88,7 +88,7 @@ fn smt(input: &CheckInput<'_>) -> CheckResult {
 }
 
 fn idle(input: &CheckInput<'_>) -> CheckResult {
-    let Some(idle) = &input.machine.system.idle else { return CheckResult::not_here("not told") };
+    let Some(idle) = &input.machine.system.idle else { return CheckResult::not_reported() };
     let usable = idle.states.iter().filter(|state| !state.disabled);
     let deepest = usable.max_by_key(|state| state.latency_us.unwrap_or_default());
     let driver = idle.driver.as_deref().unwrap_or("no driver");
@@ -105,7 +105,7 @@ fn idle(input: &CheckInput<'_>) -> CheckResult {
 fn isolated(input: &CheckInput<'_>) -> CheckResult {
     let path = format!("{CPU}/isolated");
     match (input.root.read(&path), input.root.word(&path)) {
-        (Ok(None) | Err(_), _) => CheckResult::not_here("not told"),
+        (Ok(None) | Err(_), _) => CheckResult::not_reported(),
         (Ok(Some(_)), None) => CheckResult::ok("none"),
         (Ok(Some(_)), Some(cpus)) => CheckResult::note(cpus.clone(), format!("measure on them with --cpus {cpus}")),
     }

@@ -37,7 +37,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 fn clocksource(input: &CheckInput<'_>) -> CheckResult {
-    let Some(clock) = input.machine.system.clocksource.as_deref() else { return CheckResult::not_here("not told") };
+    let Some(clock) = input.machine.system.clocksource.as_deref() else { return CheckResult::not_reported() };
     match clock {
         "tsc" | "arch_sys_counter" => CheckResult::ok(clock),
         "hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" => {
@@ -64,7 +64,7 @@ fn paranoid(input: &CheckInput<'_>) -> CheckResult {
 fn mitigations(input: &CheckInput<'_>) -> CheckResult {
     let all = &input.machine.system.mitigations;
     if all.is_empty() {
-        return CheckResult::not_here("not told");
+        return CheckResult::not_reported();
     }
     let with = |start: &str| {
         all.iter().filter(|(_, state)| state.starts_with(start)).map(|(name, _)| name.as_str()).collect::<Vec<_>>()
@@ -90,7 +90,7 @@ fn watchdog(input: &CheckInput<'_>) -> CheckResult {
 
 fn randomisation(input: &CheckInput<'_>) -> CheckResult {
     match input.root.value::<i64>("proc/sys/kernel/randomize_va_space") {
-        None => CheckResult::not_here("not told"),
+        None => CheckResult::not_reported(),
         Some(0) => CheckResult::note("off", "sysctl kernel.randomize_va_space=2"),
         Some(_) => CheckResult::ok("on"),
     }
@@ -100,7 +100,7 @@ fn pressure(input: &CheckInput<'_>) -> CheckResult {
     match input.root.read("proc/pressure/memory") {
         Ok(Some(_)) => CheckResult::ok("on"),
         // A captured tree may just not have it.
-        _ if !input.root.is_live() => CheckResult::not_here("not told"),
+        _ if !input.root.is_live() => CheckResult::not_reported(),
         _ => CheckResult::note("off", "boot with psi=1 on the kernel command line"),
     }
 }

@@ -151,7 +151,7 @@ fn zswap(input: &CheckInput<'_>) -> CheckResult {
 fn available(input: &CheckInput<'_>) -> CheckResult {
     let system = &input.machine.system;
     let (Some(available), Some(total)) = (system.available_bytes, system.memory_bytes) else {
-        return CheckResult::not_here("not told");
+        return CheckResult::not_reported();
     };
     let value = format!("{} of {}", Bytes(available), Bytes(total));
     match (available as f64) < total as f64 * AVAILABLE_LEAST {
@@ -167,7 +167,7 @@ fn tiers(input: &CheckInput<'_>) -> CheckResult {
     let nodes = format!("{} node{}", nodes.len(), if nodes.len() == 1 { "" } else { "s" });
     let bare = if bare > 0 { format!(", {bare} without cpus") } else { String::new() };
     match tiers.len() {
-        0 => CheckResult::ok(format!("{nodes}{bare}, tiers not told")),
+        0 => CheckResult::ok(format!("{nodes}{bare}, tiers not reported")),
         1 => CheckResult::ok(format!("{nodes}{bare}, one tier")),
         n => CheckResult::ok(format!("{nodes}{bare}, {n} tiers")),
     }

@@ -28,7 +28,7 @@ pub struct CheckInput<'a> {
 impl CheckInput<'_> {
     /// What it means that a file is not there: a captured tree may just not have it.
     fn none(&self) -> CheckResult {
-        CheckResult::not_here(if self.root.is_live() { "this kernel has none" } else { "not told" })
+        if self.root.is_live() { CheckResult::not_here("this kernel has none") } else { CheckResult::not_reported() }
     }
 }
 
@@ -52,9 +52,14 @@ impl CheckResult {
         Self { health: Health::Problem, ..Self::note(value, cure) }
     }
 
-    /// This system does not tell.
+    /// Nothing to check: the system lacks it.
     fn not_here(value: impl Into<String>) -> Self {
         Self { health: Health::NotHere, value: value.into(), cure: None }
+    }
+
+    /// Nothing to check: the system does not say, or a captured tree lacks the file.
+    fn not_reported() -> Self {
+        Self::not_here("not reported")
     }
 }
 

@@ -91,13 +91,13 @@ fn allowed(input: &CheckInput<'_>) -> CheckResult {
 
 fn microcode(input: &CheckInput<'_>) -> CheckResult {
     match &input.machine.cpu_model.microcode {
-        None => CheckResult::not_here("not told"),
+        None => CheckResult::not_reported(),
         Some(revision) => CheckResult::ok(revision),
     }
 }
 
 fn bios(input: &CheckInput<'_>) -> CheckResult {
-    input.machine.system.bios.as_ref().map_or_else(|| CheckResult::not_here("not told"), CheckResult::ok)
+    input.machine.system.bios.as_ref().map_or_else(CheckResult::not_reported, CheckResult::ok)
 }
 
 fn modules(input: &CheckInput<'_>) -> CheckResult {
@@ -108,7 +108,7 @@ fn modules(input: &CheckInput<'_>) -> CheckResult {
     // The table is there for root only, and in many guests not at all.
     match input.root.read_bytes("sys/firmware/dmi/tables/DMI") {
         Err(_) => CheckResult::note("not readable", "sudo tiermark machine shows them"),
-        Ok(_) => CheckResult::not_here("not told"),
+        Ok(_) => CheckResult::not_reported(),
     }
 }
 
@@ -124,7 +124,7 @@ fn redis(input: &CheckInput<'_>) -> CheckResult {
     });
     match found {
         Some(path) => CheckResult::ok(path),
-        None if !input.root.is_live() => CheckResult::not_here("not told"),
+        None if !input.root.is_live() => CheckResult::not_reported(),
         None => CheckResult::note("not found", "apt-get install redis-server, or valkey-server"),
     }
 }
@@ -132,7 +132,7 @@ fn redis(input: &CheckInput<'_>) -> CheckResult {
 fn zram(input: &CheckInput<'_>) -> CheckResult {
     match input.root.list("sys/class/zram-control").is_ok_and(|names| !names.is_empty()) {
         true => CheckResult::ok("in the kernel"),
-        false if !input.root.is_live() => CheckResult::not_here("not told"),
+        false if !input.root.is_live() => CheckResult::not_reported(),
         false => CheckResult::not_here("not loaded: modprobe zram, where the kernel has it"),
     }
 }
