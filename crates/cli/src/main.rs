@@ -47,7 +47,11 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     install_panic_hook();
-    let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Failure);
+    // Unwinding has given back locks and files of journals by then.
+    let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        commands::after_panic();
+        Exit::Failure
+    });
     ExitCode::from(exit.code())
 }
 

@@ -1,10 +1,13 @@
 //! Standard output and standard error: results on the one, everything else on the other.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tiermark_lines::{temporary_beside, write_whole};
 use tiermark_model::{Document, Exit, Refusal, Run};
 use tiermark_report::{RateUnit, Style};
 
@@ -98,16 +101,19 @@ pub(crate) fn document(schema: &str, found: &impl Serialize) -> Result<String, F
     serde_json::to_string_pretty(&Document { schema, found }).map_err(Failure::tool)
 }
 
-/// Where a document goes: standard output, or a file that is opened before there is anything to write.
+/// Where a document goes: standard output, or a file that could be written before there was anything to write.
 pub(crate) enum Destination {
     /// Standard output.
     Stdout,
-    /// A file, with its name for errors.
-    File(String, File),
+    /// A file that is replaced whole, with its name for errors: the directory and the name in it.
+    File(String, PathBuf, OsString),
+    /// What is written to as it is (a device, a pipe, a file in a directory that takes no other), with its name for errors.
+    Stream(String, File),
 }
 
 impl Destination {
-    /// Opens a file, or standard output for `-`. What a file holds stays until something is written.
+    /// Tries whether a file can be written, or takes standard output for `-`. What a file holds stays until all that replaces it is on
+    /// disk beside it.
     ///
     /// # Errors
     /// A [`Failure`] of usage that names the file.
@@ -115,30 +121,70 @@ impl Destination {
         if place == "-" {
             return Ok(Self::Stdout);
         }
-        match File::options().write(true).create(true).truncate(false).open(place) {
-            Ok(file) => Ok(Self::File(place.to_owned(), file)),
-            Err(error) => {
-                Err(Failure::usage(format!("'{place}' cannot be written: {error}; choose a place that can be")))
+        let unusable =
+            |error| Failure::usage(format!("'{place}' cannot be written: {error}; choose a place that can be"));
+        // A link stays a link: the file behind it is replaced.
+        let path = fs::canonicalize(place).unwrap_or_else(|_| PathBuf::from(place));
+        let existing = match File::options().write(true).open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(unusable(error)),
+        };
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let named = path.file_name().filter(|name| name.to_str().is_some());
+        let tried = named.map(|name| tried(directory, name));
+        match (existing, tried) {
+            (Some(file), _) if !file.metadata().is_ok_and(|about| about.is_file()) => {
+                Ok(Self::Stream(place.to_owned(), file))
             }
+            (_, Some(Ok(()))) => {
+                Ok(Self::File(place.to_owned(), directory.to_owned(), named.unwrap_or_default().to_owned()))
+            }
+            (Some(file), _) => Ok(Self::Stream(place.to_owned(), file)),
+            (None, Some(Err(error))) => Err(unusable(error)),
+            (None, None) => Err(unusable(io::ErrorKind::InvalidFilename.into())),
         }
     }
 
     /// Writes text in place of what was there, ending in one newline.
     ///
     /// # Errors
-    /// A [`Failure`] that names the file.
+    /// A [`Failure`] that names the file; one that is replaced whole is as it was then.
     pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
-        let Self::File(name, mut file) = self else { return print(text) };
-        let text = format!("{}\n", text.trim_end_matches('\n'));
-        let written = file.metadata().and_then(|about| {
-            // Devices and pipes have no length to cut.
-            if about.is_file() {
-                file.set_len(0)?;
-            }
-            file.write_all(text.as_bytes())
-        });
-        written.map_err(|e| unwritten(&name, &e))
+        self.write_bytes(format!("{}\n", text.trim_end_matches('\n')).as_bytes())
     }
+
+    /// Writes bytes in place of what was there.
+    ///
+    /// # Errors
+    /// As for [`Destination::write`].
+    pub(crate) fn write_bytes(self, bytes: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => {
+                let mut out = io::stdout().lock();
+                Ok(out.write_all(bytes).and_then(|()| out.flush())?)
+            }
+            Self::File(place, directory, name) => {
+                let written = write_whole(&directory, &name.to_string_lossy(), |file| file.write_all(bytes));
+                written.map(drop).map_err(|error| unwritten(&place, &error))
+            }
+            Self::Stream(place, mut file) => {
+                let cut = match file.metadata() {
+                    // Devices and pipes have no length to cut.
+                    Ok(about) if about.is_file() => file.set_len(0),
+                    other => other.map(drop),
+                };
+                cut.and_then(|()| file.write_all(bytes)).map_err(|error| unwritten(&place, &error))
+            }
+        }
+    }
+}
+
+/// Whether a directory takes a new file beside one of that name.
+fn tried(directory: &Path, name: &OsStr) -> io::Result<()> {
+    let temporary = temporary_beside(directory, &name.to_string_lossy());
+    File::create_new(&temporary)?;
+    fs::remove_file(&temporary)
 }
 
 /// A failure to write a file that could be opened.

@@ -29,6 +29,7 @@ pub(crate) fn capacity_runs() -> Option<PathBuf> {
 pub(crate) fn state() -> Option<StateDir> {
     let path = |name: &str| env::var_os(name).map(PathBuf::from);
     StateDir::choose(&StatePlaces {
+        tiermark_state: path("TIERMARK_STATE"),
         tiermark_home: path("TIERMARK_HOME"),
         xdg_state_home: path("XDG_STATE_HOME"),
         home: path("HOME"),

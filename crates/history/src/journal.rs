@@ -8,11 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tiermark_lines::{Appender, Survives};
+use tiermark_lines::{Appender, Survives, temporary_beside};
 use tiermark_model::messages::load as says;
 use tiermark_model::{Drift, Observation, Plan, Refusal, Request, Run, State, Step};
 
-use crate::save::temporary_beside;
 use crate::store::Store;
 
 /// A line of a journal behind its header.

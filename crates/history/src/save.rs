@@ -1,11 +1,10 @@
 //! Writing a document whole or not at all.
 
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use tiermark_lines::write_whole;
 use tiermark_model::messages::load as says;
 use tiermark_model::{Refusal, Run};
 
@@ -88,93 +87,4 @@ fn elsewhere(first: &Attempt, path: &Path) -> Refusal {
 fn unreadable(bytes: &[u8], path: &Path) -> Option<Refusal> {
     let why: DocumentError = parse_from(bytes, Source::File(path.to_owned())).err()?;
     Some(says::saved_unreadable(&why.to_string()))
-}
-
-/// Writes `directory/name` through a temporary file beside it, so that a reader sees all of it or nothing.
-///
-/// # Errors
-/// Whatever the system answers; the temporary file is gone then.
-pub(crate) fn write_whole(
-    directory: &Path,
-    name: &str,
-    fill: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<PathBuf> {
-    fs::create_dir_all(directory)?;
-    remove_stale(directory);
-    let path = directory.join(name);
-    let temporary = temporary_beside(directory, name);
-    let written = File::create_new(&temporary)
-        .and_then(|mut file| {
-            fill(&mut file)?;
-            // Without this a crash of the machine after the rename could leave an empty file of the final name.
-            file.sync_all()
-        })
-        .and_then(|()| fs::rename(&temporary, &path));
-    if let Err(why) = written {
-        let _ = fs::remove_file(&temporary);
-        return Err(why);
-    }
-    // The rename itself is durable once the directory is; some filesystems cannot do that, and the data is safe by then.
-    let _ = File::open(directory).and_then(|dir| dir.sync_all());
-    Ok(path)
-}
-
-const TEMPORARY: &str = ".tiermark-tmp";
-
-/// The path of a file under construction: hidden, and unlike that of any other process. A leftover of an earlier process of the same number
-/// is removed.
-pub(crate) fn temporary_beside(directory: &Path, name: &str) -> PathBuf {
-    let path = directory.join(format!(".{name}.{}{TEMPORARY}", std::process::id()));
-    let _ = fs::remove_file(&path);
-    path
-}
-
-/// Removes what a killed process left half-written. An hour is far beyond any save that still runs.
-fn remove_stale(directory: &Path) {
-    const STALE: Duration = Duration::from_secs(3600);
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let ours = entry.file_name().to_str().is_some_and(|n| n.starts_with('.') && n.ends_with(TEMPORARY));
-        let old =
-            || entry.metadata().and_then(|m| m.modified()).is_ok_and(|t| t.elapsed().is_ok_and(|age| age > STALE));
-        if ours && old() {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(directory: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn a_disk_that_fills_leaves_nothing_and_spares_the_old_file() {
-        let dir = tempfile::tempdir().unwrap();
-        write_whole(dir.path(), "a.json", |file| file.write_all(b"old")).unwrap();
-        let error = write_whole(dir.path(), "a.json", |file| {
-            file.write_all(b"half")?;
-            Err(io::Error::from(io::ErrorKind::StorageFull))
-        })
-        .unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert_eq!(names(dir.path()), ["a.json"]);
-        assert_eq!(fs::read(dir.path().join("a.json")).unwrap(), b"old");
-    }
-
-    #[test]
-    fn leftovers_of_a_killed_process_are_removed_after_an_hour() {
-        let dir = tempfile::tempdir().unwrap();
-        let old = dir.path().join(format!(".x.json.1{TEMPORARY}"));
-        let file = File::create(&old).unwrap();
-        file.set_modified(std::time::SystemTime::now() - Duration::from_secs(7200)).unwrap();
-        File::create(dir.path().join(format!(".y.json.2{TEMPORARY}"))).unwrap();
-        write_whole(dir.path(), "a.json", |_| Ok(())).unwrap();
-        assert_eq!(names(dir.path()), [format!(".y.json.2{TEMPORARY}"), "a.json".to_owned()]);
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -82,6 +82,20 @@ impl Appender {
         let lines = Lines::of(&file)?;
         let torn = file.metadata()?.len() != lines.bytes();
         Ok((Self { length: lines.bytes(), torn, ..Self::new(file, survives) }, lines))
+    }
+}
+
+impl Appender {
+    /// Whether nobody but this user or root can have written the file.
+    ///
+    /// # Errors
+    /// The system's answer.
+    pub fn is_private(&self) -> io::Result<bool> {
+        /// Permission of the group and of everybody to write.
+        const OTHERS_WRITE: u32 = 0o022;
+        let about = self.storage.metadata()?;
+        let own = about.uid() == 0 || about.uid() == rustix::process::geteuid().as_raw();
+        Ok(own && about.is_file() && about.mode() & OTHERS_WRITE == 0)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Files of JSON lines: a line is in them whole or not at all, and outlives its writer.
+//! Files that are whole whatever happens to their writer: JSON lines, of which each is in the file whole or not at all, and documents,
+//! which replace the file before them whole ([`write_whole`]).
 //!
 //! An [`Appender`] writes and holds the lock of a file, [`Lines`] are what a file holds. A last line without an end is a line in which the
 //! writer died: no reader sees it, and the next writer cuts it off. What a damaged line between whole ones means is up to the caller.
@@ -7,6 +8,8 @@
 
 mod append;
 mod read;
+mod whole;
 
 pub use append::{Appender, Storage, Survives, lock_soon};
 pub use read::{Lines, MOST_BYTES};
+pub use whole::{temporary_beside, write_whole};

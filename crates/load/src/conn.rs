@@ -7,6 +7,10 @@ use crate::clock::Clock;
 use crate::resp::{Parser, Reply};
 use crate::target::Stream;
 
+/// Bytes of requests that the socket has not taken yet, above which no other is made: as much as sockets usually buffer, so that a server
+/// that reads never waits for the client.
+const MOST_UNWRITTEN: usize = 1 << 20;
+
 /// A request that was made and not yet answered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pending {
@@ -87,10 +91,11 @@ pub(crate) enum Took {
 }
 
 impl Conn {
-    pub(crate) fn new(stream: Stream, keeps_values: bool) -> Self {
+    /// A connection that keeps at most so many bytes of each value that comes back.
+    pub(crate) fn new(stream: Stream, keep: usize) -> Self {
         Self {
             stream,
-            parser: Parser::new(keeps_values),
+            parser: Parser::new(keep),
             pending: VecDeque::new(),
             unsent: 0,
             out: Vec::new(),
@@ -117,6 +122,11 @@ impl Conn {
     /// Requests that were made and not answered, oldest first.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Pending> {
         self.pending.iter()
+    }
+
+    /// Whether a queue of at most `depth` requests takes another one, in number and in bytes.
+    pub(crate) fn has_room(&self, depth: usize) -> bool {
+        self.pending.len() < depth && self.out.len() - self.written < MOST_UNWRITTEN
     }
 
     /// Whether there is something to write.

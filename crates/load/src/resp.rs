@@ -67,7 +67,7 @@ pub(crate) enum Reply<'a> {
     Simple(&'a [u8]),
     /// A whole number.
     Integer(i64),
-    /// A string of bytes; empty unless content is kept.
+    /// A string of bytes, as far as its content is kept.
     Bulk(&'a [u8]),
     /// No such key.
     Nil,
@@ -106,14 +106,14 @@ pub(crate) struct Parser {
     state: State,
     /// The part of a line that came in earlier pieces; shorter than the longest line.
     line: Vec<u8>,
-    /// Whether the content of strings is kept: else it is skipped without being copied.
-    keep: bool,
+    /// So many bytes of a string are kept, whatever the server announces; the others are skipped without being copied.
+    keep: usize,
     body: Vec<u8>,
 }
 
 impl Parser {
-    /// A parser that keeps the content of strings, or skips it.
-    pub(crate) fn new(keep: bool) -> Self {
+    /// A parser that keeps at most so many bytes of each string.
+    pub(crate) fn new(keep: usize) -> Self {
         Self { state: State::Line, line: Vec::new(), keep, body: Vec::new() }
     }
 
@@ -187,9 +187,8 @@ impl Parser {
         let still = left - piece.len();
         // The last two bytes are the end of line, and pieces may end between them.
         let content = piece.len().saturating_sub(2usize.saturating_sub(still));
-        if self.keep {
-            self.body.extend_from_slice(&piece[..content]);
-        }
+        let kept = content.min(self.keep.saturating_sub(self.body.len()));
+        self.body.extend_from_slice(&piece[..kept]);
         let ending = &piece[content..];
         let expected = &b"\r\n"[2 - (still + ending.len()).min(2)..][..ending.len()];
         if ending != expected {
@@ -232,7 +231,7 @@ mod tests {
 
     /// What a parser that is fed these pieces says, in words, and how it ends.
     fn replies<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Option<Garbage>) {
-        let (mut parser, mut said) = (Parser::new(true), Vec::new());
+        let (mut parser, mut said) = (Parser::new(usize::MAX), Vec::new());
         for piece in pieces {
             if let Err(garbage) = parser.feed(piece, |reply| said.push(format!("{reply:?}"))) {
                 return (said, Some(garbage));
@@ -301,11 +300,16 @@ mod tests {
 
     #[test]
     fn content_that_nobody_wants_is_not_kept() {
-        let mut parser = Parser::new(false);
+        let mut parser = Parser::new(0);
         let mut count = 0;
         parser.feed(b"$3\r\nabc\r\n$1\r\nd\r\n", |reply| count += usize::from(reply == Reply::Bulk(b""))).unwrap();
         assert_eq!(count, 2);
         assert!(parser.body.is_empty());
+        let (mut parser, mut said) = (Parser::new(4), Vec::new());
+        for piece in [&b"$536870912\r\nab"[..], &[b'x'; 5000], &[b'y'; 5000]] {
+            parser.feed(piece, |reply| said.push(format!("{reply:?}"))).unwrap();
+        }
+        assert!(parser.body == b"abxx" && parser.body.capacity() < 100 && said.is_empty());
     }
 
     /// Bytes that are often nearly replies.
@@ -345,7 +349,7 @@ mod tests {
                 stream.extend_from_slice(body);
                 stream.extend_from_slice(b"\r\n");
             }
-            let (mut parser, mut said) = (Parser::new(true), Vec::new());
+            let (mut parser, mut said) = (Parser::new(usize::MAX), Vec::new());
             for piece in stream.chunks(cut) {
                 parser.feed(piece, |reply| if let Reply::Bulk(body) = reply { said.push(body.to_vec()) }).unwrap();
             }

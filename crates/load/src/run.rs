@@ -147,7 +147,8 @@ fn tenant(
     let conns = (0..workload.connections).map(|_| {
         let stream = Client::connect(target, client.timeout)?.into_stream();
         let stream = stream.map_err(|e| says::connection_failed(&target.address.to_string(), &e.to_string()))?;
-        Ok(Conn::new(stream, workload.verify))
+        // One byte more than a value has, so that a longer one is seen to be another.
+        Ok(Conn::new(stream, if workload.verify { workload.value.bytes + 1 } else { 0 }))
     });
     let conns = conns.collect::<Result<Vec<_>, Refusal>>()?;
     let source = match phase {

@@ -5,10 +5,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use tiermark_model::Refusal;
 use tiermark_model::messages::load as says;
 
@@ -16,6 +19,9 @@ use crate::resp::{self, Parser, Reply, shown};
 
 /// The port that Redis listens on unless told otherwise.
 const PORT: u16 = 6379;
+
+/// Bytes of an answer to a single command that are kept: the longest, that of INFO, has some thousand.
+const LONGEST_ANSWER: usize = 1 << 20;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -146,8 +152,7 @@ impl AsFd for Stream {
 impl Stream {
     fn open(address: &Address, timeout: Duration) -> io::Result<Self> {
         match address {
-            // Connecting to a unix socket waits for nobody but a full queue of a server that accepts nothing.
-            Address::Unix(path) => UnixStream::connect(path).map(Self::Unix),
+            Address::Unix(path) => unix(path, timeout).map(Self::Unix),
             Address::Tcp(host, port) => {
                 let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
                 for address in (host.as_str(), *port).to_socket_addrs()? {
@@ -179,6 +184,27 @@ impl Stream {
             Self::Unix(stream) => stream.set_nonblocking(true),
         }
     }
+}
+
+/// Connects to a unix socket. A blocking call would wait without a limit for a server that accepts nothing and whose queue is full.
+fn unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
+    const POLL: Duration = Duration::from_millis(5);
+    let asked = Instant::now();
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        match connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if asked.elapsed() < timeout => thread::sleep(POLL),
+            Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
+            Err(why) => return Err(why.into()),
+        }
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// A connection for single commands, each waited for.
@@ -235,7 +261,7 @@ impl Client {
     /// A [`Refusal`] when the connection breaks, nothing comes in time, or what comes is not the protocol.
     pub fn ask(&mut self, words: &[&[u8]]) -> Result<Answer, Refusal> {
         self.stream.write_all(&resp::request(words)).map_err(|error| broken(&self.address, &error))?;
-        let (mut parser, mut answer) = (Parser::new(true), None);
+        let (mut parser, mut answer) = (Parser::new(LONGEST_ANSWER), None);
         let mut buffer = [0u8; 4096];
         let asked = Instant::now();
         while answer.is_none() {
@@ -322,6 +348,21 @@ mod tests {
         for bad in ["", ":6379", "host:", "host:0", "host:65536", "host:x", "unix:", "[::1]x"] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_server_that_accepts_nothing_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("full");
+        // Its queue takes one connection more than its length.
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        rustix::net::listen(&socket, 0).unwrap();
+        let first = unix(&path, Duration::from_secs(600)).unwrap();
+        let late = unix(&path, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::TimedOut);
+        drop((first, socket));
+        assert_eq!(unix(&path, Duration::from_secs(600)).unwrap_err().kind(), ErrorKind::ConnectionRefused);
     }
 
     #[test]

@@ -129,7 +129,8 @@ impl Tenant {
             return;
         }
         for _ in under_way..self.depth {
-            if !self.has_more() {
+            let has_room = self.conns[place].as_ref().is_some_and(|conn| conn.has_room(self.depth));
+            if !self.has_more() || !has_room {
                 return;
             }
             self.make(place, Due::default());
@@ -139,7 +140,7 @@ impl Tenant {
     /// The next connection in turn that has room.
     fn free_conn(&mut self) -> Option<usize> {
         let n = self.conns.len();
-        let has_room = |at: &usize| self.conns[*at].as_ref().is_some_and(|c| c.under_way() < self.depth);
+        let has_room = |at: &usize| self.conns[*at].as_ref().is_some_and(|conn| conn.has_room(self.depth));
         let found = (0..n).map(|i| (self.turn + i) % n).find(has_room)?;
         self.turn = (found + 1) % n;
         Some(found)
@@ -182,9 +183,12 @@ impl Tenant {
         })
     }
 
-    /// Room was seen at `at` on the clock. When the next request is due, ns after the start, if it waited for that.
+    /// An answer came or the socket took more, at `at` on the clock. When the next request is due, ns after the start, if it waited for room and has it now.
     pub(crate) fn unblock(&mut self, at: u64) -> Option<u64> {
         let due = self.schedule.as_ref()?.due();
+        if !self.conns.iter().flatten().any(|conn| conn.has_room(self.depth)) {
+            return None;
+        }
         self.hold.found_room(at).then_some(due)
     }
 
@@ -342,8 +346,9 @@ mod tests {
     /// A tenant of 1,000 requests a second whose client first comes to it half a second after the start.
     fn forgotten(depth: usize) -> (Tenant, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
         let pace = TenantPace::new(Pace::Open { arrivals: Arrivals::Constant, rate: 1000.0 }, depth, None, 0.0, 1);
-        let conns = vec![Conn::new(Stream::Unix(ours), false)];
+        let conns = vec![Conn::new(Stream::Unix(ours), 0)];
         let mut tenant = Tenant::new(0, conns, Source::Fill { next: 0 }, Form::small(), pace);
         tenant.start = START;
         (tenant, theirs)
@@ -368,6 +373,20 @@ mod tests {
         let (_, seen) = tenant.finish(AWAY, START + AWAY);
         assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.held), (1, 499, 1, 0));
         assert_eq!(seen.late, 499);
+    }
+
+    /// 16 MB a value, a thousand under way: what a server that reads nothing leaves in the client's memory is a value, not 16 GB.
+    #[test]
+    fn a_server_that_reads_nothing_takes_no_memory_of_the_client() {
+        let (mut tenant, _server) = forgotten(1000);
+        tenant.form.value.bytes = 16 << 20;
+        assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
+        assert_eq!((tenant.under_way(), tenant.tally.overloads), (1, 1));
+        // As much as the socket buffers goes, and leaves more than is made beside it.
+        assert_eq!((tenant.write(0, &Still).unwrap(), tenant.unblock(START + AWAY)), (crate::conn::Wrote::Part, None));
+        tenant.schedule = None;
+        tenant.refill(0);
+        assert_eq!(tenant.under_way(), 1, "nor in a closed loop");
     }
 
     #[test]

@@ -266,6 +266,13 @@ impl<'a, C: Clock> Worker<'a, C> {
             let (slot, place) = ((token >> 32) as usize, (token & 0xffff_ffff) as usize);
             if flags.contains(EventFlags::OUT) {
                 self.write(slot, place)?;
+                // What was not made because the socket was full.
+                let now = self.clock.now();
+                if now.saturating_sub(self.start) < self.end
+                    && let Some(due) = self.tenants[slot].unblock(now)
+                {
+                    self.due.push(Reverse((due, slot)));
+                }
             }
             if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
                 self.read(slot, place, since)?;

@@ -81,6 +81,9 @@ pub struct HeldChanges {
     /// Paths of the swap areas among them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub swaps: Vec<String>,
+    /// Commands that stop what was started elsewhere, as they would be run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
 }
 
 /// All knobs under a profile.

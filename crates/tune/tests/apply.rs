@@ -12,7 +12,7 @@ use tiermark_machine::{LiveFacts, Root, discover};
 use tiermark_model::messages::undo::codes;
 use tiermark_model::{ChangeOutcome, KnobRow, Reach, Standing};
 use tiermark_tune::{AdviceInput, Profile, changes, knob_rows, knobs};
-use tiermark_undo::{Journal, SystemWriter, apply, restore_all};
+use tiermark_undo::{Asked, Journal, SystemWriter, apply, restore_all};
 
 const FILES: [(&str, &str); 8] = [
     ("proc/sys/vm/page-cluster", "3\n"),
@@ -118,7 +118,7 @@ fn everything_is_changed_and_taken_back() {
         "after the scheduler, which sets it"
     );
     assert!(changes(&rows(fake.root(), Profile::SwapTier, &["vda"]), knobs()).is_empty(), "nothing is left to change");
-    assert!(!restore_all(&fake.state(), &mut fake, false).unwrap().incomplete());
+    assert!(!restore_all(&fake.state(), &mut fake, &Asked::default()).unwrap().incomplete());
     let word = |text: Option<String>| {
         text.map(|t| t.split('[').nth(1).map_or(t.clone(), |r| r.split(']').next().unwrap().to_owned()))
     };

@@ -8,6 +8,7 @@
 
 mod apply;
 mod command;
+mod identity;
 mod journal;
 mod restore;
 mod syntax;
@@ -15,7 +16,7 @@ mod writer;
 
 pub use apply::{Applied, KnobChange, apply};
 pub use command::{COMMAND_MOST, bounded, bounded_until, shell};
-pub use journal::{Change, Journal, JournalHeader, Lock, StateDir, StatePlaces, pending};
-pub use restore::{Restored, restore_all, restore_those};
+pub use journal::{Change, Journal, JournalHeader, Lock, StateDir, StatePlaces, is_noted, pending};
+pub use restore::{Asked, Restored, restore_all, restore_those};
 pub use syntax::{Reading, Syntax};
 pub use writer::{ENDS, RootWriter, SystemWriter};

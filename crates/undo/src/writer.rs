@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::fs::OFlags;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use tiermark_machine::{Root, start_ticks};
 
 use crate::command::{COMMAND_MOST, bounded, shell};
@@ -172,19 +174,8 @@ impl SystemWriter for RootWriter {
         }
         let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
         // The descriptor holds on to one process; only then is looked whether it is the right one.
-        let process = match pidfd_open(number, PidfdFlags::empty()) {
-            Ok(process) => process,
-            Err(rustix::io::Errno::SRCH | rustix::io::Errno::INVAL) => return Ok(false),
-            Err(why) => return Err(why.to_string()),
-        };
-        if start_ticks(&self.root, pid) != Some(start) {
-            return Ok(false);
-        }
-        match pidfd_send_signal(&process, if kill { Signal::KILL } else { Signal::TERM }) {
-            Ok(()) => Ok(true),
-            Err(rustix::io::Errno::SRCH) => Ok(false),
-            Err(why) => Err(why.to_string()),
-        }
+        let process = pidfd_open(number, PidfdFlags::empty());
+        signal_if(process, number, kill, || start_ticks(&self.root, pid) == Some(start))
     }
 
     fn run(&mut self, command: &str) -> Result<(), String> {
@@ -193,6 +184,37 @@ impl SystemWriter for RootWriter {
 
     fn wait(&mut self, time: Duration) {
         thread::sleep(time);
+    }
+}
+
+/// Sends a signal to a process if it is still the one that was meant, by its descriptor.
+///
+/// Before Linux 5.3 and under filters of system calls there are no descriptors of processes. Then the number is all there is, and in the
+/// microseconds between the look at its start time and the signal it can only change hands if the kernel gives out all other numbers first.
+fn signal_if(
+    process: rustix::io::Result<OwnedFd>,
+    number: Pid,
+    kill: bool,
+    is_meant: impl Fn() -> bool,
+) -> Result<bool, String> {
+    let process = match process {
+        Ok(process) => Some(process),
+        Err(Errno::SRCH | Errno::INVAL) => return Ok(false),
+        Err(Errno::NOSYS | Errno::PERM) => None,
+        Err(why) => return Err(why.to_string()),
+    };
+    if !is_meant() {
+        return Ok(false);
+    }
+    let signal = if kill { Signal::KILL } else { Signal::TERM };
+    let sent = match process.map(|process| pidfd_send_signal(&process, signal)) {
+        None | Some(Err(Errno::NOSYS | Errno::PERM)) => kill_process(number, signal),
+        Some(sent) => sent,
+    };
+    match sent {
+        Ok(()) => Ok(true),
+        Err(Errno::SRCH) => Ok(false),
+        Err(why) => Err(why.to_string()),
     }
 }
 
@@ -230,6 +252,23 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(writer.stop(child.id(), start, true), Ok(false), "it is gone");
         assert_eq!(writer.stop(0, 0, true), Ok(false));
+    }
+
+    /// Old kernels have no descriptors of processes, and filters of containers may forbid them.
+    #[test]
+    fn a_process_is_stopped_without_a_descriptor_of_it() {
+        for why in [Errno::NOSYS, Errno::PERM] {
+            let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+            let number = Pid::from_child(&child);
+            assert_eq!(signal_if(Err(why), number, true, || false), Ok(false), "another that had the number before");
+            assert!(child.try_wait().unwrap().is_none());
+            assert_eq!(signal_if(Err(why), number, true, || true), Ok(true));
+            child.wait().unwrap();
+            assert_eq!(signal_if(Err(why), number, true, || true), Ok(false), "it is gone");
+        }
+        let mut child = Command::new("true").spawn().unwrap();
+        assert!(signal_if(Err(Errno::MFILE), Pid::from_child(&child), true, || true).is_err());
+        child.wait().unwrap();
     }
 
     #[test]

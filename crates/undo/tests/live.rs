@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tiermark_machine::{Root, start_ticks};
 use tiermark_model::ChangeOutcome;
-use tiermark_undo::{Change, Journal, JournalHeader, RootWriter, StateDir, pending, restore_all};
+use tiermark_undo::{Asked, Change, Journal, JournalHeader, RootWriter, StateDir, pending, restore_all};
 
 /// What the test needs, or what of it is missing.
 fn memory_groups() -> Result<String, &'static str> {
@@ -87,7 +87,7 @@ fn a_tenant_on_zram_and_a_file_is_taken_back() {
     journal.note(vec![zram(Change::next_zram(&root), false)]).unwrap();
     let number: u32 = fs::read_to_string("/sys/class/zram-control/hot_add").unwrap().trim().parse().unwrap();
     let device = format!("dev/zram{number}");
-    let swap = |path: &str, remove_file| Change::Swap { path: path.to_owned(), remove_file };
+    let swap = |path: &str, remove_file| Change::Swap { path: path.to_owned(), remove_file, file_system: None };
     journal.note(vec![zram(number, true), swap(&device, false)]).unwrap();
     fs::write(format!("/sys/block/zram{number}/disksize"), "16M").unwrap();
     let node = format!("/{device}");
@@ -107,7 +107,7 @@ fn a_tenant_on_zram_and_a_file_is_taken_back() {
     journal.keep();
 
     assert_eq!(pending(&state, &root)[0].changes.len(), 7);
-    let restored = restore_all(&state, &mut RootWriter::new(root.clone()), false).unwrap();
+    let restored = restore_all(&state, &mut RootWriter::new(root.clone()), &Asked::default()).unwrap();
     // Before anything else: a test that fails must not leave processes either.
     let _ = (inside.kill(), inside.wait(), outside.kill(), outside.wait());
     assert!(!restored.incomplete(), "{restored:?}");

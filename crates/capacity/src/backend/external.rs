@@ -86,9 +86,12 @@ impl External {
             carry_out(&numbered(check, at), stop)?;
         }
         if let Some(start) = &self.commands.start {
-            let stops = self.commands.stop.as_ref();
-            let noted =
-                stops.map(|stop| Change::Command { stop: numbered(stop, at), what: format!("tenant {}", at + 1) });
+            let noted = self.commands.stop.as_ref().map(|stop| Change::Command {
+                stop: numbered(stop, at),
+                what: format!("tenant {}", at + 1),
+                check: self.commands.check.as_ref().map(|check| numbered(check, at)),
+                own: false,
+            });
             system.note(noted.clone())?;
             let begun = Instant::now();
             let started = carry_out(&numbered(start, at), stop);

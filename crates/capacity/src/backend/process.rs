@@ -69,7 +69,7 @@ impl Processes {
         program.extend(self.places.wrapper.iter().map(|word| numbered(word, number as usize)));
         if let Some(stop) = &self.places.removes {
             let what = format!("what tenant {} was wrapped in", number + 1);
-            system.note([Change::Command { stop: numbered(stop, number as usize), what }])?;
+            system.note([Change::Command { stop: numbered(stop, number as usize), what, check: None, own: true }])?;
         }
         program.push(self.places.server.clone());
         let server = Server::start(&Start { program: &program, groups: group.directories(), port, number, stop })?;

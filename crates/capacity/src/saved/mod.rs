@@ -1,5 +1,7 @@
 //! A run on disk while it goes on: a line for everything that is known, so that a killed run is taken up where it was.
 
+mod header;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,52 +12,12 @@ use tiermark_model::Refusal;
 use tiermark_model::capacity::{Answer, CurvePoint, TrialRecord};
 use tiermark_model::messages::capacity as messages;
 
-use crate::backend::{Commands, GuestFiles};
 use crate::scenario::{Scenario, Tier};
 use crate::search::Limits;
 use crate::trial::Footprint;
 
-/// The form of the file; readers take every released one.
-const SCHEMA: &str = "tiermark/capacity-run/1";
-
-/// The first line of a saved run: what it measures, and how.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunHeader {
-    /// `tiermark/capacity-run/1`.
-    pub schema: String,
-    /// When the run began, RFC 3339.
-    pub started: String,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// The scenario that the run measures.
-    pub scenario: Scenario,
-    /// Programs, cpus and commands of this machine.
-    pub setup: RunSetup,
-}
-
-/// How a run is made on a machine: no part of the question, and the same for all of its trials, also of those after a kill. A password
-/// is never written down.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct RunSetup {
-    /// Words before a server's program.
-    pub wrapper: Vec<String>,
-    /// Command that removes what the wrapper leaves; `None` if it leaves nothing.
-    pub removes: Option<String>,
-    /// Port of the first tenant; `None` takes free ones.
-    pub first_port: Option<u16>,
-    /// What starts and stops tenants elsewhere.
-    pub commands: Commands,
-    /// Whether servers elsewhere may be written to that hold something.
-    pub overwrites: bool,
-    /// Kernel and modules of virtual machines.
-    pub guest: GuestFiles,
-    /// Threads of the client; at least 1.
-    pub threads: usize,
-    /// Their cpus; none leaves them to the system.
-    pub cpus: Vec<usize>,
-    /// Seconds that an answer is waited for.
-    pub timeout_seconds: f64,
-}
+use header::SCHEMA;
+pub use header::{RunHeader, RunSetup};
 
 /// What of a run is still to be measured.
 #[derive(Debug, Clone)]
@@ -75,14 +37,6 @@ impl<'a> Pending<'a> {
     #[must_use]
     pub fn all(scenario: &'a Scenario, setup: &'a RunSetup) -> Self {
         Self { scenario, setup, tiers: scenario.tiers.iter().collect(), reached: 0 }
-    }
-}
-
-impl RunHeader {
-    /// The header of a new run.
-    #[must_use]
-    pub fn new(started: impl Into<String>, seed: u64, scenario: Scenario, setup: RunSetup) -> Self {
-        Self { schema: SCHEMA.to_owned(), started: started.into(), seed, scenario, setup }
     }
 }
 
@@ -157,20 +111,27 @@ impl Saved {
     /// Opens a file again, to go on with it. A last line that its writer died in is left out; any other damaged line is an error, since
     /// a run without one of its trials would search elsewhere.
     ///
+    /// What a run needs is in the file: programs and commands, which are run with the rights of whoever goes on with it. So a file is
+    /// believed only if nobody but its reader or root can have written it, unless `trust` says that the reader has looked at it.
+    ///
     /// # Errors
-    /// A [`Refusal`] where it cannot be read, another process writes it, or it makes no sense.
-    pub fn open(path: &Path) -> Result<Self, Refusal> {
+    /// A [`Refusal`] where it cannot be read, others could write it, another process writes it, or it makes no sense.
+    pub fn open(path: &Path, trust: bool) -> Result<Self, Refusal> {
         let wrong = |why: String| damaged(path, &why);
         let (file, lines) = Appender::open(path, Survives::PowerLoss).map_err(|why| match why.kind() {
             io::ErrorKind::WouldBlock => messages::saved_run_busy(&path.display().to_string()),
             io::ErrorKind::FileTooLarge => wrong(why.to_string()),
             _ => messages::saved_run_missing(&path.display().to_string(), &why.to_string()),
         })?;
+        if !trust && !file.is_private().map_err(|why| wrong(why.to_string()))? {
+            return Err(messages::saved_run_of_others(&path.display().to_string()));
+        }
         let begun = match serde_json::from_slice(lines.head()) {
             Ok(Line::RunHeader(begun)) if begun.schema == SCHEMA => *begun,
             Ok(Line::RunHeader(begun)) => return Err(wrong(format!("its schema '{}' is not known", begun.schema))),
             _ => return Err(wrong("its first line does not say what was asked".to_owned())),
         };
+        begun.check(&path.display().to_string())?;
         let mut saved = Self::nothing_known(begun, path.to_owned(), file);
         for (number, line) in lines.rest() {
             let line = line.map_err(|why| wrong(format!("line {number}: {why}")))?;
@@ -286,7 +247,7 @@ pub fn unfinished(directory: &Path) -> Result<PathBuf, Refusal> {
     let mut runs: Vec<PathBuf> = names.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect();
     // Names begin with the time.
     runs.sort_unstable();
-    let open = runs.into_iter().rev().find(|path| Saved::open(path).is_ok_and(|saved| !saved.is_whole()));
+    let open = runs.into_iter().rev().find(|path| Saved::open(path, false).is_ok_and(|saved| !saved.is_whole()));
     open.ok_or_else(|| messages::nothing_to_resume(&directory.display().to_string()))
 }
 
@@ -352,7 +313,7 @@ mod tests {
         assert_eq!(saved.pending().tiers, [&Tier::Zram(None)]);
         saved.refused(1, tiermark_model::messages::tiers::zram_missing("sys")).unwrap();
         assert!(saved.is_whole());
-        let twice = Saved::open(saved.path()).unwrap_err();
+        let twice = Saved::open(saved.path(), false).unwrap_err();
         assert_eq!(twice.code, messages::codes::saved_run_busy);
         saved.path().to_owned()
     }
@@ -361,7 +322,7 @@ mod tests {
     fn what_was_saved_is_read_back_whole_and_after_any_loss_of_its_end() {
         let dir = tempfile::tempdir().unwrap();
         let path = write_all(dir.path());
-        let whole = Saved::open(&path).unwrap();
+        let whole = Saved::open(&path, false).unwrap();
         assert_eq!((whole.begun.clone(), whole.cases[0].trials.len(), whole.is_whole()), (begun(), 1, true));
         assert_eq!((whole.cases[0].limits, whole.reached), (Some(limits()), 2));
         drop(whole);
@@ -369,12 +330,12 @@ mod tests {
         let first = bytes.iter().position(|byte| *byte == b'\n').unwrap();
         for length in (first + 1..bytes.len() - 1).step_by(7) {
             fs::write(&path, &bytes[..length]).unwrap();
-            let mut cut = Saved::open(&path).unwrap_or_else(|refusal| panic!("{length}: {refusal}"));
+            let mut cut = Saved::open(&path, false).unwrap_or_else(|refusal| panic!("{length}: {refusal}"));
             assert!(!cut.is_whole());
             // What is written behind a half line is read again.
             cut.answered(1, Answer::AtLeast { tenants: 9 }).unwrap();
             drop(cut);
-            let again = Saved::open(&path).unwrap();
+            let again = Saved::open(&path, false).unwrap();
             assert_eq!(again.cases[1].answer, Some(Answer::AtLeast { tenants: 9 }), "{length}");
         }
     }
@@ -388,7 +349,7 @@ mod tests {
         let older = text.replace("most-trials", "most-probes").replace("trial-seconds", "probe-seconds");
         assert_ne!(older, text);
         fs::write(&path, older).unwrap();
-        let saved = Saved::open(&path).unwrap();
+        let saved = Saved::open(&path, false).unwrap();
         assert_eq!((saved.begun.clone(), saved.cases[0].trials.len()), (begun(), 1));
     }
 
@@ -398,13 +359,17 @@ mod tests {
         let path = dir.path().join("x.jsonl");
         for text in ["", "x\n", "{}\n", "{\"footprint\":null}\n"] {
             fs::write(&path, text).unwrap();
-            assert_eq!(Saved::open(&path).unwrap_err().code, messages::codes::saved_run_damaged, "{text}");
+            assert_eq!(Saved::open(&path, false).unwrap_err().code, messages::codes::saved_run_damaged, "{text}");
         }
-        assert_eq!(Saved::open(&dir.path().join("none")).unwrap_err().code, messages::codes::saved_run_missing);
+        assert_eq!(Saved::open(&dir.path().join("none"), false).unwrap_err().code, messages::codes::saved_run_missing);
         let whole = write_all(&dir.path().join("sub"));
         let text = fs::read_to_string(&whole).unwrap();
         fs::write(&whole, text.replacen("{\"limits\"", "{\"limits", 1)).unwrap();
-        assert_eq!(Saved::open(&whole).unwrap_err().code, messages::codes::saved_run_damaged, "a line in the middle");
+        assert_eq!(
+            Saved::open(&whole, false).unwrap_err().code,
+            messages::codes::saved_run_damaged,
+            "a line in the middle"
+        );
         let blocked = Saved::create(&path, "x", begun()).unwrap_err();
         assert_eq!(blocked.code, messages::codes::run_not_saved);
     }

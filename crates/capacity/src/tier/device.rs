@@ -49,10 +49,7 @@ pub(super) fn activate(path: &str, priority: u16, system: &mut System) -> Result
     let uuid = system.root().word("proc/sys/kernel/random/uuid").ok_or_else(|| messages::no_uuid(path))?;
     // What mkswap and swapping write at the ends stays on the disk, and has to go away again.
     let below = real.trim_start_matches('/').to_owned();
-    system.note([
-        Change::SwapHeader { path: below.clone(), uuid: uuid.clone() },
-        Change::Swap { path: below, remove_file: false },
-    ])?;
+    system.note([Change::swap_header(below.clone(), uuid.clone(), system.root()), Change::swap_device(below)])?;
     system.swap_on(&real, priority, Some(&uuid))?;
     Ok(ActiveTier { device: Some(device), areas: vec![real], room, ..ActiveTier::default() })
 }

@@ -35,7 +35,7 @@ pub(super) fn preflight(path: &str, size: u64, word: &str) -> Result<PathBuf, Re
 pub(super) fn activate(path: &str, size: u64, priority: u16, system: &mut System) -> Result<ActiveTier, Refusal> {
     let place = preflight(path, size, system.word())?;
     let text = place.display().to_string();
-    system.note([Change::Swap { path: text.trim_start_matches('/').to_owned(), remove_file: true }])?;
+    system.note([Change::swap_file(text.trim_start_matches('/'), system.root())])?;
     make(&place, size).map_err(|why| messages::directory_failed(path, &why.to_string()))?;
     system.swap_on(&text, priority, None)?;
     Ok(ActiveTier { device: disk(system.root(), &place), areas: vec![text], room: size, ..ActiveTier::default() })

@@ -66,7 +66,7 @@ pub(super) fn activate(
     system.write(&format!("{dir}/mem_limit"), &wanted.most_compressed().to_string())?;
     let path = format!("/dev/zram{number}");
     wait_for(&path)?;
-    system.note([Change::Swap { path: path.trim_start_matches('/').to_owned(), remove_file: false }])?;
+    system.note([Change::swap_device(path.trim_start_matches('/'))])?;
     system.swap_on(&path, priority, None)?;
     let name = format!("zram{number}");
     let pools = Pools { zram: vec![name.clone()], ..Pools::default() };

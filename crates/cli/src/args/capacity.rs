@@ -59,6 +59,9 @@ pub(crate) struct CapacityArgs {
     /// It continues with its own options.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = BEGUN_WITH)]
     pub(crate) resume: Option<Option<PathBuf>>,
+    /// With --resume: go on with a file of another user, whose programs and commands are run; read it first
+    #[arg(hide_short_help = true, long, requires = "resume")]
+    pub(crate) trust: bool,
     /// Password of the servers of --target; it is never saved. The environment hides it from other users
     #[arg(hide_short_help = true, long, value_name = "WORD", env = "REDISCLI_AUTH", hide_env_values = true)]
     pub(crate) password: Option<String>,
@@ -106,8 +109,11 @@ pub(crate) struct TenantArgs {
     /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "stop")]
     pub(crate) start: Option<String>,
+    /// Command that fails while a server of --target runs already; asked before --start, and before --stop if a killed run left it
+    #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
+    pub(crate) check: Option<String>,
     /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target
-    #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["start", "stop"])]
+    #[arg(hide_short_help = true, long, value_name = "DOMAIN", conflicts_with_all = ["check", "start", "stop"])]
     pub(crate) libvirt: Option<String>,
     /// Command that stops the server of --start, so that each trial begins with empty servers: 'virsh destroy vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
@@ -205,7 +211,7 @@ pub(crate) struct AskedArgs {
     /// Warm-up under load before each measurement, in seconds
     #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = seconds_or_none)]
     pub(crate) warmup: Option<f64>,
-    /// Longest wait after the warm-up until the system is at rest, in seconds; 0: no wait
+    /// Longest wait after the warm-up until the system is steady, in seconds; 0: no wait
     #[arg(hide_short_help = true, long, value_name = "SECONDS", value_parser = seconds_or_none)]
     pub(crate) settle: Option<f64>,
     /// Time of one iteration, in seconds

@@ -9,7 +9,7 @@ use super::common::View;
 
 pub(crate) const TUNE_EXAMPLES: &str = "\
 Without --apply and --restore nothing is changed, and no root is needed. Changes last until the next reboot or --restore; their old
-values are written down first, in /var/lib/tiermark (below $TIERMARK_HOME, where set), so that they come back after a kill too.
+values are written down first, in /var/lib/tiermark (in $TIERMARK_STATE, where set), so that they come back after a kill too.
 Boot loaders, swap areas and devices that are not named are never touched.
 Examples:
   tiermark tune
@@ -59,9 +59,13 @@ pub(crate) struct TuneArgs {
     /// Take back every change that was made before, also by runs that were killed
     #[arg(long, conflicts_with_all = ["profile", "only", "device"])]
     pub(crate) restore: bool,
-    /// With --restore: also restore knobs that another program changed since
+    /// With --restore: also restore knobs that another program changed since, give up commands that fail, and take swap away although a
+    /// group of others has too low a limit
     #[arg(long, requires = "restore")]
     pub(crate) force: bool,
+    /// With --restore: end the note of a change and do nothing about it (a disk or file that never comes back; repeatable)
+    #[arg(long, value_name = "NAME", requires = "restore")]
+    pub(crate) forget: Vec<String>,
     /// Only these knobs, by name
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) only: Vec<String>,

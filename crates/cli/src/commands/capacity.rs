@@ -6,9 +6,13 @@ mod gate;
 mod progress;
 mod scenario;
 
+use std::io::{self, Write};
+use std::path::Path;
+
 use tiermark_capacity::result;
 use tiermark_capacity::run::{self, Event};
 use tiermark_capacity::saved::Saved;
+use tiermark_lines::write_whole;
 use tiermark_model::capacity::{Answer, Capacity};
 use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
@@ -79,6 +83,14 @@ fn carry_out(args: &CapacityArgs, saved: &mut Saved, stop: &Stop) -> Result<Vec<
     Ok(warnings)
 }
 
+/// Saves the document beside the saved run.
+fn keep(path: &Path, json: &str) -> io::Result<()> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
+        return Err(io::ErrorKind::InvalidFilename.into());
+    };
+    write_whole(directory, name, |file| file.write_all(json.as_bytes())).map(drop)
+}
+
 /// Shows and keeps the document.
 fn finish(
     args: &CapacityArgs,
@@ -89,7 +101,7 @@ fn finish(
 ) -> Result<Exit, Failure> {
     let json = serde_json::to_string_pretty(document).map_err(Failure::tool)?;
     let kept = saved.path().with_extension("json");
-    if let Err(error) = std::fs::write(&kept, &json) {
+    if let Err(error) = keep(&kept, &json) {
         tell(format_args!("tiermark: warning: the result could not be saved as {}: {error}", kept.display()));
     }
     let on_stdout = matches!(place, Some(Destination::Stdout));

@@ -1,7 +1,5 @@
 //! `tiermark machine`: what this machine is.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
 use tiermark_machine::{Root, capture};
@@ -9,7 +7,7 @@ use tiermark_model::{Exit, MACHINE_SCHEMA};
 use tiermark_system::live_facts;
 
 use crate::args::{MachineArgs, Simulation};
-use crate::output::{Failure, document, print, style, tell};
+use crate::output::{Destination, Failure, document, print, style, tell};
 use crate::target;
 
 /// Runs the command.
@@ -32,13 +30,10 @@ pub(crate) fn run(args: &MachineArgs, simulation: &Simulation) -> Result<Exit, F
 
 /// Captures in memory first: a tree that cannot be read leaves no file.
 fn write_capture(path: &Path) -> Result<Exit, Failure> {
-    let fail = |e: std::io::Error| {
-        Failure::tool(format!("writing '{}': {e}; choose a place that can be written", path.display()))
-    };
+    let place = Destination::open(&path.display().to_string())?;
     let mut archive = Vec::new();
     let summary = capture(&Root::live(), &live_facts(), &mut archive).map_err(Failure::tool)?;
-    let mut file = File::create(path).map_err(fail)?;
-    file.write_all(&archive).and_then(|()| file.sync_all()).map_err(fail)?;
+    place.write_bytes(&archive)?;
     tell(format_args!(
         "tiermark: {} files, {} KiB; {}",
         summary.files,

@@ -18,6 +18,8 @@ mod tune;
 
 use tiermark_model::Exit;
 
+pub(crate) use tune::after_panic;
+
 use crate::command_line::{Cli, Command, overview};
 use crate::output::{Failure, print};
 use crate::version;

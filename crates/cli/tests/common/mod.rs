@@ -46,6 +46,8 @@ impl User {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tiermark"));
         command.args(arguments).env_clear().env("TIERMARK_HOME", self.home.path()).env("PATH", "/usr/bin:/bin");
+        // As root all would share one directory of journals, and take back what others are testing.
+        command.env("TIERMARK_STATE", self.path("state"));
         command.current_dir(self.home.path()).stdin(Stdio::null());
         command
     }

@@ -9,10 +9,10 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tiermark_lines::write_whole;
 use tiermark_model::messages::load as says;
 use tiermark_model::{Experiment, Grade, Machine, Observation, Reason, ReasonCode, Refusal, Run, Unit};
 
-use crate::save::write_whole;
 use crate::store::Store;
 pub use cell::MachineKey;
 pub use compare::hold_again;

@@ -42,6 +42,11 @@ messages! {
     Refusal killed_run_left():
         "beginning a run", "not all changes of a killed run could be taken back", "see `tiermark tune --restore`";
 
+    /// A saved run that others can have written.
+    Refusal saved_run_of_others(path: &str):
+        "the saved run {path}", "it belongs to another user, or others can write to it, and it names programs that would be run",
+        "read it; then add --trust, or run `tiermark capacity` anew";
+
     /// Something that failed, after which not all could be taken back.
     Refusal failed_and_left(failed: &Refusal, left: &Refusal):
         { failed.what.clone() },

@@ -1,8 +1,9 @@
 //! Changes to the system, the journal that they are noted in, and what became of each change.
 
 use super::rows::messages;
+use crate::Bytes;
 
-const ANOTHER_DIRECTORY: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
+const ANOTHER_DIRECTORY: &str = "free space there, or set TIERMARK_STATE to a directory that can be written";
 const LEAVE_OUT: &str = "leave this knob out with --only, or see the kernel's log (dmesg)";
 const LOOK: &str = "read it, write the old values that it lists back by hand, then delete it";
 const WAIT: &str = "wait until it has ended, or stop it";
@@ -10,11 +11,11 @@ const WAIT: &str = "wait until it has ended, or stop it";
 messages! {
     /// A user without a directory for the journal.
     Refusal no_journal_directory():
-        "changing the system", "neither TIERMARK_HOME nor HOME is set, so changes could not be noted", "set TIERMARK_HOME or HOME";
+        "changing the system", "neither TIERMARK_STATE nor HOME is set, so changes could not be noted", "set TIERMARK_STATE or HOME";
 
     /// A directory of journals, or the lock of the system, that cannot be written.
     Refusal journal_directory_unwritable(purpose: &str, path: &str, error: &str):
-        "{purpose}", "{path} cannot be written: {error}", "run as root, or set TIERMARK_HOME to a directory that can be written";
+        "{purpose}", "{path} cannot be written: {error}", "run as root, or set TIERMARK_STATE to a directory that can be written";
 
     /// Another process that changes the system.
     Refusal system_being_changed(purpose: &str, holder: &str):
@@ -35,6 +36,11 @@ messages! {
     /// A journal of another user, or one that others can write to.
     Refusal journal_of_others(path: &str):
         "the journal {path}", "it belongs to another user, or others can write to it", { LOOK };
+
+    /// A journal of another machine.
+    Refusal journal_of_another_machine(path: &str):
+        "the journal {path}", "it notes changes of another machine (its /etc/machine-id differs)",
+        "restore on that machine; delete the journal where that machine is gone";
 
     /// A journal that cannot be read, or makes no sense.
     Refusal journal_malformed(path: &str, problem: &str):
@@ -77,27 +83,58 @@ messages! {
     Note command_given_up(error: &str): "given up: {error}";
 
     /// What a command started before a reboot.
-    Note started_before_reboot():
-        "it was started before a reboot, and may be in use by others now: `tiermark tune --restore` stops it";
+    Note started_before_reboot(command: &str):
+        "the system was started anew since, so others may use it now: if not, run `{command}` yourself, then \
+         `tiermark tune --restore --forget \"{command}\"`";
+
+    /// What a command started, of which its check says that it does not run.
+    Note check_passes(): "its check says that it does not run";
+
+    /// What a command started, found by another run.
+    Note nobody_asked(): "others may use it by now: `tiermark tune --restore` stops it";
 
     /// A process that a signal does not end.
     Note process_survives(): "it does not end, although it was killed";
 
+    /// A control group whose processes live although they were killed.
+    Note members_survive(processes: &[u32]):
+        { format!("processes {} live in it although they were killed; stop them, and restore again", numbers(processes)) };
+
+    /// What is not taken away while processes of the run live.
+    Note left_to_survivors(processes: &[u32]):
+        { format!("processes {} may need it and still live; stop them, and restore again", numbers(processes)) };
+
     /// A control group with processes in it.
     Note group_busy(error: &str, processes: &[u32]):
-        {
-            let processes: Vec<String> = processes.iter().map(ToString::to_string).collect();
-            format!("{error}: processes {} are in it; stop them, and restore again", processes.join(", "))
-        };
+        { format!("{error}: processes {} are in it; stop them, and restore again", numbers(processes)) };
 
     /// What a reboot takes away.
     Note gone_with_reboot(): "it was gone with the reboot";
+
+    /// A file on a file system that is not mounted.
+    Note file_system_absent():
+        "its file system is not mounted: mount it and restore again, or end the note of a file that is gone with --forget";
+
+    /// A device that is not connected.
+    Note device_absent():
+        "its device is not here: connect it and restore again, or end the note of a device that is gone with --forget";
+
+    /// A device with another name than before.
+    Note device_renamed(path: &str): "the device is now /{path}";
+
+    /// A change whose note the user ended.
+    Note note_ended(): "no longer noted, as --forget asks; nothing was changed";
 
     /// A swap area under the name of that which was made.
     Note area_of_others(): "the swap area of that name is not the one that tiermark made";
 
     /// A device under the number of that which was made.
     Note device_of_others(): "the device of that number is not the one that tiermark made";
+
+    /// A swap area with pages of others, which do not fit under their limit.
+    Note limit_of_others(group: &str, swapped: Bytes, room: Bytes):
+        "/{group} has {swapped} in swap, and its limit leaves room for {room}: the kernel would kill its processes; raise its \
+         memory limit and restore again, or add --force";
 
     /// A swap area that the kernel does not give back.
     Note swapoff_failed(error: &str): "{error}; free memory, and restore again";
@@ -120,4 +157,12 @@ messages! {
 
     /// A value that the kernel takes and does not keep.
     Note value_not_back(value: &str): "the write succeeded, but the value is {value}";
+}
+
+/// The first of some process numbers.
+fn numbers(processes: &[u32]) -> String {
+    const MOST: usize = 8;
+    let first: Vec<String> = processes.iter().take(MOST).map(ToString::to_string).collect();
+    let more = if processes.len() > MOST { ", …" } else { "" };
+    first.join(", ") + more
 }

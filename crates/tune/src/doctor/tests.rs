@@ -27,6 +27,7 @@ fn left(swaps: &[&str], at_work: bool) -> HeldChanges {
         at_work,
         changes: vec!["one".to_owned(), "two".to_owned()],
         swaps: swaps.iter().map(|path| (*path).to_owned()).collect(),
+        commands: Vec::new(),
     }
 }
 

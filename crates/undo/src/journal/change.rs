@@ -3,9 +3,11 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 
+use crate::identity;
 use crate::syntax::Syntax;
 
 /// What names of control groups and files made by this program contain: nothing else is ever removed.
@@ -38,14 +40,20 @@ pub enum Change {
         path: String,
         /// Whether the file is made for it, and removed with it; its name contains `tiermark` then. Noted before it is made.
         remove_file: bool,
+        /// Which file system the file is on ([`Change::swap_file`]); `None` of devices, and where the file system has no id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file_system: Option<String>,
     },
     /// A block device whose ends were zeros ([`ENDS`](crate::ENDS)) gets the header of a swap area. Taken back by zeros at both ends, where it is still that
-    /// header, after a reboot too.
+    /// header, after a reboot too, and under another name.
     SwapHeader {
         /// The device.
         path: String,
-        /// The UUID in the header, drawn for it.
+        /// The UUID in the header, drawn for it: by that it is found again under another name.
         uuid: String,
+        /// What identifies the device itself ([`Change::swap_header`]); `None` where the kernel does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        device: Option<String>,
     },
     /// A zram device is made. Taken back by resetting and removing it.
     Zram {
@@ -71,26 +79,70 @@ pub enum Change {
         /// What it is, in words.
         what: String,
     },
-    /// A command is run that starts something elsewhere. Taken back by another, which a shell runs.
+    /// A command is run that starts something elsewhere. Taken back by another, which a shell runs, in the same boot only.
     Command {
         /// What takes it back (`virsh destroy vm3`).
         stop: String,
         /// What it stops, in words.
         what: String,
+        /// A command that fails as long as it runs; `None` where nobody named one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        check: Option<String>,
+        /// Whether it has a name that only its run gave, so that nothing of others can be meant, in another boot either.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        own: bool,
     },
 }
 
 impl Change {
     /// The number that the next zram device gets: the lowest that is free.
-    pub fn next_zram(root: &tiermark_machine::Root) -> u32 {
+    pub fn next_zram(root: &Root) -> u32 {
         let taken = root.numbered("sys/block", "zram").unwrap_or_default();
         (0..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
+    }
+
+    /// A swap file that is about to be made.
+    pub fn swap_file(path: impl Into<String>, root: &Root) -> Self {
+        let path = path.into();
+        Self::Swap { file_system: identity::file_system(root, &path), path, remove_file: true }
+    }
+
+    /// A swap area on a device, which is put to use.
+    pub fn swap_device(path: impl Into<String>) -> Self {
+        Self::Swap { path: path.into(), remove_file: false, file_system: None }
+    }
+
+    /// A header with this UUID that a device is about to get.
+    pub fn swap_header(path: impl Into<String>, uuid: impl Into<String>, root: &Root) -> Self {
+        let path = path.into();
+        Self::SwapHeader { device: identity::device(root, &path), path, uuid: uuid.into() }
     }
 
     /// The path of the swap area that is put to use.
     pub(crate) fn swap_area(&self) -> Option<String> {
         match self {
             Self::Swap { path, .. } => Some(format!("/{path}")),
+            _ => None,
+        }
+    }
+
+    /// Whether a user means it by this name: its path, with the first slash or without, `zram1`, the number of a process, a command.
+    pub fn is_called(&self, name: &str) -> bool {
+        match self {
+            Self::Knob { path, .. }
+            | Self::Cgroup { path }
+            | Self::Swap { path, .. }
+            | Self::SwapHeader { path, .. } => path == name.trim_start_matches('/'),
+            Self::Zram { number, .. } => name.trim_start_matches("/dev/") == format!("zram{number}"),
+            Self::Process { pid, .. } => name.parse() == Ok(*pid),
+            Self::Command { stop, .. } => stop == name,
+        }
+    }
+
+    /// The command that takes it back.
+    pub(crate) fn command(&self) -> Option<String> {
+        match self {
+            Self::Command { stop, .. } => Some(stop.clone()),
             _ => None,
         }
     }
@@ -106,11 +158,11 @@ impl Change {
                 (path, known)
             }
             Self::Cgroup { path } => (path, path.split('/').any(|part| part.contains(OURS))),
-            Self::Swap { path, remove_file } => {
+            Self::Swap { path, remove_file, .. } => {
                 let name = path.rsplit('/').next().unwrap_or_default();
                 (path, !remove_file || name.contains(OURS))
             }
-            Self::SwapHeader { path, uuid } => {
+            Self::SwapHeader { path, uuid, .. } => {
                 let is_uuid = !uuid.is_empty() && uuid.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
                 (path, path.starts_with("dev/") && is_uuid)
             }
@@ -134,7 +186,7 @@ impl fmt::Display for Change {
             Self::SwapHeader { path, .. } => write!(f, "swap header on /{path}"),
             Self::Zram { number, .. } => write!(f, "device zram{number}"),
             Self::Process { pid, what, .. } => write!(f, "{what}, process {pid}"),
-            Self::Command { stop, what } => write!(f, "{what}, stopped by '{stop}'"),
+            Self::Command { stop, what, .. } => write!(f, "{what}, stopped by '{stop}'"),
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Journals as files.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -10,9 +8,6 @@ use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 
 use super::{Change, JournalHeader, SCHEMA};
-
-/// Permission of the group and of everybody to write.
-const OTHERS_WRITE: u32 = 0o022;
 
 /// A line behind the head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,18 +44,14 @@ pub(crate) fn never_began(path: &Path) -> bool {
     Lines::read(path).is_ok_and(|lines| lines.bytes() == 0)
 }
 
-pub(super) fn malformed(path: &Path, why: &str) -> Refusal {
-    messages::journal_malformed(&path.display().to_string(), why)
+/// The number of a journal in the order of all; 0 where it has none, or its head cannot be read.
+pub(super) fn sequence(path: &Path) -> u64 {
+    let head = Lines::read(path).ok().and_then(|lines| serde_json::from_slice::<JournalHeader>(lines.head()).ok());
+    head.map_or(0, |head| head.sequence)
 }
 
-/// Whether what it says may be done, with this user's rights: only what this user wrote, and nobody else could.
-///
-/// # Errors
-/// A [`Refusal`] that names the file.
-pub(super) fn check_owner(path: &Path) -> Result<(), Refusal> {
-    let about = fs::symlink_metadata(path).map_err(|why| malformed(path, &why.to_string()))?;
-    let own = about.is_file() && about.uid() == rustix::process::geteuid().as_raw() && about.mode() & OTHERS_WRITE == 0;
-    if own { Ok(()) } else { Err(messages::journal_of_others(&path.display().to_string())) }
+pub(super) fn malformed(path: &Path, why: &str) -> Refusal {
+    messages::journal_malformed(&path.display().to_string(), why)
 }
 
 /// Reads the lines of a journal. Any damaged one is an error: to take back the other changes, and not this one, may do harm.

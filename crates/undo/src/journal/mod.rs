@@ -20,7 +20,7 @@ use tiermark_model::{HeldChanges, Refusal};
 
 pub use change::Change;
 pub(crate) use file::never_began;
-use file::{Line, Noted, check_owner, malformed, parse};
+use file::{Line, Noted, malformed, parse, sequence};
 pub use state_dir::{Lock, StateDir, StatePlaces};
 
 /// The form of journals; readers take every released one.
@@ -31,6 +31,13 @@ const SCHEMA: &str = "tiermark/changes/1";
 pub struct JournalHeader {
     /// `tiermark/changes/1`.
     pub schema: String,
+    /// Its place in the order of the journals: those with a larger number were begun later, whatever the clock said. 0 in journals of
+    /// versions without numbers, which are ordered by their time.
+    #[serde(default)]
+    pub sequence: u64,
+    /// The machine's id (`/etc/machine-id`); `None` where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The kernel's id of this boot: after another one, nothing volatile is left.
     pub boot: String,
     /// The process that makes the changes.
@@ -49,6 +56,8 @@ impl JournalHeader {
         let pid = std::process::id();
         Self {
             schema: SCHEMA.to_owned(),
+            sequence: 0,
+            machine: machine_id(root),
             boot: boot_id(root).unwrap_or_default(),
             pid,
             start_ticks: start_ticks(root, pid).unwrap_or_default(),
@@ -56,6 +65,11 @@ impl JournalHeader {
             what: what.into(),
         }
     }
+}
+
+/// The id of this machine, where it has one.
+fn machine_id(root: &Root) -> Option<String> {
+    root.word("etc/machine-id").filter(|id| !id.is_empty())
 }
 
 /// The id of this boot, where the kernel tells.
@@ -87,13 +101,12 @@ impl Journal {
     ///
     /// # Errors
     /// A [`Refusal`] where the state directory cannot be written.
-    pub fn create_under(lock: &Lock, state: &StateDir, head: JournalHeader) -> Result<Self, Refusal> {
+    pub fn create_under(lock: &Lock, state: &StateDir, mut head: JournalHeader) -> Result<Self, Refusal> {
         let lock = lock.share(&head.what)?;
         let stamp: String = head.started.chars().filter(char::is_ascii_alphanumeric).collect();
-        // One that could not be taken back whole is still there when the next of the same run begins.
-        let name = |number: u32| format!("{stamp}-{}-{number:04}.changes", head.pid);
-        let free = (0..).map(name).find(|name| !state.path().join(name).exists()).unwrap_or_default();
-        let path = state.path().join(free);
+        let last = state.journals().iter().map(|path| sequence(path)).max().unwrap_or_default();
+        head.sequence = last.saturating_add(1);
+        let path = state.path().join(format!("{stamp}-{}-{:04}.changes", head.pid, head.sequence));
         let lines = Appender::create(&path, Survives::PowerLoss, &head).map_err(|why| unwritten(&path, &why))?;
         Ok(Self { path, noted: Noted::new(head), lines, _lock: lock })
     }
@@ -154,17 +167,38 @@ impl Journal {
     ///
     /// # Errors
     /// A [`Refusal`] where it cannot be read or makes no sense.
-    pub(crate) fn reopen(path: &Path, lock: Lock) -> Result<Self, Refusal> {
-        check_owner(path)?;
+    pub(crate) fn reopen(path: &Path, root: &Root, lock: Lock) -> Result<Self, Refusal> {
+        // A link, a pipe or a directory is none.
+        if !std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) {
+            return Err(messages::journal_of_others(&path.display().to_string()));
+        }
         let (lines, text) = Appender::open(path, Survives::PowerLoss).map_err(|why| match why.kind() {
             // The lock of the system may be another one, as in containers that share a directory.
             io::ErrorKind::WouldBlock => messages::journal_in_use(&path.display().to_string()),
             io::ErrorKind::FileTooLarge => malformed(path, &why.to_string()),
             _ => unwritten(path, &why),
         })?;
+        if !lines.is_private().map_err(|why| unwritten(path, &why))? {
+            return Err(messages::journal_of_others(&path.display().to_string()));
+        }
         let noted = parse(&text).map_err(|why| malformed(path, &why))?;
+        if is_foreign(&noted.head, root) {
+            return Err(messages::journal_of_another_machine(&path.display().to_string()));
+        }
         Ok(Self { path: path.to_owned(), noted, lines, _lock: lock })
     }
+}
+
+/// Whether a journal is of another machine, as in a directory that several share, or an image that was copied.
+fn is_foreign(head: &JournalHeader, root: &Root) -> bool {
+    head.machine.is_some() && machine_id(root).is_some_and(|here| head.machine.as_ref() != Some(&here))
+}
+
+/// Whether any journal notes a change of that name ([`Change::is_called`]).
+pub fn is_noted(state: &StateDir, name: &str) -> bool {
+    let noted = |path: &PathBuf| Lines::read(path).map_err(|why| why.to_string()).and_then(|lines| parse(&lines)).ok();
+    let journals = state.journals();
+    journals.iter().filter_map(noted).any(|noted| noted.left().any(|(_, change)| change.is_called(name)))
 }
 
 fn unwritten(path: &Path, why: &io::Error) -> Refusal {
@@ -184,17 +218,21 @@ fn held(path: &Path, root: &Root) -> Option<HeldChanges> {
     if lines.as_ref().is_ok_and(|lines| lines.bytes() == 0) {
         return None;
     }
-    let (changes, swaps, at_work) = match lines.and_then(|lines| parse(&lines)) {
+    let (changes, swaps, commands, at_work) = match lines.and_then(|lines| parse(&lines)) {
+        Ok(noted) if is_foreign(&noted.head, root) => {
+            (vec!["it is of another machine".to_owned()], Vec::new(), Vec::new(), false)
+        }
         Ok(noted) => {
             let at_work = boot_id(root).is_some_and(|boot| boot == noted.head.boot)
                 && start_ticks(root, noted.head.pid) == Some(noted.head.start_ticks);
             let swaps = noted.left().filter_map(|(_, change)| change.swap_area()).collect();
-            (noted.left().map(|(_, change)| change.to_string()).collect(), swaps, at_work)
+            let commands = noted.left().filter_map(|(_, change)| change.command()).collect();
+            (noted.left().map(|(_, change)| change.to_string()).collect(), swaps, commands, at_work)
         }
-        Err(why) => (vec![why], Vec::new(), false),
+        Err(why) => (vec![why], Vec::new(), Vec::new(), false),
     };
     let (what, started, pid) =
         head.map_or_else(|| ("unknown".to_owned(), String::new(), 0), |head| (head.what, head.started, head.pid));
     let journal = path.display().to_string();
-    (!changes.is_empty()).then_some(HeldChanges { journal, what, started, pid, at_work, changes, swaps })
+    (!changes.is_empty()).then_some(HeldChanges { journal, what, started, pid, at_work, changes, swaps, commands })
 }

@@ -9,12 +9,16 @@ use tiermark_lines::lock_soon;
 use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 
+use super::file::sequence;
+
 /// The lock of whoever may change the system: one for all, wherever they keep their journals. Only root can write there.
 const SYSTEM_LOCK: &str = "/run/tiermark.lock";
 
 /// What the environment says about places; the caller reads it, so that tests need not change it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatePlaces {
+    /// `TIERMARK_STATE`.
+    pub tiermark_state: Option<PathBuf>,
     /// `TIERMARK_HOME`.
     pub tiermark_home: Option<PathBuf>,
     /// `XDG_STATE_HOME`.
@@ -44,13 +48,14 @@ impl Lock {
 }
 
 impl StateDir {
-    /// `$TIERMARK_HOME/state`; else for root `/var/lib/tiermark`, whichever way one became root; else `$XDG_STATE_HOME/tiermark`, else
-    /// `~/.local/state/tiermark`. `None` where nothing says.
+    /// `$TIERMARK_STATE`; else for root `/var/lib/tiermark`, whichever way one became root and wherever one keeps one's runs, so that the
+    /// next root finds what the last one left; else `$TIERMARK_HOME/state`, `$XDG_STATE_HOME/tiermark`, `~/.local/state/tiermark`.
+    /// `None` where nothing says.
     pub fn choose(places: &StatePlaces) -> Option<Self> {
         let set = |path: &Option<PathBuf>| path.clone().filter(|p| !p.as_os_str().is_empty());
-        let path = set(&places.tiermark_home)
-            .map(|home| home.join("state"))
+        let path = set(&places.tiermark_state)
             .or_else(|| places.root.then(|| PathBuf::from("/var/lib/tiermark")))
+            .or_else(|| set(&places.tiermark_home).map(|home| home.join("state")))
             .or_else(|| set(&places.xdg_state_home).filter(|p| p.is_absolute()).map(|dir| dir.join("tiermark")))
             .or_else(|| set(&places.home).map(|home| home.join(".local/state/tiermark")))?;
         let system = Path::new(SYSTEM_LOCK);
@@ -74,8 +79,8 @@ impl StateDir {
     pub(crate) fn journals(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten().map(|entry| entry.path());
         let mut found: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == "changes")).collect();
-        // Names begin with the time.
-        found.sort_unstable();
+        // Names begin with the time, which orders those of versions without numbers.
+        found.sort_by_cached_key(|path| (sequence(path), path.clone()));
         found
     }
 
@@ -116,7 +121,7 @@ mod tests {
     use tiermark_machine::Root;
 
     use super::*;
-    use crate::{Journal, JournalHeader, RootWriter, restore_all};
+    use crate::{Asked, Journal, JournalHeader, RootWriter, restore_all};
 
     #[test]
     fn journals_are_where_the_next_one_looks_for_them() {
@@ -130,9 +135,13 @@ mod tests {
         assert_eq!(place(&relative), place(&user));
         // However one became root, and whatever home one kept.
         assert_eq!(place(&StatePlaces { root: true, ..xdg.clone() }).as_deref(), Some("/var/lib/tiermark"));
-        let told = StatePlaces { tiermark_home: path("/t"), root: true, ..xdg };
-        assert_eq!(place(&told).as_deref(), Some("/t/state"));
-        let locks = [&told, &StatePlaces { tiermark_home: path("/other"), ..told.clone() }];
+        let home = StatePlaces { tiermark_home: path("/t"), ..xdg };
+        assert_eq!(place(&home).as_deref(), Some("/t/state"));
+        let root = StatePlaces { root: true, ..home };
+        assert_eq!(place(&root).as_deref(), Some("/var/lib/tiermark"), "one place, wherever runs are kept");
+        let told = StatePlaces { tiermark_state: path("/s"), ..root };
+        assert_eq!(place(&told).as_deref(), Some("/s"));
+        let locks = [&told, &StatePlaces { tiermark_state: path("/other"), ..told.clone() }];
         let locks = locks.map(|places| StateDir::choose(places).map(|state| state.lock));
         assert_eq!(locks[0], locks[1], "one lock for the system");
         assert_eq!(place(&StatePlaces::default()), None);
@@ -151,7 +160,10 @@ mod tests {
         assert_eq!(refusal.code, messages::codes::system_being_changed);
         assert!(refusal.text("holder").is_some_and(|who| who.starts_with("a test, process")), "{refusal}");
         let mut writer = RootWriter::new(Root::from_files("test", [("proc/stat", "")]));
-        assert!(restore_all(&state, &mut writer, false).is_err(), "nor is anything taken back from under it");
+        assert!(
+            restore_all(&state, &mut writer, &Asked::default()).is_err(),
+            "nor is anything taken back from under it"
+        );
         first.keep();
         Journal::create(&state, head()).unwrap().keep();
     }

@@ -3,35 +3,46 @@
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
-use super::row;
+use super::{RestoreMode, row};
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
 
-/// Runs all commands that stop something. One that fails stays noted: what it is about may still run; unless forced, where nobody knows
-/// any more how to reach it.
-pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter, force: bool) -> Vec<ChangeRow> {
+/// Runs the commands that stop something, except those of which nobody can say any more what they would stop: after a reboot all that do
+/// not stop by a name of this program's own; unasked also those without a command that says whether there is anything to stop.
+///
+/// One that fails stays noted, for what it is about may still run. By force those that failed or were not run are given up.
+pub(super) fn stop(
+    journal: &mut Journal,
+    same_boot: bool,
+    how: RestoreMode,
+    writer: &mut dyn SystemWriter,
+) -> Vec<ChangeRow> {
+    let commands = journal.left(|change| matches!(change, Change::Command { .. }).then(|| change.clone()));
     let mut rows = Vec::new();
-    for (index, (command, change)) in commands(journal) {
-        let done = match writer.run(&command) {
-            Ok(()) => row(&change, ChangeOutcome::Done, None),
-            Err(why) if force => row(&change, ChangeOutcome::Gone, Some(notes::command_given_up(&why))),
-            Err(why) => row(&change, ChangeOutcome::Failed, Some(notes::system_refused(&why))),
-        };
+    for (index, change) in commands {
+        let done = one(&change, same_boot, how, writer);
         journal.settle(index, done.outcome);
         rows.push(done);
     }
     rows
 }
 
-/// Lists those commands without running them.
-pub(super) fn leave(journal: &Journal) -> Vec<ChangeRow> {
-    let left = |(_, (_, change))| row(&change, ChangeOutcome::Left, Some(notes::started_before_reboot()));
-    commands(journal).into_iter().map(left).collect()
-}
-
-fn commands(journal: &Journal) -> Vec<(usize, (String, Change))> {
-    journal.left(|change| match change {
-        Change::Command { stop, .. } => Some((stop.clone(), change.clone())),
-        _ => None,
-    })
+fn one(change: &Change, same_boot: bool, how: RestoreMode, writer: &mut dyn SystemWriter) -> ChangeRow {
+    let Change::Command { stop, check, own, .. } = change else {
+        return row(change, ChangeOutcome::Already, None);
+    };
+    let kept = if how.force { ChangeOutcome::Gone } else { ChangeOutcome::Left };
+    if !same_boot && !own {
+        return row(change, kept, Some(notes::started_before_reboot(stop)));
+    }
+    match check.as_ref().map(|check| writer.run(check)) {
+        Some(Ok(())) => return row(change, ChangeOutcome::Already, Some(notes::check_passes())),
+        None if !how.asked && !own => return row(change, kept, Some(notes::nobody_asked())),
+        Some(Err(_)) | None => {}
+    }
+    match writer.run(stop) {
+        Ok(()) => row(change, ChangeOutcome::Done, None),
+        Err(why) if how.force => row(change, ChangeOutcome::Gone, Some(notes::command_given_up(&why))),
+        Err(why) => row(change, ChangeOutcome::Failed, Some(notes::system_refused(&why))),
+    }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use tiermark_machine::Root;
 use tiermark_machine::files::pids;
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
@@ -26,14 +27,29 @@ const LIMITS: [(&str, &str); 6] = [
 const STEP: Duration = Duration::from_millis(50);
 const STEPS: u32 = 100;
 
-/// The processes in a group.
-pub(super) fn members(path: &str, writer: &dyn SystemWriter) -> Vec<u32> {
-    let text = writer.root().text(&format!("{path}/cgroup.procs")).unwrap_or_default();
-    pids(&text).collect()
+/// Groups below a noted one that are looked at: more than any service manager makes for one service.
+const SUBGROUPS: usize = 4096;
+
+/// A group and those below it, which a service manager inside may have made; outermost first.
+fn tree(path: &str, root: &Root) -> Vec<String> {
+    let (mut found, mut at) = (vec![path.to_owned()], 0);
+    while at < found.len() && found.len() < SUBGROUPS {
+        let below = root.list(&found[at]).unwrap_or_default().into_iter().map(|name| format!("{}/{name}", found[at]));
+        let groups: Vec<String> = below.filter(|path| root.list(path).is_ok_and(|names| !names.is_empty())).collect();
+        found.extend(groups);
+        at += 1;
+    }
+    found
+}
+
+/// The processes in a group and in the groups below it.
+pub(super) fn members(path: &str, root: &Root) -> Vec<u32> {
+    let procs = tree(path, root).into_iter().filter_map(|path| root.text(&format!("{path}/cgroup.procs")));
+    procs.flat_map(|text| pids(&text).collect::<Vec<_>>()).collect()
 }
 
 /// The groups noted, outermost first.
-fn groups(journal: &Journal) -> Vec<(usize, String)> {
+pub(super) fn groups(journal: &Journal) -> Vec<(usize, String)> {
     let mut groups = journal.left(|change| match change {
         Change::Cgroup { path } => Some(path.clone()),
         _ => None,
@@ -80,8 +96,12 @@ pub(super) fn remove(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Ve
     rows
 }
 
-/// Removes one; `false` where it is not there.
+/// Removes one with the groups below it; `false` where it is not there.
 fn rmdir(path: &str, writer: &mut dyn SystemWriter) -> io::Result<bool> {
+    for below in tree(path, writer.root()).iter().skip(1).rev() {
+        // What keeps one of them keeps the outermost too, which says why.
+        let _ = writer.remove_dir(below);
+    }
     let mut tries = 0;
     loop {
         match writer.remove_dir(path) {
@@ -98,6 +118,6 @@ fn rmdir(path: &str, writer: &mut dyn SystemWriter) -> io::Result<bool> {
 
 /// Why a group stays, with the first processes that are in it.
 fn busy(path: &str, why: &io::Error, writer: &dyn SystemWriter) -> Note {
-    let members: Vec<u32> = members(path, writer).into_iter().take(8).collect();
+    let members: Vec<u32> = members(path, writer.root()).into_iter().take(8).collect();
     if members.is_empty() { said(why) } else { notes::group_busy(&why.to_string(), &members) }
 }

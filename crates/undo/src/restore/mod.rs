@@ -7,13 +7,14 @@ mod group;
 mod knob;
 mod process;
 mod swap;
+mod swap_users;
 
 use std::ops::RangeFrom;
 
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note, Refusal};
 
-use crate::journal::{Change, Journal, StateDir, boot_id, never_began};
+use crate::journal::{Change, Journal, JournalHeader, StateDir, boot_id, never_began};
 use crate::writer::SystemWriter;
 
 pub(crate) use knob::knobs;
@@ -35,27 +36,35 @@ impl Restored {
     }
 }
 
+/// What a user who asks for it wants of taking back.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Write old values over those that others wrote since, give up commands that fail, and take swap away from groups under a limit.
+    pub force: bool,
+    /// Names of changes whose notes are ended, with nothing done ([`Change::is_called`]).
+    pub forget: Vec<String>,
+}
+
 /// Takes back everything that any journal of the directory holds, the newest first. Doing it again does no harm. Knobs that somebody
 /// changed since are left alone, unless forced.
 ///
 /// # Errors
 /// A [`Refusal`] where another program is changing the system right now, or the directory cannot be written.
-pub fn restore_all(state: &StateDir, writer: &mut dyn SystemWriter, force: bool) -> Result<Restored, Refusal> {
-    let how = RestoreMode { force, asked: true };
-    restore(state, writer, how, &|_| true)
+pub fn restore_all(state: &StateDir, writer: &mut dyn SystemWriter, asked: &Asked) -> Result<Restored, Refusal> {
+    let how = RestoreMode { force: asked.force, asked: true };
+    restore(state, writer, how, &asked.forget, &|_| true)
 }
 
-/// Takes back what was changed by those that `whose` knows by what they said they do, as [`restore_all`] does of all, but that nobody
-/// asked for it: what a command started before a reboot may be in use again by now, and is left, and told.
+/// Takes back what is noted in the journals that `whose` chooses, as [`restore_all`] does of all, but that nobody asked for it: what a command started is left where no other command says that it still runs.
 ///
 /// # Errors
 /// As for [`restore_all`].
 pub fn restore_those(
     state: &StateDir,
     writer: &mut dyn SystemWriter,
-    whose: &dyn Fn(&str) -> bool,
+    whose: &dyn Fn(&JournalHeader) -> bool,
 ) -> Result<Restored, Refusal> {
-    restore(state, writer, RestoreMode { force: false, asked: false }, whose)
+    restore(state, writer, RestoreMode { force: false, asked: false }, &[], whose)
 }
 
 /// Under which conditions changes are taken back.
@@ -71,7 +80,8 @@ fn restore(
     state: &StateDir,
     writer: &mut dyn SystemWriter,
     how: RestoreMode,
-    whose: &dyn Fn(&str) -> bool,
+    forget: &[String],
+    whose: &dyn Fn(&JournalHeader) -> bool,
 ) -> Result<Restored, Refusal> {
     let mut restored = Restored::default();
     if state.journals().is_empty() {
@@ -84,9 +94,10 @@ fn restore(
             let _ = std::fs::remove_file(&path);
             continue;
         }
-        match lock.share(what).and_then(|lock| Journal::reopen(&path, lock)) {
-            Ok(journal) if !whose(&journal.noted.head.what) => {}
+        match lock.share(what).and_then(|lock| Journal::reopen(&path, writer.root(), lock)) {
+            Ok(journal) if !whose(&journal.noted.head) => {}
             Ok(mut journal) => {
+                restored.rows.extend(journal.end_notes(forget));
                 restored.rows.extend(one(&mut journal, writer, how));
                 journal.close();
             }
@@ -106,7 +117,23 @@ impl Journal {
 
     /// Runs the commands that stop what commands started, and nothing else.
     pub fn stop_commanded(&mut self, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
-        command::stop(self, writer, false)
+        command::stop(self, true, RestoreMode { force: false, asked: true }, writer)
+    }
+
+    /// Paths of the control groups that were made.
+    fn groups(&self) -> Vec<String> {
+        group::groups(self).into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// Ends the notes of changes with these names, and does nothing about them.
+    fn end_notes(&mut self, forget: &[String]) -> Vec<ChangeRow> {
+        let named = |change: &Change| forget.iter().any(|name| change.is_called(name)).then(|| change.clone());
+        let mut rows = Vec::new();
+        for (index, change) in self.left(named) {
+            rows.push(row(&change, ChangeOutcome::Gone, Some(notes::note_ended())));
+            self.note_undone(index);
+        }
+        rows
     }
 
     /// Changes not taken back yet, the newest first, of one kind.
@@ -123,14 +150,21 @@ impl Journal {
 }
 
 fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
-    // A journal of another boot, or of a system that does not tell its boots apart and is then taken for the same one.
-    if boot_id(writer.root()).is_some_and(|now| now != journal.noted.head.boot) {
+    let boot = boot_id(writer.root());
+    let same_boot = boot.as_ref() == Some(&journal.noted.head.boot);
+    // A system that does not tell its boots apart is taken for the same one, except for what runs elsewhere.
+    if boot.is_some() && !same_boot {
         return after_reboot(journal, writer, how);
     }
-    let mut rows = process::stop(journal, writer);
-    rows.extend(command::stop(journal, writer, how.force));
+    let process::Stopped { mut rows, survivors } = process::stop(journal, writer);
+    rows.extend(command::stop(journal, same_boot, how, writer));
+    if !survivors.is_empty() {
+        // Without their limits they may take all memory; without the swap area, what they have there does not fit.
+        rows.extend(left_to(&survivors, journal, writer));
+        return rows;
+    }
     rows.extend(group::lift(journal, writer));
-    rows.extend(swap::areas(journal, writer));
+    rows.extend(swap::areas(journal, writer, how.force));
     rows.extend(swap::headers(journal, writer));
     rows.extend(swap::zram(journal, writer));
     let all: RangeFrom<usize> = 0..;
@@ -139,17 +173,32 @@ fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -
     rows
 }
 
+/// The rows of everything that stays as it is because processes live: their groups failed, the rest is left.
+fn left_to(survivors: &[u32], journal: &Journal, writer: &dyn SystemWriter) -> Vec<ChangeRow> {
+    let is_stopping = |change: &Change| matches!(change, Change::Process { .. } | Change::Command { .. });
+    let others = journal.left(|change| (!is_stopping(change)).then(|| change.clone()));
+    let of = |(_, change): (usize, Change)| {
+        let inside = match &change {
+            Change::Cgroup { path } => group::members(path, writer.root()),
+            _ => Vec::new(),
+        };
+        let alive: Vec<u32> = inside.into_iter().filter(|pid| survivors.contains(pid)).collect();
+        match alive.is_empty() {
+            true => row(&change, ChangeOutcome::Left, Some(notes::left_to_survivors(survivors))),
+            false => row(&change, ChangeOutcome::Failed, Some(notes::members_survive(&alive))),
+        }
+    };
+    others.into_iter().map(of).collect()
+}
+
 /// A reboot takes everything but what is on disks, and what runs elsewhere.
 fn after_reboot(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
-    let mut rows = match how.asked {
-        true => command::stop(journal, writer, how.force),
-        false => command::leave(journal),
-    };
+    let mut rows = command::stop(journal, false, how, writer);
     let others = journal.left(|change| (!matches!(change, Change::Command { .. })).then(|| change.clone()));
     for (index, change) in others {
         let done = match &change {
-            Change::Swap { path, remove_file: true } => swap::remove(path, writer),
-            Change::SwapHeader { path, uuid } => swap::wipe(path, uuid, writer),
+            Change::Swap { remove_file: true, .. } => swap::remove(&change, writer),
+            Change::SwapHeader { .. } => swap::wipe(&change, writer),
             _ => row(&change, ChangeOutcome::Gone, Some(notes::gone_with_reboot())),
         };
         journal.settle(index, done.outcome);

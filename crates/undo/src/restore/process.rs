@@ -1,9 +1,9 @@
 //! Stopping processes: those noted, and whatever runs in a noted control group.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use tiermark_machine::start_ticks;
+use tiermark_machine::{Root, start_ticks};
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
@@ -19,37 +19,64 @@ const ASKED: u32 = 100;
 /// Time to be gone once killed: the kernel gives back the memory of a large one in seconds, more where it was swapped.
 const KILLED: u32 = 500;
 
+/// What stopping came to.
+pub(super) struct Stopped {
+    /// A row for each process that was noted.
+    pub(super) rows: Vec<ChangeRow>,
+    /// Processes that live although they were killed, rising.
+    pub(super) survivors: Vec<u32>,
+}
+
+/// Processes by number, each with its start time.
+type Processes = BTreeMap<u32, u64>;
+
+/// The processes that are to be stopped.
+struct Wanted {
+    noted: Vec<(u32, u64)>,
+    groups: Vec<String>,
+}
+
+impl Wanted {
+    /// Those that live now. Groups are read again each time: a supervisor inside may start another process.
+    fn living(&self, root: &Root) -> Processes {
+        let noted = self.noted.iter().copied().filter(|(pid, start)| start_ticks(root, *pid) == Some(*start));
+        let inside = self.groups.iter().flat_map(|path| members(path, root)).filter(|pid| *pid != std::process::id());
+        let mut living: Processes = noted.collect();
+        living.extend(inside.filter_map(|pid| Some((pid, start_ticks(root, pid)?))));
+        living
+    }
+
+    /// Has the kernel kill all members of a group at once, with those that are being forked (`cgroup.kill`, Linux 5.14; version 2 only).
+    fn kill_groups(&self, writer: &mut dyn SystemWriter) {
+        for path in &self.groups {
+            let file = format!("{path}/cgroup.kill");
+            let here = members(path, writer.root());
+            let safe = !here.is_empty() && !here.contains(&std::process::id());
+            if safe && writer.may_write(&file).is_ok() {
+                // Where this fails, its members are killed one by one.
+                let _ = writer.write(&file, "1");
+            }
+        }
+    }
+}
+
 /// Stops all of them, first by asking, then by force.
-pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
+pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Stopped {
     let noted = journal.left(|change| match change {
         Change::Process { pid, start_ticks, .. } => Some((*pid, *start_ticks, change.clone())),
         _ => None,
     });
-    let groups = journal.left(|change| match change {
-        Change::Cgroup { path } => Some(path.clone()),
-        _ => None,
-    });
-    let mut living: BTreeMap<u32, u64> = noted
-        .iter()
-        .filter(|(_, (pid, start, _))| start_ticks(writer.root(), *pid) == Some(*start))
-        .map(|(_, (pid, start, _))| (*pid, *start))
-        .collect();
-    let inside = groups.iter().flat_map(|(_, path)| members(path, writer)).filter(|pid| *pid != std::process::id());
-    let inside: Vec<u32> = inside.collect();
-    living.extend(inside.into_iter().filter_map(|pid| Some((pid, start_ticks(writer.root(), pid)?))));
-    let was = living.clone();
+    let wanted =
+        Wanted { noted: noted.iter().map(|(_, (pid, start, _))| (*pid, *start)).collect(), groups: journal.groups() };
+    let was = wanted.living(writer.root());
     let mut failures = BTreeMap::new();
+    let mut living = was.clone();
     for (kill, steps) in [(false, ASKED), (true, KILLED)] {
-        for (pid, start) in &living {
-            if let Err(why) = writer.stop(*pid, *start, kill) {
-                failures.insert(*pid, why);
-            }
-        }
-        gone(&mut living, steps, writer);
+        living = signal(&wanted, kill, steps, writer, &mut failures);
     }
     let mut rows: Vec<ChangeRow> = Vec::new();
     for (index, (pid, start, change)) in noted {
-        let done = match (was.get(&pid) == Some(&start), living.contains_key(&pid)) {
+        let done = match (was.get(&pid) == Some(&start), living.get(&pid) == Some(&start)) {
             (false, _) => row(&change, ChangeOutcome::Already, None),
             (true, false) => row(&change, ChangeOutcome::Done, None),
             (true, true) => {
@@ -60,16 +87,34 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<
         journal.settle(index, done.outcome);
         rows.push(done);
     }
-    rows
+    Stopped { rows, survivors: living.into_keys().collect() }
 }
 
-/// Waits until they are gone, for so many steps at most.
-fn gone(living: &mut BTreeMap<u32, u64>, steps: u32, writer: &mut dyn SystemWriter) {
+/// Sends a signal to each that lives, once, and waits until all are gone, for so many steps at most. Returns those that live then.
+fn signal(
+    wanted: &Wanted,
+    kill: bool,
+    steps: u32,
+    writer: &mut dyn SystemWriter,
+    failures: &mut BTreeMap<u32, String>,
+) -> Processes {
+    let mut signalled = BTreeSet::new();
     for _ in 0..steps {
-        living.retain(|pid, start| start_ticks(writer.root(), *pid) == Some(*start));
+        let living = wanted.living(writer.root());
         if living.is_empty() {
-            return;
+            return living;
+        }
+        if kill {
+            wanted.kill_groups(writer);
+        }
+        for (pid, start) in living {
+            if signalled.insert((pid, start))
+                && let Err(why) = writer.stop(pid, start, kill)
+            {
+                failures.insert(pid, why);
+            }
         }
         writer.wait(STEP);
     }
+    wanted.living(writer.root())
 }

@@ -4,12 +4,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use tiermark_machine::{Root, files, swap_names};
+use tiermark_machine::{Root, files, swap_areas, swap_names};
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
 use super::knob::said;
 use super::row;
+use super::swap_users::{TooSmall, without_room};
+use crate::identity;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
 
@@ -24,21 +26,28 @@ pub(super) fn in_use(root: &Root, path: &str) -> bool {
     swap_names(&text).any(|name| name == path || (root.is_live() && same_file(&name, &path)))
 }
 
+/// Whether an area in use holds any page; `true` where that cannot be read.
+fn has_pages(root: &Root, path: &str) -> bool {
+    let text = root.text("proc/swaps").unwrap_or_default();
+    let area = swap_areas(&text).flatten().find(|area| area.path == format!("/{path}"));
+    area.is_none_or(|area| area.used_bytes != 0)
+}
+
 /// Whether two names are of one file: a link on the way gives it another.
 fn same_file(one: &str, other: &str) -> bool {
     let id = |path: &str| std::fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
     id(one).is_some_and(|one| id(other) == Some(one))
 }
 
-/// Gives back every swap area noted, and removes files made for them.
-pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
+/// Gives back every swap area noted, and removes files made for them. An area with pages of others stays where these do not fit under the
+/// limits of their groups, unless forced.
+pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force: bool) -> Vec<ChangeRow> {
     let noted = journal.left(|change| match change {
-        Change::Swap { path, remove_file } => Some((path.clone(), *remove_file)),
+        Change::Swap { path, remove_file, .. } => Some((path.clone(), *remove_file, change.clone())),
         _ => None,
     });
     let mut rows = Vec::new();
-    for (index, (path, remove_file)) in noted {
-        let change = Change::Swap { path: path.clone(), remove_file };
+    for (index, (path, remove_file, change)) in noted {
         let used = in_use(writer.root(), &path);
         if used && is_others(&path, journal, writer) {
             let done = row(&change, ChangeOutcome::Already, Some(notes::area_of_others()));
@@ -46,12 +55,19 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec
             rows.push(done);
             continue;
         }
+        let too_small = (used && !force && has_pages(writer.root(), &path))
+            .then(|| without_room(writer.root(), &journal.groups()))
+            .flatten();
+        if let Some(TooSmall { group, swapped, room }) = too_small {
+            rows.push(row(&change, ChangeOutcome::Failed, Some(notes::limit_of_others(&group, swapped, room))));
+            continue;
+        }
         let done = match used.then(|| give_back(&path, writer)) {
             Some(Err(why)) => row(&change, ChangeOutcome::Failed, Some(notes::swapoff_failed(&why))),
             Some(Ok(())) if in_use(writer.root(), &path) => {
                 row(&change, ChangeOutcome::Failed, Some(notes::swapoff_without_effect()))
             }
-            _ if remove_file => remove(&path, writer),
+            _ if remove_file => remove(&change, writer),
             Some(Ok(())) => row(&change, ChangeOutcome::Done, None),
             None => row(&change, ChangeOutcome::Already, None),
         };
@@ -82,58 +98,83 @@ fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
             let found = writer.root().value(&format!("{dir}/disksize")).unwrap_or(u64::MAX);
             !is_ours(&dir, found, ZramIdentity { size: *size, sequence: *sequence }, writer.root())
         }
-        Change::SwapHeader { path: device, uuid } if device == path => {
+        Change::SwapHeader { path: device, uuid, .. } if device == path => {
             writer.swap_header(path).is_some_and(|found| found != *uuid)
         }
         _ => false,
     })
 }
 
-/// Removes a swap file, unless it is in use.
-pub(super) fn remove(path: &str, writer: &mut dyn SystemWriter) -> ChangeRow {
-    let change = Change::Swap { path: path.to_owned(), remove_file: true };
+/// Removes a swap file, unless it is in use. One that is absent is done with only where its file system is there.
+pub(super) fn remove(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRow {
+    let Change::Swap { path, file_system, .. } = change else { return row(change, ChangeOutcome::Already, None) };
     if in_use(writer.root(), path) {
-        return row(&change, ChangeOutcome::Left, Some(notes::used_for_swap()));
+        return row(change, ChangeOutcome::Left, Some(notes::used_for_swap()));
+    }
+    let found = identity::file_system(writer.root(), path);
+    let directory_is_there = || has_directory(path, writer.root());
+    // Of older journals nothing is known but the path.
+    let is_there = if file_system.is_some() { found == *file_system } else { directory_is_there() };
+    if !is_there {
+        return row(change, ChangeOutcome::Left, Some(notes::file_system_absent()));
     }
     match writer.remove_file(path) {
-        Ok(()) => row(&change, ChangeOutcome::Done, None),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => row(&change, ChangeOutcome::Already, None),
-        Err(why) => row(&change, ChangeOutcome::Failed, Some(said(&why))),
+        Ok(()) => row(change, ChangeOutcome::Done, None),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => row(change, ChangeOutcome::Already, None),
+        Err(why) => row(change, ChangeOutcome::Failed, Some(said(&why))),
     }
+}
+
+fn has_directory(path: &str, root: &Root) -> bool {
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    root.on_disk(directory).is_ok_and(|found| found.is_some())
 }
 
 /// Wipes every swap header noted, where it is still there.
 pub(super) fn headers(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
-    let noted = journal.left(|change| match change {
-        Change::SwapHeader { path, uuid } => Some((path.clone(), uuid.clone())),
-        _ => None,
-    });
+    let noted = journal.left(|change| matches!(change, Change::SwapHeader { .. }).then(|| change.clone()));
     let mut rows = Vec::new();
-    for (index, (path, uuid)) in noted {
-        let done = wipe(&path, &uuid, writer);
+    for (index, change) in noted {
+        let done = wipe(&change, writer);
         journal.settle(index, done.outcome);
         rows.push(done);
     }
     rows
 }
 
-/// Wipes the swap header of a device.
-pub(super) fn wipe(path: &str, uuid: &str, writer: &mut dyn SystemWriter) -> ChangeRow {
-    let change = Change::SwapHeader { path: path.to_owned(), uuid: uuid.to_owned() };
-    if in_use(writer.root(), path) {
-        return row(&change, ChangeOutcome::Failed, Some(notes::used_for_swap()));
+/// Wipes the swap header of a device, whatever its name is by now. One that is not found is done with only where its device is there.
+pub(super) fn wipe(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRow {
+    let Change::SwapHeader { path, uuid, device } = change else {
+        return row(change, ChangeOutcome::Already, None);
+    };
+    let has_header = |path: &String| writer.swap_header(path).as_ref() == Some(uuid);
+    let names = || identity::devices(writer.root()).into_iter().map(|name| format!("dev/{name}"));
+    let Some(found) = [path.clone()].into_iter().chain(names()).find(has_header) else {
+        let is_there = match device {
+            Some(device) => names().any(|path| identity::device(writer.root(), &path).as_ref() == Some(device)),
+            None => writer.root().on_disk(path).is_ok_and(|found| found.is_some()),
+        };
+        return match is_there {
+            true => row(change, ChangeOutcome::Already, None),
+            false => row(change, ChangeOutcome::Left, Some(notes::device_absent())),
+        };
+    };
+    if in_use(writer.root(), &found) {
+        return row(change, ChangeOutcome::Failed, Some(notes::used_for_swap()));
     }
     let mut tries = 0;
     loop {
-        match writer.wipe_swap_header(path, uuid) {
-            Ok(true) => return row(&change, ChangeOutcome::Done, None),
-            Ok(false) => return row(&change, ChangeOutcome::Already, None),
+        match writer.wipe_swap_header(&found, uuid) {
+            Ok(true) => {
+                return row(change, ChangeOutcome::Done, (found != *path).then(|| notes::device_renamed(&found)));
+            }
+            Ok(false) => return row(change, ChangeOutcome::Already, None),
             // Whoever looks at devices that were closed (udev) holds it open for a moment.
             Err(why) if why.kind() == io::ErrorKind::ResourceBusy && tries < STEPS => {
                 tries += 1;
                 writer.wait(STEP);
             }
-            Err(why) => return row(&change, ChangeOutcome::Failed, Some(said(&why))),
+            Err(why) => return row(change, ChangeOutcome::Failed, Some(said(&why))),
         }
     }
 }

@@ -16,6 +16,10 @@ use tiermark_undo::{JournalHeader, RootWriter, StateDir, SystemWriter};
 
 pub(crate) const BOOT: &str = "proc/sys/kernel/random/boot_id";
 
+/// The group of a run, and that of its tenant.
+pub(crate) const GROUP: &str = "sys/fs/cgroup/tiermark-7";
+pub(crate) const TENANT: &str = "sys/fs/cgroup/tiermark-7/t0";
+
 /// The tree, a directory for journals, and writer that note what they do.
 pub(crate) struct Fake {
     pub(crate) dir: TempDir,
@@ -31,6 +35,8 @@ pub(crate) struct Fake {
     pub(crate) no_room: bool,
     /// Processes that only end when killed.
     pub(crate) stubborn: BTreeSet<u32>,
+    /// How often a supervisor starts another process in the group of one that ends.
+    pub(crate) restarts: u32,
     /// An area of which another's swapoff is under way: ours is refused until it has ended.
     pub(crate) swapped_off_meanwhile: Option<String>,
     /// Commands that fail.
@@ -58,6 +64,7 @@ impl Fake {
             stuck: BTreeSet::new(),
             no_room: false,
             stubborn: BTreeSet::new(),
+            restarts: 0,
             swapped_off_meanwhile: None,
             fails: BTreeSet::new(),
         }
@@ -98,6 +105,22 @@ impl Fake {
         }
     }
 
+    /// Ends a process, and returns the group that it was in.
+    fn end(&self, pid: u32) -> Option<String> {
+        fs::remove_dir_all(self.dir.path().join(format!("proc/{pid}"))).unwrap();
+        let mut inside = None;
+        for group in [format!("{TENANT}/below"), TENANT.to_owned(), GROUP.to_owned()] {
+            let path = format!("{group}/cgroup.procs");
+            let text = self.get(&path).unwrap_or_default();
+            let left: Vec<&str> = text.lines().filter(|line| *line != pid.to_string()).collect();
+            if left.len() < text.lines().count() {
+                self.put(&path, &left.join("\n"));
+                inside = Some(group);
+            }
+        }
+        inside
+    }
+
     /// Journals that are left.
     pub(crate) fn journals(&self) -> usize {
         let names = fs::read_dir(self.state.path()).unwrap().flatten();
@@ -120,6 +143,13 @@ impl SystemWriter for Fake {
         self.log.push(format!("{path} = {text}"));
         if self.refuse.contains(path) {
             return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if let Some(group) = path.strip_suffix("/cgroup.kill") {
+            let members: Vec<u32> =
+                tiermark_machine::files::pids(&self.get(&format!("{group}/cgroup.procs")).unwrap_or_default())
+                    .collect();
+            members.into_iter().for_each(|pid| drop(self.end(pid)));
+            return Ok(());
         }
         if path.ends_with("/hot_remove") {
             return fs::remove_dir_all(self.dir.path().join(format!("sys/block/zram{text}")));
@@ -182,14 +212,10 @@ impl SystemWriter for Fake {
             return Ok(false);
         }
         if kill || !self.stubborn.contains(&pid) {
-            fs::remove_dir_all(self.dir.path().join(format!("proc/{pid}"))).unwrap();
-            for group in ["sys/fs/cgroup/tiermark-7/t0", "sys/fs/cgroup/tiermark-7"] {
-                let path = format!("{group}/cgroup.procs");
-                let text = self.get(&path).unwrap_or_default();
-                let left: Vec<&str> = text.lines().filter(|line| *line != pid.to_string()).collect();
-                if self.there(&path) {
-                    self.put(&path, &left.join("\n"));
-                }
+            let inside = self.end(pid);
+            if let (Some(group), true) = (inside, self.restarts > 0) {
+                self.restarts -= 1;
+                self.process(pid + 1000, start_ticks + 1, Some(&group));
             }
         }
         Ok(true)

@@ -52,7 +52,7 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
     };
     let commands = match &tenants.libvirt {
         Some(domain) => adapter::libvirt(domain),
-        None => Commands { check: None, start: tenants.start.clone(), stop: tenants.stop.clone() },
+        None => Commands { check: tenants.check.clone(), start: tenants.start.clone(), stop: tenants.stop.clone() },
     };
     let guest = GuestFiles { kernel: tenants.guest_kernel.clone(), agent: tenants.guest_agent.clone() };
     let threads = args.threads.unwrap_or(cpus.len().max(1));

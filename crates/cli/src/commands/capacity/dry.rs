@@ -67,13 +67,9 @@ fn in_all(scenario: &Scenario, all: TimeRange) -> String {
 
 /// How the run is made, as options say, and where nothing is said.
 fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
-    let mut lines = Vec::new();
+    let mut lines = programs(scenario, setup);
     match scenario.backend {
         Backend::Process => {
-            if !setup.wrapper.is_empty() {
-                lines.push(format!("each server runs behind: {}", setup.wrapper.join(" ")));
-            }
-            lines.extend(setup.removes.iter().map(|removes| format!("after each server runs: {removes}")));
             lines.push(match setup.first_port {
                 Some(port) => format!("servers listen on 127.0.0.1, from port {port} on"),
                 None => "servers listen on 127.0.0.1, on free ports".to_owned(),
@@ -106,14 +102,28 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
     lines
 }
 
-/// Servers elsewhere: who starts and stops them, and what they may hold.
-fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
+/// The programs and commands that a run names.
+pub(super) fn programs(scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
+    let mut lines = Vec::new();
+    if scenario.backend != Backend::External {
+        lines.push(format!("server: {}", scenario.tenant.server));
+    }
+    if !setup.wrapper.is_empty() {
+        lines.push(format!("each server runs behind: {}", setup.wrapper.join(" ")));
+    }
+    lines.extend(setup.removes.iter().map(|removes| format!("after each server runs: {removes}")));
     let run = |what: &str, command: &Option<String>| {
         command.as_ref().map(|command| format!("command that {what} a tenant: {command}"))
     };
     let commands = &setup.commands;
     let words = [run("checks", &commands.check), run("starts", &commands.start), run("stops", &commands.stop)];
-    let mut lines: Vec<String> = words.into_iter().flatten().collect();
+    lines.extend(words.into_iter().flatten());
+    lines
+}
+
+/// Servers elsewhere: what they may hold.
+fn elsewhere(args: &CapacityArgs, setup: &RunSetup) -> Vec<String> {
+    let mut lines = Vec::new();
     lines.push(match setup.overwrites {
         true => "servers may hold keys already (--overwrite)".to_owned(),
         false => "servers that hold keys already are refused".to_owned(),

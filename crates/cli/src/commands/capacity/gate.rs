@@ -11,7 +11,7 @@ use tiermark_machine::Root;
 use tiermark_model::Refusal;
 use tiermark_model::messages::capacity as messages;
 use tiermark_model::messages::undo::no_journal_directory;
-use tiermark_undo::{RootWriter, StateDir, restore_those};
+use tiermark_undo::{RootWriter, StateDir, pending, restore_those};
 
 use super::asked::{asked, environment, setup};
 use super::scenario;
@@ -26,7 +26,12 @@ pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Fail
             Some(file) => file.clone(),
             None => unfinished(&directory()?)?,
         };
-        let saved = Saved::open(&file)?;
+        let saved = Saved::open(&file, args.trust)?;
+        if !args.quiet {
+            for line in super::dry::programs(&saved.begun.scenario, &saved.begun.setup) {
+                tell(format_args!("tiermark: {line}"));
+            }
+        }
         let prices = may_begin(args, &saved.pending())?;
         return Ok((saved, prices));
     }
@@ -105,8 +110,10 @@ pub(super) fn state() -> Result<StateDir, Refusal> {
 
 /// Takes back what a killed run of this kind left.
 fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
-    let mut writer = RootWriter::new(Root::live());
-    let restored = restore_those(state, &mut writer, &|what| what.starts_with(WHAT))?;
+    let root = Root::live();
+    let held = pending(state, &root).into_iter().filter(|held| held.what.starts_with(WHAT));
+    super::super::tune::announce_commands(&held.collect::<Vec<_>>());
+    let restored = restore_those(state, &mut RootWriter::new(root), &|head| head.what.starts_with(WHAT))?;
     if !quiet && !restored.rows.is_empty() {
         tell("tiermark: taking back what a killed run changed");
     }

@@ -72,7 +72,7 @@ impl Load {
         let pace = TenantPace::new(self.pace, self.depth, self.requests, 0.0, 1 + index as u64);
         let keys = Keys::new(KeyDist::default(), KeyOrder::default(), 1000).unwrap();
         let source = Source::Drawn { keys, mix: Mix { get_percent: self.gets, brief: false } };
-        Tenant::new(index, vec![Conn::new(stream, false)], source, Form { value: self.value, ..Form::small() }, pace)
+        Tenant::new(index, vec![Conn::new(stream, 0)], source, Form { value: self.value, ..Form::small() }, pace)
     }
 }
 
@@ -116,8 +116,9 @@ fn a_socket_that_takes_no_more_holds_requests_back() {
     let value = ValueShape { bytes: 256 << 10, compressible: 1.0 };
     let load = Load { value, gets: 0.0, ..Load::open(200.0, 1000) };
     let seen = load.against(|number, words| Reply::polite(words, if number == 5 { 200 * MS } else { 0 }));
-    assert_eq!((seen.scheduled, seen.done, seen.overloads, &seen.fault), (200, 200, 0, &None));
-    assert!(seen.held >= 10, "{}", seen.held);
+    assert_eq!((seen.scheduled, seen.done, &seen.fault), (200, 200, &None));
+    // Four of them fill what the client keeps itself; the others are not made before the socket takes more.
+    assert!(seen.held >= 10 && seen.overloads >= 10, "{} and {}", seen.held, seen.overloads);
     assert_eq!((seen.late, seen.max_late_ns), (0, 0));
 }
 

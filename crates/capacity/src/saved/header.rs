@@ -1,0 +1,83 @@
+//! The first line of a saved run: what was asked, and by which commands it is carried out.
+
+use serde::{Deserialize, Serialize};
+use tiermark_model::Refusal;
+use tiermark_model::messages::capacity as messages;
+
+use crate::backend::{Commands, GuestFiles};
+use crate::scenario::Scenario;
+
+/// The form of the file; readers take every released one.
+pub(super) const SCHEMA: &str = "tiermark/capacity-run/1";
+
+/// Longest time that an answer is waited for, seconds: an hour.
+const LONGEST_TIMEOUT: f64 = 3600.0;
+/// Most threads of a client, and one more than the largest number of a cpu: the kernel's own limit on cpus (NR_CPUS) is 8,192.
+const MOST_THREADS: usize = 8192;
+
+/// The first line of a saved run: what it measures, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// `tiermark/capacity-run/1`.
+    pub schema: String,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// The scenario that the run measures.
+    pub scenario: Scenario,
+    /// Programs, cpus and commands of this machine.
+    pub setup: RunSetup,
+}
+
+/// How a run is made on a machine: no part of the question, and the same for all of its trials, also of those after a kill. A password
+/// is never written down.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunSetup {
+    /// Words before a server's program.
+    pub wrapper: Vec<String>,
+    /// Command that removes what the wrapper leaves; `None` if it leaves nothing.
+    pub removes: Option<String>,
+    /// Port of the first tenant; `None` takes free ones.
+    pub first_port: Option<u16>,
+    /// What starts and stops tenants elsewhere.
+    pub commands: Commands,
+    /// Whether servers elsewhere may be written to that hold something.
+    pub overwrites: bool,
+    /// Kernel and modules of virtual machines.
+    pub guest: GuestFiles,
+    /// Threads of the client; at least 1.
+    pub threads: usize,
+    /// Their cpus; none leaves them to the system.
+    pub cpus: Vec<usize>,
+    /// Seconds that an answer is waited for.
+    pub timeout_seconds: f64,
+}
+
+impl RunHeader {
+    /// The header of a new run.
+    #[must_use]
+    pub fn new(started: impl Into<String>, seed: u64, scenario: Scenario, setup: RunSetup) -> Self {
+        Self { schema: SCHEMA.to_owned(), started: started.into(), seed, scenario, setup }
+    }
+
+    /// What is wrong with it: a file may have been changed since it was written, or written by another program.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that lists every mistake.
+    pub(super) fn check(&self, path: &str) -> Result<(), Refusal> {
+        let mut problems: Vec<String> = self.scenario.problems().iter().map(ToString::to_string).collect();
+        let setup = &self.setup;
+        let mut unless = |right: bool, text: String| {
+            if !right {
+                problems.push(text);
+            }
+        };
+        let timeout = setup.timeout_seconds;
+        unless(timeout > 0.0 && timeout <= LONGEST_TIMEOUT, format!("timeout_seconds: {timeout} is out of range"));
+        unless(setup.threads <= MOST_THREADS, format!("threads: {} are more than {MOST_THREADS}", setup.threads));
+        let largest = setup.cpus.iter().max().copied().unwrap_or_default();
+        unless(largest < MOST_THREADS, format!("cpus: {largest} is no cpu of Linux"));
+        if problems.is_empty() { Ok(()) } else { Err(messages::saved_run_damaged(path, &problems.join("; "))) }
+    }
+}
