@@ -1,6 +1,6 @@
 //! Logical cpus, and the cores, clusters, dies and sockets they form.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tiermark_model::{Cpu, CpuId, IdSet};
 
@@ -114,20 +114,19 @@ fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuT
 ///
 /// On s390 all ids are -1, and some Itanium boards repeat ids: only the sets of siblings differ there.
 fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
-    let mut groups: BTreeMap<i64, Vec<Option<&IdSet>>> = BTreeMap::new();
+    let mut groups: BTreeMap<i64, HashSet<Option<&IdSet>>> = BTreeMap::new();
     for place in places.values() {
-        let sets = groups.entry(place.package.unwrap_or(-1)).or_default();
-        if !sets.contains(&place.package_cpus.as_ref()) {
-            sets.push(place.package_cpus.as_ref());
-        }
+        groups.entry(place.package.unwrap_or(-1)).or_default().insert(place.package_cpus.as_ref());
     }
     // Sets that overlap are damage, not packages.
-    let apart = |sets: &[Option<&IdSet>]| {
+    let is_apart = |sets: &HashSet<Option<&IdSet>>| {
         let members: usize = sets.iter().map(|set| set.map_or(0, IdSet::len)).sum();
         let union = sets.iter().flatten().fold(IdSet::new(), |all, set| all.union(set));
         sets.iter().all(Option::is_some) && union.len() == members
     };
-    let trusted = groups.iter().all(|(id, sets)| u32::try_from(*id).is_ok() && (sets.len() == 1 || !apart(sets)));
+    let apart: BTreeMap<i64, bool> = groups.iter().map(|(id, sets)| (*id, is_apart(sets))).collect();
+    let split = |id: &i64| apart.get(id).copied().unwrap_or_default();
+    let trusted = groups.iter().all(|(id, sets)| u32::try_from(*id).is_ok() && (sets.len() == 1 || !split(id)));
     let mut numbers: BTreeMap<(i64, Option<CpuId>), u32> = BTreeMap::new();
     places
         .iter()
@@ -136,8 +135,7 @@ fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
             if let (true, Ok(socket)) = (trusted, u32::try_from(package)) {
                 return (id, socket);
             }
-            let split = groups.get(&package).is_some_and(|sets| apart(sets));
-            let first = place.package_cpus.as_ref().filter(|_| split).and_then(IdSet::first);
+            let first = place.package_cpus.as_ref().filter(|_| split(&package)).and_then(IdSet::first);
             let next = numbers.len() as u32;
             (id, *numbers.entry((package, first)).or_insert(next))
         })
@@ -146,14 +144,15 @@ fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
 
 /// The machine-wide core number of each cpu, in order of socket, die, core id.
 fn cores(places: &BTreeMap<CpuId, CpuTopology>, sockets: &BTreeMap<CpuId, u32>) -> BTreeMap<CpuId, u32> {
+    let mut holders: HashMap<&IdSet, usize> = HashMap::new();
+    places.values().filter_map(|place| place.siblings.as_ref()).for_each(|set| *holders.entry(set).or_default() += 1);
     let keys: BTreeMap<CpuId, _> = places
         .iter()
         .map(|(&id, place)| {
             let socket = sockets.get(&id).copied().unwrap_or_default();
-            // Sets of siblings must agree with each other, or they group nothing.
-            let agreed = place.siblings.as_ref().filter(|set| {
-                set.iter().all(|other| places.get(&other).and_then(|p| p.siblings.as_ref()) == Some(*set))
-            });
+            // Sets of siblings must agree with each other, or they group nothing: a set holds the cpu that has it, so that all its cpus
+            // have it where as many have it as it holds.
+            let agreed = place.siblings.as_ref().filter(|set| holders.get(*set) == Some(&set.len()));
             let leader = match (agreed.and_then(IdSet::first), place.core_id) {
                 (Some(first), _) => Some(first),
                 (None, Some(_)) => None,

@@ -11,8 +11,10 @@ pub type CpuId = u32;
 /// The id the kernel gives a NUMA node. Sparse: not an index.
 pub type NodeId = u32;
 
-/// Larger ids are refused: no Linux has them, and garbage must not allocate gigabytes.
+/// Larger ids are refused: no Linux has them (sockets of Itanium come near), and garbage must not allocate gigabytes.
 const MAX_ID: u32 = 1 << 20;
+/// Ids that all strides of a list may name, repeated ones counted each time: each costs a step.
+const MOST_OF_STRIDES: u64 = 16 * MAX_ID as u64;
 
 /// A sorted set of ids. Any size: machines with more than 1,024 cpus exist.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
@@ -54,6 +56,24 @@ impl IdSet {
             self.words.resize(word + 1, 0);
         }
         self.words[word] |= 1 << (id % 64);
+    }
+
+    /// Adds the ids from `low` to `high`, which is at most [`MAX_ID`].
+    fn insert_range(&mut self, low: u32, high: u32) {
+        let (first, last) = (low as usize / 64, high as usize / 64);
+        if last >= self.words.len() {
+            self.words.resize(last + 1, 0);
+        }
+        let (from, to) = (u64::MAX << (low % 64), u64::MAX >> (63 - high % 64));
+        match &mut self.words[first..=last] {
+            [] => {}
+            [word] => *word |= from & to,
+            [head, middle @ .., tail] => {
+                *head |= from;
+                middle.fill(u64::MAX);
+                *tail |= to;
+            }
+        }
     }
 
     /// Removes an id.
@@ -190,6 +210,7 @@ impl FromStr for IdSet {
             digits.parse().ok().filter(|id| *id <= MAX_ID).ok_or_else(|| fail(&format!("id '{digits}' is too large")))
         };
         let mut set = Self::new();
+        let (mut ranges, mut of_strides) = (Vec::new(), 0);
         for part in text.trim().split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let (range, stride) = match part.split_once(':') {
                 Some((range, stride)) => {
@@ -206,11 +227,28 @@ impl FromStr for IdSet {
             if low > high {
                 return Err(fail(&format!("the range {low}-{high} runs backwards")));
             }
-            let (used, group) = stride.unwrap_or((1, 1));
+            let Some((used, group)) = stride else {
+                ranges.push((low, high));
+                continue;
+            };
             if group == 0 || used > group {
                 return Err(fail("a stride needs 0 < used <= group"));
             }
+            of_strides += u64::from(high - low) + 1;
+            if of_strides > MOST_OF_STRIDES {
+                return Err(fail("its strides name too many ids"));
+            }
             (low..=high).filter(|id| (id - low) % group < used).for_each(|id| set.insert(id));
+        }
+        // Ranges that overlap are one: a file of a megabyte can name all ids some hundred thousand times.
+        ranges.sort_unstable();
+        let mut end = None;
+        for (low, high) in ranges {
+            let low = end.map_or(low, |end: u32| low.max(end.saturating_add(1)));
+            if low <= high {
+                set.insert_range(low, high);
+                end = Some(high);
+            }
         }
         Ok(set)
     }
@@ -292,6 +330,16 @@ mod tests {
         }
     }
 
+    /// A list of a few megabytes that names all ids again and again, and strides that do.
+    #[test]
+    fn a_list_that_repeats_itself_costs_what_its_length_says() {
+        let all: IdSet = format!("0-{MAX_ID},").repeat(200_000).parse().unwrap();
+        assert_eq!((all.len(), all.to_string()), (MAX_ID as usize + 1, format!("0-{MAX_ID}")));
+        let error = format!("0-{MAX_ID}:1/2,").repeat(200_000).parse::<IdSet>().unwrap_err();
+        assert!(error.why.contains("strides"), "{error}");
+        assert_eq!(format!("0-{MAX_ID}:1/2,").repeat(9).parse::<IdSet>().unwrap().len(), MAX_ID as usize / 2 + 1);
+    }
+
     #[test]
     fn reads_hex_masks() {
         assert_eq!(IdSet::from_hex_mask("00000001,80000003").unwrap().to_string(), "0-1,31-32");
@@ -311,6 +359,14 @@ mod tests {
         #[test]
         fn never_panics(text in "[0-9,:/ -]{0,24}") {
             let _ = text.parse::<IdSet>();
+        }
+
+        /// Ranges in any order, of which some overlap, are the ids that they name one by one.
+        #[test]
+        fn ranges_are_their_ids(ranges in proptest::collection::vec((0u32..400, 0u32..200), 0..20)) {
+            let text: Vec<String> = ranges.iter().map(|(low, length)| format!("{low}-{}", low + length)).collect();
+            let ids: IdSet = ranges.iter().flat_map(|(low, length)| *low..=low + length).collect();
+            prop_assert_eq!(text.join(",").parse::<IdSet>().unwrap(), ids);
         }
 
         #[test]

@@ -1,16 +1,19 @@
 //! Unpacking archives of captured trees, in memory and within bounds.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 
 use super::tree::{Entry, Tree};
 use super::{DiscoverError, MAX_FILE_BYTES};
 
 /// Bytes of all files together; the largest real capture known here holds 10 MiB.
-const MAX_TOTAL_BYTES: u64 = 256 << 20;
-/// Bytes of the decompressed stream: a million entries of two 512-byte blocks.
-const MAX_STREAM_BYTES: u64 = 1 << 30;
-/// Files and directories; 2,048 cpus need about 150,000.
-const MAX_ENTRIES: usize = 1_000_000;
+const MAX_TOTAL_BYTES: u64 = 192 << 20;
+/// Bytes of the decompressed stream: as many entries as are allowed, of two 512-byte blocks each.
+const MAX_STREAM_BYTES: u64 = 1 << 29;
+/// Records of the archive; 2,048 cpus need about 150,000.
+const MAX_ENTRIES: usize = MAX_STREAM_BYTES as usize / 1024;
+/// Bytes of a record with a long name: the kernel's longest path (PATH_MAX) and what pax writes around it.
+const MAX_NAME_BYTES: u64 = 8 << 10;
 
 /// Reads a `.tar`, `.tar.gz` or `.tar.bz2`, told apart by their first bytes.
 pub(crate) fn unpack(path: &str, mut file: impl Read) -> Result<Tree, DiscoverError> {
@@ -48,30 +51,77 @@ fn damaged(path: &str, entries: usize, source: io::Error) -> DiscoverError {
     DiscoverError::NotATree { path: path.to_owned(), why }
 }
 
+/// Names of the next entry that stand in records of their own, since they are longer than a header's field.
+#[derive(Default)]
+struct LongNames {
+    path: Option<Vec<u8>>,
+    link: Option<Vec<u8>>,
+}
+
+impl LongNames {
+    /// Takes what a record says of the next entry: GNU tar's long names, pax's `path` and `linkpath`. `false` for any other record.
+    fn take(&mut self, entry: &mut tar::Entry<'_, impl Read>) -> io::Result<bool> {
+        let kind = entry.header().entry_type();
+        if !(kind.is_gnu_longname() || kind.is_gnu_longlink() || kind.is_pax_local_extensions()) {
+            return Ok(kind.is_pax_global_extensions());
+        }
+        if entry.size() > MAX_NAME_BYTES {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let mut bytes = Vec::new();
+        entry.take(MAX_NAME_BYTES).read_to_end(&mut bytes)?;
+        if kind.is_pax_local_extensions() {
+            for said in tar::PaxExtensions::new(&bytes).flatten() {
+                match said.key_bytes() {
+                    b"path" => self.path = Some(said.value_bytes().to_vec()),
+                    b"linkpath" => self.link = Some(said.value_bytes().to_vec()),
+                    _ => {}
+                }
+            }
+            return Ok(true);
+        }
+        // Until the first zero, which C's strings end in.
+        bytes.truncate(bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len()));
+        *(if kind.is_gnu_longname() { &mut self.path } else { &mut self.link }) = Some(bytes);
+        Ok(true)
+    }
+}
+
 fn untar(path: &str, stream: impl Read) -> Result<Tree, DiscoverError> {
     let mut tree = Tree::default();
-    let mut total = 0u64;
+    let (mut total, mut long) = (0u64, LongNames::default());
     let mut archive = tar::Archive::new(stream.take(MAX_STREAM_BYTES));
-    for (count, entry) in archive.entries().map_err(|e| damaged(path, 0, e))?.enumerate() {
+    // The unpacker itself would read names of any length into memory.
+    for (count, entry) in archive.entries().map_err(|e| damaged(path, 0, e))?.raw(true).enumerate() {
         let mut entry = entry.map_err(|e| damaged(path, count, e))?;
-        if count >= MAX_ENTRIES || total > MAX_TOTAL_BYTES {
+        if count >= MAX_ENTRIES || total > MAX_TOTAL_BYTES || tree.is_full() {
             return Err(DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_TOTAL_BYTES });
         }
-        let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        if long.take(&mut entry).map_err(|e| damaged(path, count, e))? {
+            continue;
+        }
+        let names = std::mem::take(&mut long);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let name = names.path.map_or_else(|| text(&entry.path_bytes()), |path| text(&path));
         let kind = entry.header().entry_type();
         if kind.is_dir() {
             tree.insert(&name, Entry::Dir(Vec::new()));
         } else if kind.is_symlink() {
-            if let Some(target) = entry.link_name_bytes() {
-                tree.insert(&name, Entry::Link(String::from_utf8_lossy(&target).into_owned()));
+            let target = names.link.or_else(|| entry.link_name_bytes().map(Cow::into_owned));
+            if let Some(target) = target {
+                tree.insert(&name, Entry::Link(text(&target)));
             }
         } else if kind.is_file() {
             let mut bytes = Vec::new();
             // One byte more than is allowed shows the reader that the file is too large.
             entry.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| damaged(path, count + 1, e))?;
+            bytes.shrink_to_fit();
             total += bytes.len() as u64;
             tree.insert(&name, Entry::File(bytes));
         }
+    }
+    if tree.is_full() {
+        return Err(DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_TOTAL_BYTES });
     }
     tree.into_machine_root().ok_or_else(|| DiscoverError::NotATree {
         path: path.to_owned(),

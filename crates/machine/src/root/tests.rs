@@ -107,3 +107,65 @@ fn a_path_on_disk_follows_links_inside_the_root_only() {
     assert!(Root::live().on_disk("proc/self/status").unwrap().is_some());
     assert_eq!(Root::from_files("test", [("f", "")]).on_disk("f").unwrap(), None);
 }
+
+/// An archive of records, each with its path.
+fn archive(write: impl FnOnce(&mut tar::Builder<Vec<u8>>)) -> Result<Root, DiscoverError> {
+    let mut builder = tar::Builder::new(Vec::new());
+    write(&mut builder);
+    Root::from_archive("test", &builder.into_inner().unwrap())
+}
+
+fn record(builder: &mut tar::Builder<Vec<u8>>, path: &str, text: &str) {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(text.len() as u64);
+    header.set_mode(0o644);
+    builder.append_data(&mut header, path, text.as_bytes()).unwrap();
+}
+
+#[test]
+fn names_longer_than_a_header_are_read() {
+    let long = format!("sys/devices/{}/x", "deep/".repeat(40));
+    let pax = "sys/devices/of_pax";
+    let root = archive(|builder| {
+        record(builder, &long, "1");
+        let target = format!("{}x", "deep/".repeat(40));
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Symlink);
+        header.set_size(0);
+        builder.append_link(&mut header, "sys/devices/link", &target).unwrap();
+        builder.append_pax_extensions([("path", pax.as_bytes())]).unwrap();
+        record(builder, "short", "2");
+        record(builder, "sys/devices/last", "3");
+    });
+    let root = root.unwrap();
+    for (path, text) in [(long.as_str(), "1"), ("sys/devices/link", "1"), (pax, "2"), ("sys/devices/last", "3")] {
+        assert_eq!(root.read(path).unwrap().as_deref(), Some(text), "{path}");
+    }
+}
+
+/// A few kilobytes, compressed, that would take gigabytes.
+#[test]
+fn archives_that_are_larger_inside_than_any_machine_are_refused() {
+    // A name of 200 MB; the size of its record says so before any of it is read.
+    let name = archive(|builder| {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::GNULongName);
+        header.set_size(200 << 20);
+        header.set_cksum();
+        builder.append(&header, std::io::empty()).unwrap();
+    });
+    assert!(matches!(name, Err(DiscoverError::NotATree { .. })), "{name:?}");
+    // Paths of 48 parts, each of which is a directory.
+    let deep = archive(|builder| {
+        for number in 0..11_000 {
+            record(builder, &format!("{number}{}/x", "/d".repeat(46)), "");
+        }
+    });
+    assert!(matches!(deep, Err(DiscoverError::TooLarge { .. })), "{deep:?}");
+    let wide = archive(|builder| {
+        for number in 0..17_000 {
+            record(builder, &format!("{}{number}", "n".repeat(4000)), "");
+        }
+    });
+    assert!(matches!(wide, Err(DiscoverError::TooLarge { .. })), "{wide:?}");
+}

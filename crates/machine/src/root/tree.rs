@@ -4,6 +4,10 @@ use std::collections::HashMap;
 
 /// Deeper paths are refused: sysfs stays below 20 levels, and every level of a path takes an entry.
 const MAX_DEPTH: usize = 48;
+/// Files, links and directories of a tree, those on the way to others included; 2,048 cpus need about 150,000.
+const MAX_NODES: usize = 500_000;
+/// Bytes of all their paths: the tree keeps a path for each.
+const MAX_PATH_BYTES: usize = 64 << 20;
 /// Levels of directories that may wrap the root of a machine: captures use one, some two (`NAME/fsroot/sys`).
 const MAX_WRAPPERS: usize = 3;
 
@@ -35,11 +39,13 @@ pub(crate) enum Walk<'a> {
 pub(crate) struct Tree {
     entries: HashMap<String, Entry>,
     has_links: bool,
+    /// Bytes of all paths in the table.
+    path_bytes: usize,
 }
 
 impl Default for Tree {
     fn default() -> Self {
-        Self { entries: HashMap::from([(String::new(), Entry::Dir(Vec::new()))]), has_links: false }
+        Self { entries: HashMap::from([(String::new(), Entry::Dir(Vec::new()))]), has_links: false, path_bytes: 0 }
     }
 }
 
@@ -58,11 +64,16 @@ fn is_plain(path: &str) -> bool {
 }
 
 impl Tree {
+    /// Whether it has more entries, or longer paths, than any machine. Nothing is put into it any more then.
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() > MAX_NODES || self.path_bytes > MAX_PATH_BYTES
+    }
+
     /// Puts an entry at a path, making directories on the way; false where the path is too deep, climbs, or runs
     /// through a file.
     pub(crate) fn insert(&mut self, path: &str, entry: Entry) -> bool {
-        let names: Vec<&str> = parts(path).collect();
-        if names.is_empty() || names.len() > MAX_DEPTH || names.contains(&"..") {
+        let names: Vec<&str> = parts(path).take(MAX_DEPTH + 1).collect();
+        if self.is_full() || names.is_empty() || names.len() > MAX_DEPTH || names.contains(&"..") {
             return false;
         }
         let path = names.join("/");
@@ -73,7 +84,8 @@ impl Tree {
         match (self.entries.get(&path), &entry) {
             // What lies in a directory stays, whatever a later record calls it.
             (Some(Entry::Dir(names)), _) if !names.is_empty() => matches!(entry, Entry::Dir(_)),
-            _ => {
+            (known, _) => {
+                self.path_bytes += if known.is_none() { path.len() } else { 0 };
                 self.entries.insert(path, entry);
                 true
             }
@@ -96,6 +108,7 @@ impl Tree {
                 if !self.make_parent(parent) {
                     return false;
                 }
+                self.path_bytes += parent.len();
                 self.entries.insert(parent.to_owned(), Entry::Dir(vec![name.to_owned()]));
                 true
             }
@@ -151,7 +164,7 @@ impl Tree {
             Some(path)
         };
         let entries = self.entries.into_iter().filter_map(|(path, entry)| Some((below(path)?, entry))).collect();
-        Self { entries, has_links: self.has_links }
+        Self { entries, ..self }
     }
 }
 
