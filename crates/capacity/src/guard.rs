@@ -52,6 +52,8 @@ pub struct Sample {
     pub available: u64,
     /// Seconds by which the coordinator's heartbeat came late.
     pub heartbeat_late: f64,
+    /// Bytes of memory that the client holds.
+    pub client: u64,
 }
 
 /// Requests between two samples.
@@ -72,6 +74,8 @@ pub struct Guards {
     pub wall: f64,
     /// Share of its schedule's requests that the service level promises to answer; 1 where it says nothing of that.
     pub rate: f64,
+    /// Bytes of memory that the client may hold.
+    pub client: u64,
 }
 
 /// Which guard ended a trial.
@@ -99,6 +103,10 @@ pub enum Guard {
     Heartbeat,
     /// The trial takes longer than the scenario allows.
     Wall,
+    /// The client holds more memory than its work needs.
+    Client,
+    /// What guards look at cannot be read.
+    Blind,
 }
 
 impl fmt::Display for Guard {
@@ -115,6 +123,8 @@ impl fmt::Display for Guard {
             Self::Floor => "memory floor",
             Self::Heartbeat => "machine stalled",
             Self::Wall => "time limit",
+            Self::Client => "memory of the client",
+            Self::Blind => "guards see nothing",
         })
     }
 }
@@ -140,10 +150,20 @@ impl Abort {
         let says_nothing = match self.guard {
             Guard::Rate | Guard::Backlog => is(Resource::Client),
             Guard::Heartbeat => !is(Resource::MemoryTier),
-            Guard::Elsewhere | Guard::Wall => true,
+            Guard::Elsewhere | Guard::Wall | Guard::Client | Guard::Blind => true,
             _ => false,
         };
         if says_nothing { Outcome::Unclear } else { Outcome::Fail }
+    }
+
+    /// What guards look at cannot be read.
+    pub(crate) fn blind(why: &str) -> Self {
+        Self { guard: Guard::Blind, cause: says::guard_blind(why), ended_by: None }
+    }
+
+    /// Whether no other trial may follow.
+    pub(crate) fn ends_the_run(&self) -> bool {
+        matches!(self.guard, Guard::Client | Guard::Blind)
     }
 
     /// DRAM is used up.
@@ -197,6 +217,9 @@ fn at_once(last: &Sample, guards: &Guards) -> Option<(Guard, Note)> {
         () if last.available < guards.floor => {
             (Guard::Floor, says::memory_below_floor(Bytes(last.available), Bytes(guards.floor)))
         }
+        () if last.client > guards.client => {
+            (Guard::Client, says::client_too_large(Bytes(last.client), Bytes(guards.client)))
+        }
         () if last.heartbeat_late > HEARTBEAT_SECONDS => (Guard::Heartbeat, says::heartbeat_late(last.heartbeat_late)),
         // Whoever promises nine of ten requests may fall behind by a second in ten.
         () if last.backlog > BACKLOG_SECONDS + (1.0 - guards.rate) * last.loaded => {
@@ -232,7 +255,7 @@ fn slow(samples: &[Sample], promised: f64) -> Option<(Guard, Note)> {
 mod tests {
     use super::*;
 
-    const GUARDS: Guards = Guards { floor: 1 << 30, wall: 60.0, rate: 1.0 };
+    const GUARDS: Guards = Guards { floor: 1 << 30, wall: 60.0, rate: 1.0, client: 1 << 30 };
 
     fn calm() -> Sample {
         Sample {
@@ -248,6 +271,7 @@ mod tests {
             memory_full: Some(20.0),
             available: 1 << 30,
             heartbeat_late: 1.0,
+            client: 1 << 30,
         }
     }
 
@@ -277,6 +301,7 @@ mod tests {
                 "1 GiB must stay free",
                 Some(Resource::MemoryTier),
             ),
+            (Sample { client: (1 << 30) + 1, ..calm() }, Guard::Client, "its work needs less than 1 GiB", None),
             (Sample { heartbeat_late: 1.1, ..calm() }, Guard::Heartbeat, "1.1 s late", None),
             (Sample { backlog: 1.1, ..calm() }, Guard::Backlog, "1.1 s behind", None),
             (Sample { at: 60.5, ..calm() }, Guard::Wall, "60 s are allowed", None),
@@ -290,6 +315,16 @@ mod tests {
         assert!(abort(&[Sample { elsewhere: 10 << 20, ..much }], &GUARDS).is_some());
         assert_eq!(abort(&[Sample { swap_total: 0, swap_used: 0, elsewhere: 1 << 30, ..calm() }], &GUARDS), None);
         assert_eq!(abort(&[Sample { swap_total: 0, swap_used: 0, memory_full: None, ..calm() }], &GUARDS), None);
+    }
+
+    /// A client that is too large, and counters that cannot be read, say nothing of the server, and no other trial may follow.
+    #[test]
+    fn what_ends_the_run_says_nothing_of_the_server() {
+        let large = abort(&[Sample { client: u64::MAX, ..calm() }], &GUARDS).unwrap();
+        for ended in [large, Abort::blind("proc/meminfo has no line MemAvailable")] {
+            assert!(ended.ends_the_run() && ended.outcome(None) == Outcome::Unclear, "{ended:?}");
+        }
+        assert!(!abort(&[Sample { ended: 1, ..calm() }], &GUARDS).unwrap().ends_the_run());
     }
 
     fn second(at: f64, done: u64, due: u64) -> Sample {

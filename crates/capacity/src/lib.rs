@@ -11,6 +11,7 @@
 pub mod backend;
 pub mod budget;
 pub mod cgroup;
+mod coordinator;
 pub mod cost;
 pub mod curve;
 pub mod dram;

@@ -36,7 +36,7 @@ pub(crate) fn run(
     let values = args.result.json.is_some().then(|| plans.iter().map(plan_of).collect::<Vec<_>>());
     let (left, nothing): (Vec<_>, Vec<_>) = plans.into_iter().partition(|(_, plan)| !plan.steps.is_empty());
     match values {
-        Some(values) => output::print(&serde_json::to_string_pretty(&values).map_err(Failure::tool)?)?,
+        Some(values) => output::print(&output::json(&values)?)?,
         None if !left.is_empty() => {
             let head = simulated.map_or_else(String::new, |name| format!("SIMULATED machine '{name}'\n\n"));
             output::print(&(head + &tiermark_report::plan(&left, &output::style(&args.view))))?;

@@ -5,6 +5,7 @@ use tiermark_model::{Exit, Run};
 
 use crate::args::RunArgs;
 use crate::exports::Export;
+use crate::harmless;
 use crate::outcome::{self, Demands};
 use crate::output::{self, Destination, Failure, complain, complain_once, remark, tell};
 use crate::shell;
@@ -50,7 +51,7 @@ pub(crate) fn finish(
     to_stdout |= sinks.exports.iter().any(|(place, _)| matches!(place, Destination::Stdout));
     let mut unwritten = vec![
         lines.and_then(|lines| lines.end(run)),
-        sinks.document.and_then(|place| place.write(&tiermark_report::json(run)).err()),
+        sinks.document.and_then(|place| place.write(&harmless::json(&tiermark_report::json(run))).err()),
     ];
     for (place, export) in sinks.exports {
         if let Some(doubts) = (export.layout.doubts)(run).filter(|_| !result.quiet) {

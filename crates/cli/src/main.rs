@@ -12,6 +12,7 @@ mod experiments;
 mod exports;
 mod finish;
 mod glossary;
+mod harmless;
 mod hints;
 mod kept;
 mod limit;

@@ -12,6 +12,7 @@ use tiermark_model::{Document, Exit, Refusal, Run};
 use tiermark_report::{RateUnit, Style};
 
 use crate::args::{ColorChoice, Format, RunArgs, Units, View};
+use crate::harmless;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -88,9 +89,18 @@ impl From<io::Error> for Failure {
 /// [`Failure::BrokenPipe`] when nobody reads it, else what the system says.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.trim_end_matches('\n').as_bytes())?;
+    out.write_all(harmless::text(text.trim_end_matches('\n')).as_bytes())?;
     out.write_all(b"\n")?;
     Ok(out.flush()?)
+}
+
+/// Indented JSON, without characters that a terminal would obey.
+///
+/// # Errors
+/// A [`Failure`] of the tool for what JSON does not have.
+pub(crate) fn json(found: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(found).map_err(Failure::tool)?;
+    Ok(harmless::json(&text).into_owned())
 }
 
 /// What a command found, as indented JSON that begins with the schema that it keeps.
@@ -98,7 +108,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// # Errors
 /// A [`Failure`] of the tool where it cannot be written as JSON.
 pub(crate) fn document(schema: &str, found: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(&Document { schema, found }).map_err(Failure::tool)
+    json(&Document { schema, found })
 }
 
 /// Where a document goes: standard output, or a file that could be written before there was anything to write.
@@ -194,13 +204,12 @@ pub(crate) fn unwritten(name: &str, error: &io::Error) -> Failure {
 
 /// A line on standard error. Where that is closed there is nobody left to tell.
 pub(crate) fn tell(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", harmless::text(&text.to_string()));
 }
 
 /// An error, in one sentence: whatever bytes of a file it quotes, it stays one line and leaves the terminal alone.
 pub(crate) fn complain(text: &str) {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    tell(format_args!("tiermark: error: {text}"));
+    tell(format_args!("tiermark: error: {}", harmless::line(text)));
 }
 
 /// Tells refusals as errors, each once, and those for the same reason together.

@@ -10,6 +10,7 @@ use tiermark_engine::{Event, Sink};
 use tiermark_history::{Journal, Record};
 use tiermark_model::{EVENTS_SCHEMA, Finding, Labels, Observation, Run, RunEvent, Step, Unit, format_gbs, format_ns};
 
+use crate::harmless;
 use crate::output::{Failure, tell, unwritten};
 
 /// Everyone who listens to a run.
@@ -108,7 +109,7 @@ impl EventLines {
         // One write a line: a reader of the pipe sees whole objects.
         let written = serde_json::to_string(event)
             .map_err(io::Error::from)
-            .and_then(|text| self.out.write_all((text + "\n").as_bytes()))
+            .and_then(|text| self.out.write_all((harmless::json(&text) + "\n").as_bytes()))
             .and_then(|()| self.out.flush());
         if let Err(error) = written {
             if error.kind() == io::ErrorKind::BrokenPipe {
@@ -181,7 +182,7 @@ impl Sink for Progress {
                 self.advance(0.0, plan.expected_seconds());
             }
             Event::Visited { step, done, remaining_seconds } => {
-                self.bar.set_message(subject(step));
+                self.bar.set_message(harmless::line(&subject(step)));
                 self.advance(*done, *remaining_seconds);
             }
             Event::Observed { .. } | Event::StepsAdded { .. } | Event::ExperimentDone { .. } => {}

@@ -196,6 +196,76 @@ fn nowhere_to_save_is_a_failure_that_still_shows_the_result() {
     assert!(out.contains("32 KiB"), "{out}");
 }
 
+/// A limit of the size of files stands for a disk that fills: it is smaller than any document.
+#[test]
+fn a_document_that_finds_no_room_leaves_the_one_before() {
+    let user = User::new();
+    let limited = |arguments: &[&str]| {
+        let plain = user.command(arguments);
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell
+            .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\""])
+            .arg(plain.get_program())
+            .args(plain.get_args());
+        shell.env_clear().envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        common::Ran::from(shell.current_dir(user.home.path()).output().unwrap())
+    };
+    // Eight nodes: the table of a smaller machine fits into the limit.
+    let machine = "synth:sockets=8,cores=2,smt=1,mem=4G";
+    let simulated = ["--simulate", machine, "--quick", "--no-save"];
+    for (command, file) in [
+        (vec!["latency", "--sizes=32K", "--json=kept"], "kept"),
+        (vec!["loaded-latency", "--csv=kept"], "kept"),
+        (vec!["matrix", "--hmat=kept", "--op=latency,read"], "kept"),
+    ] {
+        let path = user.path(file);
+        fs::write(&path, "old\n").unwrap();
+        let ran = limited(&[&command[..], &simulated].concat());
+        assert_eq!(ran.code, Some(1), "{command:?}: {}", ran.err);
+        assert!(ran.err.contains("writing 'kept'") && ran.err.contains("too large"), "{}", ran.err);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old\n", "{command:?}");
+        let left = fs::read_dir(user.home.path()).unwrap().flatten().map(|entry| entry.file_name());
+        assert_eq!(left.filter(|name| name.to_string_lossy().contains("tmp")).count(), 0);
+    }
+}
+
+#[test]
+fn a_document_replaces_the_file_behind_a_link_and_keeps_its_mode() {
+    let user = User::new();
+    let (file, link) = (user.path("file.json"), user.path("link.json"));
+    fs::write(&file, "old\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let words = ["latency", "--sizes=32K", "--simulate", MACHINE, "--quick", "--no-save", "--json=link.json"];
+    user.run(&words).expect(0);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::read_to_string(&file).unwrap().starts_with('{'));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+}
+
+/// Commands of terminals in a document, of both sets of control characters, and text that runs backwards.
+#[test]
+fn what_a_document_holds_does_not_command_a_terminal() {
+    let user = User::new();
+    let made = ["latency", "--sizes=32K", "--simulate", MACHINE, "--quick", "--no-save", "--json=made.json"];
+    user.run(&made).expect(0);
+    let text = fs::read_to_string(user.path("made.json")).unwrap();
+    let title = "\"purpose\": \"";
+    assert!(text.contains("tiermark") && text.contains(title) || text.contains("\"command\""), "{text}");
+    let evil = text.replacen("\"--quick\"", "\"--quick\u{9b}31m\u{202e}\\u001b]0;x\\u0007\"", 1);
+    assert_ne!(evil, text);
+    fs::write(user.path("evil.json"), evil).unwrap();
+    for arguments in
+        [&["show", "evil.json"][..], &["show", "evil.json", "--json"], &["show", "evil.json", "--format", "mlc"]]
+    {
+        let ran = user.run(arguments).expect(0);
+        let obeyed = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!ran.out.contains(obeyed) && !ran.err.contains(obeyed), "{arguments:?}: {:?}", ran.out);
+    }
+    let shown = user.run(&["show", "evil.json", "--json"]).json();
+    assert!(shown["command"].to_string().contains("\u{9b}31m\u{202e}"), "its meaning is kept: {}", shown["command"]);
+}
+
 #[test]
 fn a_full_disk_is_said() {
     let user = User::new();

@@ -9,7 +9,7 @@ use crate::target::Stream;
 
 /// Bytes of requests that the socket has not taken yet, above which no other is made: as much as sockets usually buffer, so that a server
 /// that reads never waits for the client.
-const MOST_UNWRITTEN: usize = 1 << 20;
+pub(crate) const MOST_UNWRITTEN: usize = 1 << 20;
 
 /// A request that was made and not yet answered.
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,7 @@
 mod clock;
 mod conn;
 mod cpus;
+mod footprint;
 mod form;
 mod histogram;
 mod hold;
@@ -27,6 +28,7 @@ mod values;
 mod worker;
 mod workload;
 
+pub use footprint::{ClientBytes, client_bytes};
 pub use histogram::{LONGEST_NS, Latencies};
 pub use keys::{KeyDist, KeyOrder};
 pub use live::{Snapshot, TenantNow};

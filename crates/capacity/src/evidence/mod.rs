@@ -8,6 +8,7 @@ mod group;
 mod link;
 pub mod parse;
 mod pool;
+mod vitals;
 
 use tiermark_machine::files::{self, Malformed};
 use tiermark_machine::{CpuTimes, Root};
@@ -18,6 +19,7 @@ pub use link::{Link, Links};
 pub use parse::{Disk, Pressure, Process, SwapArea, Zram, Zswap};
 pub use pool::Pools;
 pub use tiermark_machine::files::Counters;
+pub use vitals::Vitals;
 
 /// What the whole machine says at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -8,7 +8,7 @@ use tiermark_model::{Bytes, Refusal};
 
 use super::{Environment, Hypervisor, Kind, Layout, Scenario};
 use crate::saved::Pending;
-use crate::scenario::Tier;
+use crate::scenario::{Requests, Tier};
 use crate::system::leave_floor;
 use crate::tier::{Preflight, TierSizes, check};
 
@@ -76,9 +76,19 @@ fn privileged(place: &RunHost<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Whether the machine has memory for all tenants together.
+/// What the client needs beside the tenants' memory: for as many as find room there.
+fn client_bytes(scenario: &Scenario) -> u64 {
+    let held = scenario.dram_budget.0.saturating_add(scenario.tier_bytes());
+    let of_one = scenario.tenant.records.saturating_mul(scenario.tenant.value.0).max(1);
+    let tenants = (held / of_one + 1).min(u64::from(scenario.limits.most_tenants));
+    let requests = Requests { gets: 100.0, keys: scenario.load.keys.first().copied().unwrap_or_default() };
+    tiermark_load::client_bytes(tenants, &scenario.asked(requests, 0)).usual
+}
+
+/// Whether the machine has memory for all tenants together, and for the client.
 pub(super) fn memory(scenario: &Scenario, root: &Root) -> Result<(), Refusal> {
-    let (wanted, floor) = (scenario.dram_budget.0, scenario.limits.memory_floor.0);
+    let (wanted, floor) =
+        (scenario.dram_budget.0.saturating_add(client_bytes(scenario)), scenario.limits.memory_floor.0);
     leave_floor(root, wanted, floor, |available| memory_short(Bytes(wanted), available, Bytes(floor)))
 }
 

@@ -1,7 +1,6 @@
 //! A run from its beginning to its end: what a tenant takes, then each search with its tier set up before and taken back after it.
 
 mod admit;
-mod coordinator;
 mod guests;
 mod intended;
 mod unstopped;
@@ -117,7 +116,7 @@ pub fn execute(
     let mut run = Run { environment, tell, deadline, lock, hypervisor: None };
     if scenario.backend != Kind::External {
         admit::memory(&scenario, &Root::live())?;
-        coordinator::outlive_tenants().iter().for_each(|warning| (run.tell)(&Event::Warning(warning)));
+        crate::coordinator::outlive_tenants().iter().for_each(|warning| (run.tell)(&Event::Warning(warning)));
     }
     run.prepare(&scenario, saved)?;
     if saved.footprint.is_none() {

@@ -271,7 +271,8 @@ mod tests {
 
     fn begun() -> RunHeader {
         let text = built_in().iter().find(|(name, _)| *name == "mini").unwrap().1;
-        RunHeader::new("2026-11-21T00:00:00Z", 7, Scenario::read(text).unwrap(), RunSetup::default())
+        let setup = RunSetup { timeout_seconds: 10.0, threads: 1, ..RunSetup::default() };
+        RunHeader::new("2026-11-21T00:00:00Z", 7, Scenario::read(text).unwrap(), setup)
     }
 
     fn record(number: u32) -> TrialRecord {
@@ -338,6 +339,60 @@ mod tests {
             let again = Saved::open(&path, false).unwrap();
             assert_eq!(again.cases[1].answer, Some(Answer::AtLeast { tenants: 9 }), "{length}");
         }
+    }
+
+    /// A file names programs that are run with the rights of whoever goes on with it.
+    #[test]
+    fn a_file_that_others_can_write_needs_trust() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = write_all(dir.path());
+        for mode in [0o664, 0o646] {
+            fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+            assert_eq!(Saved::open(&path, false).unwrap_err().code, messages::codes::saved_run_of_others, "{mode:o}");
+            assert!(Saved::open(&path, true).is_ok());
+            assert!(unfinished(dir.path()).is_err(), "nor is it found by itself");
+        }
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(4711), None).unwrap();
+            assert_eq!(Saved::open(&path, false).unwrap_err().code, messages::codes::saved_run_of_others);
+        }
+    }
+
+    /// What was right when it was written may have been changed since.
+    #[test]
+    fn what_a_file_asks_for_is_checked_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = write_all(dir.path());
+        let text = fs::read_to_string(&path).unwrap();
+        for (good, bad, said) in [
+            ("\"timeout_seconds\":10.0", "\"timeout_seconds\":1e300", "timeout_seconds"),
+            ("\"timeout_seconds\":10.0", "\"timeout_seconds\":-1", "timeout_seconds"),
+            ("\"threads\":1", "\"threads\":99999999", "threads"),
+            ("\"cpus\":[]", "\"cpus\":[99999999]", "cpus"),
+            ("\"measure\":2.0", "\"measure\":1e300", "measure"),
+        ] {
+            let changed = text.replacen(good, bad, 1);
+            assert_ne!(changed, text, "{good}");
+            fs::write(&path, changed).unwrap();
+            let refused = Saved::open(&path, true).unwrap_err();
+            assert!(
+                refused.code == messages::codes::saved_run_damaged && refused.to_string().contains(said),
+                "{refused}"
+            );
+        }
+    }
+
+    /// Two bytes of one letter, of which the second was not written any more.
+    #[test]
+    fn a_file_that_ends_within_a_letter_goes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = write_all(dir.path());
+        let whole = fs::read(&path).unwrap();
+        let torn = [whole.as_slice(), "{\"refused\":\"µ".as_bytes()].concat();
+        fs::write(&path, &torn[..torn.len() - 1]).unwrap();
+        assert!(String::from_utf8(fs::read(&path).unwrap()).is_err());
+        assert!(Saved::open(&path, false).unwrap().is_whole());
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Starts it. Without a thread nothing is ever late.
+    /// Starts it. A system that gives no thread is told as one that stands still.
     pub(super) fn start() -> Self {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
@@ -41,7 +41,11 @@ impl Heartbeat {
                 own.beat(slept.elapsed());
             }
         };
-        Self { shared, thread: thread::Builder::new().name("heartbeat".to_owned()).spawn(body).ok() }
+        let thread = thread::Builder::new().name("heartbeat".to_owned()).spawn(body).ok();
+        if thread.is_none() {
+            shared.latest_ns.store(u64::MAX, Ordering::Relaxed);
+        }
+        Self { shared, thread }
     }
 
     /// Seconds by which the latest beat since the last call came late.

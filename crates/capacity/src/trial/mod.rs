@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tiermark_load::{ClientSetup, Length, Outcome as Loaded, Phase, Workload, seed};
 use tiermark_model::capacity::{CurvePoint, Ended, Evidence, Outcome, Resource};
-use tiermark_model::messages::trials as says;
+use tiermark_model::messages::{capacity as messages, trials as says};
 use tiermark_model::{Note, Refusal};
 
 use crate::backend::{Backend, LoadSpec, Pulse};
@@ -93,7 +93,7 @@ impl TrialRunner<'_> {
         if ask.fresh {
             backend.clear(system)?;
         }
-        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(), told);
+        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(ask.tenants), told);
         let filled = {
             let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
             backend.grow(ask.tenants, &mut self.load(&workload, &mut |pulse| monitor.pulse(pulse)), system)?
@@ -102,6 +102,7 @@ impl TrialRunner<'_> {
         if self.stopped() {
             return Ok(None);
         }
+        goes_on(&monitor)?;
         let unwell = filled.as_ref().and_then(unwell);
         let trouble = unwell.map(|cause| says::during_fill(&cause));
         let abort = monitor.abort().filter(|abort| decides(abort, trouble.as_ref(), None));
@@ -136,6 +137,7 @@ impl TrialRunner<'_> {
         if self.stopped() {
             return Ok(None);
         }
+        goes_on(monitor)?;
         let after = monitor.state(backend);
         let seen_by_system = seen.evidence(&before, &after, restless.or_else(|| monitor.not_steady()));
         // What tenants hold on a node of the tier is no DRAM.
@@ -226,10 +228,11 @@ impl TrialRunner<'_> {
     }
 
     /// What a trial is kept within: guards, and the DRAM that there is.
-    fn kept(&self) -> (Guards, Dram) {
+    fn kept(&self, tenants: u32) -> (Guards, Dram) {
         let limits = &self.scenario.limits;
         let rate = self.scenario.level.promised_rate();
-        let guards = Guards { floor: limits.memory_floor.0, wall: limits.trial_seconds, rate };
+        let client = tiermark_load::client_bytes(u64::from(tenants), &self.workload(0)).most;
+        let guards = Guards { floor: limits.memory_floor.0, wall: limits.trial_seconds, rate, client };
         (guards, Dram::new(self.active.memory(self.scenario.tenants_dram())))
     }
 
@@ -243,6 +246,17 @@ impl TrialRunner<'_> {
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether the run may go on after a trial.
+///
+/// # Errors
+/// A [`Refusal`] where a guard cannot see, or the client itself is what has to be stopped.
+fn goes_on(monitor: &Monitor<'_>) -> Result<(), Refusal> {
+    match monitor.abort().filter(Abort::ends_the_run) {
+        Some(abort) => Err(messages::guard_ended_run(&abort.note())),
+        None => Ok(()),
     }
 }
 

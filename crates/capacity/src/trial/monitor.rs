@@ -13,8 +13,9 @@ use super::heartbeat::Heartbeat;
 use super::seen::SystemState;
 use crate::backend::{Backend, Counted, Pulse};
 use crate::cgroup::set_limit;
+use crate::coordinator::first_to_go;
 use crate::dram::{Account, Dram, MANY, SOME};
-use crate::evidence::{Group, GroupPaths, Host};
+use crate::evidence::{Group, GroupPaths, Host, SwapArea, Vitals};
 use crate::guard::{Abort, Answered, Guard, Guards, Sample, abort};
 use crate::steady::{Steadiness, Window, steadiness};
 use crate::tier::{ActiveTier, used_elsewhere};
@@ -124,9 +125,9 @@ impl<'a> Monitor<'a> {
         told: ProgressSink<'a>,
     ) -> Self {
         let now = Instant::now();
-        let host = Host::read(&root, None).unwrap_or_default();
+        let elsewhere = Vitals::read(&root).map_or(0, |vitals| used_elsewhere(&vitals.swaps, active));
         Self {
-            elsewhere: elsewhere(&host, active),
+            elsewhere,
             root,
             active,
             guards,
@@ -188,6 +189,13 @@ impl<'a> Monitor<'a> {
 
     /// Looks at everything. `false` ends the stage.
     pub(super) fn pulse(&mut self, pulse: &Pulse<'_>) -> bool {
+        let vitals = match self.vitals(pulse) {
+            Ok(vitals) => vitals,
+            Err(why) => {
+                self.abort.get_or_insert(Abort::blind(&why));
+                return false;
+            }
+        };
         let host = Host::read(&self.root, self.active.device.as_deref()).unwrap_or_default();
         let group = pulse.counted.map(|counted| self.group(&counted.all)).unwrap_or_default();
         let asked = pulse.load.filter(|_| self.stage != Stage::Filling);
@@ -202,13 +210,17 @@ impl<'a> Monitor<'a> {
             backlog: asked.map_or(0.0, behind),
             // While tenants are filled, waiting for memory is what makes room for them.
             memory_full: asked.and_then(|_| self.memory_full(&group)),
-            available: host.available.unwrap_or(u64::MAX),
+            available: vitals.available,
+            client: vitals.client,
             heartbeat_late: pulse.load.map_or(0.0, |load| load.client_silent).max(self.heartbeat.late()),
-            elsewhere: elsewhere(&host, self.active).saturating_sub(self.elsewhere),
-            ..swap(&host, self.active)
+            elsewhere: used_elsewhere(&vitals.swaps, self.active).saturating_sub(self.elsewhere),
+            ..swap(&vitals.swaps, self.active)
         };
         self.samples.push(sample);
         self.abort = self.abort.take().or_else(|| abort(&self.samples, &self.guards));
+        if self.abort.as_ref().is_some_and(|abort| abort.guard == Guard::Client) {
+            first_to_go();
+        }
         // A machine that runs out of memory is not made to wait for limits.
         let account =
             pulse.counted.filter(|_| self.abort.is_none()).and_then(|counted| self.balance(&counted.all, SOME));
@@ -218,6 +230,17 @@ impl<'a> Monitor<'a> {
         let seconds = self.entered.elapsed().as_secs_f64();
         (self.told)(&Progress { stage: self.stage, seconds, of: self.length, rate });
         self.abort.is_none() && !self.rested(seconds)
+    }
+
+    /// What the guards look at.
+    ///
+    /// # Errors
+    /// A sentence that names what cannot be read.
+    fn vitals(&self, pulse: &Pulse<'_>) -> Result<Vitals, String> {
+        if let Some(counted) = pulse.counted {
+            Group::read(&self.root, &counted.all).map_err(|why| why.to_string())?;
+        }
+        Vitals::read(&self.root)
     }
 
     /// Looks once more at the end of a stage: a tenant that was killed may have ended it between two seconds.
@@ -332,14 +355,9 @@ fn behind(load: &Snapshot) -> f64 {
     load.tenants.iter().map(|tenant| tenant.behind_ns).max().unwrap_or(0) as f64 / 1e9
 }
 
-/// Bytes that swap areas of others hold.
-fn elsewhere(host: &Host, active: &ActiveTier) -> u64 {
-    host.swaps.as_deref().map_or(0, |areas| used_elsewhere(areas, active))
-}
-
 /// A sample of nothing but the swap areas of the tier.
-fn swap(host: &Host, active: &ActiveTier) -> Sample {
-    let areas = host.swaps.iter().flatten().filter(|area| active.areas.contains(&area.path));
+fn swap(areas: &[SwapArea], active: &ActiveTier) -> Sample {
+    let areas = areas.iter().filter(|area| active.areas.contains(&area.path));
     let (used, total) = areas.fold((0u64, 0u64), |(used, total), area| (used + area.used, total + area.size));
     Sample {
         at: 0.0,
@@ -352,7 +370,8 @@ fn swap(host: &Host, active: &ActiveTier) -> Sample {
         loaded: 0.0,
         backlog: 0.0,
         memory_full: None,
-        available: u64::MAX,
+        available: 0,
         heartbeat_late: 0.0,
+        client: 0,
     }
 }

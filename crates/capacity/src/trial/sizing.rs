@@ -34,7 +34,7 @@ impl TrialRunner<'_> {
         system: &mut System,
         told: ProgressSink<'_>,
     ) -> Result<Option<Footprint>, Refusal> {
-        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(), told);
+        let mut monitor = Monitor::new(system.root().clone(), self.active, self.kept(1), told);
         let workload = self.workload(seed(self.seed, 0, Phase::WarmUp(0)));
         let filled = backend.grow(1, &mut self.load(&workload, &mut |pulse| monitor.pulse(pulse)), system)?;
         monitor.sample(backend);

@@ -18,7 +18,7 @@ use tiermark_model::messages::capacity as says;
 use tiermark_model::{Exit, Warning};
 
 use crate::args::{CapacityArgs, Simulation};
-use crate::output::{Destination, Failure, complain_once, print, style, tell};
+use crate::output::{self, Destination, Failure, complain_once, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
 use crate::{target, version};
@@ -99,7 +99,7 @@ fn finish(
     saved: &Saved,
     stop: &Stop,
 ) -> Result<Exit, Failure> {
-    let json = serde_json::to_string_pretty(document).map_err(Failure::tool)?;
+    let json = output::json(document)?;
     let kept = saved.path().with_extension("json");
     if let Err(error) = keep(&kept, &json) {
         tell(format_args!("tiermark: warning: the result could not be saved as {}: {error}", kept.display()));

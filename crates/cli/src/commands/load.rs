@@ -12,7 +12,7 @@ use tiermark_load::{
 use tiermark_model::Exit;
 
 use crate::args::LoadArgs;
-use crate::output::{Destination, Failure, print, style, tell};
+use crate::output::{Destination, Failure, json, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     let document = document::of(&done);
     let json_on_stdout = matches!(place, Some(Destination::Stdout));
     if let Some(place) = place {
-        place.write(&serde_json::to_string_pretty(&document).map_err(Failure::tool)?)?;
+        place.write(&json(&document)?)?;
     }
     if !json_on_stdout {
         print(&tiermark_report::load(&shown::view(&document), &style(&args.view)))?;

@@ -21,7 +21,7 @@ use tiermark_model::Exit;
 pub(crate) use tune::after_panic;
 
 use crate::command_line::{Cli, Command, overview};
-use crate::output::{Failure, print};
+use crate::output::{Failure, json, print};
 use crate::version;
 
 /// Runs what the command line says.
@@ -31,7 +31,7 @@ use crate::version;
 pub(crate) fn run(cli: &Cli) -> Result<Exit, Failure> {
     if cli.version {
         let tool = version::tool();
-        let text = if cli.json { serde_json::to_string_pretty(&tool).map_err(Failure::tool)? } else { version::line() };
+        let text = if cli.json { json(&tool)? } else { version::line() };
         return print(&text).map(|()| Exit::Done);
     }
     let simulation = &cli.simulation;

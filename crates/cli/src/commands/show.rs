@@ -8,8 +8,9 @@ use tiermark_model::Exit;
 use super::load::shown;
 use crate::again;
 use crate::args::{Format, ShowArgs};
+use crate::harmless;
 use crate::kept::{Kept, Saved};
-use crate::output::{Failure, print, report, style, tell_doubts};
+use crate::output::{self, Failure, print, report, style, tell_doubts};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<Exit, Failure> {
         run = tiermark_report::redact(&run);
     }
     if args.json {
-        return print(&tiermark_report::json(&run)).map(|()| Exit::Done);
+        return print(&harmless::json(&tiermark_report::json(&run))).map(|()| Exit::Done);
     }
     if let Some(view) = args.part.view() {
         return print(&tiermark_report::run_view(&run, view, &style(&args.view))).map(|()| Exit::Done);
@@ -60,9 +61,9 @@ fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
     let style = style(&args.view);
     let text = match (kept, args.json) {
         (Kept::Capacity(run), false) => tiermark_report::capacity(run, &style),
-        (Kept::Capacity(run), true) => serde_json::to_string_pretty(run).map_err(Failure::tool)?,
+        (Kept::Capacity(run), true) => output::json(run)?,
         (Kept::Load(run), false) => tiermark_report::load(&shown::view(run), &style),
-        (Kept::Load(run), true) => serde_json::to_string_pretty(run).map_err(Failure::tool)?,
+        (Kept::Load(run), true) => output::json(run)?,
     };
     print(&text).map(|()| Exit::Done)
 }

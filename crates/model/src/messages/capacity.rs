@@ -1,8 +1,8 @@
 //! Tenant capacity: what a search cannot do here, and what makes its answers worth less.
 
 use super::rows::messages;
-use crate::Refusal;
 use crate::capacity::Votes;
+use crate::{Note, Refusal};
 
 messages! {
     /// A saved run that is not there, or cannot be opened.
@@ -41,6 +41,10 @@ messages! {
     /// Changes of a killed run that could not be taken back.
     Refusal killed_run_left():
         "beginning a run", "not all changes of a killed run could be taken back", "see `tiermark tune --restore`";
+
+    /// A guard after which no other trial may follow.
+    Refusal guard_ended_run(cause: &Note):
+        "the run", "{cause}", "report it with the kernel's version (uname -r); `tiermark capacity --resume` goes on with the run";
 
     /// A saved run that others can have written.
     Refusal saved_run_of_others(path: &str):

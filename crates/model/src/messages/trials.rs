@@ -131,6 +131,12 @@ messages! {
             format!("cpus were busy {} of the time: {} by tenants{client}", percent(busy), percent(tenants))
         };
 
+    /// Counters without which no guard sees anything.
+    Note guard_blind(error: &str): "what the guards of a trial look at cannot be read: {error}";
+
+    /// A client that holds more memory than its work needs.
+    Note client_too_large(held: Bytes, limit: Bytes): "the client holds {held} of memory; its work needs less than {limit}";
+
     /// Tenants that wait for a cpu.
     Note waited_for_cpu(share: f64): { format!("tenants waited for a cpu {} of the time", percent(share)) };
 

@@ -3,7 +3,7 @@
 use tiermark_model::messages::undo as notes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 
-use super::{RestoreMode, row};
+use super::{By, RestoreMode, row};
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
 
@@ -35,9 +35,11 @@ fn one(change: &Change, same_boot: bool, how: RestoreMode, writer: &mut dyn Syst
     if !same_boot && !own {
         return row(change, kept, Some(notes::started_before_reboot(stop)));
     }
-    match check.as_ref().map(|check| writer.run(check)) {
+    // Who started it knows that it runs.
+    let check = check.as_ref().filter(|_| how.by != By::Maker);
+    match check.map(|check| writer.run(check)) {
         Some(Ok(())) => return row(change, ChangeOutcome::Already, Some(notes::check_passes())),
-        None if !how.asked && !own => return row(change, kept, Some(notes::nobody_asked())),
+        None if how.by == By::Another && !own => return row(change, kept, Some(notes::nobody_asked())),
         Some(Err(_)) | None => {}
     }
     match writer.run(stop) {

@@ -51,7 +51,7 @@ pub struct Asked {
 /// # Errors
 /// A [`Refusal`] where another program is changing the system right now, or the directory cannot be written.
 pub fn restore_all(state: &StateDir, writer: &mut dyn SystemWriter, asked: &Asked) -> Result<Restored, Refusal> {
-    let how = RestoreMode { force: asked.force, asked: true };
+    let how = RestoreMode { force: asked.force, by: By::User };
     restore(state, writer, how, &asked.forget, &|_| true)
 }
 
@@ -64,7 +64,7 @@ pub fn restore_those(
     writer: &mut dyn SystemWriter,
     whose: &dyn Fn(&JournalHeader) -> bool,
 ) -> Result<Restored, Refusal> {
-    restore(state, writer, RestoreMode { force: false, asked: false }, &[], whose)
+    restore(state, writer, RestoreMode { force: false, by: By::Another }, &[], whose)
 }
 
 /// Under which conditions changes are taken back.
@@ -72,8 +72,19 @@ pub fn restore_those(
 struct RestoreMode {
     /// Write old values over those that others wrote since.
     force: bool,
-    /// The user asked for it, and not another run that found the journal.
-    asked: bool,
+    /// Who wants it.
+    by: By,
+}
+
+/// Who wants changes to be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The program that made them.
+    Maker,
+    /// A user who asked for it.
+    User,
+    /// Another run that found the journal.
+    Another,
 }
 
 fn restore(
@@ -110,14 +121,14 @@ fn restore(
 impl Journal {
     /// Takes back what this journal holds, and removes it where all of that worked.
     pub fn restore(mut self, writer: &mut dyn SystemWriter, force: bool) -> Vec<ChangeRow> {
-        let rows = one(&mut self, writer, RestoreMode { force, asked: true });
+        let rows = one(&mut self, writer, RestoreMode { force, by: By::Maker });
         self.close();
         rows
     }
 
     /// Runs the commands that stop what commands started, and nothing else.
     pub fn stop_commanded(&mut self, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
-        command::stop(self, true, RestoreMode { force: false, asked: true }, writer)
+        command::stop(self, true, RestoreMode { force: false, by: By::Maker }, writer)
     }
 
     /// Paths of the control groups that were made.

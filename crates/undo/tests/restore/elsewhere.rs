@@ -2,7 +2,7 @@
 
 use tiermark_model::ChangeOutcome;
 use tiermark_model::messages::undo::codes;
-use tiermark_undo::{Change, restore_those};
+use tiermark_undo::{Change, Journal, restore_those};
 
 use super::common::{BOOT, Fake};
 use super::*;
@@ -77,6 +77,17 @@ fn a_check_is_asked_before_anything_is_stopped() {
     let found = restore_those(&fake.state(), &mut fake, &|_| true).unwrap();
     assert_eq!(outcomes(&found.rows), [ChangeOutcome::Done, ChangeOutcome::Already], "{found:?}");
     assert_eq!(fake.log, ["run is vm2 off", "run virsh destroy vm2", "run is vm1 off"]);
+}
+
+/// A run that ends stops what it started, whatever a check says that was meant for the moment before the start.
+#[test]
+fn who_started_it_does_not_ask_the_check() {
+    let mut fake = Fake::new(&[]);
+    let mut journal = Journal::create(&fake.state(), fake.head()).unwrap();
+    journal.note(vec![started(1, Some("is vm1 off")), started(2, Some("is vm2 off"))]).unwrap();
+    assert_eq!(outcomes(&journal.stop_commanded(&mut fake)), [ChangeOutcome::Done, ChangeOutcome::Done]);
+    assert_eq!(fake.log, ["run virsh destroy vm2", "run virsh destroy vm1"]);
+    journal.keep();
 }
 
 #[test]

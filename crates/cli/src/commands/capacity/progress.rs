@@ -49,13 +49,13 @@ impl Bar {
         if bar.is_hidden() {
             crate::output::tell(text);
         } else {
-            bar.println(text);
+            bar.println(crate::harmless::text(text));
         }
     }
 
     fn moving(&self, text: &str) {
         if let Some(bar) = &self.bar {
-            bar.set_message(text.to_owned());
+            bar.set_message(crate::harmless::line(text));
             bar.tick();
         }
     }
