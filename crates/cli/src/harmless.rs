@@ -25,6 +25,12 @@ fn ink(text: &str) -> Option<usize> {
     rest[..end].split(';').all(is_plain).then_some("\u{1b}[".len() + end + 1)
 }
 
+/// A message: lines and tabs stay, colours do not.
+pub(crate) fn plain(text: &str) -> String {
+    let stays = |c: char| !is_obeyed(c) || c == '\n' || c == '\t';
+    text.chars().map(|c| if stays(c) { c } else { REPLACED }).collect()
+}
+
 /// A report: lines, tabs and its own colours stay.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(|c| is_obeyed(c) && c != '\n') {
@@ -44,10 +50,7 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
 
 /// A message of one line, without colours.
 pub(crate) fn line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c == '\n' || c == '\t' { ' ' } else { c })
-        .map(|c| if is_obeyed(c) { REPLACED } else { c })
-        .collect()
+    plain(text).replace(['\n', '\t'], " ")
 }
 
 /// JSON of the same meaning: such characters stand only in strings, where they can be written by their numbers.
@@ -100,6 +103,7 @@ mod tests {
             }
             prop_assert!(!rest.contains(|c| is_obeyed(c) && c != '\n' && c != '\t'));
             prop_assert!(!line(&any).contains(is_obeyed));
+            prop_assert!(!plain(&any).contains(|c| is_obeyed(c) && c != '\n' && c != '\t'));
             let once = text(&any);
             prop_assert_eq!(text(&once), once.as_ref());
         }

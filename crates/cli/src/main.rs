@@ -24,6 +24,7 @@ mod output;
 mod parse;
 mod plans;
 mod record;
+mod restoring;
 mod shell;
 mod signals;
 mod sinks;
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
     install_panic_hook();
     // Unwinding has given back locks and files of journals by then.
     let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-        commands::after_panic();
+        restoring::after_panic();
         Exit::Failure
     });
     ExitCode::from(exit.code())

@@ -204,7 +204,7 @@ pub(crate) fn unwritten(name: &str, error: &io::Error) -> Failure {
 
 /// A line on standard error. Where that is closed there is nobody left to tell.
 pub(crate) fn tell(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{}", harmless::text(&text.to_string()));
+    let _ = writeln!(io::stderr().lock(), "{}", harmless::plain(&text.to_string()));
 }
 
 /// An error, in one sentence: whatever bytes of a file it quotes, it stays one line and leaves the terminal alone.

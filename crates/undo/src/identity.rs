@@ -1,9 +1,10 @@
 //! What a disk and a file system are, whatever their names: names change with the order in which devices are found, and mounts come and go.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::statvfs;
+use rustix::fs::{major, minor, statvfs};
 use tiermark_machine::Root;
 
 /// Files of a block device in sysfs with what identifies it, best first: the id of SCSI and NVMe disks, serial numbers of virtio and NVMe
@@ -11,13 +12,14 @@ use tiermark_machine::Root;
 const IDENTITIES: [&str; 7] =
     ["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "loop/backing_file"];
 
-/// The identity of the block device with this path below the root, with the number of the partition; `None` where the kernel has none.
+/// What identifies the block device at this path below the root, and the partition's number if it is a partition; `None` if the kernel
+/// reports no identity, or nothing is at the path.
 pub(crate) fn device(root: &Root, path: &str) -> Option<String> {
     let node = fs::canonicalize(root.on_disk(path).ok()??).ok()?;
     of_name(root, node.file_name()?.to_str()?)
 }
 
-/// The identity of the block device with this name.
+/// What identifies the block device that the kernel calls `name` (`sda1`).
 pub(crate) fn of_name(root: &Root, name: &str) -> Option<String> {
     let dir = format!("sys/class/block/{name}");
     let id = |dir: &str| IDENTITIES.iter().find_map(|file| root.word(&format!("{dir}/{file}")));
@@ -33,10 +35,20 @@ pub(crate) fn devices(root: &Root) -> Vec<String> {
     names
 }
 
-/// The identity of the file system that holds the directory of a path below the root; `None` where the directory is absent, or the file
-/// system has no identity.
+/// What identifies the file system that holds the directory of a path below the root: the block device below it, else the kernel's id of
+/// the file system (XFS makes that of the device's number, which changes with its name). `None` if there is no such directory, or neither.
 pub(crate) fn file_system(root: &Root, path: &str) -> Option<String> {
     let directory = Path::new(path).parent().and_then(Path::to_str).unwrap_or_default();
-    let id = statvfs(&root.on_disk(directory).ok()??).ok()?.f_fsid;
-    (id != 0).then(|| format!("{id:x}"))
+    let directory = root.on_disk(directory).ok()??;
+    below(root, &directory).or_else(|| {
+        let id = statvfs(&directory).ok()?.f_fsid;
+        (id != 0).then(|| format!("{id:x}"))
+    })
+}
+
+/// What identifies the block device below a directory; `None` if there is none, as for btrfs and tmpfs.
+fn below(root: &Root, directory: &Path) -> Option<String> {
+    let id = fs::metadata(directory).ok()?.dev();
+    let link = root.on_disk(&format!("sys/dev/block/{}:{}", major(id), minor(id))).ok()??;
+    of_name(root, fs::canonicalize(link).ok()?.file_name()?.to_str()?)
 }

@@ -30,7 +30,7 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Starts it. A system that gives no thread is told as one that stands still.
+    /// Starts the thread. If the system refuses a thread, the next beat counts as centuries late, so that the trial ends.
     pub(super) fn start() -> Self {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);

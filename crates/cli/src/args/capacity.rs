@@ -59,7 +59,7 @@ pub(crate) struct CapacityArgs {
     /// It continues with its own options.
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, conflicts_with_all = BEGUN_WITH)]
     pub(crate) resume: Option<Option<PathBuf>>,
-    /// With --resume: go on with a file of another user, whose programs and commands are run; read it first
+    /// With --resume: accept a file of another user. Its programs and commands are run: read it first
     #[arg(hide_short_help = true, long, requires = "resume")]
     pub(crate) trust: bool,
     /// Password of the servers of --target; it is never saved. The environment hides it from other users
@@ -109,7 +109,7 @@ pub(crate) struct TenantArgs {
     /// Command that starts a server of --target before it is used, where {N} is its number from 1: 'ssh host{N} systemctl start redis', 'virsh start vm{N}'
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "stop")]
     pub(crate) start: Option<String>,
-    /// Command that fails while a server of --target runs already; asked before --start, and before --stop if a killed run left it
+    /// Command that fails if a server of --target runs already: run before --start, and before --stop of what a killed run left
     #[arg(hide_short_help = true, long, value_name = "COMMAND", requires = "start")]
     pub(crate) check: Option<String>,
     /// Virtual machines of libvirt, started before and destroyed after each trial: vm{N}; their servers are those of --target

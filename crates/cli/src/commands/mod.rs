@@ -18,8 +18,6 @@ mod tune;
 
 use tiermark_model::Exit;
 
-pub(crate) use tune::after_panic;
-
 use crate::command_line::{Cli, Command, overview};
 use crate::output::{Failure, json, print};
 use crate::version;

@@ -2,19 +2,16 @@
 
 use tiermark_machine::{Root, resolve_disk};
 use tiermark_model::messages::undo as messages;
-use tiermark_model::{
-    CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, HeldChanges, Machine, Refusal, TUNE_SCHEMA, Tuning,
-};
+use tiermark_model::{CHANGES_SCHEMA, ChangeOutcome, ChangeRow, Changes, Exit, Machine, Refusal, TUNE_SCHEMA, Tuning};
 use tiermark_tune::{AdviceInput, Knob, changes, knob_rows, knobs};
 use tiermark_undo::{
     Applied, Asked, Journal, JournalHeader, Restored, RootWriter, StateDir, apply, is_noted, pending, restore_all,
-    restore_those,
 };
 
 use crate::args::{Simulation, TuneArgs};
 use crate::names::nearest;
 use crate::output::{Failure, complain_once, document, print, style, tell};
-use crate::{shell, target};
+use crate::{restoring, shell, target};
 
 /// Runs the command.
 pub(crate) fn run(args: &TuneArgs, simulation: &Simulation) -> Result<Exit, Failure> {
@@ -124,10 +121,10 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
     let root = Root::live();
     let state = state()?;
     if let Some(unknown) = args.forget.iter().find(|name| !is_noted(&state, name)) {
-        return Err(Failure::usage(format!("no change of {unknown} is noted; `tiermark tune` lists those that are")));
+        return Err(Failure::usage(format!("no journal holds a change called {unknown}; `tiermark tune` lists them")));
     }
     let (at_work, left): (Vec<_>, Vec<_>) = pending(&state, &root).into_iter().partition(|held| held.at_work);
-    announce_commands(&left);
+    restoring::announce_commands(&left);
     let mut writer = RootWriter::new(root);
     let asked = Asked { force: args.force, forget: args.forget.clone() };
     let restored = restore_all(&state, &mut writer, &asked).map_err(|refusal| match at_work.first() {
@@ -152,39 +149,6 @@ fn restore(args: &TuneArgs) -> Result<Exit, Failure> {
         (false, true) => Exit::Partial,
         (false, false) => Exit::Done,
     })
-}
-
-/// Shows the commands that may be run to stop what was started elsewhere, before any of them is.
-pub(super) fn announce_commands(held: &[HeldChanges]) {
-    for command in held.iter().flat_map(|held| &held.commands) {
-        tell(format!("tiermark: noted to stop a tenant: {command}"));
-    }
-}
-
-/// Takes back what this process changed, after a defect of the program ended what was to take it back.
-pub(crate) fn after_panic() {
-    let Some(state) = shell::state() else { return };
-    let root = Root::live();
-    let own = std::process::id();
-    let start = tiermark_machine::start_ticks(&root, own);
-    let is_ours = |head: &JournalHeader| head.pid == own && Some(head.start_ticks) == start;
-    let restored = restore_those(&state, &mut RootWriter::new(root), &is_ours);
-    match restored {
-        Ok(restored) if !restored.incomplete() => {}
-        Ok(restored) => {
-            let left = restored
-                .rows
-                .iter()
-                .filter(|row| row.outcome == ChangeOutcome::Failed || row.outcome == ChangeOutcome::Left);
-            left.for_each(|row| tell(format!("tiermark: not taken back: {}", row.what)));
-            complain_once(&restored.refused);
-            tell("tiermark: `tiermark tune --restore` takes it back");
-        }
-        Err(refusal) => {
-            complain_once([&refusal]);
-            tell("tiermark: `tiermark tune --restore` takes back what was changed");
-        }
-    }
 }
 
 /// Tells what became of changes: on standard output, whatever went wrong too.

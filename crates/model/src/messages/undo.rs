@@ -84,25 +84,30 @@ messages! {
 
     /// What a command started before a reboot.
     Note started_before_reboot(command: &str):
-        "the system was started anew since, so others may use it now: if not, run `{command}` yourself, then \
-         `tiermark tune --restore --forget \"{command}\"`";
+        {
+            let word = format!("'{}'", command.replace('\'', "'\\''"));
+            format!(
+                "the system was rebooted since, and others may use it now; if nobody does, run `{command}`, then \
+                 `tiermark tune --restore --forget {word}`"
+            )
+        };
 
     /// What a command started, of which its check says that it does not run.
-    Note check_passes(): "its check says that it does not run";
+    Note check_passes(): "its check command reports that it is not running";
 
     /// What a command started, found by another run.
-    Note nobody_asked(): "others may use it by now: `tiermark tune --restore` stops it";
+    Note nobody_asked(): "others may use it now; `tiermark tune --restore` stops it";
 
     /// A process that a signal does not end.
     Note process_survives(): "it does not end, although it was killed";
 
     /// A control group whose processes live although they were killed.
     Note members_survive(processes: &[u32]):
-        { format!("processes {} live in it although they were killed; stop them, and restore again", numbers(processes)) };
+        { format!("processes {} in it did not end after SIGKILL; stop them, and restore again", numbers(processes)) };
 
     /// What is not taken away while processes of the run live.
     Note left_to_survivors(processes: &[u32]):
-        { format!("processes {} may need it and still live; stop them, and restore again", numbers(processes)) };
+        { format!("left in place for processes {}, which did not end; stop them, and restore again", numbers(processes)) };
 
     /// A control group with processes in it.
     Note group_busy(error: &str, processes: &[u32]):
@@ -113,17 +118,17 @@ messages! {
 
     /// A file on a file system that is not mounted.
     Note file_system_absent():
-        "its file system is not mounted: mount it and restore again, or end the note of a file that is gone with --forget";
+        "the file system that held it is not mounted there: mount it and restore again; if the file is gone for good, add --forget";
 
     /// A device that is not connected.
     Note device_absent():
-        "its device is not here: connect it and restore again, or end the note of a device that is gone with --forget";
+        "the device is not connected: connect it and restore again; if it is gone for good, add --forget";
 
     /// A device with another name than before.
     Note device_renamed(path: &str): "the device is now /{path}";
 
     /// A change whose note the user ended.
-    Note note_ended(): "no longer noted, as --forget asks; nothing was changed";
+    Note note_ended(): "removed from the journal (--forget); nothing was undone";
 
     /// A swap area under the name of that which was made.
     Note area_of_others(): "the swap area of that name is not the one that tiermark made";

@@ -44,7 +44,7 @@ pub(crate) fn never_began(path: &Path) -> bool {
     Lines::read(path).is_ok_and(|lines| lines.bytes() == 0)
 }
 
-/// The number of a journal in the order of all; 0 where it has none, or its head cannot be read.
+/// [`JournalHeader::sequence`] of the journal at this path; 0 if its head cannot be read.
 pub(super) fn sequence(path: &Path) -> u64 {
     let head = Lines::read(path).ok().and_then(|lines| serde_json::from_slice::<JournalHeader>(lines.head()).ok());
     head.map_or(0, |head| head.sequence)

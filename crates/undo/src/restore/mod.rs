@@ -131,9 +131,15 @@ impl Journal {
         command::stop(self, true, RestoreMode { force: false, by: By::Maker }, writer)
     }
 
-    /// Paths of the control groups that were made.
-    fn groups(&self) -> Vec<String> {
-        group::groups(self).into_iter().map(|(_, path)| path).collect()
+    /// Paths of the control groups that were made, without those below another one.
+    fn outermost_groups(&self) -> Vec<String> {
+        let mut outermost: Vec<String> = Vec::new();
+        for (_, path) in group::groups(self) {
+            if !outermost.iter().any(|above| path.starts_with(&format!("{above}/"))) {
+                outermost.push(path);
+            }
+        }
+        outermost
     }
 
     /// Ends the notes of changes with these names, and does nothing about them.

@@ -66,8 +66,10 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Stop
         Change::Process { pid, start_ticks, .. } => Some((*pid, *start_ticks, change.clone())),
         _ => None,
     });
-    let wanted =
-        Wanted { noted: noted.iter().map(|(_, (pid, start, _))| (*pid, *start)).collect(), groups: journal.groups() };
+    let wanted = Wanted {
+        noted: noted.iter().map(|(_, (pid, start, _))| (*pid, *start)).collect(),
+        groups: journal.outermost_groups(),
+    };
     let was = wanted.living(writer.root());
     let mut failures = BTreeMap::new();
     let mut living = was.clone();

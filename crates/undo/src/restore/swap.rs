@@ -26,11 +26,11 @@ pub(super) fn in_use(root: &Root, path: &str) -> bool {
     swap_names(&text).any(|name| name == path || (root.is_live() && same_file(&name, &path)))
 }
 
-/// Whether an area in use holds any page; `true` where that cannot be read.
-fn has_pages(root: &Root, path: &str) -> bool {
+/// Bytes of pages in an area in use; the largest number where that cannot be read.
+fn bytes_in(root: &Root, path: &str) -> u64 {
     let text = root.text("proc/swaps").unwrap_or_default();
     let area = swap_areas(&text).flatten().find(|area| area.path == format!("/{path}"));
-    area.is_none_or(|area| area.used_bytes != 0)
+    area.map_or(u64::MAX, |area| area.used_bytes)
 }
 
 /// Whether two names are of one file: a link on the way gives it another.
@@ -55,9 +55,8 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force:
             rows.push(done);
             continue;
         }
-        let too_small = (used && !force && has_pages(writer.root(), &path))
-            .then(|| without_room(writer.root(), &journal.groups()))
-            .flatten();
+        let pages = if used && !force { bytes_in(writer.root(), &path) } else { 0 };
+        let too_small = without_room(writer.root(), &journal.outermost_groups(), pages);
         if let Some(TooSmall { group, swapped, room }) = too_small {
             rows.push(row(&change, ChangeOutcome::Failed, Some(notes::limit_of_others(&group, swapped, room))));
             continue;

@@ -14,24 +14,51 @@ pub(super) struct TooSmall {
     pub(super) room: Bytes,
 }
 
-/// The files of a group: limit, what counts against it, and what is in swap. Version 1 has the sum of memory and swap instead of the last.
-const VERSIONS: [(&str, [&str; 3], bool); 2] = [
-    ("sys/fs/cgroup", ["memory.max", "memory.current", "memory.swap.current"], false),
-    ("sys/fs/cgroup/memory", ["memory.limit_in_bytes", "memory.usage_in_bytes", "memory.memsw.usage_in_bytes"], true),
+/// Where one version of control groups has its files, and what they are called.
+struct Version {
+    top: &'static str,
+    limit: &'static str,
+    current: &'static str,
+    /// What is in swap; version 1 has the sum of memory and swap instead.
+    swap: &'static str,
+    is_sum: bool,
+    /// Lines of `memory.stat` with pages of files, which the kernel drops when it needs room.
+    files: [&'static str; 2],
+}
+
+const VERSIONS: [Version; 2] = [
+    Version {
+        top: "sys/fs/cgroup",
+        limit: "memory.max",
+        current: "memory.current",
+        swap: "memory.swap.current",
+        is_sum: false,
+        files: ["inactive_file", "active_file"],
+    },
+    Version {
+        top: "sys/fs/cgroup/memory",
+        limit: "memory.limit_in_bytes",
+        current: "memory.usage_in_bytes",
+        swap: "memory.memsw.usage_in_bytes",
+        is_sum: true,
+        files: ["total_inactive_file", "total_active_file"],
+    },
 ];
 
-/// The first group, except `ours` and those below them, whose pages in swap do not fit under its limit. Which area they are in the kernel
-/// does not say.
-pub(super) fn without_room(root: &Root, ours: &[String]) -> Option<TooSmall> {
-    VERSIONS.iter().find_map(|(top, files, sum)| {
-        let is_ours = |path: &String| ours.iter().any(|ours| path == ours || path.starts_with(&format!("{ours}/")));
-        let mut open = vec![(*top).to_owned()];
+/// The first group, except `ours` and those below them, under whose limit its pages in swap do not fit. At most `pages` bytes of them come
+/// back; whose pages lie in which area the kernel does not say.
+pub(super) fn without_room(root: &Root, ours: &[String], pages: u64) -> Option<TooSmall> {
+    if pages == 0 {
+        return None;
+    }
+    VERSIONS.iter().find_map(|version| {
+        let mut open = vec![version.top.to_owned()];
         for _ in 0..MOST_GROUPS {
             let path = open.pop()?;
-            if is_ours(&path) {
+            if ours.contains(&path) {
                 continue;
             }
-            if let Some(found) = too_small(root, &path, files, *sum) {
+            if let Some(found) = version.too_small(root, &path, pages) {
                 return Some(found);
             }
             let below = root.list(&path).unwrap_or_default().into_iter().map(|name| format!("{path}/{name}"));
@@ -41,11 +68,19 @@ pub(super) fn without_room(root: &Root, ours: &[String]) -> Option<TooSmall> {
     })
 }
 
-fn too_small(root: &Root, path: &str, [limit, current, swap]: &[&str; 3], sum: bool) -> Option<TooSmall> {
-    let number = |file: &str| files::number(&root.text(&format!("{path}/{file}"))?).ok();
-    // "max" is no limit.
-    let (limit, current, swap) = (number(limit)?, number(current)?, number(swap)?);
-    let swapped = if sum { swap.saturating_sub(current) } else { swap };
-    let room = limit.saturating_sub(current);
-    (swapped > room).then(|| TooSmall { group: path.to_owned(), swapped: Bytes(swapped), room: Bytes(room) })
+impl Version {
+    fn too_small(&self, root: &Root, path: &str, pages: u64) -> Option<TooSmall> {
+        let number = |file: &str| files::number(&root.text(&format!("{path}/{file}"))?).ok();
+        // "max" is no limit.
+        let (limit, current, swap) = (number(self.limit)?, number(self.current)?, number(self.swap)?);
+        let swapped = if self.is_sum { swap.saturating_sub(current) } else { swap };
+        let stat = root.parsed(&format!("{path}/memory.stat"), files::counters).ok().flatten().unwrap_or_default();
+        let dropped: u64 = self.files.iter().filter_map(|name| stat.get(*name)).sum();
+        let room = limit.saturating_sub(current.saturating_sub(dropped));
+        (swapped.min(pages) > room).then(|| TooSmall {
+            group: path.to_owned(),
+            swapped: Bytes(swapped),
+            room: Bytes(room),
+        })
+    }
 }

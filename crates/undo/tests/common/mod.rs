@@ -145,10 +145,11 @@ impl SystemWriter for Fake {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         if let Some(group) = path.strip_suffix("/cgroup.kill") {
-            let members: Vec<u32> =
-                tiermark_machine::files::pids(&self.get(&format!("{group}/cgroup.procs")).unwrap_or_default())
-                    .collect();
-            members.into_iter().for_each(|pid| drop(self.end(pid)));
+            // With the groups below it.
+            for group in [GROUP, TENANT].iter().filter(|below| below.starts_with(group)) {
+                let procs = self.get(&format!("{group}/cgroup.procs")).unwrap_or_default();
+                tiermark_machine::files::pids(&procs).for_each(|pid| drop(self.end(pid)));
+            }
             return Ok(());
         }
         if path.ends_with("/hot_remove") {

@@ -91,12 +91,12 @@ fn while_a_process_survives_nothing_is_taken_away_from_it() {
 #[test]
 fn the_kernel_kills_a_whole_group_where_it_can() {
     let mut fake = in_the_middle();
-    fake.put(&format!("{TENANT}/cgroup.kill"), "");
+    fake.put(&format!("{GROUP}/cgroup.kill"), "");
     fake.restarts = u32::MAX;
     leave(&fake, run_of_a_tenant());
     let restored = take_back(&mut fake);
     assert!(!restored.incomplete(), "{:?}", restored.rows);
-    assert!(fake.log.contains(&format!("{TENANT}/cgroup.kill = 1")), "{:?}", fake.log);
+    assert!(fake.log.contains(&format!("{GROUP}/cgroup.kill = 1")), "{:?}", fake.log);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::asked::{asked, environment, setup};
 use super::scenario;
 use crate::args::CapacityArgs;
 use crate::output::{Failure, tell};
-use crate::shell;
+use crate::{restoring, shell};
 
 /// A run that can be made, and prices: those that make no sense are told before hours of measuring.
 pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Failure> {
@@ -112,7 +112,7 @@ pub(super) fn state() -> Result<StateDir, Refusal> {
 fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
     let root = Root::live();
     let held = pending(state, &root).into_iter().filter(|held| held.what.starts_with(WHAT));
-    super::super::tune::announce_commands(&held.collect::<Vec<_>>());
+    restoring::announce_commands(&held.collect::<Vec<_>>());
     let restored = restore_those(state, &mut RootWriter::new(root), &|head| head.what.starts_with(WHAT))?;
     if !quiet && !restored.rows.is_empty() {
         tell("tiermark: taking back what a killed run changed");

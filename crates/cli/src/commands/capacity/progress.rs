@@ -49,7 +49,7 @@ impl Bar {
         if bar.is_hidden() {
             crate::output::tell(text);
         } else {
-            bar.println(crate::harmless::text(text));
+            bar.println(crate::harmless::plain(text));
         }
     }
 
