@@ -8,7 +8,7 @@ pub(crate) const RUN_1: &str = "tiermark/run/1";
 
 /// A document of version 1 in the form of this one. Whatever is not as that version had it is left as it is, and refused when it is read.
 pub(crate) fn from_1(mut run: Value) -> Value {
-    run["schema"] = RUN_SCHEMA.into();
+    set(&mut run, "schema", RUN_SCHEMA.into());
     for experiment in items(&mut run, "experiments") {
         for step in experiment.get_mut("plan").into_iter().flat_map(|plan| items(plan, "steps")) {
             if let Some(stop) = step.get_mut("stop").and_then(Value::as_object_mut) {
@@ -16,17 +16,25 @@ pub(crate) fn from_1(mut run: Value) -> Value {
             }
         }
         let drift = experiment.get("drift").and_then(Value::as_f64);
-        let first = experiment["observations"][0]["step"].as_str().unwrap_or_default().to_owned();
-        experiment["drift"] = match drift {
+        let first = experiment.pointer("/observations/0/step").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let drift = match drift {
             Some(change) => json!([{ "step": first, "at_seconds": null, "change": change, "p_value": null }]),
             None => json!([]),
         };
+        set(experiment, "drift", drift);
         items(experiment, "observations").for_each(observation);
         for finding in items(experiment, "findings") {
             reasons(finding);
         }
     }
     run
+}
+
+/// Sets a member of an object; of anything else none.
+fn set(of: &mut Value, key: &str, value: Value) {
+    if let Some(object) = of.as_object_mut() {
+        object.insert(key.to_owned(), value);
+    }
 }
 
 /// The elements of an array of an object; none where it is no array.
@@ -40,7 +48,7 @@ fn observation(seen: &mut Value) {
     let samples: Vec<(u32, f64)> =
         seen.get("samples").and_then(Value::as_array).into_iter().flatten().filter_map(sample).collect();
     if let Ok(visits) = serde_json::to_value(Visits::of_samples(samples.into_iter())) {
-        seen["visits"] = visits;
+        set(seen, "visits", visits);
     }
     reasons(seen);
 }

@@ -69,6 +69,18 @@ fn unknown_fields_are_ignored() {
     assert_eq!(parse(document.to_string().as_bytes()).unwrap(), common::example_run());
 }
 
+/// Found by fuzzing: a list is read as a record of one member, and so has a schema.
+#[test]
+fn parts_of_the_first_version_that_are_no_objects_are_refused() {
+    for text in [
+        r#"["tiermark/run/1"]"#,
+        r#"{"schema": "tiermark/run/1", "experiments": [7]}"#,
+        r#"{"schema": "tiermark/run/1", "experiments": [{"observations": [7], "findings": ["x"]}]}"#,
+    ] {
+        assert!(matches!(parse(text.as_bytes()), Err(DocumentError::Malformed { .. })), "{text}");
+    }
+}
+
 #[test]
 fn other_schemas_are_refused_by_name() {
     for (schema, says) in [

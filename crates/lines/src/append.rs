@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::Lines;
+use crate::{Lines, make_directory};
 
 /// What a line survives from the moment in which [`Appender::append`] returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Appender {
     /// The system's answer, `AlreadyExists` for a file that is there; otherwise no file remains.
     pub fn create(path: &Path, survives: Survives, head: &impl Serialize) -> io::Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(directory)?;
+        make_directory(directory)?;
         let file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(path)?;
         let begin = || {
             let locked = lock_soon(&file);

@@ -12,4 +12,4 @@ mod whole;
 
 pub use append::{Appender, Storage, Survives, lock_soon};
 pub use read::{Lines, MOST_BYTES};
-pub use whole::{temporary_beside, write_whole};
+pub use whole::{make_directory, temporary_beside, write_whole};

@@ -15,7 +15,7 @@ pub fn write_whole(
     name: &str,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<PathBuf> {
-    fs::create_dir_all(directory)?;
+    make_directory(directory)?;
     remove_stale(directory);
     let path = directory.join(name);
     let before = fs::metadata(&path).ok();
@@ -37,6 +37,23 @@ pub fn write_whole(
     // The rename itself is durable once the directory is; some filesystems cannot do that, and the data is safe by then.
     let _ = File::open(directory).and_then(|dir| dir.sync_all());
     Ok(path)
+}
+
+/// Makes a directory and those above it, each of which survives a loss of power then. One that is there stays as it is.
+///
+/// # Errors
+/// The system's answer.
+pub fn make_directory(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_directory(above)?;
+    // Another process may have made it meanwhile.
+    fs::create_dir(path).or_else(|why| if path.is_dir() { Ok(()) } else { Err(why) })?;
+    // Some file systems cannot do that, and then it is as durable as it gets.
+    let _ = File::open(above).and_then(|above| above.sync_all());
+    Ok(())
 }
 
 /// Gives a new file mode and owner of the one that it replaces. Only root may give a file to another user.

@@ -39,3 +39,15 @@ pub use tally::{TenantResult, Window, pooled};
 pub use target::{Address, Answer, Client, Target};
 pub use values::{SMALLEST_CHECKED, ValueShape};
 pub use workload::{ClientSetup, Length, Mix, Pace, Workload};
+
+/// Takes replies from pieces of bytes, as fuzzing gives them, and keeps so many bytes of each: the number of replies until one is none.
+#[cfg(fuzzing)]
+pub fn replies(keep: usize, pieces: &[&[u8]]) -> usize {
+    let (mut parser, mut count) = (resp::Parser::new(keep), 0);
+    for piece in pieces {
+        if parser.feed(piece, |_| count += 1).is_err() {
+            break;
+        }
+    }
+    count
+}

@@ -5,7 +5,7 @@ mod completions;
 mod doctor;
 mod help;
 mod list;
-mod load;
+pub(crate) mod load;
 mod machine;
 mod man;
 mod plan;

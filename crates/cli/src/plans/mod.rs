@@ -64,6 +64,12 @@ pub(crate) fn load(name: &str) -> Result<PlanFile, Failure> {
     file::read(&text(name)?).map_err(|mistakes| Failure::Mistakes(mistakes.into_iter().map(said).collect()))
 }
 
+/// The number of mistakes of a plan.
+#[cfg(fuzzing)]
+pub(crate) fn mistakes(text: &str) -> usize {
+    file::read(text).map_or_else(|mistakes| mistakes.len(), |_| 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

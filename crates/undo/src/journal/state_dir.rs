@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use tiermark_lines::lock_soon;
+use tiermark_lines::{lock_soon, make_directory};
 use tiermark_model::Refusal;
 use tiermark_model::messages::undo as messages;
 
@@ -92,7 +92,7 @@ impl StateDir {
         let unusable = |path: &Path, why: std::io::Error| {
             messages::journal_directory_unwritable(what, &path.display().to_string(), &why.to_string())
         };
-        fs::create_dir_all(&self.path).map_err(|why| unusable(&self.path, why))?;
+        make_directory(&self.path).map_err(|why| unusable(&self.path, why))?;
         let mut options = OpenOptions::new();
         // A link there would have this program write elsewhere.
         options.read(true).write(true).create(true).truncate(false).mode(0o644);

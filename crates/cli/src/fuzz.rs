@@ -1,0 +1,50 @@
+//! Doors for fuzzing: what this crate makes of files from elsewhere.
+
+use tiermark_report::{RunView, Style};
+
+use crate::kept::Kept;
+use crate::{again, plans};
+
+/// Reads a plan: the number of its mistakes.
+#[must_use]
+pub fn plan_mistakes(text: &str) -> usize {
+    plans::mistakes(text)
+}
+
+/// Reads a document as `show` does, and makes every view of it.
+pub fn show(bytes: &[u8]) {
+    let styles = [40, 120].map(|width| Style { width, verbose: width > 100, color: true, ..Style::default() });
+    match Kept::parse(bytes, "a fuzzed document") {
+        Err(_) => {}
+        Ok(Some(Kept::Capacity(run))) => styles.iter().for_each(|style| drop(tiermark_report::capacity(&run, style))),
+        Ok(Some(Kept::Load(run))) => {
+            let view = crate::commands::load::shown::view(&run);
+            styles.iter().for_each(|style| drop(tiermark_report::load(&view, style)));
+        }
+        Ok(None) => {
+            if let Ok(run) = tiermark_history::parse(bytes) {
+                show_run(run, &styles);
+            }
+        }
+    }
+}
+
+/// Concludes a run that was killed, and makes every view of it.
+pub fn show_killed(run: tiermark_model::Run) {
+    let (run, _) = crate::orphans::concluded(run, &tiermark_history::Store::at("/nowhere"));
+    show_run(run, &[Style::default()]);
+}
+
+/// Makes every view of a run, as it was saved, estimated again, and redacted.
+fn show_run(run: tiermark_model::Run, styles: &[Style]) {
+    for run in [tiermark_report::redact(&run), run.clone(), again::reanalysed(run, false)] {
+        let _ = (tiermark_report::json(&run), tiermark_report::hmat(&run), tiermark_report::mess(&run));
+        let _ = (tiermark_report::mlc(&run), tiermark_report::mlc_doubts(&run), tiermark_report::mess_doubts(&run));
+        for style in styles {
+            let _ = tiermark_report::run(&run, style);
+            for view in [RunView::Why, RunView::Curves, RunView::Tails, RunView::Kernels] {
+                let _ = tiermark_report::run_view(&run, view, style);
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! tiermark's command line: arguments become requests, requests run on a host, runs become documents and views.
+
+#![forbid(unsafe_code)]
+
+mod again;
+mod args;
+mod busy;
+mod command_line;
+mod commands;
+mod dry;
+mod experiments;
+mod exports;
+mod finish;
+#[cfg(fuzzing)]
+pub mod fuzz;
+mod glossary;
+mod harmless;
+mod hints;
+mod kept;
+mod limit;
+mod measure;
+mod names;
+mod orphans;
+mod outcome;
+mod output;
+mod parse;
+mod plans;
+mod record;
+mod restoring;
+mod shell;
+mod signals;
+mod sinks;
+mod target;
+mod version;
+
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use clap::FromArgMatches;
+use clap::error::ErrorKind;
+use tiermark_model::Exit;
+
+use crate::output::Failure;
+
+/// The program: what it does is in its arguments.
+pub fn main() -> ExitCode {
+    // Before anything else: how long such a process lives is measured, and what it is made of.
+    if let Some(code) = tiermark_host::reexec(std::env::args_os()) {
+        return ExitCode::from(code);
+    }
+    if tiermark_capacity::guest::reexec(std::env::args_os()) {
+        return ExitCode::SUCCESS;
+    }
+    install_panic_hook();
+    // Unwinding has given back locks and files of journals by then.
+    let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        restoring::after_panic();
+        Exit::Failure
+    });
+    ExitCode::from(exit.code())
+}
+
+fn run() -> Exit {
+    let parsed =
+        command_line::command().try_get_matches().and_then(|matches| command_line::Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(mut error) => {
+            if error.kind() == ErrorKind::DisplayHelp
+                && let Some(meant) = hints::meant_by_h(&std::env::args_os().collect::<Vec<_>>())
+            {
+                error = meant;
+            }
+            hints::add(&mut error, &std::env::args_os().collect::<Vec<_>>());
+            // A closed pipe behind --help is no failure.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
+        }
+    };
+    commands::run(&cli).unwrap_or_else(Failure::told)
+}
+
+/// A defect of the program is said in one sentence; the details are for those who ask for them.
+fn install_panic_hook() {
+    let default = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
+            default(info);
+        }
+        let place = info.location().map_or_else(String::new, |l| format!(" at {}:{}", l.file(), l.line()));
+        let what = info.payload_as_str().unwrap_or("no text").lines().next().unwrap_or_default().to_owned();
+        output::complain(&format!(
+            "internal error{place}: {what}; please report it with the command line (RUST_BACKTRACE=1 shows more)"
+        ));
+    }));
+}

@@ -1,0 +1,183 @@
+//! What describes a machine: its own files, firmware's tables, captures of others.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::LazyLock;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tiermark_capacity::evidence::{Group, GroupPaths, Host, Vitals, parse, process};
+use tiermark_machine::synth::{MemoryNode, Synth};
+use tiermark_machine::{LiveFacts, Root, discover, dmi, files};
+use tiermark_model::{IdSet, parse_size};
+use tiermark_report::Style;
+
+use crate::input::Input;
+
+/// Lists and masks of cpus, sizes, and the kernel's other short formats.
+pub fn lists(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(set) = text.parse::<IdSet>() {
+        assert_eq!(set.to_string().parse(), Ok(set.clone()), "a list is read back as another one");
+        let _ = (set.len(), set.first(), set.union(&set), set.difference(&set));
+    }
+    if let Ok(set) = IdSet::from_hex_mask(&text) {
+        let _ = set.len();
+    }
+    let _ = (parse_size(&text), files::number(&text), files::number_or_max(&text), files::counters(&text));
+    let _ = (files::kilobytes(&text, "MemTotal"), files::pids(&text).count());
+}
+
+/// A machine with a bit of everything.
+static RICH: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let memory = MemoryNode { bytes: 1 << 34, distance: 20, tier: 22, latency_ns: 300, bandwidth_mbs: 30_000 };
+    let synth = Synth { sockets: 2, cores_per_node: 2, memory_nodes: vec![memory], first_efficiency_core: Some(3), ..Synth::default() };
+    let mut files = synth.files();
+    for (path, text) in [
+        ("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n31 24 0:27 / / rw - overlay overlay rw\n"),
+        ("proc/self/cgroup", "0::/a/b\n"),
+        ("sys/fs/cgroup/a/b/cpuset.cpus.effective", "0-3\n"),
+        ("sys/fs/cgroup/a/b/memory.max", "8589934592\n"),
+        ("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"),
+        ("proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 524284 4096 100\n"),
+        ("proc/meminfo", "MemTotal: 16384000 kB\nMemFree: 8000000 kB\nMemAvailable: 12000000 kB\nHugePages_Total: 0\nHugepagesize: 2048 kB\n"),
+        ("proc/cmdline", "quiet isolcpus=2-3 nohz_full=2-3 mitigations=off\n"),
+        ("proc/version", "Linux version 6.12.0 (x) #1 SMP\n"),
+        ("proc/stat", "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
+        ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+        ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "16\n"),
+        ("sys/devices/virtual/dmi/id/sys_vendor", "Amazon EC2\n"),
+        ("sys/class/dmi/id/product_name", "m7i.large\n"),
+        ("sys/hypervisor/type", "xen\n"),
+    ] {
+        files.entry(path.to_owned()).or_insert_with(|| text.to_owned());
+    }
+    files
+});
+
+/// A synthetic machine with files changed, removed and added; then everything that is shown of it.
+pub fn tree(bytes: &[u8]) {
+    let mut files: BTreeMap<String, Vec<u8>> = RICH.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
+    let paths: Vec<&String> = RICH.keys().collect();
+    let mut input = Input(bytes);
+    while !input.is_empty() {
+        let at = input.below(paths.len() + 8);
+        match paths.get(at) {
+            Some(path) => match input.until_zero() {
+                [] => drop(files.remove(*path)),
+                text => drop(files.insert((*path).clone(), text.to_vec())),
+            },
+            None => drop(files.insert(input.text(), input.until_zero().to_vec())),
+        }
+    }
+    shown(&Root::from_files("a fuzzed machine", files));
+}
+
+/// Discovers a machine and shows it, as `machine` does; a doctor's visit too.
+fn shown(root: &Root) {
+    let Ok(machine) = discover(root, &LiveFacts::default()) else { return };
+    let _ = tiermark_report::machine(&machine, &Style { verbose: true, ..Style::default() });
+    let _ = serde_json::to_string(&machine).expect("a machine can always be written");
+    let input = tiermark_tune::AdviceInput::new(root, &machine, Vec::new());
+    let _ = tiermark_tune::knob_rows(&input, tiermark_tune::Profile::Latency, tiermark_tune::knobs());
+    let check = tiermark_tune::doctor::CheckInput { root, machine: &machine, busy: None, held: &[] };
+    let _ = tiermark_report::doctor(&tiermark_tune::doctor::checkup(&check), &Style::default());
+}
+
+/// Firmware's table, bare and with the entry point of a dump; what is shown of it, and its redaction.
+pub fn smbios(bytes: &[u8]) {
+    for parsed in [dmi::parse_dmi(bytes), dmi::parse_dump(bytes)].into_iter().flatten() {
+        let _ = dmi::theoretical_peak(&parsed.dimms);
+    }
+    let clean = dmi::redact(bytes);
+    let _ = dmi::parse_dmi(&clean);
+}
+
+/// An archive whose headers and checksums are right, and whose entries are whatever they are.
+pub fn capture(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let packed = input.byte() % 2 == 0;
+    let mut archive = tar::Builder::new(Vec::new());
+    for _ in 0..256 {
+        if input.is_empty() {
+            break;
+        }
+        let kind = match input.byte() % 12 {
+            0..=5 => tar::EntryType::Regular,
+            6 => tar::EntryType::Directory,
+            7 => tar::EntryType::Symlink,
+            8 => tar::EntryType::Link,
+            9 => tar::EntryType::GNULongName,
+            10 => tar::EntryType::XHeader,
+            _ => tar::EntryType::Fifo,
+        };
+        let (name, content) = (input.until_zero(), input.until_zero());
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(kind);
+        let short = &name[..name.len().min(100)];
+        header.as_old_mut().name[..short.len()].copy_from_slice(short);
+        let link = &content[..content.len().min(100)];
+        header.as_old_mut().linkname[..link.len()].copy_from_slice(link);
+        // Now and then a size that the content does not have.
+        let wrong = input.byte();
+        header.set_size(if wrong == 255 { u64::from(input.byte()) << 24 } else { content.len() as u64 });
+        header.set_cksum();
+        let _ = archive.append(&header, content);
+    }
+    let bytes = archive.into_inner().expect("memory takes every write");
+    let bytes = if packed {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+        packer.write_all(&bytes).and_then(|()| packer.finish()).expect("memory takes every write")
+    } else {
+        bytes
+    };
+    archive_of(&bytes);
+}
+
+/// Bytes that are called an archive.
+pub fn archive(bytes: &[u8]) {
+    archive_of(bytes);
+}
+
+fn archive_of(bytes: &[u8]) {
+    if let Ok(root) = Root::from_archive("a fuzzed archive", bytes) {
+        shown(&root);
+    }
+}
+
+/// The kernel's configuration, packed as the kernel packs it or as the bytes have it.
+pub fn kconfig(bytes: &[u8]) {
+    let mut input = Input(bytes);
+    let raw = input.byte() % 4 == 0;
+    let packed = if raw {
+        input.0.to_vec()
+    } else {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+        packer.write_all(input.0).and_then(|()| packer.finish()).expect("memory takes every write")
+    };
+    let root = Root::from_files("a fuzzed machine", [("proc/config.gz", packed), ("proc/cpuinfo", Vec::new())]);
+    if let Some(config) = tiermark_tune::KernelConfig::read(&root, None) {
+        let _ = config.has("CONFIG_ZRAM");
+    }
+}
+
+/// What is read of the system and of control groups before and after a trial.
+pub fn evidence(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let _ = (parse::pressure(&text), parse::process(&text), parse::disks(&text), parse::zram(&text));
+    let _ = (parse::zswap(&text), parse::swaps(&text), parse::cpu_ticks(&text));
+    const PATHS: [&str; 16] = [
+        "proc/meminfo", "proc/vmstat", "proc/stat", "proc/pressure/memory", "proc/pressure/cpu", "proc/pressure/io", "proc/swaps",
+        "proc/diskstats", "sys/block/zram0/mm_stat", "sys/kernel/debug/zswap/pool_total_size", "proc/1/stat", "proc/1/status",
+        "sys/fs/cgroup/t/memory.stat", "sys/fs/cgroup/t/memory.current", "sys/fs/cgroup/t/memory.swap.current", "sys/fs/cgroup/t/cpu.stat",
+    ];
+    let mut input = Input(bytes);
+    let mut files = BTreeMap::new();
+    while !input.is_empty() {
+        let path = PATHS[input.below(PATHS.len())];
+        files.insert(path, input.until_zero().to_vec());
+    }
+    let root = Root::from_files("a fuzzed machine", files);
+    let _ = (Host::read(&root, Some("zram0")), process(&root, 1), Vitals::read(&root));
+    let _ = Group::read(&root, &GroupPaths::V2("sys/fs/cgroup/t".to_owned()));
+}

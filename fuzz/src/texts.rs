@@ -1,0 +1,42 @@
+//! Texts that people write, and what servers answer.
+
+use tiermark_capacity::{cost, scenario::Scenario};
+
+/// Curves of latency over bandwidth: `show FILE.csv`.
+pub fn curves(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(points) = tiermark_report::read_mess(&text) {
+        for width in [40, 120] {
+            let style = tiermark_report::Style { width, ..Default::default() };
+            let _ = tiermark_report::loaded_curves("curves", &points, &style);
+        }
+    }
+}
+
+/// Plans of experiments.
+pub fn plan(bytes: &[u8]) {
+    let _ = tiermark_cli::fuzz::plan_mistakes(&String::from_utf8_lossy(bytes));
+}
+
+/// Scenarios, and prices of tiers. What a scenario asks for is found out without a machine.
+pub fn tenants(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(scenario) = Scenario::read(&text) {
+        assert!(scenario.problems().is_empty(), "read and still wrong");
+        let _ = (scenario.searches().len(), scenario.tenants_dram(), scenario.tier_bytes(), scenario.vm_memory(), scenario.workload());
+    }
+    if let Ok(prices) = cost::read(&text) {
+        let _ = (prices.aged("2026-11-24"), prices.of_server("dram"), prices.table(&[], "2026-11-24"));
+    }
+}
+
+/// Answers of a server, in the pieces that a socket may cut them into.
+pub fn resp(bytes: &[u8]) {
+    let mut input = crate::input::Input(bytes);
+    let keep = input.below(4096);
+    let size = input.below(bytes.len()).max(1);
+    let rest = input.0;
+    let whole = tiermark_load::replies(keep, &[rest]);
+    let pieces: Vec<&[u8]> = rest.chunks(size).collect();
+    assert_eq!(whole, tiermark_load::replies(keep, &pieces), "pieces of {size} bytes say something else");
+}
