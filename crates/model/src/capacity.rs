@@ -118,9 +118,9 @@ pub struct Votes {
 }
 
 impl Votes {
-    /// All of them.
+    /// All of them; the largest number there is where a document says more.
     pub fn all(&self) -> u32 {
-        self.passed + self.failed + self.unclear
+        self.passed.saturating_add(self.failed).saturating_add(self.unclear)
     }
 }
 

@@ -108,7 +108,7 @@ fn explained(case: &Case, style: &Style) -> String {
         Answer::Exactly { tenants, votes, beyond } => {
             let failed = Votes { passed: beyond.failed, failed: beyond.passed, unclear: beyond.unclear };
             let (holds, failed) = (of_votes(votes), of_votes(&failed));
-            format!("{} passed {holds}, {} failed {failed}", words(*tenants), tenants + 1)
+            format!("{} passed {holds}, {} failed {failed}", words(*tenants), u64::from(*tenants) + 1)
         }
         Answer::Between { low, high: Some(high), why } => format!("between {low} and {}: {why}", words(*high)),
         Answer::Between { low, high: None, why } => format!("{} or more: {why}", words(*low)),

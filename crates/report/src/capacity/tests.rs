@@ -160,6 +160,15 @@ fn trials_say_why_they_were_made() {
     insta::assert_snapshot!(capacity(&only, &Style { verbose: true, unicode: false, ..Style::default() }));
 }
 
+/// Found by fuzzing.
+#[test]
+fn the_largest_numbers_of_a_document_are_shown() {
+    let all = Votes { passed: u32::MAX, failed: u32::MAX, unclear: u32::MAX };
+    let answer = Answer::Exactly { tenants: u32::MAX, votes: all, beyond: all };
+    let shown = capacity(&Capacity { cases: vec![Case { answer, ..dram() }], ..run() }, &Style::default());
+    assert!(shown.contains("4294967296 failed"), "{shown}");
+}
+
 #[test]
 fn answers_that_are_no_number_are_told() {
     let mut shown = run();
