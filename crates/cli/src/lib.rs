@@ -52,12 +52,16 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     install_panic_hook();
+    ExitCode::from(undone_by_panic(run).code())
+}
+
+/// Runs what may change the system, and takes the changes back where a defect of the program ends it.
+fn undone_by_panic(run: impl FnOnce() -> Exit) -> Exit {
     // Unwinding has given back locks and files of journals by then.
-    let exit = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         restoring::after_panic();
         Exit::Failure
-    });
-    ExitCode::from(exit.code())
+    })
 }
 
 fn run() -> Exit {

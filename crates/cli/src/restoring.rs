@@ -39,3 +39,42 @@ pub(crate) fn after_panic() {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::process::Command;
+    use std::{env, fs};
+
+    use tiermark_model::Exit;
+    use tiermark_undo::{Change, Journal, JournalHeader};
+
+    use super::*;
+
+    /// In a process of its own, whose environment names the directory of journals, and a file there that belongs to a tier.
+    #[test]
+    fn a_panic_takes_back_what_was_changed() {
+        const FILE: &str = "TIERMARK_TEST_FILE";
+        if let Some(file) = env::var_os(FILE) {
+            let exit = crate::undone_by_panic(|| {
+                let root = Root::live();
+                let head = JournalHeader::new(&root, "a test", "2026-11-24T12:00:00Z");
+                let mut journal = Journal::create(&shell::state().unwrap(), head).unwrap();
+                let path = file.to_str().unwrap().trim_start_matches('/');
+                journal.note(vec![Change::swap_file(path, &root)]).unwrap();
+                fs::write(&file, "of a tier").unwrap();
+                panic!("a defect");
+            });
+            assert_eq!((exit, Path::new(&file).exists()), (Exit::Failure, false));
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("tiermark.swap");
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args(["--exact", "restoring::tests::a_panic_takes_back_what_was_changed", "--nocapture"]);
+        let output = command.env("TIERMARK_STATE", home.path()).env(FILE, &file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let left = fs::read_dir(home.path()).unwrap().flatten().map(|entry| entry.file_name());
+        assert!(left.into_iter().all(|name| name == "lock"), "a journal is left");
+    }
+}

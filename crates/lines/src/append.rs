@@ -48,14 +48,15 @@ pub struct Appender<S = File> {
 }
 
 impl Appender {
-    /// Makes a file with its first line, and its directory where that is missing.
+    /// Makes a file with its first line, and its directory where that is missing. Only its owner may read it: lines hold commands, and those
+    /// may hold passwords.
     ///
     /// # Errors
     /// The system's answer, `AlreadyExists` for a file that is there; otherwise no file remains.
     pub fn create(path: &Path, survives: Survives, head: &impl Serialize) -> io::Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("/"));
         make_directory(directory)?;
-        let file = OpenOptions::new().append(true).create_new(true).mode(0o644).open(path)?;
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
         let begin = || {
             let locked = lock_soon(&file);
             let mut appender = Self::new(file, survives);

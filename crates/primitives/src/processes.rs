@@ -3,13 +3,13 @@
 use std::io;
 
 use tiermark_model::{GIB, KIB, MIB, Machine, Metric, OsGroup, PageKind, Refusal, Sweep};
-use tiermark_system::os::{Child, OwnContexts, Program, SharingClone, TinyProgram, thread_and_join, vfork_and_end};
+use tiermark_system::os::{
+    Child, OwnContexts, Program, SharingClone, TinyProgram, has_shadow_stack, thread_and_join, vfork_and_end,
+};
 use tiermark_system::{Advice, Clock, Mapping};
 
 use super::reexec::{END_AT_ONCE, able};
-#[cfg(not(target_env = "gnu"))]
-use super::unavailable;
-use super::{Body, Failure, Order, Prepared, Primitive, no_more};
+use super::{Body, Failure, Order, Prepared, Primitive, no_more, unavailable};
 
 /// Memory that a process holds, from little to what a database has. The first is measured first of all.
 const RESIDENT: [u64; 7] = [64 * MIB, MIB, 4 * MIB, 16 * MIB, 256 * MIB, GIB, 4 * GIB];
@@ -83,7 +83,7 @@ of the page tables",
         "with CLONE_VM: the child shares the memory, runs beside its parent on a stack of its own and ends at once, in assembly; and \
 waiting for it",
         |_| {
-            let mut clone = SharingClone::prepare();
+            let mut clone = SharingClone::prepare().map_err(|error| no_more("clone3", &error))?;
             children("clone3", move || clone.child())
         },
     ),
@@ -94,7 +94,7 @@ one, musl maps and unmaps one each time",
         |_| plain("pthread_create", thread_and_join),
     ),
     Primitive {
-        refuse: |_| no_ucontext(),
+        refuse: |_| no_ucontext().or_else(|| shadowed("swapcontext")),
         subprocess: false,
         ..row(
             "swapcontext pair",
@@ -104,13 +104,15 @@ call",
         )
     },
     Primitive {
+        refuse: |_| shadowed("a context switch"),
         subprocess: false,
         ..row(
             "own switch pair",
             "the same by a few instructions of our own, there and back: callee-saved registers and the stack pointer, no signal mask and no \
 system call",
             |_| {
-                let mut contexts = OwnContexts::prepare();
+                let contexts = OwnContexts::prepare();
+                let mut contexts = contexts.map_err(|error| no_more("a context switch", &error))?;
                 plain("a context switch", move || {
                     contexts.there_and_back();
                     Ok(())
@@ -184,6 +186,12 @@ impl Body for Written {
         }
         Ok(idle)
     }
+}
+
+/// Two contexts need a stack of return addresses each where the processor compares those.
+fn shadowed(what: &str) -> Option<Refusal> {
+    let why = "this process has a shadow stack, which does not follow a switch of contexts";
+    has_shadow_stack().then(|| unavailable(what, why, "run it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off (x86)"))
 }
 
 #[cfg(target_env = "gnu")]

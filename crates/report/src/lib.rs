@@ -60,7 +60,7 @@ pub use mess::{MessError, MessPoint, mess, mess_doubts, read_mess};
 pub use mlc::{mlc, mlc_doubts};
 pub use page::page;
 pub use plan::plan;
-pub use redact::redact;
+pub use redact::{redact, redact_capacity, redact_load, without_commands};
 pub use refusals::trouble;
 pub use run::run;
 pub use selftest::{Check, selftest};

@@ -87,11 +87,24 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Maps `len` bytes (a multiple of `page`) of reserved huge pages of `page` bytes.
+    /// Maps `len` bytes (a multiple of `page`) of reserved huge pages of `page` bytes, between guards as [`Mapping::reserve`] has them.
+    ///
+    /// # Errors
+    /// If the pool has too few free pages, or address space runs out.
     pub fn huge(len: usize, page: usize) -> io::Result<Self> {
+        let mapping = Self::reserve(len, page)?;
         let flags = libc::MAP_HUGETLB | ((page.trailing_zeros() as libc::c_int) << MAP_HUGE_SHIFT);
-        let base = map(len, libc::PROT_READ | libc::PROT_WRITE, flags)?;
-        Ok(Self::new(base, len, base, len))
+        let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the range is the mapping just made, which nobody knows of yet, without its guards.
+        let base = unsafe { libc::mmap(mapping.base.as_ptr().cast(), len, access, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            let error = io::Error::last_os_error();
+            // The kernel may have unmapped the range, and another thread may have mapped memory there since: do not unmap it.
+            std::mem::forget(mapping);
+            return Err(error);
+        }
+        Ok(mapping)
     }
 
     fn new(base: NonNull<u8>, len: usize, outer: NonNull<u8>, outer_len: usize) -> Self {

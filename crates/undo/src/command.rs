@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Starting or stopping a machine elsewhere takes minutes; a command that takes longer hangs.
 pub const COMMAND_MOST: Duration = Duration::from_secs(600);
+/// A process that was killed is gone within this time, unless it waits in the kernel for a device that does not answer (state D).
+const GONE: Duration = Duration::from_secs(2);
 /// Bytes of a command's output that an error quotes, from its end: the cause stands there.
 const SAID: u64 = 2000;
 /// The error of a command that was stopped on request.
@@ -58,15 +60,31 @@ pub fn bounded_until(mut command: Command, most: Duration, stop: &dyn Fn() -> bo
                 // still in use.
                 let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-                let _ = child.wait();
                 let late = started.elapsed() >= most;
-                return Err(if late {
-                    format!("{name} took more than {} s", most.as_secs())
-                } else {
-                    STOPPED.to_owned()
-                });
+                let mut why =
+                    if late { format!("{name} took more than {} s", most.as_secs()) } else { STOPPED.to_owned() };
+                if !end(&mut child) {
+                    why.push_str(&format!("; killed, its process {} still waits in the kernel", child.id()));
+                }
+                return Err(why);
             }
             Err(why) => return Err(why.to_string()),
+        }
+    }
+}
+
+/// Kills a child, and waits for its end for a short time; whether it has ended. One that has not is still in its control group, where
+/// taking changes back finds it.
+pub fn end(child: &mut Child) -> bool {
+    // It fails only for one that has ended.
+    let _ = child.kill();
+    let begun = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(None) if begun.elapsed() < GONE => thread::sleep(Duration::from_millis(1)),
+            Ok(None) => return false,
+            // Somebody else has waited for it.
+            Ok(Some(_)) | Err(_) => return true,
         }
     }
 }

@@ -152,10 +152,14 @@ impl Server {
         lines[lines.len().saturating_sub(3)..].join("; ")
     }
 
+    /// Tells the kernel to end it, and waits for nothing.
+    pub(super) fn kill(&mut self) {
+        let _ = self.child.kill();
+    }
+
     /// Ends it, if it has not ended.
     pub(super) fn end(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        tiermark_undo::end(&mut self.child);
     }
 }
 

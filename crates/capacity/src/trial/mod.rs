@@ -122,7 +122,7 @@ impl TrialRunner<'_> {
         // Each trial has keys of its own: what an earlier one asked for would be in memory.
         let base = seed(self.seed, u64::from(ask.number), Phase::WarmUp(0));
         monitor.holds(self.scenario.tenant.records.saturating_mul(u64::from(ask.tenants)));
-        monitor.settle(backend);
+        monitor.settle(backend, &|| self.stopped());
         let begun = monitor.state(backend);
         let warmed = self.warm_up(base, backend, monitor)?;
         let time = &self.scenario.time;

@@ -223,7 +223,7 @@ impl<'a> Monitor<'a> {
         }
         // A machine that runs out of memory is not made to wait for limits.
         let account =
-            pulse.counted.filter(|_| self.abort.is_none()).and_then(|counted| self.balance(&counted.all, SOME));
+            pulse.counted.filter(|_| self.abort.is_none()).and_then(|counted| self.balance(&counted.all, SOME, &|| false));
         self.abort = self.abort.take().or_else(|| self.used_up(account?));
         let node_full = |active: &ActiveTier| active.nodes.as_ref()?.full(&self.root);
         self.abort = self.abort.take().or_else(|| node_full(self.active).map(Abort::of_floor));
@@ -255,22 +255,23 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Brings tenants' limit all the way to what compressed memory leaves them, before a load that counts.
-    pub(super) fn settle(&self, backend: &dyn Backend) {
+    /// Brings tenants' limit all the way to what compressed memory leaves them, before a load that counts, or as far as it is when the run
+    /// is stopped.
+    pub(super) fn settle(&self, backend: &dyn Backend, stopped: &dyn Fn() -> bool) {
         if let Some(counted) = backend.counted() {
-            self.balance(&counted.all, MANY);
+            self.balance(&counted.all, MANY, stopped);
         }
     }
 
     /// Gives tenants what compressed memory leaves them of DRAM; `None` without such memory.
-    fn balance(&self, paths: &GroupPaths, rounds: u32) -> Option<Account> {
+    fn balance(&self, paths: &GroupPaths, rounds: u32, stopped: &dyn Fn() -> bool) -> Option<Account> {
         let pools = &self.active.pools;
         let mut read = || {
             let group = self.group(paths);
             Some(Account { held: group.memory?, pool: pools.bytes(&self.root, &group)?, limit: group.limit })
         };
         // The kernel may refuse a limit that it cannot make room for; what is in use all the same is looked at.
-        let mut set = |limit: u64| set_limit(paths, limit);
+        let mut set = |limit: u64| !stopped() && set_limit(paths, limit);
         self.dram.balance(rounds, &mut read, &mut set)
     }
 

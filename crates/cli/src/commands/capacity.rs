@@ -99,7 +99,8 @@ fn finish(
     saved: &Saved,
     stop: &Stop,
 ) -> Result<Exit, Failure> {
-    let json = output::json(document)?;
+    // Commands and their output may hold passwords: this user sees them, whoever gets the document does not.
+    let json = output::json(&tiermark_report::without_commands(document))?;
     let kept = saved.path().with_extension("json");
     if let Err(error) = keep(&kept, &json) {
         tell(format_args!("tiermark: warning: the result could not be saved as {}: {error}", kept.display()));

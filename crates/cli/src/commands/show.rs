@@ -54,16 +54,20 @@ fn curves(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// A document of tenants or of load, as its command showed it.
 fn other(args: &ShowArgs, kept: &Kept) -> Result<Exit, Failure> {
-    if args.redact || args.reanalyse || args.format != Format::Text || args.part.view().is_some() {
-        let options = "--redact, --reanalyse, --format, --why, --curves, --tails and --kernels";
+    if args.reanalyse || args.format != Format::Text || args.part.view().is_some() {
+        let options = "--reanalyse, --format, --why, --curves, --tails and --kernels";
         return Err(Failure::usage(format!("'{}' is not a run of probes: {options} are for those", args.run)));
     }
     let style = style(&args.view);
-    let text = match (kept, args.json) {
-        (Kept::Capacity(run), false) => tiermark_report::capacity(run, &style),
-        (Kept::Capacity(run), true) => output::json(run)?,
-        (Kept::Load(run), false) => tiermark_report::load(&shown::view(run), &style),
-        (Kept::Load(run), true) => output::json(run)?,
+    let text = match kept {
+        Kept::Capacity(run) => {
+            let run = if args.redact { &tiermark_report::redact_capacity(run) } else { run.as_ref() };
+            if args.json { output::json(run)? } else { tiermark_report::capacity(run, &style) }
+        }
+        Kept::Load(run) => {
+            let run = if args.redact { &tiermark_report::redact_load(run) } else { run.as_ref() };
+            if args.json { output::json(run)? } else { tiermark_report::load(&shown::view(run), &style) }
+        }
     };
     print(&text).map(|()| Exit::Done)
 }

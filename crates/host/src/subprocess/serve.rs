@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use tiermark_engine::ThreadShot;
 use tiermark_model::messages::setup as says;
 use tiermark_model::{Exit, IdSet, NodeId, PlacementProof, Refusal};
-use tiermark_system::os::give_back_kept;
+use tiermark_system::os::{block_signals, give_back_kept};
 
 use super::{Ask, HOLD, Job};
 use crate::gate::StartGate;
@@ -35,6 +35,8 @@ pub(super) fn serve() -> u8 {
         );
         return Exit::Usage.code();
     };
+    // Children share this memory. Who made this process ends it by a signal that cannot be blocked.
+    block_signals();
     let mut held = Held::make(job);
     // What was needed to understand the job is no part of what forks copy.
     give_back_kept();

@@ -16,6 +16,8 @@ use rustix::process::{
 
 use crate::check;
 
+/// A child that was killed is gone within this time, unless a device does not answer it.
+const GONE: Duration = Duration::from_secs(2);
 /// What a child ends with whose body panicked: as a program of Rust's does.
 const PANICKED: i32 = 101;
 
@@ -186,9 +188,9 @@ impl Drop for Child {
     fn drop(&mut self) {
         if !self.reaped {
             // Not waited for yet, so that the number is still its own. Killed, it ends whatever it waits for, but for a device that does not
-            // answer: so does the wait for it.
+            // answer (state D): such a one is left to itself.
             let _ = kill_process(self.pid, Signal::KILL);
-            let _ = self.reap();
+            let _ = self.ended_within(GONE);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 
 use super::Child;
 use super::child::keep_ended_children;
+use super::stack::Stack;
 
 /// `CLONE_VM | CLONE_VFORK`, and what the parent hears at the end.
 const VFORK: usize = (libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD) as usize;
@@ -24,8 +25,8 @@ pub fn vfork_and_end() -> io::Result<Child> {
 /// A child in the caller's memory that runs beside it, on a stack of its own.
 #[derive(Debug)]
 pub struct SharingClone {
-    /// Whatever is delivered to the child (a signal from the terminal) is handled here.
-    stack: Vec<u128>,
+    /// The child touches nothing of it; a signal that is not blocked would be handled here.
+    stack: Stack,
 }
 
 /// As the kernel knows it (clone3(2)): its first version, which ends with `tls`.
@@ -44,8 +45,11 @@ struct CloneArgs {
 
 impl SharingClone {
     /// Has a stack for the child.
-    pub fn prepare() -> Self {
-        Self { stack: vec![0; 64 << 10 >> 4] }
+    ///
+    /// # Errors
+    /// Those of `mmap`.
+    pub fn prepare() -> io::Result<Self> {
+        Ok(Self { stack: Stack::new()? })
     }
 
     /// Makes the child, which ends at once.
@@ -57,8 +61,8 @@ impl SharingClone {
         let args = CloneArgs {
             flags: libc::CLONE_VM as u64,
             exit_signal: libc::SIGCHLD as u64,
-            stack: self.stack.as_mut_ptr() as u64,
-            stack_size: size_of_val(self.stack.as_slice()) as u64,
+            stack: self.stack.start() as u64,
+            stack_size: Stack::BYTES as u64,
             ..CloneArgs::default()
         };
         // SAFETY: the child touches no memory; its stack is its own until it is waited for, since the only one made before it has been.
@@ -151,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_child_on_a_stack_of_its_own_ends_well() {
-        let mut clone = SharingClone::prepare();
+        let mut clone = SharingClone::prepare().unwrap();
         for _ in 0..100 {
             assert_eq!(clone.child().unwrap().wait().unwrap(), 0);
         }

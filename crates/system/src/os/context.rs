@@ -2,9 +2,9 @@
 
 use std::arch::naked_asm;
 use std::cell::UnsafeCell;
+use std::io;
 
-/// Words of the other context's stack.
-const STACK: usize = (64 << 10) / 16;
+use super::stack::Stack;
 
 /// Two contexts, switched by a few instructions of our own: callee-saved registers and the stack pointer.
 ///
@@ -15,7 +15,7 @@ pub struct OwnContexts {
     /// Stack pointers of the one that rests: the caller's, and the other's.
     rests: Box<UnsafeCell<[usize; 2]>>,
     /// Never touched while the other context exists.
-    _stack: Vec<u128>,
+    _stack: Stack,
 }
 
 // SAFETY: the other context uses nothing of the thread it began on, and runs only while `there_and_back` does.
@@ -23,19 +23,22 @@ unsafe impl Send for OwnContexts {}
 
 impl OwnContexts {
     /// Has a stack for the other context.
-    pub fn prepare() -> Self {
-        let mut stack = vec![0u128; STACK];
+    ///
+    /// # Errors
+    /// Those of `mmap`.
+    pub fn prepare() -> io::Result<Self> {
+        let stack = Stack::new()?;
         let rests = Box::new(UnsafeCell::new([0; 2]));
         let caller = rests.get() as usize;
         let frame = first_frame(caller, caller + size_of::<usize>());
         let words = size_of_val(&frame) / size_of::<usize>();
         // SAFETY: the frame lies at the upper end of the stack, aligned to 16 bytes, and nobody else knows of the stack.
         unsafe {
-            let top = stack.as_mut_ptr().add(STACK).cast::<usize>().sub(words);
+            let top = stack.start().add(Stack::BYTES).cast::<usize>().sub(words);
             top.cast::<Frame>().write(frame);
             (*rests.get())[1] = top as usize;
         }
-        Self { rests, _stack: stack }
+        Ok(Self { rests, _stack: stack })
     }
 
     /// To the other context and back: two switches.
@@ -149,13 +152,13 @@ mod with_libc {
     use std::mem::zeroed;
     use std::ptr;
 
-    use super::STACK;
+    use super::Stack;
     use crate::check;
 
     struct Both {
         caller: libc::ucontext_t,
         other: libc::ucontext_t,
-        stack: Vec<u128>,
+        stack: Stack,
         /// How often the other context was entered.
         entered: u64,
     }
@@ -170,18 +173,18 @@ mod with_libc {
         /// Has a stack for the other context.
         ///
         /// # Errors
-        /// Those of `getcontext`.
+        /// Those of `getcontext` and `mmap`.
         pub fn new() -> io::Result<Self> {
             // SAFETY: all-zero is a valid value of these plain structures.
             let (caller, other) = unsafe { (zeroed(), zeroed()) };
-            let made = Self(Box::into_raw(Box::new(Both { caller, other, stack: vec![0; STACK], entered: 0 })));
+            let made = Self(Box::into_raw(Box::new(Both { caller, other, stack: Stack::new()?, entered: 0 })));
             let both = made.0;
             // SAFETY: the contexts stay where they are until the value is dropped, as they point into themselves; the stack is the other's
             // alone. The function gets the two halves of an address as the integers that it takes.
             unsafe {
                 check(libc::c_long::from(libc::getcontext(&raw mut (*both).other)))?;
-                (*both).other.uc_stack.ss_sp = (*both).stack.as_mut_ptr().cast();
-                (*both).other.uc_stack.ss_size = STACK * 16;
+                (*both).other.uc_stack.ss_sp = (*both).stack.start().cast();
+                (*both).other.uc_stack.ss_size = Stack::BYTES;
                 (*both).other.uc_link = ptr::null_mut();
                 let entry: extern "C" fn(u32, u32) -> ! = switch_back;
                 let entry = std::mem::transmute::<extern "C" fn(u32, u32) -> !, extern "C" fn()>(entry);
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn contexts_come_back_with_everything_as_it_was() {
-        let mut own = OwnContexts::prepare();
+        let mut own = OwnContexts::prepare().unwrap();
         let mut sums = [1.0f64; 16];
         for n in 0..10_000u64 {
             own.there_and_back();
@@ -249,11 +252,12 @@ mod tests {
 
     #[test]
     fn the_other_context_runs_on_its_own_stack() {
-        let mut own = OwnContexts::prepare();
+        let mut own = OwnContexts::prepare().unwrap();
         own.there_and_back();
         // SAFETY: nothing else looks at it now.
         let [caller, other] = unsafe { *own.rests.get() };
-        let stack = own._stack.as_ptr() as usize..own._stack.as_ptr() as usize + STACK * 16;
+        let start = own._stack.start() as usize;
+        let stack = start..start + Stack::BYTES;
         assert!(stack.contains(&other) && !stack.contains(&caller));
     }
 

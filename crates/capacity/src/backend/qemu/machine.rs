@@ -136,8 +136,7 @@ impl Machine {
 
     /// Ends it, if it has not ended.
     pub(super) fn end(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        tiermark_undo::end(&mut self.child);
     }
 }
 

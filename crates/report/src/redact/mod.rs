@@ -1,7 +1,11 @@
 //! Taking names out of a run, so that it can be shared.
 
+mod tenants;
+
 use serde_json::Value;
 use tiermark_model::{Machine, Note, Reason, Refusal, Run, Verdict};
+
+pub use tenants::{redact_capacity, redact_load, without_commands};
 
 /// What stands in place of what was taken out.
 const GONE: &str = "(redacted)";

@@ -1,0 +1,136 @@
+//! Documents of tenants and of load: names taken out of them, and commands with what they said.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tiermark_model::capacity::Capacity;
+use tiermark_model::load::LoadRun;
+
+use super::{GONE, Scrub};
+
+/// A copy of a capacity run without host name, cgroup path, paths and user names, and without the commands of its user.
+pub fn redact_capacity(run: &Capacity) -> Capacity {
+    let scrub = Scrub::new(&run.machine);
+    let mut machine = run.machine.clone();
+    scrub.machine(&mut machine);
+    let changed = changed(&without_commands(run), |value| scrub.value(value));
+    Capacity { machine, ..changed }
+}
+
+/// A copy of a capacity run without the commands of its user and what those said: either may hold passwords.
+pub fn without_commands(run: &Capacity) -> Capacity {
+    changed(run, strip)
+}
+
+/// A copy of a run of load without the addresses of servers, paths and user names.
+pub fn redact_load(run: &LoadRun) -> LoadRun {
+    let mut run = run.clone();
+    let scrub = Scrub { words: Vec::new() };
+    let mut addresses: Vec<String> = Vec::new();
+    for (number, tenant) in run.fill.iter_mut().chain(&mut run.measured).flat_map(|part| part.tenants.iter_mut().enumerate()) {
+        let address = std::mem::replace(&mut tenant.target, format!("tenant {}", number + 1));
+        // A port may not have been typed.
+        addresses.push(address.rsplit_once(':').map_or(address.clone(), |(host, _)| host.to_owned()));
+        tenant.fault = tenant.fault.take().map(|_| GONE.to_owned());
+    }
+    for word in &mut run.command {
+        *word = match addresses.iter().any(|address| word.contains(address.as_str())) {
+            true => GONE.to_owned(),
+            false => scrub.argument(word, &[]),
+        };
+    }
+    run
+}
+
+/// A document with its parts changed as data. One that no longer has its form stays as it is, which does not happen to texts.
+fn changed<T: Serialize + DeserializeOwned + Clone>(document: &T, change: impl FnOnce(&mut Value)) -> T {
+    let through = |document: &T| {
+        let mut value = serde_json::to_value(document).ok()?;
+        change(&mut value);
+        serde_json::from_value(value).ok()
+    };
+    through(document).unwrap_or_else(|| document.clone())
+}
+
+/// Takes commands and their output out of every message.
+fn strip(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::Object(fields) => {
+            let secrets = fields.get("data").and_then(Value::as_object).map(quoted).unwrap_or_default();
+            fields.values_mut().for_each(|field| take_out(&secrets, field));
+            fields.values_mut().for_each(strip);
+        }
+        _ => {}
+    }
+}
+
+/// What a message quotes of a command of the user, the longest first.
+fn quoted(data: &Map<String, Value>) -> Vec<String> {
+    let about_command = data.contains_key("command");
+    let holds = |key: &str| key == "command" || key == "output" || key == "error" && about_command;
+    let texts = data.iter().filter(|(key, _)| holds(key)).filter_map(|(_, value)| value.as_str().map(str::to_owned));
+    let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
+    texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    texts
+}
+
+fn take_out(secrets: &[String], value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            for secret in secrets {
+                *text = text.replace(secret.as_str(), GONE);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| take_out(secrets, item)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| take_out(secrets, field)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiermark_model::messages::tenants as says;
+
+    use super::*;
+
+    fn run() -> Capacity {
+        let text = include_str!("../../../../fuzz/seeds/capacity.json");
+        let mut run: Capacity = serde_json::from_str(text).unwrap();
+        run.machine.system.hostname = Some("db7.example.com".into());
+        run.refused = vec![
+            says::command_failed("deploy --token=S3CRET", "deploy: S3CRET2 was refused"),
+            says::server_ended(1, "exit status: 1", Some(1), "bad password S3CRET3"),
+        ];
+        run
+    }
+
+    #[test]
+    fn a_document_keeps_no_command_and_nothing_that_one_said() {
+        let (run, kept) = (run(), without_commands(&run()));
+        let text = serde_json::to_string(&kept).unwrap();
+        assert!(!text.contains("S3CRET"), "{text}");
+        assert!(kept.refused[0].to_string().contains("the command '(redacted)'"), "{}", kept.refused[0]);
+        // The rest is as it was.
+        assert_eq!(Capacity { refused: run.refused.clone(), ..kept }, run);
+    }
+
+    #[test]
+    fn a_redacted_capacity_run_names_nobody() {
+        let redacted = redact_capacity(&run());
+        let text = serde_json::to_string(&redacted).unwrap();
+        assert!(!text.contains("S3CRET") && !text.contains("db7"), "{text}");
+        assert_eq!(redacted.cases.len(), run().cases.len());
+    }
+
+    #[test]
+    fn a_redacted_run_of_load_names_no_server() {
+        let text = include_str!("../../../../fuzz/seeds/load.json");
+        let run: LoadRun = serde_json::from_str(text).unwrap();
+        assert!(text.contains("127.0.0.1:7771") && run.command.iter().any(|word| word.contains("127.0.0.1")));
+        let redacted = redact_load(&run);
+        let text = serde_json::to_string(&redacted).unwrap();
+        assert!(!text.contains("127.0.0.1"), "{text}");
+        assert_eq!(redacted.measured.unwrap().all, run.measured.unwrap().all);
+    }
+}
