@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, parse};
+use tiermark_history::{Entry, MAX_DOCUMENT_BYTES, Store, data_fits, parse};
 use tiermark_model::Run;
 use tiermark_model::capacity::{CAPACITY_SCHEMA, Capacity};
 use tiermark_model::load::{LOAD_SCHEMA, LoadRun};
@@ -74,6 +74,10 @@ impl Kept {
         let schema = serde_json::from_slice::<Head>(bytes).ok().and_then(|head| head.schema);
         let wrong =
             |error: serde_json::Error| Failure::usage(format!("{from}: {error}; give a file that tiermark wrote"));
+        let is_kept = matches!(schema.as_deref(), Some(CAPACITY_SCHEMA | LOAD_SCHEMA));
+        if is_kept && !data_fits(bytes) {
+            return Err(Failure::usage(format!("{from} holds more data than any document of its size")));
+        }
         Ok(match schema.as_deref() {
             Some(CAPACITY_SCHEMA) => Some(Self::Capacity(serde_json::from_slice(bytes).map_err(wrong)?)),
             Some(LOAD_SCHEMA) => Some(Self::Load(serde_json::from_slice(bytes).map_err(wrong)?)),

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use tiermark_model::{RUN_SCHEMA, Run};
+
+use crate::weigh::weigh;
 
 /// Every schema this program reads. A released version is never taken off this list.
 pub const SCHEMAS: [&str; 2] = [RUN_SCHEMA, crate::migrate::RUN_1];
@@ -52,6 +53,12 @@ pub enum DocumentError {
         /// Where the document came from.
         from: Source,
     },
+    /// Its free data would take more memory than any run's.
+    #[error("{from} holds more data than any tiermark run of its size; give a file that tiermark wrote")]
+    TooMuchData {
+        /// Where the document came from.
+        from: Source,
+    },
     /// Not JSON, cut short, or a field that has the wrong type or is missing.
     #[error("{from}, line {line}, column {column}: {why}; give a complete file that tiermark wrote")]
     Malformed {
@@ -84,11 +91,11 @@ fn found_schema(found: &Option<String>) -> String {
     }
 }
 
-/// The part of a document that says what the rest means.
-#[derive(Deserialize)]
-struct Head {
-    schema: Option<serde_json::Value>,
-}
+/// Documents of the first version are read as free data: 40 times their length in memory. Those of full surveys took 1 MiB.
+const MAX_FIRST_BYTES: u64 = 16 << 20;
+/// Free data may take so many times the length of its document, as typed data does, and so many bytes anyway.
+const FREE_TIMES: u64 = 8;
+const FREE_ANYWAY: u64 = 16 << 20;
 
 /// Reads a run document of any released version; fields it does not know are ignored.
 ///
@@ -114,18 +121,29 @@ pub(crate) fn parse_from(bytes: &[u8], from: Source) -> Result<Run, DocumentErro
         return Err(DocumentError::TooLarge { from });
     }
     // The schema is looked at first: a field error in a newer document would only mislead.
-    let head: Head = match serde_json::from_slice(bytes) {
-        Ok(head) => head,
-        Err(error) => return Err(malformed(&error, from)),
-    };
-    match head.schema.as_ref().and_then(|schema| schema.as_str()) {
+    let head = weigh(bytes).map_err(|error| malformed(&error, from.clone()))?;
+    let length = bytes.len() as u64;
+    match head.schema.as_deref() {
+        Some(RUN_SCHEMA) if head.free_bytes > most_free(length) => Err(DocumentError::TooMuchData { from }),
         Some(RUN_SCHEMA) => serde_json::from_slice(bytes).map_err(|error| malformed(&error, from)),
+        Some(crate::migrate::RUN_1) if length > MAX_FIRST_BYTES => Err(DocumentError::TooMuchData { from }),
         Some(crate::migrate::RUN_1) => {
             let old = serde_json::from_slice(bytes).map_err(|error| malformed(&error, from.clone()))?;
             serde_json::from_value(crate::migrate::from_1(old)).map_err(|error| malformed(&error, from))
         }
         found => Err(DocumentError::OtherSchema { found: found.map(printable), from }),
     }
+}
+
+/// Bytes that the free data of a document of this length may take.
+fn most_free(length: u64) -> u64 {
+    FREE_ANYWAY + FREE_TIMES * length
+}
+
+/// Whether the free data of a document of any kind takes no more memory than that of its size may.
+pub fn data_fits(bytes: &[u8]) -> bool {
+    // What is no JSON is refused by whoever reads it.
+    weigh(bytes).map_or(true, |found| found.free_bytes <= most_free(bytes.len() as u64))
 }
 
 fn malformed(error: &serde_json::Error, from: Source) -> DocumentError {

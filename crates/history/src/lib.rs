@@ -13,8 +13,9 @@ mod record;
 mod recover;
 mod save;
 mod store;
+mod weigh;
 
-pub use document::{DocumentError, MAX_DOCUMENT_BYTES, SCHEMAS, Source, parse};
+pub use document::{DocumentError, MAX_DOCUMENT_BYTES, SCHEMAS, Source, data_fits, parse};
 pub use journal::{Journal, Record};
 pub use load::LoadError;
 pub use record::{Best, MachineKey, MachineRecord, hold_again};

@@ -49,8 +49,13 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     }
     let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     make_directory(above)?;
-    // Another process may have made it meanwhile.
-    fs::create_dir(path).or_else(|why| if path.is_dir() { Ok(()) } else { Err(why) })?;
+    fs::create_dir(path).or_else(|why| match why.kind() {
+        // Another process has made it meanwhile.
+        _ if path.is_dir() => Ok(()),
+        // A file of that name.
+        io::ErrorKind::AlreadyExists => Err(rustix::io::Errno::NOTDIR.into()),
+        _ => Err(why),
+    })?;
     // Some file systems cannot do that, and then it is as durable as it gets.
     let _ = File::open(above).and_then(|above| above.sync_all());
     Ok(())
