@@ -9,18 +9,25 @@ use crate::reader::Reader;
 use crate::root::Root;
 use crate::{caches, cgroup, cpuinfo, cpus, dmi, identity, kinds, nodes, pages, system};
 
+/// Twice as many as a kernel can be built for (NR_CPUS): the description of each holds sets of all of them.
+const MOST_CPUS: usize = 2 * 8192;
+
 /// Describes the machine below a root.
 ///
 /// Files that make no sense are treated as absent and named in [`Machine::unseen`].
 ///
 /// # Errors
-/// [`DiscoverError::NoCpus`] where nothing names a cpu.
+/// [`DiscoverError::NoCpus`] where nothing names a cpu, [`DiscoverError::NotATree`] where more are named than Linux can have.
 pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let reader = Reader::new(root);
     let mut info = cpuinfo::read(&reader);
     let found = cpus::find(&reader, &info);
     if found.online.is_empty() {
         return Err(DiscoverError::NoCpus { path: root.label().to_owned() });
+    }
+    if found.online.len() > MOST_CPUS {
+        let why = format!("{} cpus are more than Linux can have", found.online.len());
+        return Err(DiscoverError::NotATree { path: root.label().to_owned(), why });
     }
     let online = found.online;
     let mut cpus = cpus::topology(&reader, &online, &info);

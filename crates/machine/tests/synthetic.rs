@@ -252,6 +252,15 @@ fn no_cpu_at_all_is_an_error_with_a_cure() {
 }
 
 #[test]
+fn more_cpus_than_linux_can_have_are_refused() {
+    for (count, is_machine) in [(16_384, true), (16_385, false)] {
+        let cpus = (0..count).map(|cpu| (format!("sys/devices/system/cpu/cpu{cpu}/topology/core_id"), "0"));
+        let found = discover(&Root::from_files("huge", cpus), &LiveFacts::default());
+        assert_eq!(found.is_ok(), is_machine, "{count}");
+    }
+}
+
+#[test]
 fn the_state_of_the_system() {
     let mut files = Synth::default().files();
     let thp = "sys/kernel/mm/transparent_hugepage";
