@@ -8,5 +8,37 @@
 mod mistakes;
 mod typed;
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 pub use mistakes::{Mistake, Mistakes, parse};
 pub use typed::{Problem, read};
+
+/// Bytes of the largest file: what people write is far smaller, and a device has no end.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The text of a file that somebody wrote.
+///
+/// # Errors
+/// The system's answer; `FileTooLarge` beyond 1 MiB, `InvalidData` for what is not UTF-8.
+pub fn text_of(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_without_an_end_are_refused() {
+        assert_eq!(text_of(Path::new("/dev/zero")).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(text_of(Path::new("/dev/null")).unwrap(), "");
+        assert!(text_of(Path::new("/")).is_err());
+    }
+}

@@ -35,21 +35,16 @@ pub(crate) fn text(name: &str) -> Result<String, Failure> {
     if let Some((_, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
     }
-    // A plan is written by hand: what is larger is something else.
-    const MOST_BYTES: u64 = 1 << 20;
     let path = Path::new(name);
     let names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
-    match path.metadata() {
-        Err(_) if path.extension().is_none() => Err(Failure::usage(format!(
+    if !path.exists() && path.extension().is_none() {
+        return Err(Failure::usage(format!(
             "there is no plan '{name}'{}; built in are {}, or give a file",
             nearest(name, &names),
             names.join(", ")
-        ))),
-        Ok(about) if about.len() > MOST_BYTES => Err(Failure::usage(format!("'{name}' is too large for a plan"))),
-        _ => {
-            std::fs::read_to_string(path).map_err(|e| Failure::usage(format!("the plan '{name}' cannot be read: {e}")))
-        }
+        )));
     }
+    tiermark_config::text_of(path).map_err(|e| Failure::usage(format!("the plan '{name}' cannot be read: {e}")))
 }
 
 /// Loads a built-in plan or a file.

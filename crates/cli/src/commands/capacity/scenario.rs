@@ -1,7 +1,10 @@
 //! Files that people write for `capacity`: scenarios and prices.
 
+use std::path::Path;
+
 use tiermark_capacity::cost::{self, Prices};
 use tiermark_capacity::scenario::{Scenario, built_in};
+use tiermark_config::text_of;
 use tiermark_model::nearest;
 
 use crate::output::Failure;
@@ -22,7 +25,7 @@ pub(super) fn read(name: &str) -> Result<Scenario, Failure> {
     let known = built_in().iter().find(|(known, _)| *known == name);
     let text = match known {
         Some((_, text)) => (*text).to_owned(),
-        None => std::fs::read_to_string(name).map_err(|error| {
+        None => text_of(Path::new(name)).map_err(|error| {
             let names: Vec<&str> = built_in().iter().map(|(name, _)| *name).collect();
             let near = nearest(name, &names);
             Failure::usage(format!(
@@ -40,7 +43,7 @@ pub(super) fn read(name: &str) -> Result<Scenario, Failure> {
 /// # Errors
 /// Its mistakes, a sentence each.
 pub(super) fn prices(path: &str) -> Result<Prices, Vec<String>> {
-    let text = std::fs::read_to_string(path)
+    let text = text_of(Path::new(path))
         .map_err(|error| vec![format!("prices '{path}': {error}; name a readable file: --prices FILE")])?;
     cost::read(&text).map_err(|mistakes| mistakes.iter().map(|mistake| format!("{path}: {mistake}")).collect())
 }
