@@ -11,6 +11,8 @@ use serde_json::Value;
 
 /// Crates that may hold unsafe code.
 const UNSAFE: [&str; 2] = ["tiermark-kernels", "tiermark-system"];
+/// The crate that may fork, in so many places, and do nothing else that is unsafe.
+const FORKS: (&str, usize) = ("tiermark-primitives", 3);
 
 fn packages() -> Vec<Value> {
     let output = Command::new(env!("CARGO"))
@@ -106,11 +108,16 @@ fn every_dependency_is_documented_with_its_reason() {
 }
 
 #[test]
-fn unsafe_code_lives_in_two_crates_only() {
+fn unsafe_code_lives_in_two_crates_and_in_forks_only() {
     for (name, source) in crates() {
         let root = ["lib.rs", "main.rs"].map(|f| source.join(f)).into_iter().find(|f| f.exists()).unwrap();
         let text = fs::read_to_string(&root).unwrap();
-        if !UNSAFE.contains(&name.as_str()) {
+        if name == FORKS.0 {
+            let code: String = sources(&source).iter().map(|path| code(path)).collect();
+            assert!(text.contains("#![deny(unsafe_code)]"), "{} must deny unsafe code", root.display());
+            let forks = code.matches("unsafe { Child::fork(").count();
+            assert_eq!((code.matches("unsafe {").count(), forks), (FORKS.1, FORKS.1), "only forks");
+        } else if !UNSAFE.contains(&name.as_str()) {
             assert!(text.contains("#![forbid(unsafe_code)]"), "{} must forbid unsafe code", root.display());
         }
     }

@@ -240,13 +240,16 @@ fn of_child(order: &Order<'_>) -> Prepared {
     let (mut area, from, to) = bound(order)?;
     let no_child = |error: &io::Error| no_more("a child whose memory moves", error);
     let (ready, tell) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| no_child(&error.into()))?;
-    let child = Child::fork(|| {
+    let life = || {
         fill(&mut area);
         let _ = rustix::io::write(&tell, &[1]);
         loop {
             let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 60, tv_nsec: 0 });
         }
-    });
+    };
+    // SAFETY: system calls, and writing to memory that is there already.
+    #[allow(unsafe_code, reason = "a fork")]
+    let child = unsafe { Child::fork(life) };
     let child = child.map_err(|error| no_child(&error))?;
     drop(tell);
     wait(&ready).map_err(refused(order))?;

@@ -266,7 +266,12 @@ impl Partner {
                 let thread = std::thread::Builder::new().name("tiermark-partner".into());
                 thread.spawn(move || common.answer(cpu, set)).map(|thread| Self::Thread(Some(thread)))
             }
-            Other::Process => Child::fork(|| common.answer(cpu, set)).map(Self::Process),
+            Other::Process => {
+                // SAFETY: system calls and words of shared memory; the working set, which is there already, is given back.
+                #[allow(unsafe_code, reason = "a fork")]
+                let child = unsafe { Child::fork(|| common.answer(cpu, set)) };
+                child.map(Self::Process)
+            }
         }
     }
 }

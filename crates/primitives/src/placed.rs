@@ -59,9 +59,13 @@ mod tests {
             let wanted = PageRule::among(&nodes);
             assert_eq!(PageRule::now().unwrap(), wanted);
             on_a_thread(move || assert_eq!(PageRule::now().unwrap(), wanted));
-            let child = tiermark_system::os::Child::fork(|| {
-                i32::from(PageRule::now().ok() != Some(PageRule::among(&IdSet::from_iter([node]))))
-            });
+            #[allow(unsafe_code, reason = "a fork")]
+            // SAFETY: a system call, and two sets that are given back.
+            let child = unsafe {
+                tiermark_system::os::Child::fork(|| {
+                    i32::from(PageRule::now().ok() != Some(PageRule::among(&IdSet::from_iter([node]))))
+                })
+            };
             assert_eq!(child.unwrap().wait().unwrap(), 0);
             drop(placed);
             assert_eq!(PageRule::now().unwrap(), before);

@@ -114,12 +114,7 @@ mod tests {
 
     /// A child that does nothing for a minute.
     fn sleeper() -> Child {
-        let minute = rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 };
-        let sleep = || {
-            let _ = rustix::thread::nanosleep(&minute);
-            0
-        };
-        Child::fork(sleep).unwrap()
+        Child::asleep().unwrap()
     }
 
     #[test]
@@ -131,7 +126,7 @@ mod tests {
         kill(child.pid());
         assert!(child.wait().unwrap_err().to_string().contains("killed"));
         // One that has ended, and nobody has asked yet.
-        let mut ended = Child::fork(|| 7).unwrap();
+        let mut ended = Child::ending(7).unwrap();
         std::thread::sleep(Duration::from_millis(20));
         kill(ended.pid());
         assert!(ended.ended_within(Duration::from_secs(20)));
@@ -152,12 +147,7 @@ mod tests {
 
     #[test]
     fn a_child_that_hangs_is_killed_by_its_own_number() {
-        let mut child = Child::fork(|| {
-            loop {
-                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 1, tv_nsec: 0 });
-            }
-        })
-        .unwrap();
+        let mut child = sleeper();
         let watch = Watch::over_for(child.pid(), Duration::from_millis(20)).unwrap();
         assert!(child.ended_within(Duration::from_secs(20)), "it was not killed");
         drop(watch);
@@ -176,7 +166,7 @@ mod tests {
         };
         let test = move || {
             own_files().unwrap();
-            let child = Child::fork(|| 0).unwrap();
+            let child = Child::ending(0).unwrap();
             let watches = (Watch::over(child.pid()).unwrap(), Watch::over_waits(None, || ()).unwrap());
             let file = rustix::fs::memfd_create("not-shared", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
             assert_eq!(tasks_with("not-shared"), 1);
@@ -186,9 +176,11 @@ mod tests {
     }
 
     #[test]
+    #[allow(unsafe_code, reason = "a fork")]
     fn a_child_that_gets_on_is_left_alone() {
         let (read, write) = rustix::pipe::pipe().unwrap();
-        let child = Child::fork(|| i32::from(rustix::io::read(&read, &mut [0u8; 1]) != Ok(1))).unwrap();
+        // SAFETY: a system call only.
+        let child = unsafe { Child::fork(|| i32::from(rustix::io::read(&read, &mut [0u8; 1]) != Ok(1))) }.unwrap();
         let watch = Watch::over_for(child.pid(), Duration::from_secs(1)).unwrap();
         for _ in 0..30 {
             watch.moved();

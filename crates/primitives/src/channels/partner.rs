@@ -65,7 +65,7 @@ impl Partner {
         let refused = |error: &io::Error| no_more("a child process", error);
         let (news, home) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| refused(&e.into()))?;
         let home = Home(home);
-        let child = Child::fork(move || {
+        let life = move || {
             if let Err(error) = pin(cpu) {
                 let _ = home.tell(PIN, error.raw_os_error().unwrap_or(0) as u32);
                 return 1;
@@ -73,7 +73,10 @@ impl Partner {
             let Err(error) = body(&home);
             let _ = home.tell(FAILED, error.raw_os_error() as u32);
             1
-        });
+        };
+        // SAFETY: system calls, as every body here makes them, and writing to buffers that are there already.
+        #[allow(unsafe_code, reason = "a fork")]
+        let child = unsafe { Child::fork(life) };
         let child = child.map_err(|e| refused(&e))?;
         let watch = Watch::over(child.pid()).map_err(|e| refused(&e))?;
         let partner = Self { child, watch, news };

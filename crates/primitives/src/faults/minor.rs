@@ -196,7 +196,7 @@ pub(super) fn copy_on_write(order: &Order<'_>) -> Prepared {
             alive(&child)?;
         }
         filled(ground, page)?;
-        child = Some(Child::fork(sleep).map_err(Failure::of("fork"))?);
+        child = Some(Child::asleep().map_err(Failure::of("fork"))?);
         Ok(())
     });
     // Of a huge page only the base page that is written is copied, the others stay the child's as well.
@@ -230,12 +230,4 @@ fn filled(ground: &mut Ground, page: PageKind) -> Result<(), Failure> {
         }
     }
     Err(format!("pages of {} bytes cannot be had", ground.stride).into())
-}
-
-/// What a child does that only keeps its memory: it is killed in the end.
-fn sleep() -> i32 {
-    loop {
-        // Only system calls: another thread may have held any lock when the child was made.
-        let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
-    }
 }

@@ -26,9 +26,9 @@ fn every_row_does_its_work() {
 
 #[test]
 fn a_child_that_fails_is_no_measurement() {
-    let refusal = children("test", || Child::fork(|| 3)).err().unwrap();
+    let refusal = children("test", || Child::ending(3)).err().unwrap();
     assert!(refusal.why.contains("ended with 3"), "{refusal}");
-    let refusal = children("test", || Child::fork(|| 127)).err().unwrap();
+    let refusal = children("test", || Child::ending(127)).err().unwrap();
     assert!(refusal.why.contains("execve") && refusal.cure.contains("/proc"), "{refusal}");
 }
 

@@ -54,15 +54,17 @@ pub struct Child {
 impl Child {
     /// Makes a child that runs `body` and exits with what it returns; it is killed when the calling thread ends, however that does.
     ///
-    /// The child has one thread, whatever the process had: `body` must not wait for any other, and should only make system
-    /// calls on what was there before. Should it hang all the same (on a lock that another thread held), it is killed.
+    /// # Safety
+    /// The child has one thread, whatever the process had: a lock that another thread held is never free again. So `body` may only do what
+    /// is allowed in a signal handler (signal-safety(7)): system calls, and work on memory that was there before. What it owns may be given
+    /// back, since both C libraries take the allocator's locks around `fork`.
     ///
     /// # Errors
     /// Those of `fork`: limits on processes (`ulimit -u`, `pids.max`), or memory.
-    pub fn fork(body: impl FnOnce() -> i32) -> io::Result<Self> {
+    pub unsafe fn fork(body: impl FnOnce() -> i32) -> io::Result<Self> {
         keep_ended_children();
         let parent = getpid();
-        // SAFETY: the child only runs `body` on its copy of memory, and leaves by `_exit` without running anything of the parent's.
+        // SAFETY: the child only runs `body`, which the caller vouches for, and leaves by `_exit` without running anything of the parent's.
         let pid = check(unsafe { libc::fork() }.into())?;
         if pid == 0 {
             // SAFETY: takes numbers only.
@@ -77,6 +79,30 @@ impl Child {
             unsafe { libc::_exit(code) };
         }
         Self::known(pid as i32)
+    }
+
+    /// Makes a child that sleeps until it is killed.
+    ///
+    /// # Errors
+    /// As for [`Child::fork`].
+    pub fn asleep() -> io::Result<Self> {
+        // SAFETY: system calls only.
+        unsafe {
+            Self::fork(|| {
+                loop {
+                    let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
+                }
+            })
+        }
+    }
+
+    /// Makes a child that ends with a code at once.
+    ///
+    /// # Errors
+    /// As for [`Child::fork`].
+    pub fn ending(code: i32) -> io::Result<Self> {
+        // SAFETY: nothing is done.
+        unsafe { Self::fork(move || code) }
     }
 
     /// Makes a child that calls `body` and nothing else, neither before nor after: what is done for it beside forking would be measured.
@@ -202,17 +228,18 @@ mod tests {
     #[test]
     fn a_child_that_panics_ends_there() {
         // Without the hook of panics: another thread may hold its locks at the fork, and the child would wait for it for ever.
-        let child = Child::fork(|| std::panic::resume_unwind(Box::new("in a child, as it should be"))).unwrap();
+        // SAFETY: a panic is caught and forgotten.
+        let child = unsafe { Child::fork(|| std::panic::resume_unwind(Box::new("in a child, as it should be"))) }.unwrap();
         assert_eq!(child.wait().unwrap(), PANICKED);
     }
 
     #[test]
     fn one_that_somebody_else_has_waited_for_is_not_killed_any_more() {
-        let mut known = Child::fork(|| 0).unwrap();
+        let mut known = Child::ending(0).unwrap();
         waitpid(Some(known.pid), WaitOptions::empty()).unwrap();
         assert_eq!(known.reap().unwrap_err().raw_os_error(), Some(libc::ECHILD));
         assert!(known.reaped, "its number may be another's");
-        let mut asked = Child::fork(|| 0).unwrap();
+        let mut asked = Child::ending(0).unwrap();
         waitpid(Some(asked.pid), WaitOptions::empty()).unwrap();
         assert!(asked.ended_within(Duration::from_secs(20)));
     }
@@ -220,7 +247,8 @@ mod tests {
     #[test]
     fn how_it_ended_is_seen_and_its_number_kept() {
         let ended = |body: fn() -> i32| {
-            let child = Child::fork(body).unwrap();
+            // SAFETY: both bodies make a system call at most.
+            let child = unsafe { Child::fork(body) }.unwrap();
             let seen = child.seen_to_end(Duration::from_secs(20)).unwrap();
             assert_eq!(child.seen_to_end(Duration::from_secs(20)), Some(seen), "it is still there");
             seen
@@ -231,11 +259,7 @@ mod tests {
             0
         });
         assert_eq!((killed.signal(), killed.code()), (Some(libc::SIGKILL), None));
-        let pause = || {
-            let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
-            0
-        };
-        assert_eq!(Child::fork(pause).unwrap().seen_to_end(Duration::from_millis(20)), None);
+        assert_eq!(Child::asleep().unwrap().seen_to_end(Duration::from_millis(20)), None);
     }
 
     #[test]
@@ -248,17 +272,15 @@ mod tests {
     #[test]
     fn a_child_whose_parent_has_ended_is_killed() {
         let (read, write) = rustix::pipe::pipe().unwrap();
-        let child = Child::fork(|| {
-            let grandchild = Child::fork(|| {
-                let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 60, tv_nsec: 0 });
-                0
-            });
-            let Ok(grandchild) = grandchild else { return 1 };
+        let life = || {
+            let Ok(grandchild) = Child::asleep() else { return 1 };
             let number = grandchild.pid().as_raw_nonzero().get().to_ne_bytes();
             // Nobody kills it but the kernel.
             std::mem::forget(grandchild);
             i32::from(rustix::io::write(&write, &number) != Ok(number.len()))
-        });
+        };
+        // SAFETY: system calls only.
+        let child = unsafe { Child::fork(life) };
         assert_eq!(child.unwrap().wait().unwrap(), 0);
         let mut number = [0u8; 4];
         assert_eq!(rustix::io::read(&read, &mut number), Ok(4));
