@@ -15,8 +15,9 @@ use tiermark_undo::{Asked, Change, Journal, JournalHeader, StateDir, SystemWrite
 use crate::input::{Input, edited, edited_lines};
 
 /// A directory in memory for the files of this process.
-static PLACE: LazyLock<TempDir> =
-    LazyLock::new(|| tempfile::Builder::new().prefix("tiermark-fuzz").tempdir_in("/dev/shm").expect("/dev/shm can be written"));
+static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
+    tempfile::Builder::new().prefix("tiermark-fuzz").tempdir_in("/dev/shm").expect("/dev/shm can be written")
+});
 
 /// Documents of every kind, old and current.
 static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
@@ -88,16 +89,27 @@ static CHANGES: LazyLock<String> = LazyLock::new(|| {
     let directory = PLACE.path().join("seed");
     let state = StateDir::at(&directory);
     let root = Nothing::new().0;
-    let mut journal = Journal::create(&state, JournalHeader::new(&root, "a seed", "2026-11-24T12:00:00Z")).expect("a journal");
+    let mut journal =
+        Journal::create(&state, JournalHeader::new(&root, "a seed", "2026-11-24T12:00:00Z")).expect("a journal");
     let text = str::to_owned;
     let changes = vec![
-        Change::Knob { path: text("proc/sys/vm/swappiness"), syntax: tiermark_undo::Syntax::Number, old: text("60"), new: text("1") },
+        Change::Knob {
+            path: text("proc/sys/vm/swappiness"),
+            syntax: tiermark_undo::Syntax::Number,
+            old: text("60"),
+            new: text("1"),
+        },
         Change::Cgroup { path: text("sys/fs/cgroup/tiermark-7") },
         Change::Swap { path: text("var/tmp/tiermark.swap"), remove_file: true, file_system: None },
         Change::SwapHeader { path: text("dev/vdb"), uuid: text("1-2-3"), device: Some(text("wwid:naa.1")) },
         Change::Zram { number: 0, sure: true, size: Some(1 << 30), sequence: Some(9) },
         Change::Process { pid: 7, start_ticks: 77, what: text("a server") },
-        Change::Command { stop: text("virsh destroy vm1"), what: text("vm1"), check: Some(text("virsh domstate vm1")), own: true },
+        Change::Command {
+            stop: text("virsh destroy vm1"),
+            what: text("vm1"),
+            check: Some(text("virsh domstate vm1")),
+            own: true,
+        },
     ];
     journal.note(changes).expect("a note");
     let written = fs::read_to_string(journal.path()).expect("a journal");
@@ -116,7 +128,10 @@ pub fn changes(bytes: &[u8]) {
     let _ = (pending(&state, &system.0), is_noted(&state, "/dev/vdb"));
     let force = bytes.last().is_some_and(|byte| byte % 2 == 0);
     if let Ok(restored) = restore_all(&state, &mut system, &Asked { force, forget: vec!["/dev/vdb".to_owned()] }) {
-        let _ = (restored.incomplete(), tiermark_report::change_rows(&restored.rows, "", &tiermark_report::Style::default()));
+        let _ = (
+            restored.incomplete(),
+            tiermark_report::change_rows(&restored.rows, "", &tiermark_report::Style::default()),
+        );
     }
     let _ = fs::remove_file(file);
 }

@@ -73,8 +73,24 @@ enum Edit {
 
 fn replacement(input: &mut Input<'_>) -> Edit {
     let numbers = [
-        json!(0), json!(-1), json!(1), json!(2), json!(63), json!(64), json!(65), json!(4096), json!(i64::MAX), json!(u64::MAX),
-        json!(u32::MAX), json!(1e300), json!(-1e300), json!(1e-300), json!(0.5), json!(-0.0), json!(f64::MAX), json!(f64::MIN_POSITIVE),
+        json!(0),
+        json!(-1),
+        json!(1),
+        json!(2),
+        json!(63),
+        json!(64),
+        json!(65),
+        json!(4096),
+        json!(i64::MAX),
+        json!(u64::MAX),
+        json!(u32::MAX),
+        json!(1e300),
+        json!(-1e300),
+        json!(1e-300),
+        json!(0.5),
+        json!(-0.0),
+        json!(f64::MAX),
+        json!(f64::MIN_POSITIVE),
     ];
     match input.byte() % 32 {
         at if usize::from(at) < numbers.len() => Edit::Put(numbers[usize::from(at)].clone()),

@@ -31,16 +31,28 @@ pub fn lists(bytes: &[u8]) {
 /// A machine with a bit of everything.
 static RICH: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     let memory = MemoryNode { bytes: 1 << 34, distance: 20, tier: 22, latency_ns: 300, bandwidth_mbs: 30_000 };
-    let synth = Synth { sockets: 2, cores_per_node: 2, memory_nodes: vec![memory], first_efficiency_core: Some(3), ..Synth::default() };
+    let synth = Synth {
+        sockets: 2,
+        cores_per_node: 2,
+        memory_nodes: vec![memory],
+        first_efficiency_core: Some(3),
+        ..Synth::default()
+    };
     let mut files = synth.files();
     for (path, text) in [
-        ("proc/self/mountinfo", "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n31 24 0:27 / / rw - overlay overlay rw\n"),
+        (
+            "proc/self/mountinfo",
+            "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n31 24 0:27 / / rw - overlay overlay rw\n",
+        ),
         ("proc/self/cgroup", "0::/a/b\n"),
         ("sys/fs/cgroup/a/b/cpuset.cpus.effective", "0-3\n"),
         ("sys/fs/cgroup/a/b/memory.max", "8589934592\n"),
         ("sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"),
         ("proc/swaps", "Filename Type Size Used Priority\n/dev/zram0 partition 524284 4096 100\n"),
-        ("proc/meminfo", "MemTotal: 16384000 kB\nMemFree: 8000000 kB\nMemAvailable: 12000000 kB\nHugePages_Total: 0\nHugepagesize: 2048 kB\n"),
+        (
+            "proc/meminfo",
+            "MemTotal: 16384000 kB\nMemFree: 8000000 kB\nMemAvailable: 12000000 kB\nHugePages_Total: 0\nHugepagesize: 2048 kB\n",
+        ),
         ("proc/cmdline", "quiet isolcpus=2-3 nohz_full=2-3 mitigations=off\n"),
         ("proc/version", "Linux version 6.12.0 (x) #1 SMP\n"),
         ("proc/stat", "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
@@ -57,7 +69,8 @@ static RICH: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
 
 /// A synthetic machine with files changed, removed and added; then everything that is shown of it.
 pub fn tree(bytes: &[u8]) {
-    let mut files: BTreeMap<String, Vec<u8>> = RICH.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
+    let mut files: BTreeMap<String, Vec<u8>> =
+        RICH.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
     let paths: Vec<&String> = RICH.keys().collect();
     let mut input = Input(bytes);
     while !input.is_empty() {
@@ -167,9 +180,22 @@ pub fn evidence(bytes: &[u8]) {
     let _ = (parse::pressure(&text), parse::process(&text), parse::disks(&text), parse::zram(&text));
     let _ = (parse::zswap(&text), parse::swaps(&text), parse::cpu_ticks(&text));
     const PATHS: [&str; 16] = [
-        "proc/meminfo", "proc/vmstat", "proc/stat", "proc/pressure/memory", "proc/pressure/cpu", "proc/pressure/io", "proc/swaps",
-        "proc/diskstats", "sys/block/zram0/mm_stat", "sys/kernel/debug/zswap/pool_total_size", "proc/1/stat", "proc/1/status",
-        "sys/fs/cgroup/t/memory.stat", "sys/fs/cgroup/t/memory.current", "sys/fs/cgroup/t/memory.swap.current", "sys/fs/cgroup/t/cpu.stat",
+        "proc/meminfo",
+        "proc/vmstat",
+        "proc/stat",
+        "proc/pressure/memory",
+        "proc/pressure/cpu",
+        "proc/pressure/io",
+        "proc/swaps",
+        "proc/diskstats",
+        "sys/block/zram0/mm_stat",
+        "sys/kernel/debug/zswap/pool_total_size",
+        "proc/1/stat",
+        "proc/1/status",
+        "sys/fs/cgroup/t/memory.stat",
+        "sys/fs/cgroup/t/memory.current",
+        "sys/fs/cgroup/t/memory.swap.current",
+        "sys/fs/cgroup/t/cpu.stat",
     ];
     let mut input = Input(bytes);
     let mut files = BTreeMap::new();

@@ -23,7 +23,13 @@ pub fn tenants(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(scenario) = Scenario::read(&text) {
         assert!(scenario.problems().is_empty(), "read and still wrong");
-        let _ = (scenario.searches().len(), scenario.tenants_dram(), scenario.tier_bytes(), scenario.vm_memory(), scenario.workload());
+        let _ = (
+            scenario.searches().len(),
+            scenario.tenants_dram(),
+            scenario.tier_bytes(),
+            scenario.vm_memory(),
+            scenario.workload(),
+        );
     }
     if let Ok(prices) = cost::read(&text) {
         let _ = (prices.aged("2026-11-24"), prices.of_server("dram"), prices.table(&[], "2026-11-24"));

@@ -41,7 +41,11 @@ fn many_lines_come_back_in_their_order_over_several_writers() {
             }
         }
         assert_eq!(texts(&Lines::read(&path).unwrap()), expected);
-        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "only its owner reads and writes it");
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "only its owner reads and writes it"
+        );
     }
 }
 

@@ -222,8 +222,10 @@ impl<'a> Monitor<'a> {
             first_to_go();
         }
         // A machine that runs out of memory is not made to wait for limits.
-        let account =
-            pulse.counted.filter(|_| self.abort.is_none()).and_then(|counted| self.balance(&counted.all, SOME, &|| false));
+        let account = pulse
+            .counted
+            .filter(|_| self.abort.is_none())
+            .and_then(|counted| self.balance(&counted.all, SOME, &|| false));
         self.abort = self.abort.take().or_else(|| self.used_up(account?));
         let node_full = |active: &ActiveTier| active.nodes.as_ref()?.full(&self.root);
         self.abort = self.abort.take().or_else(|| node_full(self.active).map(Abort::of_floor));

@@ -78,7 +78,8 @@ pub(crate) fn calls(user: &User, arguments: &[&str]) -> (Ran, Vec<Call>) {
     let mut found: Vec<Call> = Vec::new();
     for line in text.lines() {
         // `PID  name(arguments) = result`
-        let Some((name, rest)) = line.split_once(char::is_whitespace).and_then(|(_, call)| call.trim().split_once('(')) else {
+        let Some((name, rest)) = line.split_once(char::is_whitespace).and_then(|(_, call)| call.trim().split_once('('))
+        else {
             continue;
         };
         let Some((arguments, result)) = rest.rsplit_once(" = ") else { continue };

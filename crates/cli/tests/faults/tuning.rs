@@ -66,7 +66,10 @@ fn both(user: &User, before: &[String]) -> [Vec<Call>; 2] {
     ran.expect(0);
     assert_eq!(values(), before);
     for (calls, what) in [(&applying, "applying"), (&restoring, "restoring")] {
-        assert!(KNOBS.iter().all(|knob| calls.iter().any(|call| call.name == "write" && call.file() == *knob)), "{what}");
+        assert!(
+            KNOBS.iter().all(|knob| calls.iter().any(|call| call.name == "write" && call.file() == *knob)),
+            "{what}"
+        );
     }
     [applying, restoring]
 }

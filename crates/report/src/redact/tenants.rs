@@ -27,7 +27,9 @@ pub fn redact_load(run: &LoadRun) -> LoadRun {
     let mut run = run.clone();
     let scrub = Scrub { words: Vec::new() };
     let mut addresses: Vec<String> = Vec::new();
-    for (number, tenant) in run.fill.iter_mut().chain(&mut run.measured).flat_map(|part| part.tenants.iter_mut().enumerate()) {
+    for (number, tenant) in
+        run.fill.iter_mut().chain(&mut run.measured).flat_map(|part| part.tenants.iter_mut().enumerate())
+    {
         let address = std::mem::replace(&mut tenant.target, format!("tenant {}", number + 1));
         // A port may not have been typed.
         addresses.push(address.rsplit_once(':').map_or(address.clone(), |(host, _)| host.to_owned()));

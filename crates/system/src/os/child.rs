@@ -229,7 +229,8 @@ mod tests {
     fn a_child_that_panics_ends_there() {
         // Without the hook of panics: another thread may hold its locks at the fork, and the child would wait for it for ever.
         // SAFETY: a panic is caught and forgotten.
-        let child = unsafe { Child::fork(|| std::panic::resume_unwind(Box::new("in a child, as it should be"))) }.unwrap();
+        let child =
+            unsafe { Child::fork(|| std::panic::resume_unwind(Box::new("in a child, as it should be"))) }.unwrap();
         assert_eq!(child.wait().unwrap(), PANICKED);
     }
 
