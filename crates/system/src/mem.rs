@@ -100,7 +100,17 @@ impl Mapping {
         let base = unsafe { libc::mmap(mapping.base.as_ptr().cast(), len, access, flags, -1, 0) };
         if base == libc::MAP_FAILED {
             let error = io::Error::last_os_error();
-            // The kernel may have unmapped the range, and another thread may have mapped memory there since: do not unmap it.
+            // The kernel may have unmapped the range, and another thread may have mapped memory there since: only the guards are ours for sure.
+            let (low, high) = (
+                mapping.base.as_ptr() as usize - mapping.outer.as_ptr() as usize,
+                mapping.base.as_ptr().wrapping_add(len),
+            );
+            let rest = mapping.outer_len - low - len;
+            // SAFETY: both are parts of the mapping made above that the failed call did not name.
+            unsafe {
+                libc::munmap(mapping.outer.as_ptr().cast(), low);
+                libc::munmap(high.cast(), rest);
+            }
             std::mem::forget(mapping);
             return Err(error);
         }

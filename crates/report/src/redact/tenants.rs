@@ -60,7 +60,9 @@ fn strip(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(strip),
         Value::Object(fields) => {
             let secrets = fields.get("data").and_then(Value::as_object).map(quoted).unwrap_or_default();
-            fields.values_mut().for_each(|field| take_out(&secrets, field));
+            // A code is a name of this program, whatever a command said.
+            let told = fields.iter_mut().filter(|(key, _)| *key != "code");
+            told.for_each(|(_, field)| take_out(&secrets, field));
             fields.values_mut().for_each(strip);
         }
         _ => {}
@@ -103,6 +105,7 @@ mod tests {
         run.refused = vec![
             says::command_failed("deploy --token=S3CRET", "deploy: S3CRET2 was refused"),
             says::server_ended(1, "exit status: 1", Some(1), "bad password S3CRET3"),
+            says::command_failed("e", "r"),
         ];
         run
     }
@@ -113,6 +116,7 @@ mod tests {
         let text = serde_json::to_string(&kept).unwrap();
         assert!(!text.contains("S3CRET"), "{text}");
         assert!(kept.refused[0].to_string().contains("the command '(redacted)'"), "{}", kept.refused[0]);
+        assert!(kept.refused.iter().zip(&run.refused).all(|(kept, was)| kept.code == was.code));
         // The rest is as it was.
         assert_eq!(Capacity { refused: run.refused.clone(), ..kept }, run);
     }
