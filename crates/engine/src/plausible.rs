@@ -1,7 +1,7 @@
 //! Whether a rate of memory can be: held against the theoretical peak of the nodes it came from. Pure.
 
 use tiermark_model::{
-    IdSet, Labels, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Unit, Verdict,
+    IdSet, Labels, Machine, Metric, Observation, Purpose, Reason, RegionSetup, Role, Setup, Step, Unit, Verdict, total,
 };
 
 use crate::admit::nearest_memory_node;
@@ -51,7 +51,7 @@ fn of_memory(step: &Step, machine: &Machine) -> bool {
     }
     let streams = streams(&step.setup);
     let caches = machine.reachable_cache_bytes(&streams.iter().map(|(cpu, _)| *cpu).collect());
-    let bytes: u64 = streams.iter().map(|(_, region)| region.bytes.0).sum();
+    let bytes = total(streams.iter().map(|(_, region)| region.bytes.0));
     let cell = step.labels.is_for(Purpose::Matrix);
     caches > 0 && bytes >= caches * if cell { BEYOND_CACHES_CELL } else { BEYOND_CACHES }
 }

@@ -66,7 +66,7 @@ pub use setup::{ChainLayout, Layout, MemPolicy, RegionSetup, Role, Setup, Thread
 pub use share::{CpuPosition, Kinds, LineState, PingOp, Relation};
 pub use state::{Drift, InState, State, StateKind};
 pub use tuning::{ChangeOutcome, ChangeRow, HeldChanges, KnobRow, Reach, Standing, Tuning};
-pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size};
+pub use units::{Bytes, GIB, KIB, MIB, Metric, SizeError, Unit, format_gbs, format_ns, parse_size, total};
 pub use verdict::{Grade, Verdict};
 pub use visits::{Encoded, THREADS_KEPT, Visit, Visits, VisitsError, Window, kept};
 pub use words::{near, nearest};

@@ -10,6 +10,7 @@ use crate::os::PrimitiveInfo;
 use crate::plan::{Plan, PlanPage, Request};
 use crate::refusal::Warning;
 use crate::state::{Drift, State};
+use crate::units::total;
 use crate::verdict::Grade;
 
 /// Schema of the documents this version writes. Adding fields keeps it; changing a meaning makes a new number.
@@ -144,7 +145,7 @@ pub fn memory_not_kept(experiments: &[Experiment]) -> Option<Warning> {
     };
     let (mut steps, mut times, mut limit) = (0, 0, None);
     for (experiment, counts) in experiments.iter().map(|experiment| (experiment, remade(experiment))) {
-        (steps, times) = (steps + counts.len(), times + counts.iter().sum::<u64>());
+        (steps, times) = (steps + counts.len(), total(counts.iter().copied().chain([times])));
         limit = limit.or(experiment.request.scope.max_mem.filter(|_| !counts.is_empty()));
     }
     let all = experiments.iter().flat_map(|e| &e.observations).filter(|seen| seen.allocations > 0).count();

@@ -10,7 +10,7 @@ use crate::kernel::KernelId;
 use crate::os::OsCall;
 use crate::page::PageKind;
 use crate::share::{LineState, PingOp};
-use crate::units::{Bytes, parse_size};
+use crate::units::{Bytes, parse_size, total};
 
 /// Everything the host needs to carry one measurement out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -296,7 +296,7 @@ crate::text_serde!(Layout, "layout: data, zeros, permuted, shared, or chain:LAYO
 impl Setup {
     /// Total memory asked for.
     pub fn total_bytes(&self) -> Bytes {
-        Bytes(self.regions.iter().map(|r| r.bytes.0).sum())
+        Bytes(total(self.regions.iter().map(|r| r.bytes.0)))
     }
 
     /// The cpus used.

@@ -166,6 +166,11 @@ impl Metric {
     }
 }
 
+/// The sum of what a machine or a document says; the largest number there is where they say more.
+pub fn total(values: impl IntoIterator<Item = u64>) -> u64 {
+    values.into_iter().fold(0, u64::saturating_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 use tiermark_engine::nearest_memory_node;
 use tiermark_model::messages::plan as says;
 use tiermark_model::messages::rules;
-use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Scope, count_of};
+use tiermark_model::{Bytes, CpuId, IdSet, KIB, MIB, Machine, NodeId, Note, Refusal, Scope, count_of, total};
 
 use crate::found::{Found, FoundTier};
 
@@ -207,8 +207,8 @@ pub(crate) fn memory_cap(machine: &Machine, cpus: &IdSet, node: Option<NodeId>, 
         Some(node) => [node].into_iter().collect(),
         None => cpus.iter().filter_map(|cpu| nearest_memory_node(cpu, machine)).collect(),
     };
-    let free: Option<u64> = machine.nodes.iter().filter(|n| nodes.contains(n.id)).map(|n| n.free_bytes).sum();
-    if let Some(free) = free {
+    let free: Option<Vec<u64>> = machine.nodes.iter().filter(|n| nodes.contains(n.id)).map(|n| n.free_bytes).collect();
+    if let Some(free) = free.map(total) {
         cap(free, format!("the {} free on node {nodes}", Bytes(free)));
     }
     if let Some(available) = machine.system.available_bytes {

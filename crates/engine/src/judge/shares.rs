@@ -1,6 +1,8 @@
 //! Whether pages that were dealt out over nodes lie there in the shares asked for. Pure.
 
-use tiermark_model::{MIB, Machine, MemPolicy, Observation, PageKind, PlacementProof, Reason, RegionSetup, Step};
+use tiermark_model::{
+    MIB, Machine, MemPolicy, Observation, PageKind, PlacementProof, Reason, RegionSetup, Step, total,
+};
 
 /// A sample of pages may be off by this many standard deviations: 1 in 400,000 at random, so that no run of a thousand steps is
 /// called wrong by chance.
@@ -20,7 +22,7 @@ pub(crate) fn wrong(step: &Step, seen: &Observation, proof: &PlacementProof, mac
         return None;
     }
     let shares = first.policy.shares(nodes.len());
-    let (round, found): (u32, u64) = (shares.iter().sum(), proof.by_node.values().sum());
+    let (round, found): (u32, u64) = (shares.iter().sum(), total(proof.by_node.values().copied()));
     if round == 0 || found == 0 {
         return None;
     }

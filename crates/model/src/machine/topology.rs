@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Cache, CacheKind, Cpu, Machine, Node};
 use crate::idset::{CpuId, IdSet, NodeId};
+use crate::units::total;
 
 /// Cpus that share one last-level cache.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,10 +87,8 @@ impl Machine {
     ///
     /// Private levels count too: victim and exclusive last-level caches hold lines beside them.
     pub fn reachable_cache_bytes(&self, cpus: &IdSet) -> u64 {
-        self.data_caches()
-            .filter(|c| c.level >= 2 && !c.cpus.intersection(cpus).is_empty())
-            .filter_map(|c| c.bytes)
-            .sum()
+        let reached = self.data_caches().filter(|c| c.level >= 2 && !c.cpus.intersection(cpus).is_empty());
+        total(reached.filter_map(|c| c.bytes))
     }
 
     /// The given cpus ordered so that every physical core comes before any SMT sibling; cores in machine order.
@@ -127,6 +126,16 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Found by fuzzing.
+    #[test]
+    fn caches_of_any_size_add_up() {
+        let cpus: IdSet = "0-3".parse().unwrap();
+        let (kind, bytes) = (CacheKind::Unified, Some(u64::MAX));
+        let cache = Cache { level: 3, kind, bytes, line_bytes: None, ways: None, sets: None, cpus: cpus.clone() };
+        let machine = Machine { caches: vec![cache.clone(), cache], ..Machine::default() };
+        assert_eq!(machine.reachable_cache_bytes(&cpus), u64::MAX);
+    }
 
     #[test]
     fn a_node_without_memory_is_no_place_for_pages() {
