@@ -17,6 +17,9 @@ pub struct LlcGroup {
     pub bytes: Option<u64>,
 }
 
+/// Far beyond the caches of any machine, and small enough for working sets that are multiples of it.
+const MOST_CACHE_BYTES: u64 = 1 << 50;
+
 impl Machine {
     /// The only node that has memory, where there is just one.
     pub fn only_memory_node(&self) -> Option<NodeId> {
@@ -85,10 +88,10 @@ impl Machine {
 
     /// The sum of all caches that the given cpus can reach, last level and the private ones above it, in bytes.
     ///
-    /// Private levels count too: victim and exclusive last-level caches hold lines beside them.
+    /// Private levels count too, and no more than a PiB in all: victim and exclusive last-level caches hold lines beside them.
     pub fn reachable_cache_bytes(&self, cpus: &IdSet) -> u64 {
         let reached = self.data_caches().filter(|c| c.level >= 2 && !c.cpus.intersection(cpus).is_empty());
-        total(reached.filter_map(|c| c.bytes))
+        total(reached.filter_map(|c| c.bytes)).min(MOST_CACHE_BYTES)
     }
 
     /// The given cpus ordered so that every physical core comes before any SMT sibling; cores in machine order.
@@ -129,12 +132,12 @@ mod tests {
 
     /// Found by fuzzing.
     #[test]
-    fn caches_of_any_size_add_up() {
+    fn caches_of_any_size_have_a_sum_that_can_be_multiplied() {
         let cpus: IdSet = "0-3".parse().unwrap();
         let (kind, bytes) = (CacheKind::Unified, Some(u64::MAX));
         let cache = Cache { level: 3, kind, bytes, line_bytes: None, ways: None, sets: None, cpus: cpus.clone() };
         let machine = Machine { caches: vec![cache.clone(), cache], ..Machine::default() };
-        assert_eq!(machine.reachable_cache_bytes(&cpus), u64::MAX);
+        assert_eq!(machine.reachable_cache_bytes(&cpus), MOST_CACHE_BYTES);
     }
 
     #[test]
