@@ -88,7 +88,7 @@ impl Machine {
 
     /// The sum of all caches that the given cpus can reach, last level and the private ones above it, in bytes.
     ///
-    /// Private levels count too, and no more than a PiB in all: victim and exclusive last-level caches hold lines beside them.
+    /// Private levels count too: victim and exclusive last-level caches hold lines beside them. At most a PiB.
     pub fn reachable_cache_bytes(&self, cpus: &IdSet) -> u64 {
         let reached = self.data_caches().filter(|c| c.level >= 2 && !c.cpus.intersection(cpus).is_empty());
         total(reached.filter_map(|c| c.bytes)).min(MOST_CACHE_BYTES)
