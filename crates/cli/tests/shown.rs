@@ -203,7 +203,11 @@ fn load_is_shown_again_from_its_document() {
         );
         assert_eq!(user.run(&["show", "load.json", "--json"]).expect(0).json(), document);
     }
-    let refused = user.run(&["show", "load.json", "--redact"]).expect(2).err;
+    for form in [&["show", "load.json", "--redact"][..], &["show", "load.json", "--redact", "--json"]] {
+        let redacted = user.run(form).expect(0).out;
+        assert!(redacted.contains("tenant 1") && !redacted.contains(&redis.target.to_string()), "{redacted}");
+    }
+    let refused = user.run(&["show", "load.json", "--reanalyse"]).expect(2).err;
     assert!(refused.contains("not a run of probes"), "{refused}");
 }
 
