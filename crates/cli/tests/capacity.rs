@@ -10,13 +10,14 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::redis::Redis;
 use common::system::{self, patient, same, state, tenants, timed};
 use common::{Ran, User, fullest};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A search of seconds: three small tenants.
@@ -150,26 +151,40 @@ fn killed_at_any_moment_everything_comes_back() {
     eprintln!("killed 20 times within {whole:?}; {changed} times something was left");
 }
 
+/// Stops a run by SIGSTOP at a moment when `ready` holds and it has tenants. It fails after a minute, or when the run ends before.
+fn stop_with_tenants(run: &mut Child, ready: impl Fn() -> bool) {
+    let pid = Pid::from_child(run);
+    let started = Instant::now();
+    loop {
+        assert!(
+            started.elapsed() < Duration::from_secs(60) && run.try_wait().unwrap().is_none(),
+            "the run ended, or had no tenants"
+        );
+        if ready() && !tenants().is_empty() {
+            kill_process(pid, Signal::STOP).unwrap();
+            // Tenants that the run had killed before it was stopped are gone after that time.
+            thread::sleep(Duration::from_millis(300));
+            if !tenants().is_empty() {
+                return;
+            }
+            kill_process(pid, Signal::CONT).unwrap();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_killed_run_goes_on_where_it_was() {
     let Some(_lock) = real() else { return };
     let (user, before) = (User::new(), state());
     let mut child = user.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let started = Instant::now();
-    // Between two probes there are no tenants for a moment.
-    while lines(&user, "probe") < 2 || tenants().is_empty() {
-        assert!(
-            started.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(),
-            "no probe was saved, or there were no tenants"
-        );
-        thread::sleep(Duration::from_millis(5));
-    }
+    stop_with_tenants(&mut child, || lines(&user, "probe") >= 2);
     // The kernel takes tenants first, and who measures them last.
     let last = fs::read_to_string(format!("/proc/{}/oom_score_adj", child.id())).unwrap();
     assert_eq!(last.trim(), if may_be_spared() { "-1000" } else { "0" });
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(!tenants().is_empty(), "nobody had an oom_score_adj of 1000");
+    assert!(!tenants().is_empty(), "the tenants of a killed run live on, with an oom_score_adj of 1000");
     let (made, footprints) = (lines(&user, "probe"), lines(&user, "footprint"));
     let document = patient(&user, &["capacity", "--resume", "--quiet", "--json"]).expect(0).json();
     same(&before, "the run that goes on takes back what the killed one left");
@@ -194,10 +209,10 @@ fn a_run_that_is_stopped_takes_everything_back_and_says_how_to_go_on() {
         assert!(started.elapsed() < Duration::from_secs(60), "no probe was saved");
         thread::sleep(Duration::from_millis(5));
     }
-    let pid = rustix::process::Pid::from_child(&child);
+    let pid = Pid::from_child(&child);
     // Who is impatient does not keep it from taking back what it changed.
     for _ in 0..3 {
-        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
         thread::sleep(Duration::from_millis(20));
     }
     let ran = Ran::from(child.wait_with_output().unwrap()).expect(130);
