@@ -14,6 +14,7 @@ use tiermark_stats::VISITS;
 use crate::edges::tier_sizes;
 use crate::finder::{Chase, Finder, after_curve};
 use crate::found::{Found, still_rises};
+use crate::geometry;
 use crate::ladder::{derived, finding, overhead_note, with_purpose};
 use crate::sizes::sweep;
 use crate::steps::{
@@ -89,6 +90,7 @@ impl Probe for Latency {
         }
         findings.extend(tier_sizes(observations, lab.machine));
         findings.extend(tails(observations));
+        findings.extend(geometry::of_table(observations, lab.machine));
         findings
     }
 }

@@ -44,6 +44,12 @@ messages! {
             format!("words {near} apart take {near_ns} ns, words {far} apart {far_ns} ns")
         };
 
+    /// A line by the strides of a table, where the smallest pays in full.
+    Note line_at_most(stride: Bytes): "or less: a stride of {stride} pays in full, and no smaller stride was measured";
+
+    /// A line by the strides of a table.
+    Note line_by_strides(): "by strides: accesses nearer than a line come with it";
+
     /// Another declared line.
     Note another_line_declared(declared: u32): "{declared} B declared";
 

@@ -12,11 +12,32 @@ use crate::ladder::derived;
 
 /// Levels whose ways are looked for; slices of last levels are hashed.
 const RESOLVED: usize = 2;
+/// Strides that a table needs to say anything: two that agree on the ways, and a smaller one that bounds the size of a way.
+const LEAST_STRIDES: usize = 3;
 
 /// All findings but those about sharing.
 pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
     let mut found = Vec::new();
     let line_bytes = lines(seen, machine, &mut found);
+    levels(seen, machine, line_bytes, &mut found);
+    found.extend(missing(seen, machine));
+    found
+}
+
+/// What a table of strides and footprints says: the line, and of each level the size, the time and the ways. Nothing where it has
+/// fewer strides than agree on ways, or no random rows.
+pub(super) fn of_table(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if seen.strided.len() < LEAST_STRIDES || seen.levels.is_empty() {
+        return found;
+    }
+    let line_bytes = line_of_table(seen, &mut found);
+    levels(seen, machine, line_bytes, &mut found);
+    found
+}
+
+/// Size, time and ways of each level.
+fn levels(seen: &GeometryCurves<'_>, machine: &Machine, line_bytes: Option<u64>, found: &mut Vec<Finding>) {
     let mut above: Option<u64> = None;
     for (index, (name, level)) in seen.levels.iter().enumerate() {
         let view = LevelView::new(seen, machine, name, level);
@@ -32,8 +53,29 @@ pub(super) fn geometry(seen: &GeometryCurves<'_>, machine: &Machine) -> Vec<Find
         }
         above = solved.map(|w| w.ways.value).or(above);
     }
-    found.extend(missing(seen, machine));
-    found
+}
+
+/// The line by strides: at a footprint beyond L1 that all strides have, words of one line come together. A table whose smallest
+/// stride pays in full has lines of that length or shorter.
+fn line_of_table(seen: &GeometryCurves<'_>, found: &mut Vec<Finding>) -> Option<u64> {
+    let (_, first) = seen.levels.first()?;
+    let beyond = first.size.high?;
+    let at = |bytes: u64| -> Vec<(u64, f64, &Observation)> {
+        let here = |c: &Strided| Some((c.stride, seen.at(ChainLayout::Scatter(c.stride), bytes)?));
+        let all = seen.strided.iter().filter_map(here);
+        all.filter_map(|(stride, o)| Some((stride, o.value?, o))).collect()
+    };
+    // Of the footprints beyond L1 that the most strides have, the smallest: L2 answers.
+    let footprints = seen.curve.iter().map(|(bytes, _)| *bytes).filter(|bytes| *bytes > beyond);
+    let rows = footprints.map(at).min_by_key(|rows| std::cmp::Reverse(rows.len()))?;
+    let numbers: Vec<(u64, f64)> = rows.iter().map(|(stride, ns, _)| (*stride, *ns)).collect();
+    let line = line(&numbers)?;
+    let evidence: Vec<&Observation> = rows.iter().map(|(_, _, o)| *o).collect();
+    let value = Some(line.bytes as f64);
+    let mut finding = resting_on(&evidence, Quantity::GeometryLine, Labels::new(), value, Unit::Bytes);
+    finding.notes.push(if line.at_most { shapes::line_at_most(Bytes(line.bytes)) } else { shapes::line_by_strides() });
+    found.push(finding);
+    Some(line.bytes)
 }
 
 /// The line and its neighbours; returns the line's size, where it was found.
@@ -100,7 +142,7 @@ impl<'a> LevelView<'a> {
         let declared = seen.cpu.zip(number).and_then(|(cpu, number)| machine.cache_of(cpu, number));
         let at = |bytes: u64| {
             let here = |(layout, o): &&(ChainLayout, &'a Observation)| {
-                *layout == ChainLayout::Random && o.labels.size().is_some_and(|s| s.0 == bytes)
+                *layout == seen.curve_layout && o.labels.size().is_some_and(|s| s.0 == bytes)
             };
             seen.chases.iter().find(here).map(|(_, o)| *o)
         };
@@ -151,7 +193,7 @@ impl<'a> LevelView<'a> {
     fn time(&self) -> Option<Finding> {
         // A point well inside: half the capacity.
         let inside = self.seen.curve.iter().map(|(x, _)| *x).rfind(|x| *x <= self.level.size.low / 2)?;
-        let o = self.seen.at(ChainLayout::Random, inside)?;
+        let o = self.seen.at(self.seen.curve_layout, inside)?;
         Some(derived(o, Quantity::GeometryLatency, self.labels(), self.level.ns, Unit::Ns))
     }
 

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use tiermark_engine::{About, Lab, Probe};
 use tiermark_model::messages::rules;
 use tiermark_model::{
-    CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Observation, PageKind, Plan, Purpose, Refusal, Request, Step,
+    CacheKind, ChainLayout, Effort, Finding, KIB, MIB, Machine, Observation, PageKind, Plan, Purpose, Refusal, Request,
+    Step,
 };
 
 use crate::chasing::{Chase, Chaser, quarters};
@@ -123,6 +124,11 @@ impl Probe for Geometry {
         found.extend(shared::findings(observations, lab.machine, &seen));
         found
     }
+}
+
+/// What a table of latencies by footprint and stride says of line, sizes and ways; nothing where it has too few strides.
+pub(crate) fn of_table(observations: &[Observation], machine: &Machine) -> Vec<Finding> {
+    findings::of_table(&GeometryCurves::of_table(observations, machine), machine)
 }
 
 /// Seconds an effort allows.

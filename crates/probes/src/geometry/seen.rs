@@ -21,17 +21,47 @@ pub(super) struct GeometryCurves<'a> {
     pub(super) strided: Vec<Strided>,
     /// The levels of the footprint curve, named.
     pub(super) levels: Vec<(String, Level)>,
-    /// The curve.
+    /// The curve of footprint and ns.
     pub(super) curve: Vec<(u64, f64)>,
+    /// The layout of its chains.
+    pub(super) curve_layout: ChainLayout,
 }
 
 impl<'a> GeometryCurves<'a> {
     pub(super) fn new(observations: &'a [Observation], machine: &Machine) -> Self {
         let curve = points(with_purpose(observations, Purpose::Curve));
-        let layout = |o: &Observation| o.labels.get(Labels::LAYOUT)?.parse().ok();
         let shapes = with_purpose(observations, Purpose::Shape).chain(with_purpose(observations, Purpose::Curve));
-        let chases: Vec<(ChainLayout, &Observation)> =
-            shapes.filter(|o| o.value.is_some()).filter_map(|o| Some((layout(o)?, o))).collect();
+        Self::of(chases(shapes), curve, ChainLayout::Random, machine)
+    }
+
+    /// A table of latencies by footprint and stride. The random rows are the footprint curve; where there are none, those of the smallest
+    /// stride. Rising chains take the place of scattered ones: from a page on, prefetchers do not help them; below, a curve that
+    /// never leaves its level counts for nothing.
+    pub(super) fn of_table(observations: &'a [Observation], machine: &Machine) -> Self {
+        let is_plain = |o: &&Observation| o.labels.number(Labels::CHAINS).is_none_or(|chains| chains == 1);
+        let mut chases = chases(with_purpose(observations, Purpose::Table).filter(is_plain));
+        for (layout, _) in &mut chases {
+            if let ChainLayout::Stride(bytes) = *layout {
+                *layout = ChainLayout::Scatter(bytes);
+            }
+        }
+        let smallest = chases.iter().filter_map(|(layout, _)| match layout {
+            ChainLayout::Scatter(bytes) => Some(*bytes),
+            _ => None,
+        });
+        let has_random = chases.iter().any(|(layout, _)| *layout == ChainLayout::Random);
+        let smallest = smallest.min().filter(|_| !has_random);
+        let of_curve = smallest.map_or(ChainLayout::Random, ChainLayout::Scatter);
+        let curve = points(chases.iter().filter(|(layout, _)| *layout == of_curve).map(|(_, o)| *o));
+        Self::of(chases, curve, of_curve, machine)
+    }
+
+    fn of(
+        chases: Vec<(ChainLayout, &'a Observation)>,
+        curve: Vec<(u64, f64)>,
+        curve_layout: ChainLayout,
+        machine: &Machine,
+    ) -> Self {
         let cpu = chases.first().and_then(|(_, o)| o.labels.get(Labels::CPUS)?.parse().ok());
         let mut strides: BTreeMap<u64, Vec<(u64, f64)>> = BTreeMap::new();
         for (layout, o) in &chases {
@@ -41,7 +71,7 @@ impl<'a> GeometryCurves<'a> {
         }
         let strided: Vec<Strided> = strides.into_iter().map(|(stride, points)| Strided { stride, points }).collect();
         let levels = named(parted(levels(&curve), &curve, &strided), cpu, machine);
-        Self { cpu, chases, strided, levels, curve }
+        Self { cpu, chases, strided, levels, curve, curve_layout }
     }
 
     /// Paired chains: (distance, ns) of those that stay in a cache, and of those in memory.
@@ -74,6 +104,12 @@ impl<'a> GeometryCurves<'a> {
             |(l, o): &&(ChainLayout, &'a Observation)| *l == layout && o.labels.size().is_some_and(|s| s.0 == bytes);
         self.chases.iter().find(here).map(|(_, o)| *o)
     }
+}
+
+/// Observations that have a number, with their layout.
+fn chases<'a>(observations: impl Iterator<Item = &'a Observation>) -> Vec<(ChainLayout, &'a Observation)> {
+    let layout = |o: &Observation| o.labels.get(Labels::LAYOUT)?.parse().ok();
+    observations.filter(|o| o.value.is_some()).filter_map(|o| Some((layout(o)?, o))).collect()
 }
 
 /// Levels with those parted whose ways tell that a smaller one hides in them.

@@ -157,7 +157,14 @@ mod tests {
         let machine = Machine { caches: declared.map(cache).into_iter().collect(), ..Machine::default() };
         let size = Count { value: 32 * MIB, low: 30 * MIB, high: Some(34 * MIB) };
         let levels = vec![("L3".to_owned(), Level { ns: 10.0, next_ns: 100.0, size })];
-        let seen = GeometryCurves { cpu: Some(0), chases: Vec::new(), strided: Vec::new(), levels, curve: Vec::new() };
+        let seen = GeometryCurves {
+            cpu: Some(0),
+            chases: Vec::new(),
+            strided: Vec::new(),
+            levels,
+            curve: Vec::new(),
+            curve_layout: ChainLayout::Random,
+        };
         let beside = |beside: &str, ns| {
             let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::CPUS, "0,1");
             made::observation(beside, labels.text(Labels::RELATION, "same L3").text(Labels::BESIDE, beside), ns)
@@ -204,6 +211,7 @@ mod tests {
             strided: Vec::new(),
             levels: Vec::new(),
             curve: Vec::new(),
+            curve_layout: ChainLayout::Random,
         };
         let labels = Labels::new().purpose(Purpose::Shared).text(Labels::TIER, "L3").text(Labels::RELATION, "sibling");
         let mut full = made::observation("full", labels.clone().text(Labels::BESIDE, "full"), 1.0);

@@ -1,7 +1,8 @@
 use super::*;
+use crate::geometry::made;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use tiermark_model::{KIB, MIB};
+use tiermark_model::{ChainLayout, Finding, KIB, Labels, MIB, Machine, Observation, Purpose, Quantity};
 use tiermark_stats::Rng;
 
 /// A table in KiB of footprint.
@@ -121,6 +122,37 @@ fn the_published_table_gives_its_l1() {
     for curve in &curves[2..] {
         assert_eq!(edge(&curve.points, 1.3378, 4.02).unwrap().fits, 8 * curve.stride, "stride {}", curve.stride);
     }
+}
+
+#[test]
+fn the_published_table_becomes_findings() {
+    let row = |curve: &Strided| {
+        let chase =
+            |(bytes, ns): &(u64, f64)| made::chase(Purpose::Table, ChainLayout::Stride(curve.stride), *bytes, *ns);
+        curve.points.iter().map(chase).collect::<Vec<_>>()
+    };
+    let mut observations: Vec<Observation> = published().iter().flat_map(row).collect();
+    let found = |observations: &[Observation], metric: Quantity| {
+        let all = crate::geometry::of_table(observations, &Machine::default());
+        let l1 = |f: &Finding| f.metric == metric && f.labels.get(Labels::TIER).is_none_or(|tier| tier == "L1");
+        all.into_iter().find(l1).and_then(|f| f.value)
+    };
+    let said = [
+        (Quantity::GeometrySize, 32.0 * KIB as f64),
+        (Quantity::GeometryWays, 8.0),
+        (Quantity::GeometryLine, 64.0),
+        (Quantity::GeometrySets, 64.0),
+    ];
+    for (metric, value) in &said {
+        assert_eq!(found(&observations, metric.clone()), Some(*value), "{metric}");
+    }
+    // With random rows beside them, those are the footprint curve.
+    let random = [(4, 1.34), (16, 1.34), (32, 1.34), (48, 4.0), (64, 4.0), (192, 4.2), (320, 9.0), (448, 9.4)];
+    observations.extend(random.map(|(kib, ns)| made::chase(Purpose::Table, ChainLayout::Random, kib * KIB, ns)));
+    assert_eq!(found(&observations, Quantity::GeometryWays), Some(8.0));
+    // Two strides agree on nothing that a third has not bounded.
+    observations.retain(|o| !matches!(o.labels.get(Labels::LAYOUT), Some("stride:64" | "stride:1024" | "stride:4096")));
+    assert_eq!(crate::geometry::of_table(&observations, &Machine::default()), Vec::new());
 }
 
 /// A cache that replaces the least recently used line of each set.
