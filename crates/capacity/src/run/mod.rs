@@ -115,7 +115,7 @@ pub fn execute(
     let lock = changes.then(|| environment.state.hold(WHAT)).transpose()?;
     let mut run = Run { environment, tell, deadline, lock, hypervisor: None };
     if scenario.backend != Kind::External {
-        admit::memory(&scenario, &Root::live())?;
+        admit::memory(&scenario, &environment.client, &Root::live())?;
         crate::coordinator::outlive_tenants().iter().for_each(|warning| (run.tell)(&Event::Warning(warning)));
     }
     run.prepare(&scenario, saved)?;

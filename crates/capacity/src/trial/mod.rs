@@ -231,7 +231,7 @@ impl TrialRunner<'_> {
     fn kept(&self, tenants: u32) -> (Guards, Dram) {
         let limits = &self.scenario.limits;
         let rate = self.scenario.level.promised_rate();
-        let client = tiermark_load::client_bytes(u64::from(tenants), &self.workload(0)).most;
+        let client = tiermark_load::client_bytes(u64::from(tenants), &self.workload(0), self.client.threads).most;
         let guards = Guards { floor: limits.memory_floor.0, wall: limits.trial_seconds, rate, client };
         (guards, Dram::new(self.active.memory(self.scenario.tenants_dram())))
     }
