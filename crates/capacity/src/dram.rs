@@ -51,14 +51,17 @@ impl Dram {
         self.budget.saturating_sub(pool).max(self.budget / LEAST)
     }
 
-    /// Sets the tenants' limit to what the pool leaves until both stay as they are, or for some rounds; what it came to. `None` where
-    /// it cannot be looked at. `set` says whether the kernel took it.
+    /// Sets the tenants' limit to what the pool leaves until both stay as they are, or for some rounds; what it came
+    /// to. `set` says whether the kernel took it.
+    ///
+    /// # Errors
+    /// That of `read`: what it is set to then is not known to be right.
     pub fn balance(
         &self,
         rounds: u32,
-        read: &mut dyn FnMut() -> Option<Account>,
+        read: &mut dyn FnMut() -> Result<Account, String>,
         set: &mut dyn FnMut(u64) -> bool,
-    ) -> Option<Account> {
+    ) -> Result<Account, String> {
         let mut account = read()?;
         for _ in 0..rounds {
             // What is swapped out then makes the pool larger still.
@@ -76,7 +79,7 @@ impl Dram {
                 break;
             }
         }
-        Some(account)
+        Ok(account)
     }
 
     /// Whether the pool alone leaves tenants nothing, with the figures.
@@ -121,7 +124,7 @@ mod tests {
 
     fn balanced(bytes: u64, share: f64) -> (Account, u32) {
         let kernel = std::cell::RefCell::new(Kernel { bytes, share, limit: 512 * MIB, set: 0 });
-        let mut read = || Some(kernel.borrow().account());
+        let mut read = || Ok(kernel.borrow().account());
         let mut set = |limit| {
             let mut kernel = kernel.borrow_mut();
             (kernel.limit, kernel.set) = (limit, kernel.set + 1);
@@ -153,20 +156,21 @@ mod tests {
     #[test]
     fn a_limit_goes_up_again_and_what_cannot_be_seen_is_not_touched() {
         let limits = std::cell::RefCell::new(vec![100 * MIB]);
-        let mut read = || Some(Account { held: 90 * MIB, pool: 0, limit: limits.borrow().last().copied() });
-        Dram::new(512 * MIB).balance(MANY, &mut read, &mut |limit| {
+        let mut read = || Ok(Account { held: 90 * MIB, pool: 0, limit: limits.borrow().last().copied() });
+        let _ = Dram::new(512 * MIB).balance(MANY, &mut read, &mut |limit| {
             limits.borrow_mut().push(limit);
             true
         });
         let mut tried = 0;
         let account = Account { held: 400 * MIB, pool: 200 * MIB, limit: Some(512 * MIB) };
-        Dram::new(512 * MIB).balance(MANY, &mut || Some(account), &mut |_| {
+        let _ = Dram::new(512 * MIB).balance(MANY, &mut || Ok(account), &mut |_| {
             tried += 1;
             false
         });
         assert_eq!(tried, 1, "what the kernel refuses is not asked for again at once");
         assert_eq!(limits.into_inner(), [100 * MIB, 512 * MIB]);
-        assert_eq!(Dram::new(MIB).balance(MANY, &mut || None, &mut |_| panic!("nothing is known")), None);
+        let blind = Dram::new(MIB).balance(MANY, &mut || Err("no".to_owned()), &mut |_| panic!("nothing is known"));
+        assert_eq!(blind, Err("no".to_owned()));
     }
 
     proptest! {
@@ -174,7 +178,7 @@ mod tests {
         fn whatever_the_numbers(budget: u64, held: u64, pool: u64, limit: Option<u64>) {
             let dram = Dram::new(budget / 2);
             let mut lowest = u64::MAX;
-            dram.balance(MANY, &mut || Some(Account { held, pool, limit }), &mut |limit| {
+            let _ = dram.balance(MANY, &mut || Ok(Account { held, pool, limit }), &mut |limit| {
                 lowest = lowest.min(limit);
                 true
             });

@@ -1,14 +1,21 @@
 //! `tiermark load` as users call it: on a real server where `redis-server` is installed, and where there is none.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail; clippy knows only functions marked as tests")]
+#![allow(clippy::print_stderr, reason = "a test that is skipped says why")]
 
 mod common;
 
-use std::net::TcpListener;
-use std::time::Duration;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Child;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use common::User;
 use common::redis::{Redis, free_port};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::Value;
 
 /// A run of load that ends with this code, as its document.
@@ -94,14 +101,117 @@ fn a_signal_ends_it_with_what_was_seen() {
     let arguments =
         ["load", "-t", redis.target.as_str(), "--rps", "200", "--duration", "60", "--warmup", "0", "--json=out.json"];
     let mut child = user.start(&arguments);
-    std::thread::sleep(Duration::from_millis(1500));
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    thread::sleep(Duration::from_millis(1500));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let run = common::document(&user.path("out.json"));
     assert_eq!(run["complete"], false);
     let seen = &run["measured"]["tenants"][0];
     assert!(seen["done"].as_u64().is_some_and(|n| (20..2000).contains(&n)), "{seen}");
+}
+
+/// A server that accepts connections and answers some PINGs, and reads nothing else.
+struct Deaf {
+    address: String,
+    /// Connections that it has.
+    accepted: Arc<AtomicUsize>,
+    _held: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Deaf {
+    /// One that answers the PING of each connection, or of none.
+    fn new(answers: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (accepted, held) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let (counts, keeps) = (Arc::clone(&accepted), Arc::clone(&held));
+        // It ends with the test's process.
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                if answers && stream.read_exact(&mut [0; b"*1\r\n$4\r\nPING\r\n".len()]).is_ok() {
+                    let _ = stream.write_all(b"+PONG\r\n");
+                }
+                keeps.lock().unwrap().push(stream);
+                counts.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        Self { address, accepted, _held: held }
+    }
+}
+
+/// Longest that something is waited for which takes a moment.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The exit code of a program that has to end soon.
+#[track_caller]
+fn ends(child: &mut Child) -> Option<i32> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("it goes on");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_signal_ends_it_while_a_server_that_answers_nothing_is_waited_for() {
+    let (user, deaf) = (User::new(), Deaf::new(false));
+    let mut child = user.start(&["load", "-t", &deaf.address, "--timeout", "3600", "--json=out.json"]);
+    while deaf.accepted.load(Ordering::Relaxed) == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        thread::sleep(Duration::from_millis(5));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(ends(&mut child), Some(130));
+    let run = common::document(&user.path("out.json"));
+    assert_eq!((&run["complete"], &run["measured"]), (&false.into(), &Value::Null));
+}
+
+/// The most memory that a process has held, bytes; 0 once it has ended.
+fn most_held(child: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+/// A thousand requests of 16 MiB, which nobody reads: 16 GiB, if each connection kept its own.
+#[test]
+fn a_server_that_reads_nothing_does_not_fill_the_memory_of_the_client() {
+    const CONNECTIONS: usize = 1000;
+    let files = getrlimit(Resource::Nofile);
+    let enough = files.maximum.is_none_or(|most| most > 2 * CONNECTIONS as u64 + 100);
+    if !enough {
+        eprintln!("SKIPPED: needs {} open files, and may have {:?}", 2 * CONNECTIONS, files.maximum);
+        return;
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files }).unwrap();
+    let (user, deaf) = (User::new(), Deaf::new(true));
+    let connections = CONNECTIONS.to_string();
+    let words = ["load", "-t", &deaf.address, "-c", &connections, "-d", "16M", "--gets", "0", "--warmup", "0"];
+    let times = ["--duration", "30", "--timeout", "2", "--json=out.json"];
+    let mut child = user.start(&[&words[..], &times].concat());
+    let (begun, mut most) = (Instant::now(), 0);
+    while child.try_wait().unwrap().is_none() && begun.elapsed() < PATIENCE {
+        most = most_held(&child).max(most);
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(ends(&mut child), Some(1), "its only server answers nothing");
+    assert_eq!(deaf.accepted.load(Ordering::Relaxed), CONNECTIONS);
+    // 256 MiB for all, one request more, and what it has besides.
+    assert!((200 << 20..600 << 20).contains(&most), "{} MiB", most >> 20);
+}
+
+#[test]
+fn what_needs_more_memory_than_there_is_is_refused_before_a_server_is_asked() {
+    let (user, nobody) = (User::new(), free_port());
+    let refused = user.run(&["load", "-t", &nobody, "-c", "1000000", "-d", "16M", "--verify"]).expect(4);
+    let told = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("of memory while servers answer") && told.contains("use fewer connections"), "{told}");
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
+use crate::buffers::{Buffers, Share};
 use crate::clock::Clock;
 use crate::resp::{Parser, Reply};
-use crate::target::Stream;
+use crate::stream::Stream;
 
 /// Bytes of requests that the socket has not taken yet, above which no other is made: as much as sockets usually buffer, so that a server
 /// that reads never waits for the client.
@@ -62,6 +63,8 @@ pub(crate) struct Conn {
     /// Requests at the end of `pending` that are not on their way yet.
     unsent: usize,
     out: Vec<u8>,
+    /// What `out` takes of the memory of all connections.
+    share: Share,
     /// Bytes of `out` that were written.
     written: usize,
     /// Bytes that were written before those of `out`.
@@ -91,14 +94,16 @@ pub(crate) enum Took {
 }
 
 impl Conn {
-    /// A connection that keeps at most so many bytes of each value that comes back.
-    pub(crate) fn new(stream: Stream, keep: usize) -> Self {
+    /// A connection that keeps at most so many bytes of each value that comes back, and whose requests take memory of
+    /// `buffers`.
+    pub(crate) fn new(stream: Stream, keep: usize, buffers: &Buffers) -> Self {
         Self {
             stream,
             parser: Parser::new(keep),
             pending: VecDeque::new(),
             unsent: 0,
             out: Vec::new(),
+            share: buffers.share(),
             written: 0,
             before: 0,
             waits_to_write: false,
@@ -126,6 +131,11 @@ impl Conn {
 
     /// Whether a queue of at most `depth` requests takes another one, in number and in bytes.
     pub(crate) fn has_room(&self, depth: usize) -> bool {
+        self.has_own_room(depth) && !self.share.is_barred()
+    }
+
+    /// The same, were it the only connection. One that has no room all the same waits for others.
+    pub(crate) fn has_own_room(&self, depth: usize) -> bool {
         self.pending.len() < depth && self.out.len() - self.written < MOST_UNWRITTEN
     }
 
@@ -138,6 +148,7 @@ impl Conn {
     pub(crate) fn make(&mut self, of: Due, key: u64, is_set: bool, encode: impl FnOnce(&mut Vec<u8>)) {
         let begins = self.before + self.out.len() as u64;
         encode(&mut self.out);
+        self.share.holds(self.out.capacity());
         let Due { at: due, excuse } = of;
         self.pending.push_back(Pending { due, excuse, tried: 0, sent: 0, begins, is_set, key });
         self.unsent += 1;
@@ -175,6 +186,10 @@ impl Conn {
         self.before += self.out.len() as u64;
         self.out.clear();
         self.written = 0;
+        if self.share.is_wanted() {
+            self.out = Vec::new();
+            self.share.holds(0);
+        }
         Ok(Wrote::All)
     }
 

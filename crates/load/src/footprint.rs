@@ -1,5 +1,6 @@
 //! How much memory the client itself needs.
 
+use crate::buffers::{MOST_BUFFERED, UNCOUNTED};
 use crate::conn::{MOST_UNWRITTEN, Pending};
 use crate::workload::Workload;
 
@@ -23,17 +24,24 @@ pub struct ClientBytes {
     pub most: u64,
 }
 
-/// What a client of so many tenants needs for a workload.
+/// What a client of so many tenants needs for a workload, with so many threads.
 #[must_use]
-pub fn client_bytes(tenants: u64, workload: &Workload) -> ClientBytes {
-    let request = workload.value.bytes as u64 + workload.key_prefix.len() as u64 + 64;
+pub fn client_bytes(tenants: u64, workload: &Workload, threads: usize) -> ClientBytes {
+    let value = workload.value.bytes as u64;
+    let request = value + workload.key_prefix.len() as u64 + 64;
     let queue = (workload.depth * size_of::<Pending>()) as u64;
-    let connection = CONNECTION.saturating_add(request).saturating_add(queue);
+    // A value that is checked is kept until it is whole.
+    let checked = if workload.verify { value + 1 } else { 0 };
     let connections = tenants.saturating_mul(workload.connections as u64);
+    // Beyond what all may hold together, each thread may have made one request more.
+    let together = (MOST_BUFFERED as u64).saturating_add((threads as u64).saturating_mul(request));
+    let buffered = |each: u64| connections.saturating_mul(each.saturating_sub(UNCOUNTED as u64)).min(together);
+    let connection = CONNECTION + request.min(UNCOUNTED as u64) + queue + checked;
     let usual = BASE
         .saturating_add(tenants.saturating_mul(DISTRIBUTIONS))
-        .saturating_add(connections.saturating_mul(connection));
-    let unwritten = connections.saturating_mul(request.saturating_add(MOST_UNWRITTEN as u64));
+        .saturating_add(connections.saturating_mul(connection))
+        .saturating_add(buffered(request));
+    let unwritten = buffered(request.saturating_add(MOST_UNWRITTEN as u64));
     let most = usual.saturating_mul(MARGIN).saturating_add(unwritten.saturating_mul(2)).saturating_add(MARGIN_BYTES);
     ClientBytes { usual, most }
 }
@@ -45,12 +53,25 @@ mod tests {
     #[test]
     fn a_client_needs_half_a_megabyte_a_tenant_and_what_is_under_way() {
         let workload = Workload::default();
-        let of = |tenants| client_bytes(tenants, &workload);
+        let of = |tenants| client_bytes(tenants, &workload, 1);
         let each = (of(1001).usual - of(1).usual) / 1000;
         assert!((500 << 10..700 << 10).contains(&each), "{each}");
         let large = Workload { value: crate::ValueShape { bytes: 16 << 20, compressible: 0.0 }, ..workload.clone() };
-        let more = client_bytes(1, &large);
+        let more = client_bytes(1, &large, 1);
         assert!(more.usual - of(1).usual == (16 << 20) - 1024 && more.most < 2 << 30, "{more:?}");
         assert_eq!(of(u64::MAX).most, u64::MAX);
+    }
+
+    /// A thousand connections of values of 16 MiB: 16 GiB, if each might hold its own at once.
+    #[test]
+    fn many_connections_share_what_requests_may_take() {
+        let value = crate::ValueShape { bytes: 16 << 20, compressible: 0.0 };
+        let many = Workload { value, connections: 1000, depth: 1, ..Workload::default() };
+        let of = |workload: &Workload, threads| client_bytes(1, workload, threads);
+        let one = of(&many, 1);
+        assert!(one.usual < 512 << 20 && one.most < 4 << 30, "{one:?}");
+        assert!((32 << 20..34 << 20).contains(&(of(&many, 3).usual - one.usual)));
+        // Each may be in the middle of an answer that is kept.
+        assert!(of(&Workload { verify: true, ..many }, 1).usual > 16_000 << 20);
     }
 }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod buffers;
 mod clock;
 mod conn;
 mod cpus;
@@ -21,6 +22,7 @@ mod run;
 mod schedule;
 mod seed;
 mod spin;
+mod stream;
 mod tally;
 mod target;
 mod tenant;

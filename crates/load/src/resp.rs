@@ -27,6 +27,8 @@ pub(crate) fn get(key: &[u8], out: &mut Vec<u8>) {
 
 /// Appends `SET key value` with a value of `bytes` bytes that `value` appends.
 pub(crate) fn set(key: &[u8], bytes: usize, value: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+    // A buffer that grows as it is written to becomes twice as large as what is in it.
+    out.reserve(bytes + key.len() + 3 * MOST_DIGITS);
     out.extend_from_slice(b"*3\r\n$3\r\nSET\r\n");
     header(b'$', key.len(), out);
     out.extend_from_slice(key);

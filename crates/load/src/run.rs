@@ -10,6 +10,7 @@ use tiermark_model::Refusal;
 use tiermark_model::load::Spin;
 use tiermark_model::messages::load as says;
 
+use crate::buffers::Buffers;
 use crate::clock;
 use crate::conn::Conn;
 use crate::cpus::pin;
@@ -116,13 +117,21 @@ fn carry_out(
         return Err(says::no_target());
     }
     let threads = client.threads.min(targets.len());
+    let buffers = Buffers::default();
     let mut dealt: Vec<Vec<Tenant>> = (0..threads).map(|_| Vec::new()).collect();
     for (index, target) in targets.iter().enumerate() {
-        if watch.stop.load(Ordering::Relaxed) {
-            return Err(says::load_stopped());
-        }
+        let conns = connections(target, workload, client.timeout, watch.stop, &buffers)?;
         let stagger = index as f64 / targets.len() as f64;
-        dealt[index % threads].push(tenant(index, target, workload, phase, client, stagger)?);
+        // Filling is neither a warm-up nor a measurement; its values come from a stream of their own.
+        let number = target.number.unwrap_or(index as u64);
+        let seed = seed(workload.seed, number, phase.unwrap_or(Phase::WarmUp(u32::MAX)));
+        let left = match workload.length {
+            Length::Requests(requests) => Some(requests),
+            Length::Time(_) => None,
+        };
+        let pace = TenantPace::new(workload.pace, workload.depth, left, stagger, seed);
+        let (source, form) = (source(workload, phase)?, form(workload, phase, client));
+        dealt[index % threads].push(Tenant::new(index, conns, source, form, pace));
     }
     let end = match workload.length {
         Length::Time(time) => u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).min(u64::MAX / 4),
@@ -131,49 +140,43 @@ fn carry_out(
     let live = Live::new(targets.len(), threads, clock::now());
     let stop = AtomicBool::new(false);
     let timeout = u64::try_from(client.timeout.as_nanos()).unwrap_or(u64::MAX);
-    let shared = Shared { stop: &stop, live: &live, spin: client.spin, timeout };
+    let shared = Shared { stop: &stop, live: &live, buffers: &buffers, spin: client.spin, timeout };
     thread::scope(|scope| run_clients(scope, dealt, &shared, client, end, watch))
 }
 
-/// Connects a tenant and prepares what it will be asked.
-fn tenant(
-    index: usize,
+/// Connects to a tenant, until it is to stop.
+fn connections(
     target: &Target,
     workload: &Workload,
-    phase: Option<Phase>,
-    client: &ClientSetup,
-    stagger: f64,
-) -> Result<Tenant, Refusal> {
-    let conns = (0..workload.connections).map(|_| {
-        let stream = Client::connect(target, client.timeout)?.into_stream();
-        let stream = stream.map_err(|e| says::connection_failed(&target.address.to_string(), &e.to_string()))?;
-        // One byte more than a value has, so that a longer one is seen to be another.
-        Ok(Conn::new(stream, if workload.verify { workload.value.bytes + 1 } else { 0 }))
-    });
-    let conns = conns.collect::<Result<Vec<_>, Refusal>>()?;
-    let source = match phase {
+    timeout: Duration,
+    stop: &AtomicBool,
+    buffers: &Buffers,
+) -> Result<Vec<Conn>, Refusal> {
+    // One byte more than a value has, so that a longer one is seen to be another.
+    let keep = if workload.verify { workload.value.bytes + 1 } else { 0 };
+    let connect = |_| Ok(Conn::new(Client::connect(target, timeout, stop)?.into_stream(), keep, buffers));
+    (0..workload.connections).map(connect).collect()
+}
+
+/// Which requests a phase makes.
+fn source(workload: &Workload, phase: Option<Phase>) -> Result<Source, Refusal> {
+    Ok(match phase {
         None => Source::Fill { next: 0 },
         Some(_) => {
             Source::Drawn { keys: Keys::new(workload.key_dist, workload.key_order, workload.keys)?, mix: workload.mix }
         }
-    };
-    let form = Form {
+    })
+}
+
+fn form(workload: &Workload, phase: Option<Phase>, client: &ClientSetup) -> Form {
+    Form {
         prefix: workload.key_prefix.clone().into_bytes(),
         digits: workload.key_digits,
         value: workload.value,
         verify: workload.verify && phase.is_some(),
         stops_on_error: phase.is_none(),
         late_after: u64::try_from(client.late_after.as_nanos()).unwrap_or(u64::MAX),
-    };
-    let left = match workload.length {
-        Length::Requests(requests) => Some(requests),
-        Length::Time(_) => None,
-    };
-    // Filling is neither a warm-up nor a measurement; its values come from a stream of their own.
-    let number = target.number.unwrap_or(index as u64);
-    let seed = seed(workload.seed, number, phase.unwrap_or(Phase::WarmUp(u32::MAX)));
-    let pace = TenantPace::new(workload.pace, workload.depth, left, stagger, seed);
-    Ok(Tenant::new(index, conns, source, form, pace))
+    }
 }
 
 type Returned = std::io::Result<(Vec<(usize, TenantResult)>, ThreadUse)>;

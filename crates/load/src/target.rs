@@ -1,21 +1,18 @@
-//! Servers: their addresses, connections to them, and the first words on each.
+//! Servers: their addresses, and the first words on each connection.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::event::PollFlags;
 use tiermark_model::Refusal;
 use tiermark_model::messages::load as says;
 
 use crate::resp::{self, Parser, Reply, shown};
+use crate::stream::{Stream, Wait};
 
 /// The port that Redis listens on unless told otherwise.
 const PORT: u16 = 6379;
@@ -111,108 +108,13 @@ impl FromStr for Address {
     }
 }
 
-/// An open connection.
-#[derive(Debug)]
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(buffer),
-            Self::Unix(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.write(bytes),
-            Self::Unix(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl AsFd for Stream {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
-        }
-    }
-}
-
-impl Stream {
-    fn open(address: &Address, timeout: Duration) -> io::Result<Self> {
-        match address {
-            Address::Unix(path) => unix(path, timeout).map(Self::Unix),
-            Address::Tcp(host, port) => {
-                let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, timeout) {
-                        Ok(stream) => {
-                            // A small command must not wait for the answer to the one before (Nagle's algorithm).
-                            stream.set_nodelay(true)?;
-                            return Ok(Self::Tcp(stream));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last)
-            }
-        }
-    }
-
-    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
-            Self::Unix(stream) => stream.set_read_timeout(timeout).and_then(|()| stream.set_write_timeout(timeout)),
-        }
-    }
-
-    /// Makes reads and writes return at once.
-    pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(stream) => stream.set_nonblocking(true),
-            Self::Unix(stream) => stream.set_nonblocking(true),
-        }
-    }
-}
-
-/// Connects to a unix socket. A blocking call would wait without a limit for a server that accepts nothing and whose queue is full.
-fn unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
-    const POLL: Duration = Duration::from_millis(5);
-    let asked = Instant::now();
-    let address = SocketAddrUnix::new(path)?;
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    loop {
-        match connect(&socket, &address) {
-            Ok(()) => break,
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) if asked.elapsed() < timeout => thread::sleep(POLL),
-            Err(Errno::AGAIN) => return Err(ErrorKind::TimedOut.into()),
-            Err(why) => return Err(why.into()),
-        }
-    }
-    let stream = UnixStream::from(socket);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
-}
-
 /// A connection for single commands, each waited for.
 #[derive(Debug)]
-pub struct Client {
+pub struct Client<'a> {
     stream: Stream,
     address: Address,
     timeout: Duration,
+    stop: &'a AtomicBool,
 }
 
 /// The answer to a single command.
@@ -228,16 +130,17 @@ pub enum Answer {
     Error(String),
 }
 
-impl Client {
-    /// Connects, authenticates and makes sure that a Redis server answers. No step takes longer than `timeout`.
+impl<'a> Client<'a> {
+    /// Connects, authenticates and makes sure that a Redis server answers. No step takes longer than `timeout`; all of
+    /// them end within a quarter of a second once `stop` is set, but for the system's look-up of a host's name.
     ///
     /// # Errors
-    /// A [`Refusal`] that tells which: nobody listens, wrong password, no Redis server, no answer, still loading.
-    pub fn connect(target: &Target, timeout: Duration) -> Result<Self, Refusal> {
+    /// A [`Refusal`] that tells which: nobody listens, wrong password, no Redis server, no answer, still loading,
+    /// stopped.
+    pub fn connect(target: &Target, timeout: Duration, stop: &'a AtomicBool) -> Result<Self, Refusal> {
         let address = target.address.clone();
-        let stream = Stream::open(&address, timeout).map_err(|error| unreachable_server(&address, &error))?;
-        stream.set_timeout(Some(timeout)).map_err(|error| broken(&address, &error))?;
-        let mut client = Self { stream, address, timeout };
+        let stream = Stream::open(&address, timeout, stop).map_err(|error| unreachable_server(&address, &error))?;
+        let mut client = Self { stream, address, timeout, stop };
         if let Some(password) = &target.password {
             let mut words: Vec<&[u8]> = vec![b"AUTH"];
             words.extend(target.user.as_ref().map(String::as_bytes));
@@ -258,23 +161,16 @@ impl Client {
     /// Sends one command and waits for its answer.
     ///
     /// # Errors
-    /// A [`Refusal`] when the connection breaks, nothing comes in time, or what comes is not the protocol.
+    /// A [`Refusal`] when the connection breaks, nothing comes in time, what comes is not the protocol, or it is
+    /// stopped.
     pub fn ask(&mut self, words: &[&[u8]]) -> Result<Answer, Refusal> {
-        self.stream.write_all(&resp::request(words)).map_err(|error| broken(&self.address, &error))?;
+        // One limit for the whole of it: a server that sends a byte now and then never lets a single read time out.
+        let wait = Wait::begin(self.timeout, self.stop);
+        self.send(&resp::request(words), &wait).map_err(|error| broken(&self.address, &error))?;
         let (mut parser, mut answer) = (Parser::new(LONGEST_ANSWER), None);
         let mut buffer = [0u8; 4096];
-        let asked = Instant::now();
         while answer.is_none() {
-            // A server that sends a byte now and then never lets a single read time out.
-            if asked.elapsed() > self.timeout {
-                return Err(broken(&self.address, &ErrorKind::TimedOut.into()));
-            }
-            let n = match self.stream.read(&mut buffer) {
-                Ok(0) => return Err(broken(&self.address, &ErrorKind::UnexpectedEof.into())),
-                Ok(n) => n,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(broken(&self.address, &error)),
-            };
+            let n = self.receive(&mut buffer, &wait).map_err(|error| broken(&self.address, &error))?;
             parser
                 .feed(&buffer[..n], |reply| answer = Some(owned(reply)))
                 .map_err(|garbage| says::answer_unreadable(&self.address.to_string(), &garbage.to_string()))?;
@@ -282,16 +178,43 @@ impl Client {
         answer.ok_or_else(|| broken(&self.address, &ErrorKind::UnexpectedEof.into()))
     }
 
-    /// The connection, for many commands at once.
-    pub(crate) fn into_stream(self) -> io::Result<Stream> {
-        self.stream.set_timeout(None)?;
-        self.stream.set_nonblocking()?;
-        Ok(self.stream)
+    fn send(&mut self, mut bytes: &[u8], wait: &Wait<'_>) -> io::Result<()> {
+        while !bytes.is_empty() {
+            wait.until_ready(&self.stream, PollFlags::OUT)?;
+            match self.stream.write(bytes) {
+                Ok(n) => bytes = &bytes[n..],
+                Err(error) if is_passing(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that came; at least one.
+    fn receive(&mut self, buffer: &mut [u8], wait: &Wait<'_>) -> io::Result<usize> {
+        loop {
+            wait.until_ready(&self.stream, PollFlags::IN)?;
+            match self.stream.read(buffer) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Err(error) if is_passing(&error) => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// The connection, for many commands at once; its reads and writes return at once.
+    pub(crate) fn into_stream(self) -> Stream {
+        self.stream
     }
 
     fn refused(&self, message: fn(&str, &str) -> Refusal, answer: &str) -> Refusal {
         message(&self.address.to_string(), &shown(answer.as_bytes()))
     }
+}
+
+/// Whether a read or write that returned at once may go through the next time.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
 fn owned(reply: Reply<'_>) -> Answer {
@@ -306,6 +229,7 @@ fn owned(reply: Reply<'_>) -> Answer {
 fn unreachable_server(address: &Address, error: &io::Error) -> Refusal {
     let address = address.to_string();
     match error.kind() {
+        ErrorKind::Interrupted => says::load_stopped(),
         ErrorKind::ConnectionRefused => says::nobody_listens(&address),
         ErrorKind::TimedOut => says::connecting_timed_out(&address),
         ErrorKind::NotFound => says::address_unknown(&address),
@@ -320,6 +244,7 @@ fn unreachable_server(address: &Address, error: &io::Error) -> Refusal {
 fn broken(address: &Address, error: &io::Error) -> Refusal {
     let address = address.to_string();
     match error.kind() {
+        ErrorKind::Interrupted => says::load_stopped(),
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => says::server_hung_up(&address),
         ErrorKind::WouldBlock | ErrorKind::TimedOut => says::server_answers_nothing(&address),
         _ => says::connection_failed(&address, &error.to_string()),
@@ -348,21 +273,6 @@ mod tests {
         for bad in ["", ":6379", "host:", "host:0", "host:65536", "host:x", "unix:", "[::1]x"] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_server_that_accepts_nothing_is_not_waited_for() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("full");
-        // Its queue takes one connection more than its length.
-        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
-        rustix::net::bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-        rustix::net::listen(&socket, 0).unwrap();
-        let first = unix(&path, Duration::from_secs(600)).unwrap();
-        let late = unix(&path, Duration::from_millis(50)).unwrap_err();
-        assert_eq!(late.kind(), ErrorKind::TimedOut);
-        drop((first, socket));
-        assert_eq!(unix(&path, Duration::from_secs(600)).unwrap_err().kind(), ErrorKind::ConnectionRefused);
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct Tenant {
     pub(crate) tally: TenantResult,
     /// Since when requests that are due wait for answers.
     hold: Hold,
+    /// Whether it made no request because those of others take all the memory: no answer of its own wakes it then.
+    pub(crate) starved: bool,
     /// Where the next request goes.
     pub(crate) turn: usize,
     /// The common start, ns on the monotonic clock.
@@ -80,6 +82,7 @@ impl Tenant {
             rng: pace.rng,
             tally,
             hold: Hold::default(),
+            starved: false,
             turn: 0,
             start: 0,
             key: Vec::new(),
@@ -109,6 +112,7 @@ impl Tenant {
             }
             let Some(conn) = self.free_conn() else {
                 self.hold.found_no_room(self.start + now);
+                self.starve();
                 self.tally.overloads += 1;
                 return Next::Blocked;
             };
@@ -129,12 +133,18 @@ impl Tenant {
             return;
         }
         for _ in under_way..self.depth {
-            let has_room = self.conns[place].as_ref().is_some_and(|conn| conn.has_room(self.depth));
-            if !self.has_more() || !has_room {
+            let Some(conn) = self.conns[place].as_ref().filter(|_| self.has_more()) else { return };
+            if !conn.has_room(self.depth) {
+                self.starved |= conn.has_own_room(self.depth);
                 return;
             }
             self.make(place, Due::default());
         }
+    }
+
+    /// Takes down whom requests that found no room wait for.
+    fn starve(&mut self) {
+        self.starved |= self.conns.iter().flatten().any(|conn| conn.has_own_room(self.depth));
     }
 
     /// The next connection in turn that has room.
@@ -183,10 +193,12 @@ impl Tenant {
         })
     }
 
-    /// An answer came or the socket took more, at `at` on the clock. When the next request is due, ns after the start, if it waited for room and has it now.
+    /// An answer came, the socket took more, or others left memory, at `at` on the clock. When the next request is due,
+    /// ns after the start, if it waited for room and has it now.
     pub(crate) fn unblock(&mut self, at: u64) -> Option<u64> {
         let due = self.schedule.as_ref()?.due();
         if !self.conns.iter().flatten().any(|conn| conn.has_room(self.depth)) {
+            self.starve();
             return None;
         }
         self.hold.found_room(at).then_some(due)
@@ -316,87 +328,4 @@ impl TenantPace {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::fd::OwnedFd;
-    use std::os::unix::net::UnixStream;
-
-    use super::*;
-    use crate::clock::Event;
-    use crate::schedule::Arrivals;
-    use crate::target::Stream;
-
-    /// Half a second, ns.
-    const AWAY: u64 = SECOND / 2;
-    /// When the run began on the clock, ns.
-    const START: u64 = 7 * SECOND;
-
-    /// A clock that stands still, half a second after the start.
-    struct Still;
-
-    impl Clock for Still {
-        fn now(&self) -> u64 {
-            START + AWAY
-        }
-
-        fn wait(&mut self, _: &OwnedFd, _: &mut Vec<Event>, _: Option<u64>) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// A tenant of 1,000 requests a second whose client first comes to it half a second after the start.
-    fn forgotten(depth: usize) -> (Tenant, UnixStream) {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        ours.set_nonblocking(true).unwrap();
-        let pace = TenantPace::new(Pace::Open { arrivals: Arrivals::Constant, rate: 1000.0 }, depth, None, 0.0, 1);
-        let conns = vec![Conn::new(Stream::Unix(ours), 0)];
-        let mut tenant = Tenant::new(0, conns, Source::Fill { next: 0 }, Form::small(), pace);
-        tenant.start = START;
-        (tenant, theirs)
-    }
-
-    #[test]
-    fn a_client_that_comes_late_is_late_with_all_that_was_due() {
-        let (mut tenant, _server) = forgotten(1000);
-        while tenant.make_due(AWAY, AWAY) != Next::Finished {}
-        assert_eq!(tenant.write(0, &Still).unwrap(), crate::conn::Wrote::All);
-        // The last of 500 was due 1 ms before the end, which is not later than 1 ms.
-        assert_eq!((tenant.tally.late, tenant.tally.max_late_ns), (499, AWAY), "{:?}", tenant.tally);
-        assert_eq!((tenant.tally.sent, tenant.tally.held, tenant.tally.overloads), (500, 0, 0));
-    }
-
-    #[test]
-    fn it_is_late_too_where_what_it_sends_first_leaves_no_room_for_the_rest() {
-        let (mut tenant, _server) = forgotten(1);
-        assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
-        tenant.write(0, &Still).unwrap();
-        assert_eq!((tenant.scheduled(AWAY / 2), tenant.scheduled(AWAY), tenant.tally.sent), (250, 500, 1));
-        let (_, seen) = tenant.finish(AWAY, START + AWAY);
-        assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.held), (1, 499, 1, 0));
-        assert_eq!(seen.late, 499);
-    }
-
-    /// 16 MB a value, a thousand under way: what a server that reads nothing leaves in the client's memory is a value, not 16 GB.
-    #[test]
-    fn a_server_that_reads_nothing_takes_no_memory_of_the_client() {
-        let (mut tenant, _server) = forgotten(1000);
-        tenant.form.value.bytes = 16 << 20;
-        assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
-        assert_eq!((tenant.under_way(), tenant.tally.overloads), (1, 1));
-        // As much as the socket buffers goes, and leaves more than is made beside it.
-        assert_eq!((tenant.write(0, &Still).unwrap(), tenant.unblock(START + AWAY)), (crate::conn::Wrote::Part, None));
-        tenant.schedule = None;
-        tenant.refill(0);
-        assert_eq!(tenant.under_way(), 1, "nor in a closed loop");
-    }
-
-    #[test]
-    fn what_was_made_and_did_not_go_is_not_called_unanswered() {
-        let (mut tenant, server) = forgotten(1000);
-        drop(server);
-        while tenant.make_due(AWAY, AWAY) != Next::Finished {}
-        assert!(tenant.write(0, &Still).is_err());
-        tenant.give_up("gone".into(), START + AWAY);
-        let (_, seen) = tenant.finish(AWAY, START + AWAY);
-        assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.scheduled), (0, 500, 0, 500));
-    }
-}
+mod tests;

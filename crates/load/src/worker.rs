@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use tiermark_model::load::Spin;
 
+use crate::buffers::Buffers;
 use crate::clock::{self, Clock, Event, Monotonic};
 use crate::conn::{Took, Wrote};
 use crate::live::{Live, TenantNow};
@@ -28,6 +29,7 @@ const BUFFER: usize = 64 << 10;
 pub(crate) struct Shared<'a> {
     pub(crate) stop: &'a AtomicBool,
     pub(crate) live: &'a Live,
+    pub(crate) buffers: &'a Buffers,
     pub(crate) spin: Spin,
     /// Longest wait for an answer, ns.
     pub(crate) timeout: u64,
@@ -53,6 +55,8 @@ pub(crate) struct Worker<'a, C> {
     start: u64,
     /// When making requests ends, ns after the start.
     end: u64,
+    /// Whether one of the tenants waits until there is memory for its requests.
+    starved: bool,
     spinner: Spinner,
     /// When it last looked for answers, ns on the monotonic clock.
     looked: u64,
@@ -90,6 +94,7 @@ impl<'a, C: Clock> Worker<'a, C> {
             due: BinaryHeap::new(),
             start: 0,
             end: 0,
+            starved: false,
             spinner,
             looked: 0,
             next_tick: 0,
@@ -110,6 +115,7 @@ impl<'a, C: Clock> Worker<'a, C> {
             self.make_due()?;
             self.tick();
             self.wait()?;
+            self.resume()?;
         }
         let now = self.clock.now();
         self.shared.live.beat(self.number, 0);
@@ -137,10 +143,38 @@ impl<'a, C: Clock> Worker<'a, C> {
                 self.due.push(Reverse((schedule.due(), slot)));
                 continue;
             }
-            for place in 0..tenant.conns.len() {
-                self.tenants[slot].refill(place);
-                self.write(slot, place)?;
+            self.refill(slot)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the next requests of a closed loop on all connections of a tenant.
+    fn refill(&mut self, slot: usize) -> io::Result<()> {
+        for place in 0..self.tenants[slot].conns.len() {
+            self.tenants[slot].refill(place);
+            self.write(slot, place)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with the tenants that waited for memory, once there is some.
+    fn resume(&mut self) -> io::Result<()> {
+        if !self.starved || self.shared.buffers.are_full() || self.elapsed() >= self.end {
+            return Ok(());
+        }
+        self.starved = false;
+        let now = self.clock.now();
+        for slot in 0..self.tenants.len() {
+            let tenant = &mut self.tenants[slot];
+            if !std::mem::take(&mut tenant.starved) {
+                continue;
             }
+            if tenant.schedule.is_none() {
+                self.refill(slot)?;
+            } else if let Some(due) = tenant.unblock(now) {
+                self.due.push(Reverse((due, slot)));
+            }
+            self.starved |= self.tenants[slot].starved;
         }
         Ok(())
     }
@@ -187,6 +221,7 @@ impl<'a, C: Clock> Worker<'a, C> {
     /// Writes what a connection has to write, and sees to being told when it can write the rest.
     fn write(&mut self, slot: usize, place: usize) -> io::Result<()> {
         let tenant = &mut self.tenants[slot];
+        self.starved |= tenant.starved;
         let Some(conn) = &tenant.conns[place] else { return Ok(()) };
         if !conn.is_dirty() {
             return Ok(());

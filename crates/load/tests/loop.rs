@@ -159,6 +159,23 @@ fn a_run_stops_when_asked_and_when_its_watcher_says_so() {
     assert!(snapshots.iter().all(|one| one.tenants[0].scheduled >= one.tenants[0].sent), "{snapshots:?}");
 }
 
+/// A timeout of an hour must not keep a run that is to stop while it connects: to one that never answers, or to the
+/// next of many.
+#[test]
+fn a_run_that_is_stopped_while_it_connects_is_refused_as_that() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asks = Arc::clone(&stop);
+    let silent = Fake::new(move |_, _| {
+        asks.store(true, Ordering::Relaxed);
+        Some(Vec::new())
+    });
+    let client = ClientSetup { timeout: Duration::from_secs(3600), ..ClientSetup::default() };
+    let workload = Workload { connections: 1000, ..closed(1) };
+    let mut watch = Watch { stop: &stop, each_second: &mut |_: &Snapshot| true };
+    let refused = run(&[silent.target()], &workload, Phase::Measure(0), &client, &mut watch).unwrap_err();
+    assert_eq!((refused.code, silent.answered.load(Ordering::Relaxed)), (codes::load_stopped, 1));
+}
+
 #[test]
 fn filling_asks_for_every_key_once_in_order() {
     let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -233,8 +250,8 @@ fn what_a_socket_does_not_take_at_once_follows_when_it_does() {
 
 #[test]
 fn single_commands_are_answered() {
-    let fake = Fake::new(|_, words| polite(words));
-    let mut client = Client::connect(&fake.target(), Duration::from_secs(5)).unwrap();
+    let (fake, stop) = (Fake::new(|_, words| polite(words)), AtomicBool::new(false));
+    let mut client = Client::connect(&fake.target(), Duration::from_secs(5), &stop).unwrap();
     assert_eq!(client.ask(&[b"GET", b"x"]), Ok(tiermark_load::Answer::Text(b"abcd".to_vec())));
 }
 

@@ -11,6 +11,7 @@ mod common;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ use tiermark_model::messages::load::codes;
 
 const PASSWORD: &str = "right one";
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Nobody stops these tests.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 struct Redis {
     child: Child,
@@ -49,7 +52,7 @@ impl Redis {
         };
         let redis = Self { child, home, port };
         let begun = Instant::now();
-        while let Err(refusal) = Client::connect(&redis.tcp(), PATIENCE) {
+        while let Err(refusal) = Client::connect(&redis.tcp(), PATIENCE, &GOES_ON) {
             assert!(begun.elapsed() < PATIENCE, "{refusal}");
             thread::sleep(Duration::from_millis(20));
         }
@@ -67,7 +70,7 @@ impl Redis {
     }
 
     fn ask(&self, words: &[&[u8]]) -> Answer {
-        Client::connect(&self.tcp(), PATIENCE).unwrap().ask(words).unwrap()
+        Client::connect(&self.tcp(), PATIENCE, &GOES_ON).unwrap().ask(words).unwrap()
     }
 }
 
@@ -150,10 +153,10 @@ fn an_open_loop_keeps_its_rate() {
 fn a_password_is_asked_for_and_checked() {
     let Some(redis) = Redis::start(&[]) else { return };
     let without = Target { password: None, ..redis.tcp() };
-    let refusal = Client::connect(&without, PATIENCE).unwrap_err();
+    let refusal = Client::connect(&without, PATIENCE, &GOES_ON).unwrap_err();
     assert_eq!(refusal.code, codes::password_missing);
     let wrong = Target { password: Some("guessed".into()), ..redis.tcp() };
-    let refusal = Client::connect(&wrong, PATIENCE).unwrap_err();
+    let refusal = Client::connect(&wrong, PATIENCE, &GOES_ON).unwrap_err();
     assert!(refusal.code == codes::password_refused && !refusal.to_string().contains("guessed"), "{refusal}");
 }
 

@@ -54,16 +54,17 @@ impl External {
         Self { targets, commands, used: 0, filled: 0, own }
     }
 
-    /// What keeps the first tenants from being used: servers that run already and do not answer, or may not be written to. Of those that a
-    /// command starts, nothing is known before. Nothing is written.
+    /// What keeps the first tenants from being used: servers that run already and do not answer, or may not be written
+    /// to. Of those that a command starts, nothing is known before. Nothing is written. Those that are not reached when
+    /// it is to stop are refused as stopped.
     #[must_use]
-    pub fn check(&self, most: usize) -> Vec<Refusal> {
+    pub fn check(&self, most: usize, stop: &AtomicBool) -> Vec<Refusal> {
         if self.commands.start.is_some() {
             return self.commands.needs().into_iter().collect();
         }
         let numbers: Vec<usize> = (0..self.targets.len().min(most)).collect();
         let look = |at: usize| {
-            let mut server = Client::connect(&self.targets[at], ANSWER)?;
+            let mut server = Client::connect(&self.targets[at], ANSWER, stop)?;
             self.writable(at, &mut server)
         };
         let mut refused = Vec::new();
@@ -77,7 +78,7 @@ impl External {
     }
 
     /// Whether a tenant's server may be written to: it is this run's, or holds nothing.
-    fn writable(&self, at: usize, server: &mut Client) -> Result<(), Refusal> {
+    fn writable(&self, at: usize, server: &mut Client<'_>) -> Result<(), Refusal> {
         if at < self.own { Ok(()) } else { empty(server, &self.targets[at]) }
     }
 
@@ -109,10 +110,10 @@ impl External {
     }
 
     /// A connection to a server; to one that a command has just started, as soon as it answers.
-    fn answering(&self, at: usize, stop: &AtomicBool) -> Result<Client, Refusal> {
+    fn answering<'a>(&self, at: usize, stop: &'a AtomicBool) -> Result<Client<'a>, Refusal> {
         let begun = Instant::now();
         loop {
-            match Client::connect(&self.targets[at], ANSWER) {
+            match Client::connect(&self.targets[at], ANSWER, stop) {
                 Ok(client) => return Ok(client),
                 Err(refusal) if self.commands.start.is_none() || begun.elapsed() >= READY => return Err(refusal),
                 Err(refusal) if stop.load(Ordering::Relaxed) => return Err(refusal),
@@ -129,7 +130,7 @@ fn carry_out(text: &str, stop: &AtomicBool) -> Result<(), Refusal> {
 }
 
 /// Whether a server holds nothing, in any of its databases: what somebody keeps there would be pushed out, or mixed with what is measured.
-fn empty(server: &mut Client, target: &Target) -> Result<(), Refusal> {
+fn empty(server: &mut Client<'_>, target: &Target) -> Result<(), Refusal> {
     let address = target.address.to_string();
     match server.ask(&[b"INFO", b"keyspace"])? {
         Answer::Text(text) => {
@@ -264,11 +265,12 @@ mod tests {
     fn servers_that_do_not_answer_are_told_all_at_once() {
         let nobody = || std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let targets: Vec<Target> = (0..3).map(|_| Target::new(nobody().parse().unwrap())).collect();
+        let goes_on = AtomicBool::new(false);
         let external = |commands: Commands| External::new(targets.clone(), commands, 0);
-        let told = external(Commands::default()).check(2);
+        let told = external(Commands::default()).check(2, &goes_on);
         assert_eq!(told.len(), 2, "{told:?}");
         let started = Commands { start: Some("true".to_owned()), ..Commands::default() };
-        assert_eq!(external(started).check(2), []);
+        assert_eq!(external(started).check(2, &goes_on), []);
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl Server {
                 let output = self.said();
                 return Err(messages::server_ended(start.number + 1, &status.to_string(), status.code(), &output));
             }
-            match Client::connect(&self.target, ANSWER) {
+            match Client::connect(&self.target, ANSWER, start.stop) {
                 Ok(_) => return Ok(()),
                 Err(_) if start.stop.load(Ordering::Relaxed) => {
                     return Err(messages::server_start_stopped(start.number + 1));

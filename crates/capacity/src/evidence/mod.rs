@@ -96,5 +96,10 @@ fn available(text: &str) -> Result<Option<u64>, Malformed> {
     files::kilobytes(text, "MemAvailable")
 }
 
+/// MemTotal of /proc/meminfo in bytes.
+fn total(text: &str) -> Result<Option<u64>, Malformed> {
+    files::kilobytes(text, "MemTotal")
+}
+
 #[cfg(test)]
 mod tests;

@@ -27,26 +27,28 @@ impl Pools {
         Self { zswap: self.zswap.or(other.zswap), ..self }
     }
 
-    /// Bytes of memory that they take beside what the group counts; `None` where there are none, or one does not tell.
-    #[must_use]
-    pub fn bytes(&self, root: &Root, group: &Group) -> Option<u64> {
+    /// Bytes of memory that they take beside what the group counts; `None` where there are none.
+    ///
+    /// # Errors
+    /// A sentence that names the file of a pool that does not tell.
+    pub fn bytes(&self, root: &Root, group: &Group) -> Result<Option<u64>, String> {
         if self.is_none() {
-            return None;
+            return Ok(None);
         }
-        let zram = self.zram.iter().map(|name| {
-            let read = root.parsed(&format!("sys/block/{name}/mm_stat"), parse::zram).ok().flatten()?;
-            Some(read.memory)
-        });
-        let zram = zram.sum::<Option<u64>>()?;
-        let zswap = match self.zswap {
-            None => 0,
-            Some(before) => {
-                let now = root.parsed("proc/meminfo", parse::zswap).ok().flatten().flatten()?.memory;
-                // Where the group's own part is in what it holds, it is not outside of it.
-                now.saturating_sub(before).saturating_sub(group.zswap.unwrap_or(0))
-            }
-        };
-        Some(zram.saturating_add(zswap))
+        let mut all = 0u64;
+        for name in &self.zram {
+            let path = format!("sys/block/{name}/mm_stat");
+            let read = root.parsed(&path, parse::zram).map_err(|why| why.to_string())?;
+            all = all.saturating_add(read.ok_or_else(|| format!("{path} is missing"))?.memory);
+        }
+        if let Some(before) = self.zswap {
+            let read = root.parsed("proc/meminfo", parse::zswap).map_err(|why| why.to_string())?.flatten();
+            let now = read.ok_or("proc/meminfo has no line Zswap")?.memory;
+            // Where the group's own part is in what it holds, it is not outside of it.
+            let outside = now.saturating_sub(before).saturating_sub(group.zswap.unwrap_or(0));
+            all = all.saturating_add(outside);
+        }
+        Ok(Some(all))
     }
 }
 
@@ -67,11 +69,16 @@ mod tests {
         let zram = |names: &[&str]| Pools { zram: names.iter().map(|name| (*name).to_owned()).collect(), zswap: None };
         let zswap = Pools { zswap: Some(100 << 10), ..Pools::default() };
         let group = Group::default();
-        assert_eq!(Pools::default().bytes(&root, &group), None);
-        assert_eq!(zram(&["zram1", "zram2"]).bytes(&root, &group), Some(3048));
-        assert_eq!(zram(&["zram1", "zram9"]).bytes(&root, &group), None);
-        assert_eq!(zswap.bytes(&root, &group), Some(200 << 10));
+        assert_eq!(Pools::default().bytes(&root, &group), Ok(None));
+        assert_eq!(zram(&["zram1", "zram2"]).bytes(&root, &group), Ok(Some(3048)));
+        assert_eq!(
+            zram(&["zram1", "zram9"]).bytes(&root, &group),
+            Err("sys/block/zram9/mm_stat is missing".to_owned())
+        );
+        assert_eq!(zswap.bytes(&root, &group), Ok(Some(200 << 10)));
         let counted = Group { zswap: Some(150 << 10), ..group };
-        assert_eq!(zswap.clone().with(zram(&["zram1"])).bytes(&root, &counted), Some((50 << 10) + 2048));
+        assert_eq!(zswap.clone().with(zram(&["zram1"])).bytes(&root, &counted), Ok(Some((50 << 10) + 2048)));
+        let silent = Root::from_files("test", [("proc/meminfo", "MemTotal: 9 kB\n")]);
+        assert!(zswap.bytes(&silent, &group).is_err());
     }
 }

@@ -2,11 +2,13 @@
 
 use tiermark_machine::Root;
 
-use super::{SwapArea, available, parse};
+use super::{SwapArea, available, parse, total};
 
 /// What keeps a system going, at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vitals {
+    /// Bytes of memory that the machine has.
+    pub total: u64,
     /// Bytes that can be had without swapping.
     pub available: u64,
     /// Areas that are swapped to; none where the kernel cannot swap.
@@ -22,11 +24,13 @@ impl Vitals {
     /// A sentence that names the file that is missing or makes no sense.
     pub fn read(root: &Root) -> Result<Self, String> {
         let available = root.parsed("proc/meminfo", available).map_err(|why| why.to_string())?.flatten();
+        let total = root.parsed("proc/meminfo", total).map_err(|why| why.to_string())?.flatten();
         let swaps = root.parsed("proc/swaps", parse::swaps).map_err(|why| why.to_string())?;
         // Pages: all, in memory, shared, …
         let resident = root.text("proc/self/statm").and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
         let resident: u64 = resident.ok_or("proc/self/statm has no number of resident pages")?;
         Ok(Self {
+            total: total.ok_or("proc/meminfo has no line MemTotal")?,
             available: available.ok_or("proc/meminfo has no line MemAvailable")?,
             swaps: swaps.unwrap_or_default(),
             client: resident.saturating_mul(rustix::param::page_size() as u64),
@@ -49,10 +53,12 @@ mod tests {
             Vitals::read(&Root::from_files("test", files.map(|file| if file.0 == path { (path, text) } else { file })))
         };
         let read = with("", "").unwrap();
-        assert_eq!((read.available, read.client), (1000 << 10, 3 * rustix::param::page_size() as u64));
+        assert_eq!((read.total, read.available), (9 << 10, 1000 << 10));
+        assert_eq!(read.client, 3 * rustix::param::page_size() as u64);
         assert_eq!((read.swaps[0].size, read.swaps[0].used), (100 << 10, 40 << 10));
         for (path, text) in [
             ("proc/meminfo", "MemTotal: 9 kB\n"),
+            ("proc/meminfo", "MemAvailable: 9 kB\n"),
             ("proc/meminfo", "MemAvailable: lots kB\n"),
             ("proc/meminfo", ""),
             ("proc/swaps", "Filename Type Size Used Priority\n/dev/zram1 partition x y 9\n"),

@@ -115,7 +115,8 @@ fn start_server() -> Result<Child, Refusal> {
         command.stdin(Stdio::null()).spawn().map_err(|why| refuse(format!("it cannot be started: {why}")))?;
     let answers = wait_for(ANSWERS, || match server.try_wait() {
         Ok(Some(status)) => Some(Err(refuse(format!("it ended at once ({status})")))),
-        _ => Client::connect(&target(), ATTEMPT).ok().map(|_| Ok(())),
+        // Who stops the run turns the guest off.
+        _ => Client::connect(&target(), ATTEMPT, &AtomicBool::new(false)).ok().map(|_| Ok(())),
     });
     match answers.unwrap_or_else(|| Err(refuse(format!("it does not answer within {} s", ANSWERS.as_secs())))) {
         Ok(()) => Ok(server),

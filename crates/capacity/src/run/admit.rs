@@ -1,6 +1,7 @@
 //! Whether a machine has what a run wants: found out before anything is made, with the looks by which each part is set up later, and all
 //! that is wrong told at once.
 
+use tiermark_load::ClientSetup;
 use tiermark_machine::Root;
 use tiermark_model::messages::tenants::not_root;
 use tiermark_model::messages::tiers::memory_short;
@@ -51,7 +52,7 @@ pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHo
     let Pending { scenario, tiers, reached, .. } = pending;
     let mut refused: Vec<Refusal> = environment.client.check().err().into_iter().collect();
     if scenario.backend == Kind::External {
-        refused.extend(environment.external(*reached).check(scenario.limits.most_tenants as usize));
+        refused.extend(environment.external(*reached).check(scenario.limits.most_tenants as usize, environment.stop));
         return Admission {
             refused,
             tiers: tiers.iter().map(|tier| ((*tier).clone(), Preflight::default())).collect(),
@@ -59,7 +60,7 @@ pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHo
     }
     refused.extend(privileged(place).err());
     refused.extend(Layout::find(place.root).err());
-    refused.extend(memory(scenario, place.root).err());
+    refused.extend(memory(scenario, &environment.client, place.root).err());
     refused.extend(match scenario.backend {
         Kind::Qemu => Hypervisor::check(&environment.guest, &environment.places.server),
         Kind::Process | Kind::External => environment.places.check(),
@@ -77,18 +78,18 @@ fn privileged(place: &RunHost<'_>) -> Result<(), Refusal> {
 }
 
 /// What the client needs beside the tenants' memory: for as many as find room there.
-fn client_bytes(scenario: &Scenario) -> u64 {
+fn client_bytes(scenario: &Scenario, client: &ClientSetup) -> u64 {
     let held = scenario.dram_budget.0.saturating_add(scenario.tier_bytes());
     let of_one = scenario.tenant.records.saturating_mul(scenario.tenant.value.0).max(1);
     let tenants = (held / of_one + 1).min(u64::from(scenario.limits.most_tenants));
     let requests = Requests { gets: 100.0, keys: scenario.load.keys.first().copied().unwrap_or_default() };
-    tiermark_load::client_bytes(tenants, &scenario.asked(requests, 0)).usual
+    tiermark_load::client_bytes(tenants, &scenario.asked(requests, 0), client.threads).usual
 }
 
 /// Whether the machine has memory for all tenants together, and for the client.
-pub(super) fn memory(scenario: &Scenario, root: &Root) -> Result<(), Refusal> {
-    let (wanted, floor) =
-        (scenario.dram_budget.0.saturating_add(client_bytes(scenario)), scenario.limits.memory_floor.0);
+pub(super) fn memory(scenario: &Scenario, client: &ClientSetup, root: &Root) -> Result<(), Refusal> {
+    let wanted = scenario.dram_budget.0.saturating_add(client_bytes(scenario, client));
+    let floor = scenario.limits.memory_floor.0;
     leave_floor(root, wanted, floor, |available| memory_short(Bytes(wanted), available, Bytes(floor)))
 }
 
@@ -96,7 +97,6 @@ pub(super) fn memory(scenario: &Scenario, root: &Root) -> Result<(), Refusal> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use tiermark_load::ClientSetup;
     use tiermark_model::messages::tiers::codes;
     use tiermark_undo::StateDir;
 

@@ -3,6 +3,7 @@
 mod admit;
 mod guests;
 mod intended;
+mod unseen;
 mod unstopped;
 
 use std::rc::Rc;
@@ -113,9 +114,9 @@ pub fn execute(
     // For the whole run: between two searches, too, nobody else is to change what they are held against.
     let changes = scenario.backend != Kind::External || environment.commands.stop.is_some();
     let lock = changes.then(|| environment.state.hold(WHAT)).transpose()?;
-    let mut run = Run { environment, tell, deadline, lock, hypervisor: None };
+    let mut run = Run { environment, tell, deadline, lock, hypervisor: None, warned: false };
     if scenario.backend != Kind::External {
-        admit::memory(&scenario, &Root::live())?;
+        admit::memory(&scenario, &environment.client, &Root::live())?;
         crate::coordinator::outlive_tenants().iter().for_each(|warning| (run.tell)(&Event::Warning(warning)));
     }
     run.prepare(&scenario, saved)?;
@@ -157,6 +158,8 @@ struct Run<'a, 'b> {
     lock: Option<Lock>,
     /// The guests' kernel and files; `None` if tenants are no virtual machines.
     hypervisor: Option<Rc<Hypervisor>>,
+    /// Whether it was said what guards do not see.
+    warned: bool,
 }
 
 impl Run<'_, '_> {
@@ -208,6 +211,7 @@ impl Run<'_, '_> {
         let runner = TrialRunner { scenario, requests, client, stop, seed: saved.begun.seed, active: &active };
         let tell = &mut *self.tell;
         let found = runner.footprint(backend.as_mut(), &mut system, &mut |progress| tell(&Event::Progress(progress)));
+        self.warn_of_unseen(backend.as_ref());
         (self.tell)(&Event::TakingBack);
         ended(backend, system, found)
     }
@@ -253,6 +257,7 @@ impl Run<'_, '_> {
             true => answer,
             false => answer.map(|answer| answer.map(|answer| unstopped::answer(answer, &saved.cases[number].trials))),
         };
+        self.warn_of_unseen(backend.as_ref());
         (self.tell)(&Event::TakingBack);
         if let Some(answer) = ended(backend, system, answer)? {
             (self.tell)(&Event::Answer(&answer));

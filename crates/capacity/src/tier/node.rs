@@ -28,11 +28,13 @@ pub struct Nodes {
 
 impl Nodes {
     /// Whether tenants have come to the floor of the tier's node, with the figures.
-    #[must_use]
-    pub fn full(&self, root: &Root) -> Option<Note> {
-        let (far, free) = (self.far, Memory::of(root, self.far)?.free);
-        let (free, floor) = (free < self.floor).then_some((Bytes(free), Bytes(self.floor)))?;
-        Some(says::node_below_floor(far, free, floor))
+    ///
+    /// # Errors
+    /// A sentence that names the file of the node that does not tell.
+    pub fn full(&self, root: &Root) -> Result<Option<Note>, String> {
+        let unread = || format!("{NODES}/node{}/meminfo does not say how much memory is free", self.far);
+        let free = Memory::of(root, self.far).ok_or_else(unread)?.free;
+        Ok((free < self.floor).then(|| says::node_below_floor(self.far, Bytes(free), Bytes(self.floor))))
     }
 }
 
@@ -130,8 +132,9 @@ mod tests {
     fn a_node_that_is_full_ends_a_trial() {
         let nodes = Nodes { near: [0].into_iter().collect(), far: 1, room: 0, floor: 20 << 10, demotes: false };
         let full = |free: u64| nodes.full(&Root::from_files("test", [node(1, 200, free, 5)]));
-        assert_eq!(full(15), None);
-        assert_eq!(full(14).unwrap().text, "19 KiB of node 1's memory are free, 20 KiB must stay free");
-        assert_eq!(nodes.full(&Root::from_files("test", [("x", "")])), None);
+        assert_eq!(full(15), Ok(None));
+        assert_eq!(full(14).unwrap().unwrap().text, "19 KiB of node 1's memory are free, 20 KiB must stay free");
+        let blind = nodes.full(&Root::from_files("test", [("x", "")])).unwrap_err();
+        assert!(blind.contains("node1/meminfo"), "{blind}");
     }
 }

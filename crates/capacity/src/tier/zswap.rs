@@ -17,6 +17,8 @@ pub(super) fn preflight(wanted: &TierSizes, root: &Root) -> Preflight {
     found.hold(leave_floor_for_pool("zswap", wanted, root));
     if switched(ENABLED, root).is_none() {
         found.refused.push(messages::zswap_missing());
+    } else if Host::read(root, None).ok().and_then(|host| host.zswap).is_none() {
+        found.refused.push(messages::zswap_not_counted());
     }
     found
 }
@@ -45,6 +47,19 @@ pub(super) fn behind(root: &Root) -> Result<ActiveTier, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pool_whose_size_nobody_tells_is_refused() {
+        let sizes = TierSizes { size: 0, dram: 1 << 10, floor: 0 };
+        let found = |more: &str| {
+            let meminfo = format!("MemAvailable: 1000 kB\n{more}");
+            let files = [(ENABLED, "N\n"), ("proc/meminfo", meminfo.as_str())];
+            preflight(&sizes, &Root::from_files("test", files)).refused
+        };
+        assert_eq!(found("Zswap: 0 kB\nZswapped: 0 kB\n"), []);
+        let [refused] = &found("")[..] else { panic!("one reason") };
+        assert_eq!(refused.code, messages::codes::zswap_not_counted);
+    }
 
     #[test]
     fn it_stands_before_the_system_s_swap() {

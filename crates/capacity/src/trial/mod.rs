@@ -3,6 +3,7 @@
 mod heartbeat;
 mod monitor;
 mod seen;
+mod sight;
 mod sizing;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,7 @@ use crate::tier::ActiveTier;
 use monitor::Monitor;
 pub use monitor::{Progress, Stage};
 use seen::Measurements;
+pub(crate) use sight::unseen;
 pub use sizing::Footprint;
 pub(crate) use sizing::SIZING;
 
@@ -231,8 +233,9 @@ impl TrialRunner<'_> {
     fn kept(&self, tenants: u32) -> (Guards, Dram) {
         let limits = &self.scenario.limits;
         let rate = self.scenario.level.promised_rate();
-        let client = tiermark_load::client_bytes(u64::from(tenants), &self.workload(0)).most;
-        let guards = Guards { floor: limits.memory_floor.0, wall: limits.trial_seconds, rate, client };
+        let client = tiermark_load::client_bytes(u64::from(tenants), &self.workload(0), self.client.threads);
+        let (floor, wall) = (limits.memory_floor.0, limits.trial_seconds);
+        let guards = Guards { floor, wall, rate, client: client.most, usual: client.usual };
         (guards, Dram::new(self.active.memory(self.scenario.tenants_dram())))
     }
 

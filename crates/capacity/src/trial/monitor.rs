@@ -11,7 +11,8 @@ use tiermark_model::messages::trials as says;
 use super::ProgressSink;
 use super::heartbeat::Heartbeat;
 use super::seen::SystemState;
-use crate::backend::{Backend, Counted, Pulse};
+use super::sight::{Look, Sight};
+use crate::backend::{Backend, Pulse};
 use crate::cgroup::set_limit;
 use crate::coordinator::first_to_go;
 use crate::dram::{Account, Dram, MANY, SOME};
@@ -97,6 +98,8 @@ pub(super) struct Monitor<'a> {
     overdrawn: u32,
     /// Bytes that areas of others held when it began.
     elsewhere: u64,
+    /// Which counters of the tenants' groups it has seen.
+    sight: Sight,
     /// The tenants' limit at the last look.
     limit: Option<Option<u64>>,
     begun: Instant,
@@ -125,12 +128,14 @@ impl<'a> Monitor<'a> {
         told: ProgressSink<'a>,
     ) -> Self {
         let now = Instant::now();
-        let elsewhere = Vitals::read(&root).map_or(0, |vitals| used_elsewhere(&vitals.swaps, active));
+        // Where they cannot be read, the first pulse ends the trial.
+        let vitals = Vitals::read(&root).ok();
         Self {
-            elsewhere,
+            elsewhere: vitals.as_ref().map_or(0, |vitals| used_elsewhere(&vitals.swaps, active)),
+            sight: Sight::default(),
             root,
             active,
-            guards,
+            guards: vitals.map_or(guards, |vitals| guards.within(vitals.total)),
             dram,
             overdrawn: 0,
             limit: None,
@@ -189,27 +194,26 @@ impl<'a> Monitor<'a> {
 
     /// Looks at everything. `false` ends the stage.
     pub(super) fn pulse(&mut self, pulse: &Pulse<'_>) -> bool {
-        let vitals = match self.vitals(pulse) {
-            Ok(vitals) => vitals,
+        let (vitals, look) = match self.look(pulse) {
+            Ok(found) => found,
             Err(why) => {
-                self.abort.get_or_insert(Abort::blind(&why));
+                self.ends(Err(why));
                 return false;
             }
         };
         let host = Host::read(&self.root, self.active.device.as_deref()).unwrap_or_default();
-        let group = pulse.counted.map(|counted| self.group(&counted.all)).unwrap_or_default();
         let asked = pulse.load.filter(|_| self.stage != Stage::Filling);
-        let window = asked.and_then(|load| self.window(load, &host, &group));
+        let window = asked.and_then(|load| self.window(load, &host, &look.group));
         let rate = window.map(|(window, seconds)| window.done as f64 / seconds);
         let sample = Sample {
             at: self.begun.elapsed().as_secs_f64(),
-            oom_kills: pulse.counted.map_or(0, |counted| self.oom_kills(counted)),
+            oom_kills: look.kills.unwrap_or(0),
             ended: pulse.ended,
             window: window.map(|(window, _)| window),
             loaded: asked.map_or(0.0, |load| load.seconds),
             backlog: asked.map_or(0.0, behind),
             // While tenants are filled, waiting for memory is what makes room for them.
-            memory_full: asked.and_then(|_| self.memory_full(&group)),
+            memory_full: asked.and_then(|_| self.memory_full(look.stalled()?)),
             available: vitals.available,
             client: vitals.client,
             heartbeat_late: pulse.load.map_or(0.0, |load| load.client_silent).max(self.heartbeat.late()),
@@ -217,32 +221,42 @@ impl<'a> Monitor<'a> {
             ..swap(&vitals.swaps, self.active)
         };
         self.samples.push(sample);
-        self.abort = self.abort.take().or_else(|| abort(&self.samples, &self.guards));
-        if self.abort.as_ref().is_some_and(|abort| abort.guard == Guard::Client) {
+        self.ends(Ok(abort(&self.samples, &self.guards)));
+        // A machine that runs out of memory is not made to wait for limits.
+        if let Some(counted) = pulse.counted.filter(|_| self.abort.is_none()) {
+            let account = self.balance(&counted.all, SOME, &|| false);
+            let ended = account.map(|account| account.and_then(|account| self.used_up(account)));
+            self.ends(ended);
+        }
+        let full = self.active.nodes.as_ref().map_or(Ok(None), |nodes| nodes.full(&self.root));
+        self.ends(full.map(|cause| cause.map(Abort::of_floor)));
+        if self.abort.as_ref().is_some_and(|abort| abort.blames_client(vitals.client, &self.guards)) {
             first_to_go();
         }
-        // A machine that runs out of memory is not made to wait for limits.
-        let account = pulse
-            .counted
-            .filter(|_| self.abort.is_none())
-            .and_then(|counted| self.balance(&counted.all, SOME, &|| false));
-        self.abort = self.abort.take().or_else(|| self.used_up(account?));
-        let node_full = |active: &ActiveTier| active.nodes.as_ref()?.full(&self.root);
-        self.abort = self.abort.take().or_else(|| node_full(self.active).map(Abort::of_floor));
         let seconds = self.entered.elapsed().as_secs_f64();
         (self.told)(&Progress { stage: self.stage, seconds, of: self.length, rate });
         self.abort.is_none() && !self.rested(seconds)
+    }
+
+    /// What a guard says, where none has ended the trial yet; one that cannot see ends it too.
+    fn ends(&mut self, said: Result<Option<Abort>, String>) {
+        let said = said.unwrap_or_else(|why| Some(Abort::blind(&why)));
+        self.abort = self.abort.take().or(said);
     }
 
     /// What the guards look at.
     ///
     /// # Errors
     /// A sentence that names what cannot be read.
-    fn vitals(&self, pulse: &Pulse<'_>) -> Result<Vitals, String> {
-        if let Some(counted) = pulse.counted {
-            Group::read(&self.root, &counted.all).map_err(|why| why.to_string())?;
+    fn look(&mut self, pulse: &Pulse<'_>) -> Result<(Vitals, Look), String> {
+        let look = match pulse.counted {
+            Some(counted) => Look::at(&self.root, counted)?,
+            None => Look::default(),
+        };
+        if pulse.counted.is_some() {
+            self.sight.keeps(&look)?;
         }
-        Vitals::read(&self.root)
+        Ok((Vitals::read(&self.root)?, look))
     }
 
     /// Looks once more at the end of a stage: a tenant that was killed may have ended it between two seconds.
@@ -251,7 +265,8 @@ impl<'a> Monitor<'a> {
         let ended = backend.ended();
         self.pulse(&Pulse { load: None, ended, counted: counted.as_ref() });
         // What is gone because the kernel killed it is told as that.
-        let kills = counted.as_ref().map_or(0, |counted| self.oom_kills(counted));
+        let look = counted.and_then(|counted| Look::at(&self.root, &counted).ok());
+        let kills = look.and_then(|look| look.kills).unwrap_or(0);
         if kills > 0 && self.abort.as_ref().is_some_and(|abort| abort.guard == Guard::TenantEnded) {
             self.abort = abort(&self.samples, &self.guards);
         }
@@ -259,22 +274,30 @@ impl<'a> Monitor<'a> {
 
     /// Brings tenants' limit all the way to what compressed memory leaves them, before a load that counts, or as far as it is when the run
     /// is stopped.
-    pub(super) fn settle(&self, backend: &dyn Backend, stopped: &dyn Fn() -> bool) {
+    pub(super) fn settle(&mut self, backend: &dyn Backend, stopped: &dyn Fn() -> bool) {
         if let Some(counted) = backend.counted() {
-            self.balance(&counted.all, MANY, stopped);
+            let account = self.balance(&counted.all, MANY, stopped);
+            self.ends(account.map(|_| None));
         }
     }
 
     /// Gives tenants what compressed memory leaves them of DRAM; `None` without such memory.
-    fn balance(&self, paths: &GroupPaths, rounds: u32, stopped: &dyn Fn() -> bool) -> Option<Account> {
+    ///
+    /// # Errors
+    /// A sentence that names what cannot be read.
+    fn balance(&self, paths: &GroupPaths, rounds: u32, stopped: &dyn Fn() -> bool) -> Result<Option<Account>, String> {
         let pools = &self.active.pools;
+        if pools.is_none() {
+            return Ok(None);
+        }
         let mut read = || {
-            let group = self.group(paths);
-            Some(Account { held: group.memory?, pool: pools.bytes(&self.root, &group)?, limit: group.limit })
+            let group = Group::read(&self.root, paths).map_err(|why| why.to_string())?;
+            let held = group.memory.ok_or("the tenants' control group does not say how much memory it holds")?;
+            Ok(Account { held, pool: pools.bytes(&self.root, &group)?.unwrap_or(0), limit: group.limit })
         };
         // The kernel may refuse a limit that it cannot make room for; what is in use all the same is looked at.
         let mut set = |limit: u64| !stopped() && set_limit(paths, limit);
-        self.dram.balance(rounds, &mut read, &mut set)
+        self.dram.balance(rounds, &mut read, &mut set).map(Some)
     }
 
     /// Whether tenants and compressed memory have taken more than there is. While tenants are filled, only whether that memory took it all.
@@ -285,20 +308,6 @@ impl<'a> Monitor<'a> {
         self.overdrawn = if over.is_some() { self.overdrawn + 1 } else { 0 };
         let over = over.filter(|_| self.overdrawn >= OVERDRAWN);
         self.dram.pool_exhausted(&account).or(over).map(Abort::of_dram)
-    }
-
-    fn group(&self, paths: &GroupPaths) -> Group {
-        // A file that makes no sense says nothing, as one that is not there.
-        Group::read(&self.root, paths).unwrap_or_default()
-    }
-
-    /// Version 1 counts a kill where the victim was, version 2 above it too.
-    fn oom_kills(&self, counted: &Counted) -> u64 {
-        let of = |paths: &GroupPaths| self.group(paths).oom_kills.unwrap_or(0);
-        match counted.all {
-            GroupPaths::V2(_) => of(&counted.all),
-            GroupPaths::V1 { .. } => counted.each.iter().map(of).sum::<u64>() + of(&counted.all),
-        }
     }
 
     /// Takes the second since the last look into account, and tells what was answered in how many seconds; `None` for the first of a stage.
@@ -335,9 +344,9 @@ impl<'a> Monitor<'a> {
 
     /// Share of the last ten seconds in which all tenants waited for memory, in percent; `None` before the stage is so old. The kernel's
     /// own average would reach back into the fill, where waiting for memory is what makes room.
-    fn memory_full(&mut self, group: &Group) -> Option<f64> {
+    fn memory_full(&mut self, stalled_us: u64) -> Option<f64> {
         let now = self.entered.elapsed().as_secs_f64();
-        self.stalls.push_back((now, group.memory_pressure?.full_us?));
+        self.stalls.push_back((now, stalled_us));
         while self.stalls.get(1).is_some_and(|(at, _)| now - at >= PRESSURE_SECONDS) {
             self.stalls.pop_front();
         }
@@ -378,3 +387,6 @@ fn swap(areas: &[SwapArea], active: &ActiveTier) -> Sample {
         client: 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,7 +35,8 @@ impl SystemState {
         Self {
             at: Instant::now(),
             host: Host::read(root, active.device.as_deref()).unwrap_or_default(),
-            pool: group.as_ref().and_then(|group| active.pools.bytes(root, group)),
+            // Evidence leaves out what cannot be read; the guards do not.
+            pool: group.as_ref().and_then(|group| active.pools.bytes(root, group).ok().flatten()),
             group,
             oom_kills: counted.as_ref().and_then(|counted| kills(counted, read)),
         }

@@ -102,8 +102,14 @@ fn finish(
     // Commands and their output may hold passwords: this user sees them, whoever gets the document does not.
     let json = output::json(&tiermark_report::without_commands(document))?;
     let kept = saved.path().with_extension("json");
-    if let Err(error) = keep(&kept, &json) {
-        tell(format_args!("tiermark: warning: the result could not be saved as {}: {error}", kept.display()));
+    let was_kept = keep(&kept, &json);
+    let path = shell::quoted(if saved.is_whole() && was_kept.is_ok() { &kept } else { saved.path() });
+    if let Err(error) = &was_kept {
+        tell(format_args!(
+            "tiermark: warning: the result could not be saved as {}: {error}; free space there, then: tiermark capacity \
+             --resume={path}",
+            kept.display()
+        ));
     }
     let on_stdout = matches!(place, Some(Destination::Stdout));
     if let Some(place) = place {
@@ -113,8 +119,7 @@ fn finish(
     if !on_stdout {
         print(&tiermark_report::capacity(document, &style(&args.view)))?;
     }
-    if !args.quiet {
-        let path = shell::quoted(if saved.is_whole() { &kept } else { saved.path() });
+    if !args.quiet && (was_kept.is_ok() || !saved.is_whole()) {
         tell(match saved.is_whole() {
             true => format!("Saved as {path}"),
             false => format!("Not finished: tiermark capacity --resume={path}"),

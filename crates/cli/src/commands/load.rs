@@ -6,15 +6,19 @@ pub(crate) mod shown;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget};
+use tiermark_engine::admit::Fresh;
 use tiermark_load::{
-    ClientSetup, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, ValueShape, Watch, Workload, fill, run as load,
+    ClientSetup, Length, Mix, Outcome, Pace, Phase, Snapshot, Target, ValueShape, Watch, Workload, client_bytes, fill,
+    run as load,
 };
-use tiermark_model::Exit;
+use tiermark_model::messages::load as says;
+use tiermark_model::{Bytes, Exit, Refusal};
 
 use crate::args::LoadArgs;
 use crate::output::{Destination, Failure, json, print, style, tell};
 use crate::shell;
 use crate::signals::Stop;
+use crate::target;
 
 /// Requests that may be under way on a connection of an open loop unless told otherwise: more than a server that keeps up ever has.
 const OPEN_DEPTH: usize = 1000;
@@ -45,7 +49,13 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
     };
     let targets: Vec<Target> = args.targets.iter().map(target).collect();
     let mut done = Done { args, workload, client, started, filled: None, measured: None, stopped: None };
-    carry_out(&mut done, &targets, &stop)?;
+    let free = target::this_machine().map(|machine| Fresh::discovered(&machine)).unwrap_or_default();
+    admit(&done, &free)?;
+    match carry_out(&mut done, &targets, &stop) {
+        // It was stopped while it connected: the document says how far it came.
+        Err(Failure::Refused(refusal)) if refusal.code == says::codes::load_stopped && stop.exit().is_some() => {}
+        other => other?,
+    }
     done.stopped = stop.exit();
     let document = document::of(&done);
     let json_on_stdout = matches!(place, Some(Destination::Stdout));
@@ -58,6 +68,23 @@ pub(crate) fn run(args: &LoadArgs) -> Result<Exit, Failure> {
         shown::warnings(&document).iter().for_each(|warning| tell(format_args!("tiermark: warning: {warning}")));
     }
     Ok(exit(&done))
+}
+
+/// Refuses a client that needs more memory than there is, as far as the system says.
+fn admit(done: &Done<'_>, free: &Fresh) -> Result<(), Refusal> {
+    let (tenants, workload) = (done.args.targets.len() as u64, &done.workload);
+    let needed = client_bytes(tenants, workload, done.client.threads).usual;
+    let group = free.group.as_ref().map(|(left, _)| *left);
+    match free.available.into_iter().chain(group).min() {
+        Some(left) if needed > left => Err(says::client_memory_short(
+            tenants,
+            workload.connections as u64,
+            Bytes(workload.value.bytes as u64),
+            Bytes(needed),
+            Bytes(left),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Fills, warms up and measures, as far as was asked and nothing stops it.

@@ -1,6 +1,10 @@
-//! Documents of runs, where the store is and where the user wants them.
+//! Documents, where the store is and where the user wants them.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread;
 
 use crate::ERRORS;
 use crate::common::{Ran, User};
@@ -8,13 +12,81 @@ use crate::trace::{Call, calls, can_trace, failing, killed};
 
 const OLD: &str = "what was there before\n";
 
-/// A simulated run whose document the user wants beside the saved one.
-fn arguments(user: &User) -> Vec<String> {
-    let tree = concat!(env!("CARGO_MANIFEST_DIR"), "/../machine/tests/trees/vm.tar.gz");
-    let file = user.path("wanted.json");
-    let words = ["latency", "--simulate", tree, "--sizes", "32K", "--quick", "--max-time", "1"];
-    let words = words.into_iter().map(str::to_owned);
-    words.chain([format!("--json={}", file.display())]).collect()
+/// A command that writes a document to a place that the user names.
+struct Written {
+    words: Vec<String>,
+    /// Whether it is saved where runs are, too.
+    saved: bool,
+    /// Whether a file is such a document, to its end.
+    is_whole: fn(&User, &Path) -> bool,
+}
+
+impl Written {
+    /// A command of a simulated machine, with the option that names the place.
+    fn simulated(user: &User, words: &str, option: &str, saved: bool, is_whole: fn(&User, &Path) -> bool) -> Self {
+        let tree = concat!(env!("CARGO_MANIFEST_DIR"), "/../machine/tests/trees/vm.tar.gz");
+        let words = format!("{words} --quick --max-time 1 --simulate {tree} {option}={}", place(user));
+        Self { words: words.split(' ').map(str::to_owned).collect(), saved, is_whole }
+    }
+
+    fn words(&self) -> Vec<&str> {
+        self.words.iter().map(String::as_str).collect()
+    }
+}
+
+fn place(user: &User) -> String {
+    user.path("wanted").display().to_string()
+}
+
+/// All of them; of a load as short as it can be, of a server that is none.
+fn all(user: &User) -> [Written; 4] {
+    let socket = user.path("server");
+    serve(UnixListener::bind(&socket).unwrap());
+    let load = format!("load -t {} -n 3 --keys 3 --warmup 0 --json={}", socket.display(), place(user));
+    let capture = format!("machine --capture {}", place(user));
+    let of = |words: &str, is_whole| {
+        let words = words.split(' ').map(str::to_owned).collect();
+        Written { words, saved: false, is_whole }
+    };
+    [
+        Written::simulated(user, "latency --sizes 32K", "--json", true, is_json),
+        Written::simulated(user, "matrix --no-save", "--hmat", false, is_csv),
+        of(&load, is_json),
+        of(&capture, is_capture),
+    ]
+}
+
+/// Answers GETs as a server does that holds nothing, until the test's process ends.
+fn serve(listener: UnixListener) {
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut buffer = [0; 4096];
+            // One command is under way at a time, and as short as that.
+            while let Ok(n @ 1..) = client.read(&mut buffer) {
+                let answer: &[u8] = if buffer[..n].ends_with(b"PING\r\n") { b"+PONG\r\n" } else { b"$-1\r\n" };
+                if client.write_all(answer).is_err() {
+                    break;
+                }
+            }
+        }
+    });
+}
+
+fn is_json(_: &User, file: &Path) -> bool {
+    serde_json::from_slice::<serde_json::Value>(&fs::read(file).unwrap()).is_ok()
+}
+
+/// Whether its last row has as many columns as its head.
+fn is_csv(_: &User, file: &Path) -> bool {
+    let text = fs::read_to_string(file).unwrap();
+    let columns = |line: &str| line.matches(',').count();
+    let mut lines = text.lines();
+    let head = lines.next().map_or(0, columns);
+    text.ends_with('\n') && head > 0 && lines.next_back().is_some_and(|row| columns(row) == head)
+}
+
+fn is_capture(user: &User, file: &Path) -> bool {
+    user.run(&["machine", "--root", file.to_str().unwrap()]).code == Some(0)
 }
 
 /// Files of a home that are named like temporary ones, at any depth.
@@ -29,15 +101,20 @@ fn temporary(user: &User) -> Vec<String> {
 
 /// A document is the old one, or a whole new one; whether it is the new one.
 #[track_caller]
-fn is_whole(user: &User, what: &str) -> bool {
-    let text = fs::read_to_string(user.path("wanted.json")).unwrap();
-    let new = serde_json::from_str::<serde_json::Value>(&text).is_ok();
-    assert!(new || text == OLD, "{what}: a torn document: {text}");
+fn is_new(user: &User, written: &Written, what: &str) -> bool {
+    let file = user.path("wanted");
+    let is_old = fs::read(&file).unwrap() == OLD.as_bytes();
+    assert!(is_old || (written.is_whole)(user, &file), "{what}: a torn document: {}", file.display());
     for saved in user.saved("json") {
-        let text = fs::read_to_string(&saved).unwrap();
-        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{what}: torn: {}", saved.display());
+        assert!(is_json(user, &saved), "{what}: torn: {}", saved.display());
     }
-    new
+    !is_old
+}
+
+/// Whether the user has what was asked for, in all places.
+#[track_caller]
+fn is_there(user: &User, written: &Written, what: &str) -> bool {
+    is_new(user, written, what) && user.saved("json").len() == usize::from(written.saved)
 }
 
 /// The calls of such a run that touch a file of this user.
@@ -50,7 +127,7 @@ fn leaving(user: &User, words: &[&str]) -> (Ran, Vec<Call>) {
 fn begin(user: &User) {
     let _ = fs::remove_dir_all(user.path("runs"));
     temporary(user).iter().for_each(|name| drop(fs::remove_file(user.path(name))));
-    fs::write(user.path("wanted.json"), OLD).unwrap();
+    fs::write(user.path("wanted"), OLD).unwrap();
 }
 
 #[test]
@@ -59,23 +136,22 @@ fn whatever_call_fails_documents_are_whole() {
         return;
     }
     let user = User::new();
-    let words = arguments(&user);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    begin(&user);
-    let (ran, calls) = leaving(&user, &words);
-    ran.measured();
-    assert!(is_whole(&user, "unharmed") && user.saved("json").len() == 1, "{calls:#?}");
-    for error in ERRORS {
-        for call in &calls {
+    for written in all(&user) {
+        let words = written.words();
+        begin(&user);
+        let (ran, calls) = leaving(&user, &words);
+        ran.measured();
+        assert!(is_there(&user, &written, "unharmed") && !calls.is_empty(), "{words:?}: {calls:#?}");
+        for (error, call) in ERRORS.iter().flat_map(|error| calls.iter().map(move |call| (error, call))) {
             begin(&user);
-            let what = format!("{error} from {call:?}");
+            let what = format!("{words:?}, {error} from {call:?}");
             let ran = failing(&user, call, error, &words);
-            let new = is_whole(&user, &what);
+            let there = is_there(&user, &written, &what);
             assert!(!ran.err.contains("internal error"), "{what}: {}", ran.err);
             assert!(matches!(ran.code, Some(0..=6)), "{what}: {:?} {}", ran.code, ran.err);
-            // Where nobody says so, the user has what was asked for, in both places.
+            // Where nobody says so, the user has what was asked for.
             let told = ran.code != Some(0) && ran.code != Some(5) || ran.err.contains("warning");
-            assert!(told || new && user.saved("json").len() == 1, "{what}: not told: {}", ran.err);
+            assert!(told || there, "{what}: not told: {}", ran.err);
             // What could not be removed is removed by a later run.
             assert!(call.name == "unlink" || temporary(&user).is_empty(), "{what}: {:?}", temporary(&user));
         }
@@ -88,23 +164,27 @@ fn killed_before_any_call_documents_are_whole() {
         return;
     }
     let user = User::new();
-    let words = arguments(&user);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    begin(&user);
-    let (ran, calls) = leaving(&user, &words);
-    ran.measured();
     let mut shown = 0;
-    for call in &calls {
+    for written in all(&user) {
+        let words = written.words();
         begin(&user);
-        let what = format!("killed before {call:?}");
-        assert_eq!(killed(&user, call, &words).code, None, "{call:?} was not reached");
-        is_whole(&user, &what);
-        // What it had measured is shown as soon as its journal has it.
-        let left = !user.saved("journal").is_empty() || !user.saved("json").is_empty();
-        let ran = user.run(&["show", "last"]);
-        assert!(!ran.err.contains("internal error"), "{what}: {}", ran.err);
-        assert!(ran.code == Some(0) || !left || ran.err.contains("journal"), "{what}: {:?} {}", ran.code, ran.err);
-        shown += u32::from(ran.code == Some(0));
+        let (ran, calls) = leaving(&user, &words);
+        ran.measured();
+        for call in &calls {
+            begin(&user);
+            let what = format!("{words:?}, killed before {call:?}");
+            assert_eq!(killed(&user, call, &words).code, None, "{call:?} was not reached");
+            is_new(&user, &written, &what);
+            if !written.saved {
+                continue;
+            }
+            // What it had measured is shown as soon as its journal has it.
+            let left = !user.saved("journal").is_empty() || !user.saved("json").is_empty();
+            let ran = user.run(&["show", "last"]);
+            assert!(!ran.err.contains("internal error"), "{what}: {}", ran.err);
+            assert!(ran.code == Some(0) || !left || ran.err.contains("journal"), "{what}: {:?} {}", ran.code, ran.err);
+            shown += u32::from(ran.code == Some(0));
+        }
     }
     assert!(shown > 0);
 }

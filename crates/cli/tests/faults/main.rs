@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod documents;
+mod full_disk;
 mod trace;
 mod tuning;
 

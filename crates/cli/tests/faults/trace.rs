@@ -5,8 +5,11 @@ use std::process::Command;
 
 use crate::common::{Ran, User};
 
-/// Calls after which something is there that was not, or no longer is; of `openat` those that may write.
-const LEAVING: &str = "write,pwrite64,openat,mkdir,ftruncate,fdatasync,fsync,flock,fchmod,fchown,rename,unlink,unlinkat,rmdir,renameat,linkat";
+/// Calls after which something is there that was not, or no longer is; of `openat` those that may write. Whatever else
+/// writes to files (writev, `copy_file_range`, sendfile, ioctl) neither this program nor the standard library's part of
+/// it uses.
+const LEAVING: &str = "write,pwrite64,fallocate,swapon,swapoff,openat,mkdir,ftruncate,fdatasync,fsync,flock,fchmod,fchown,\
+                       rename,unlink,unlinkat,rmdir,renameat,linkat";
 
 /// One call of a run.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,12 +14,12 @@ const APPLY: [&str; 6] =
     ["tune", "--profile", "latency", "--only", "vm.stat_interval,vm.compaction_proactiveness", "--apply"];
 const RESTORE: [&str; 2] = ["tune", "--restore"];
 
-fn values() -> Vec<String> {
+pub(crate) fn values() -> Vec<String> {
     KNOBS.map(|path| fs::read_to_string(path).unwrap()).to_vec()
 }
 
 /// One such test at a time on the whole machine, with its values; else says why the test is skipped.
-fn real() -> Option<(File, Vec<String>)> {
+pub(crate) fn real() -> Option<(File, Vec<String>)> {
     let writable = |path: &&str| fs::read(path).is_ok_and(|bytes| fs::write(path, bytes).is_ok());
     if !rustix::process::geteuid().is_root() || !KNOBS.iter().all(writable) {
         eprintln!("SKIPPED: changing knobs for real needs root, and a /proc/sys that can be written");

@@ -91,6 +91,17 @@ messages! {
         "the oom_score_adj of this process could not be lowered ({error}; it needs CAP_SYS_RESOURCE, which containers lack): tenants are \
          still killed before it", "";
 
+    /// A kernel that does not count what it kills.
+    Warning kills_not_counted():
+        "this kernel does not count the processes that it kills because memory ran out: a trial with such a kill says \
+         that a tenant ended",
+        "use Linux 4.13 or later";
+
+    /// A kernel that does not tell how long tenants wait for memory.
+    Warning stalls_not_counted():
+        "this system does not say how long the tenants' groups wait for memory (PSI): no trial is ended for that",
+        "use Linux 4.20 or later with cgroup2 mounted, and boot with psi=1";
+
     /// Guests that are emulated.
     Warning emulated(why: &str):
         "KVM does not work here ({why}): guests are emulated, so latencies, cpu times and numbers of tenants are not meaningful", "";

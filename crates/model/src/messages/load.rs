@@ -1,6 +1,7 @@
 //! The load generator, its servers, and where results are kept.
 
 use super::rows::messages;
+use crate::Bytes;
 
 const HOME: &str = "free space there, or set TIERMARK_HOME to a directory that can be written";
 
@@ -33,6 +34,12 @@ messages! {
     /// A run that was stopped before it began.
     Refusal load_stopped():
         "the run", "it was stopped before it began", "";
+
+    /// A client that needs more memory than there is.
+    Refusal client_memory_short(tenants: u64, connections: u64, value: Bytes, needed: Bytes, available: Bytes):
+        "a client of {connections} connections to each of {tenants} servers, for values of {value}",
+        "it needs {needed} of memory while servers answer; {available} are available",
+        "use fewer connections (-c) or targets, smaller values (-d), a smaller --pipeline-depth, or leave out --verify";
 
     /// A thread of the client that the system does not start.
     Refusal client_thread_refused(error: &str):

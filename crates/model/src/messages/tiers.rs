@@ -117,6 +117,12 @@ messages! {
     Refusal zswap_missing():
         "the tier zswap", "this kernel has no zswap", "boot a kernel with CONFIG_ZSWAP, or choose zram";
 
+    /// A kernel that does not report what zswap takes.
+    Refusal zswap_not_counted():
+        "the tier zswap",
+        "/proc/meminfo does not say how much memory zswap takes, which is of the DRAM budget",
+        "use Linux 5.19 or later";
+
     /// A system without swap behind zswap.
     Refusal zswap_alone():
         "the tier zswap", "there is no swap area behind it", "name one too: zswap+swap:/var/tmp";

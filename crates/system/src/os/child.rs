@@ -177,7 +177,8 @@ impl Child {
         self.pid
     }
 
-    /// Waits for its end; its exit code.
+    /// Waits for its end; its exit code. The wait has no limit of its own, since a measured one costs nothing but the call: it is for children
+    /// that only end, made by a process that somebody kills if it stays away too long.
     ///
     /// # Errors
     /// When it was killed, or cannot be waited for.

@@ -11,7 +11,7 @@ use crate::conn::Conn;
 use crate::form::Form;
 use crate::keys::{KeyDist, KeyOrder, Keys};
 use crate::schedule::Arrivals;
-use crate::target::Stream;
+use crate::stream::Stream;
 use crate::tenant::{Source, TenantPace};
 use crate::values::ValueShape;
 use crate::workload::{Mix, Pace};
@@ -31,6 +31,8 @@ struct Load {
     requests: Option<u64>,
     value: ValueShape,
     gets: f64,
+    /// Bytes that the buffers of all connections may take together.
+    most: usize,
     /// When the client does not get to run, ms after the start.
     away: Option<std::ops::Range<u64>>,
 }
@@ -40,7 +42,7 @@ impl Load {
     fn open(rate: f64, ms: u64) -> Self {
         let pace = Pace::Open { arrivals: Arrivals::Constant, rate };
         let value = ValueShape { bytes: 4, compressible: 0.0 };
-        Self { pace, depth: 1000, lasts: ms * MS, requests: None, value, gets: 100.0, away: None }
+        Self { pace, depth: 1000, lasts: ms * MS, requests: None, value, gets: 100.0, most: 256 << 20, away: None }
     }
 
     /// So many requests, one after the other.
@@ -57,10 +59,11 @@ impl Load {
     fn run(&self, servers: Vec<(Server, Stream)>) -> Vec<TenantResult> {
         let count = servers.len();
         let (servers, streams): (Vec<_>, Vec<_>) = servers.into_iter().unzip();
-        let tenants = streams.into_iter().enumerate().map(|(i, stream)| self.tenant(i, stream)).collect();
+        let buffers = Buffers::of(self.most);
+        let tenants = streams.into_iter().enumerate().map(|(i, stream)| self.tenant(i, stream, &buffers)).collect();
         let away = self.away.iter().map(|ms| START + ms.start * MS..START + ms.end * MS).collect();
         let (stop, live) = (AtomicBool::new(false), Live::new(count, 1, 0));
-        let shared = Shared { stop: &stop, live: &live, spin: Spin::Auto, timeout: 300 * MS };
+        let shared = Shared { stop: &stop, live: &live, buffers: &buffers, spin: Spin::Auto, timeout: 300 * MS };
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
         let worker = Worker::on(Virtual { now: START - 1, servers, away }, epoll, 0, &shared, tenants).unwrap();
         let (mut tenants, _) = worker.run(START, self.lasts).unwrap();
@@ -68,11 +71,17 @@ impl Load {
         tenants.into_iter().map(|(_, seen)| seen).collect()
     }
 
-    fn tenant(&self, index: usize, stream: Stream) -> Tenant {
+    fn tenant(&self, index: usize, stream: Stream, buffers: &Buffers) -> Tenant {
         let pace = TenantPace::new(self.pace, self.depth, self.requests, 0.0, 1 + index as u64);
         let keys = Keys::new(KeyDist::default(), KeyOrder::default(), 1000).unwrap();
         let source = Source::Drawn { keys, mix: Mix { get_percent: self.gets, brief: false } };
-        Tenant::new(index, vec![Conn::new(stream, 0)], source, Form { value: self.value, ..Form::small() }, pace)
+        Tenant::new(
+            index,
+            vec![Conn::new(stream, 0, buffers)],
+            source,
+            Form { value: self.value, ..Form::small() },
+            pace,
+        )
     }
 }
 
@@ -120,6 +129,25 @@ fn a_socket_that_takes_no_more_holds_requests_back() {
     // Four of them fill what the client keeps itself; the others are not made before the socket takes more.
     assert!(seen.held >= 10 && seen.overloads >= 10, "{} and {}", seen.held, seen.overloads);
     assert_eq!((seen.late, seen.max_late_ns), (0, 0));
+}
+
+/// One server takes a request and reads no other: what is left for it is all that may be kept, until it is given up
+/// after 300 ms.
+#[test]
+fn who_waits_for_the_memory_of_others_goes_on_when_there_is_some() {
+    let value = ValueShape { bytes: 512 << 10, compressible: 1.0 };
+    let common = Load { value, gets: 0.0, depth: 4, most: 300 << 10, ..Load::open(100.0, 1000) };
+    for load in [common.clone(), Load { pace: Pace::Closed, requests: Some(20), ..common }] {
+        let stuck = Server::new(|_, words| Reply::polite(words, 10_000 * MS));
+        let [lost, fine] =
+            <[TenantResult; 2]>::try_from(load.run(vec![stuck, Server::new(|_, words| Reply::polite(words, MS))]))
+                .unwrap();
+        assert!(lost.fault.is_some() && lost.done == 0, "{lost:?}");
+        let wanted = if load.pace == Pace::Closed { 20 } else { 100 };
+        assert_eq!((fine.done, fine.fault.as_deref(), fine.late), (wanted, None, 0));
+        // It waited for the server that reads nothing, which is not the client's fault.
+        assert!(ms(fine.response.max()) >= 200 || load.pace == Pace::Closed, "{:?}", fine.response.max());
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 
 use super::commands::command;
 use crate::clock::{self, Clock, Event};
-use crate::target::Stream;
+use crate::stream::Stream;
 
 /// What a look that finds nothing costs, ns: a client that looks again and again comes to its end.
 const GLANCE: u64 = 1_000;

@@ -1,0 +1,103 @@
+//! What a tenant makes, and whom it blames, on a clock that stands still.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use super::*;
+use crate::buffers::Buffers;
+use crate::clock::Event;
+use crate::schedule::Arrivals;
+use crate::stream::Stream;
+
+/// Half a second, ns.
+const AWAY: u64 = SECOND / 2;
+/// When the run began on the clock, ns.
+const START: u64 = 7 * SECOND;
+
+/// A clock that stands still, half a second after the start.
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> u64 {
+        START + AWAY
+    }
+
+    fn wait(&mut self, _: &OwnedFd, _: &mut Vec<Event>, _: Option<u64>) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A tenant of 1,000 requests a second whose client first comes to it half a second after the start.
+fn forgotten(depth: usize) -> (Tenant, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    let pace = TenantPace::new(Pace::Open { arrivals: Arrivals::Constant, rate: 1000.0 }, depth, None, 0.0, 1);
+    let conns = vec![Conn::new(Stream::Unix(ours), 0, &Buffers::default())];
+    let mut tenant = Tenant::new(0, conns, Source::Fill { next: 0 }, Form::small(), pace);
+    tenant.start = START;
+    (tenant, theirs)
+}
+
+#[test]
+fn a_client_that_comes_late_is_late_with_all_that_was_due() {
+    let (mut tenant, _server) = forgotten(1000);
+    while tenant.make_due(AWAY, AWAY) != Next::Finished {}
+    assert_eq!(tenant.write(0, &Still).unwrap(), crate::conn::Wrote::All);
+    // The last of 500 was due 1 ms before the end, which is not later than 1 ms.
+    assert_eq!((tenant.tally.late, tenant.tally.max_late_ns), (499, AWAY), "{:?}", tenant.tally);
+    assert_eq!((tenant.tally.sent, tenant.tally.held, tenant.tally.overloads), (500, 0, 0));
+}
+
+#[test]
+fn it_is_late_too_where_what_it_sends_first_leaves_no_room_for_the_rest() {
+    let (mut tenant, _server) = forgotten(1);
+    assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
+    tenant.write(0, &Still).unwrap();
+    assert_eq!((tenant.scheduled(AWAY / 2), tenant.scheduled(AWAY), tenant.tally.sent), (250, 500, 1));
+    let (_, seen) = tenant.finish(AWAY, START + AWAY);
+    assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.held), (1, 499, 1, 0));
+    assert_eq!(seen.late, 499);
+}
+
+/// 16 MB a value, a thousand under way: what a server that reads nothing leaves in the client's memory is a value, not 16 GB.
+#[test]
+fn a_server_that_reads_nothing_takes_no_memory_of_the_client() {
+    let (mut tenant, _server) = forgotten(1000);
+    tenant.form.value.bytes = 16 << 20;
+    assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
+    assert_eq!((tenant.under_way(), tenant.tally.overloads), (1, 1));
+    // As much as the socket buffers goes, and leaves more than is made beside it.
+    assert_eq!((tenant.write(0, &Still).unwrap(), tenant.unblock(START + AWAY)), (crate::conn::Wrote::Part, None));
+    tenant.schedule = None;
+    tenant.refill(0);
+    assert_eq!(tenant.under_way(), 1, "nor in a closed loop");
+}
+
+/// So many connections, each of which would keep a value of its own for a server that reads none.
+#[test]
+fn all_connections_together_keep_no_more_than_is_allowed() {
+    let all = Buffers::of(3 << 20);
+    let (mut tenant, _server) = forgotten(1000);
+    let (ours, _theirs): (Vec<_>, Vec<_>) = (0..100).map(|_| UnixStream::pair().unwrap()).unzip();
+    ours.iter().for_each(|stream| stream.set_nonblocking(true).unwrap());
+    tenant.conns = ours.into_iter().map(|ours| Some(Conn::new(Stream::Unix(ours), 0, &all))).collect();
+    tenant.form.value.bytes = 1 << 20;
+    assert_eq!(tenant.make_due(AWAY, AWAY), Next::Blocked);
+    assert!(tenant.starved && (3 << 20..4 << 20).contains(&all.held()), "{}", all.held());
+    tenant.schedule = None;
+    (0..100).for_each(|place| tenant.refill(place));
+    assert!(tenant.under_way() <= 4, "nor in a closed loop: {}", tenant.under_way());
+    tenant.give_up("gone".into(), START + AWAY);
+    assert_eq!(all.held(), 0);
+}
+
+#[test]
+fn what_was_made_and_did_not_go_is_not_called_unanswered() {
+    let (mut tenant, server) = forgotten(1000);
+    drop(server);
+    while tenant.make_due(AWAY, AWAY) != Next::Finished {}
+    assert!(tenant.write(0, &Still).is_err());
+    tenant.give_up("gone".into(), START + AWAY);
+    let (_, seen) = tenant.finish(AWAY, START + AWAY);
+    assert_eq!((seen.sent, seen.unsent, seen.unanswered, seen.scheduled), (0, 500, 0, 500));
+}
