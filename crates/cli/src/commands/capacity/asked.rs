@@ -15,7 +15,6 @@ use tiermark_undo::StateDir;
 use super::scenario;
 use crate::args::CapacityArgs;
 use crate::output::Failure;
-use crate::shell;
 
 /// The scenario that was named, with what options change, checked as a whole.
 pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
@@ -45,7 +44,7 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
     let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(wrapper_unclosed)?;
     let (wrapper, removes) = match &tenants.podman {
         Some(image) => {
-            let (words, removes) = adapter::podman(image, shell::random());
+            let (words, removes) = adapter::podman(image);
             (words, Some(removes))
         }
         None => (words, None),
