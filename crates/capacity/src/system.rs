@@ -9,7 +9,7 @@ use std::time::Duration;
 use tiermark_machine::Root;
 use tiermark_model::messages::capacity::changes_left;
 use tiermark_model::messages::tiers as messages;
-use tiermark_model::{Bytes, ChangeOutcome, ChangeRow, Refusal};
+use tiermark_model::{Bytes, ChangeRow, Refusal};
 use tiermark_undo::{Change, Journal, JournalHeader, Lock, RootWriter, StateDir, SystemWriter, bounded};
 
 use crate::programs::program;
@@ -134,8 +134,7 @@ impl System {
 }
 
 fn all_taken_back(rows: &[ChangeRow]) -> Result<(), Refusal> {
-    let left = rows.iter().filter(|row| matches!(row.outcome, ChangeOutcome::Failed | ChangeOutcome::Left));
-    let left: Vec<String> = left.map(said).collect();
+    let left: Vec<String> = rows.iter().filter(|row| row.stays()).map(ChangeRow::said).collect();
     if left.is_empty() {
         return Ok(());
     }
@@ -151,10 +150,6 @@ fn word() -> String {
 
 /// The label of swap areas that this program makes, by which it knows its own again.
 pub(crate) const LABEL: &str = "tiermark";
-
-fn said(row: &ChangeRow) -> String {
-    row.why.as_ref().map_or_else(|| row.what.clone(), |why| format!("{}: {why}", row.what))
-}
 
 /// A program of the system's administration, which may not be on an ordinary path.
 fn tool(name: &str) -> Option<PathBuf> {

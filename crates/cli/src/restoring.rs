@@ -1,8 +1,8 @@
 //! What every command that changes the system has in common when changes are taken back.
 
-use tiermark_machine::{Root, start_ticks};
-use tiermark_model::{ChangeOutcome, HeldChanges};
-use tiermark_undo::{JournalHeader, RootWriter, restore_those};
+use tiermark_machine::Root;
+use tiermark_model::HeldChanges;
+use tiermark_undo::{RootWriter, restore_own};
 
 use crate::output::{complain_once, tell};
 use crate::shell;
@@ -17,19 +17,11 @@ pub(crate) fn announce_commands(held: &[HeldChanges]) {
 /// Takes back what this process changed, after a defect of the program ended what was to take it back.
 pub(crate) fn after_panic() {
     let Some(state) = shell::state() else { return };
-    let root = Root::live();
-    let own = std::process::id();
-    let start = start_ticks(&root, own);
-    let is_ours = |head: &JournalHeader| head.pid == own && Some(head.start_ticks) == start;
-    let restored = restore_those(&state, &mut RootWriter::new(root), &is_ours);
-    match restored {
+    match restore_own(&state, &mut RootWriter::new(Root::live())) {
         Ok(restored) if !restored.incomplete() => {}
         Ok(restored) => {
-            let left = restored
-                .rows
-                .iter()
-                .filter(|row| row.outcome == ChangeOutcome::Failed || row.outcome == ChangeOutcome::Left);
-            left.for_each(|row| tell(format!("tiermark: not taken back: {}", row.what)));
+            let left = restored.rows.iter().filter(|row| row.stays());
+            left.for_each(|row| tell(format!("tiermark: not taken back: {}", row.said())));
             complain_once(&restored.refused);
             tell("tiermark: `tiermark tune --restore` takes it back");
         }
@@ -61,7 +53,14 @@ mod tests {
                 let head = JournalHeader::new(&root, "a test", "2026-11-24T12:00:00Z");
                 let mut journal = Journal::create(&shell::state().unwrap(), head).unwrap();
                 let path = file.to_str().unwrap().trim_start_matches('/');
-                journal.note(vec![Change::swap_file(path, &root)]).unwrap();
+                // Started by this process: no check is needed to know that it runs.
+                let command = Change::Command {
+                    stop: format!("touch '/{path}.stopped'"),
+                    what: "tenant 1".to_owned(),
+                    check: None,
+                    own: false,
+                };
+                journal.note(vec![Change::swap_file(path, &root), command]).unwrap();
                 fs::write(&file, "of a tier").unwrap();
                 panic!("a defect");
             });
@@ -74,6 +73,7 @@ mod tests {
         command.args(["--exact", "restoring::tests::a_panic_takes_back_what_was_changed", "--nocapture"]);
         let output = command.env("TIERMARK_STATE", home.path()).env(FILE, &file).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        fs::remove_file(home.path().join("tiermark.swap.stopped")).unwrap();
         let left = fs::read_dir(home.path()).unwrap().flatten().map(|entry| entry.file_name());
         assert!(left.into_iter().all(|name| name == "lock"), "a journal is left");
     }

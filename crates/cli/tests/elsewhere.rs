@@ -145,6 +145,31 @@ fn what_a_killed_run_started_elsewhere_is_stopped() {
     assert!(servers.running().is_empty());
 }
 
+/// A run cannot begin over changes that it cannot know; the user has to know which journal it is.
+#[test]
+fn a_journal_that_keeps_a_run_from_beginning_is_named() {
+    let (user, _alone) = (User::new(), alone());
+    fs::create_dir(user.path("state")).unwrap();
+    fs::write(user.path("state/broken.changes"), "no journal\n").unwrap();
+    let own = ["--target=127.0.0.1:1", "--start=false", "--stop=false"].map(str::to_owned);
+    let told = patient(&user, &words(&own)).expect(4).err;
+    assert!(told.contains("state/broken.changes"), "{told}");
+}
+
+/// Others may have written the file: who trusts it sees the commands, also with --quiet.
+#[test]
+fn the_commands_of_a_trusted_run_are_always_shown() {
+    let (user, Some(servers)) = (User::new(), Servers::new(1)) else { return };
+    let own = [vec![servers.targets()], servers.commands().to_vec()].concat();
+    patient(&user, &words(&own)).expect(0);
+    let saved = fs::read_dir(user.path("capacity")).unwrap().flatten().map(|entry| entry.path());
+    let saved = saved.into_iter().find(|path| path.extension().is_some_and(|e| e == "jsonl")).unwrap();
+    let resume = format!("--resume={}", saved.display());
+    let told = |more: &[&str]| patient(&user, &[&["capacity", &resume, "--quiet", "--json"], more].concat()).err;
+    assert!(told(&["--trust"]).contains("command that starts a tenant: redis-server"), "{}", told(&["--trust"]));
+    assert!(!told(&[]).contains("command that"), "{}", told(&[]));
+}
+
 #[test]
 fn servers_that_hold_something_are_not_written_to_unasked() {
     let (user, Some(servers)) = (User::new(), Servers::new(2)) else { return };

@@ -97,13 +97,16 @@ pub struct ProcessTime {
     pub waited: u64,
     /// When it started, in ticks since the system did: with the number this names one process for ever.
     pub start_ticks: u64,
+    /// Threads that are not gone, with the main thread, which stays until it is waited for.
+    pub threads: u64,
 }
 
 impl ProcessTime {
     /// From the text of `/proc/PID/stat`.
     pub fn parse(text: &str) -> Option<Self> {
         let stat = ProcessStat::parse(text)?;
-        // utime and stime are fields 14 and 15 of proc(5), cutime and cstime 16 and 17, starttime is 22.
+        // utime and stime are fields 14 and 15 of proc(5), cutime and cstime 16 and 17, num_threads is 20, starttime
+        // is 22.
         Some(Self {
             pid: stat.pid,
             name: stat.name.to_owned(),
@@ -112,6 +115,7 @@ impl ProcessTime {
             ticks: stat.number(14)?.checked_add(stat.number(15)?)?,
             waited: stat.number(16)?.saturating_add(stat.number(17)?),
             start_ticks: stat.number(22)?,
+            threads: stat.number(20)?,
         })
     }
 
@@ -123,11 +127,16 @@ impl ProcessTime {
     fn of(root: &Root, pid: u32) -> Option<Self> {
         Self::parse(&root.text(&format!("proc/{pid}/stat"))?)
     }
+
+    /// Whether any thread runs: the state is that of the main thread, which may have ended before the others.
+    fn runs(&self) -> bool {
+        !matches!(self.state, 'Z' | 'X') || self.threads > 1
+    }
 }
 
 /// When a process started, in ticks since the system did; `None` where there is none of that number that still runs.
 pub fn start_ticks(root: &Root, pid: u32) -> Option<u64> {
-    ProcessTime::of(root, pid).filter(|process| !matches!(process.state, 'Z' | 'X')).map(|process| process.start_ticks)
+    ProcessTime::of(root, pid).filter(ProcessTime::runs).map(|process| process.start_ticks)
 }
 
 #[cfg(test)]
@@ -176,6 +185,17 @@ mod tests {
         let root = Root::live();
         let own = start_ticks(&root, std::process::id()).unwrap();
         assert!(own > 0 && ProcessTime::all(&root).iter().any(|p| p.start_ticks == own));
+    }
+
+    /// The main thread may end before the others; its state says nothing about them.
+    #[test]
+    fn a_process_runs_as_long_as_one_of_its_threads() {
+        let started = |state: char, threads: u32| {
+            let text = format!("7 (x) {state} {}{threads} 0 9 0\n", "0 ".repeat(16));
+            start_ticks(&Root::from_files("test", [("proc/7/stat", text)]), 7)
+        };
+        assert_eq!([started('S', 1), started('Z', 3)], [Some(9), Some(9)]);
+        assert_eq!([started('Z', 1), started('X', 0)], [None, None]);
     }
 
     proptest! {

@@ -133,6 +133,18 @@ pub struct ChangeRow {
     pub why: Option<Note>,
 }
 
+impl ChangeRow {
+    /// Whether the change is still there, and has to be taken back some time.
+    pub fn stays(&self) -> bool {
+        matches!(self.outcome, ChangeOutcome::Failed | ChangeOutcome::Left)
+    }
+
+    /// What was changed, and why it is as it is.
+    pub fn said(&self) -> String {
+        self.why.as_ref().map_or_else(|| self.what.clone(), |why| format!("{}: {why}", self.what))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

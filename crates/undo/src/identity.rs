@@ -1,4 +1,5 @@
-//! What a disk and a file system are, whatever their names: names change with the order in which devices are found, and mounts come and go.
+//! What a disk, a file system and a hierarchy of control groups are, whatever their names: names change with the order
+//! in which devices are found, and mounts come and go.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,11 +13,13 @@ use tiermark_machine::Root;
 const IDENTITIES: [&str; 7] =
     ["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "loop/backing_file"];
 
-/// What identifies the block device at this path below the root, and the partition's number if it is a partition; `None` if the kernel
-/// reports no identity, or nothing is at the path.
+/// What identifies the block device at this path below the root, and the partition's number if it is a partition: of a
+/// device without an identity its name and its size. `None` if the kernel reports neither, or nothing is at the path.
 pub(crate) fn device(root: &Root, path: &str) -> Option<String> {
     let node = fs::canonicalize(root.on_disk(path).ok()??).ok()?;
-    of_name(root, node.file_name()?.to_str()?)
+    let name = node.file_name()?.to_str()?;
+    let size = || Some(format!("{name} of {} sectors", root.word(&format!("sys/class/block/{name}/size"))?));
+    of_name(root, name).or_else(size)
 }
 
 /// What identifies the block device that the kernel calls `name` (`sda1`).
@@ -33,6 +36,14 @@ pub(crate) fn devices(root: &Root) -> Vec<String> {
     let mut names = root.list("sys/class/block").unwrap_or_default();
     names.retain(|name| !["fd", "sr"].iter().any(|slow| name.starts_with(slow)));
     names
+}
+
+/// The number that the kernel knows the first control group of a hierarchy by, which is mounted there: in another
+/// cgroup namespace, where the same paths begin at another group, it is another. `None` if no hierarchy is mounted
+/// there.
+pub(crate) fn hierarchy(root: &Root, mount: &str) -> Option<u64> {
+    root.on_disk(&format!("{mount}/cgroup.procs")).ok()??;
+    Some(fs::metadata(root.on_disk(mount).ok()??).ok()?.ino())
 }
 
 /// What identifies the file system that holds the directory of a path below the root: the block device below it, else the kernel's id of

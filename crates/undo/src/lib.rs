@@ -17,6 +17,6 @@ mod writer;
 pub use apply::{Applied, KnobChange, apply};
 pub use command::{COMMAND_MOST, bounded, bounded_until, end, shell};
 pub use journal::{Change, Journal, JournalHeader, Lock, StateDir, StatePlaces, is_noted, pending};
-pub use restore::{Asked, Restored, restore_all, restore_those};
+pub use restore::{Asked, Restored, restore_all, restore_own, restore_those};
 pub use syntax::{Reading, Syntax};
 pub use writer::{ENDS, RootWriter, SystemWriter};

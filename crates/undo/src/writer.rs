@@ -55,8 +55,11 @@ pub trait SystemWriter {
     /// The error of the system call; `ResourceBusy` where the device is in use.
     fn wipe_swap_header(&mut self, path: &str, uuid: &str) -> io::Result<bool>;
 
-    /// The UUID in the swap header of a device; `None` where it has none, or cannot be read.
-    fn swap_header(&self, path: &str) -> Option<String>;
+    /// The UUID in the swap header of a device; `None` where it has none.
+    ///
+    /// # Errors
+    /// The error of the system call.
+    fn swap_header(&self, path: &str) -> io::Result<Option<String>>;
 
     /// Takes a swap area out of use.
     ///
@@ -152,10 +155,12 @@ impl SystemWriter for RootWriter {
         Ok(true)
     }
 
-    fn swap_header(&self, path: &str) -> Option<String> {
+    fn swap_header(&self, path: &str) -> io::Result<Option<String>> {
         let mut page = vec![0; rustix::param::page_size()];
-        File::open(self.place(path).ok()?).ok()?.read_exact(&mut page).ok()?;
-        swap_uuid(&page)
+        match File::open(self.place(path)?)?.read_exact(&mut page) {
+            Err(why) if why.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            read => read.map(|()| swap_uuid(&page)),
+        }
     }
 
     fn swapoff(&mut self, path: &str) -> Result<(), String> {

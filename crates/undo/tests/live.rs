@@ -69,7 +69,7 @@ fn a_tenant_on_zram_and_a_file_is_taken_back() {
 
     let parent = format!("{groups}/tiermark-test-{}", std::process::id());
     let tenant = format!("{parent}/t0");
-    journal.note([&parent, &tenant].map(|path| Change::Cgroup { path: path.clone() }).to_vec()).unwrap();
+    journal.note([&parent, &tenant].map(|path| Change::group(path.trim_start_matches('/'), &root)).to_vec()).unwrap();
     for group in [&parent, &tenant] {
         fs::create_dir(format!("/{group}")).unwrap();
     }
@@ -118,4 +118,59 @@ fn a_tenant_on_zram_and_a_file_is_taken_back() {
     assert!(!Path::new(&format!("/{parent}")).exists() && !Path::new(&format!("/sys/block/zram{number}")).exists());
     assert!(!swaps().contains(&node) && !swaps().contains(&file) && !Path::new(&file).exists());
     assert!(pending(&state, &root).is_empty());
+}
+
+/// A process whose main thread ends while another one runs.
+const WITHOUT_MAIN_THREAD: &str = "import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).syscall({'x86_64': 60, 'aarch64': 93}[platform.machine()], 0)";
+
+/// A process that enters a group first and then is whatever stands behind; not waited for.
+fn inside(group: &str, then: &str, script: &str) -> Child {
+    let enter = format!("echo $$ > /{group}/cgroup.procs; exec {then} \"$1\"");
+    Command::new("sh").args(["-c", &enter, "sh", script]).spawn().unwrap()
+}
+
+/// Waits until a process has that state.
+fn until_state(child: &Child, state: char) {
+    let started = Instant::now();
+    let stat = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    while !stat().rsplit(')').next().unwrap().trim_start().starts_with(state) {
+        assert!(started.elapsed() < Duration::from_secs(10), "{}", stat());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// To /proc both are zombies. One lives, and its group lists it; the other one keeps nothing. Groups of threads list
+/// nobody.
+#[test]
+fn a_group_is_as_empty_as_its_kernel_says() {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let unified = mounts.lines().find_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
+        [_, point, "cgroup2", ..] => Some(point.trim_start_matches('/').to_owned()),
+        _ => None,
+    });
+    let able = rustix::process::geteuid().is_root() && quiet("python3", &["-c", "import ctypes"]);
+    let (Some(unified), true) = (unified, able) else {
+        return eprintln!("SKIPPED: processes in real groups need root, control groups of version 2 and python3");
+    };
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (root, state) = (Root::live(), StateDir::at(home.path().join("state")));
+    let mut journal = Journal::create(&state, JournalHeader::new(&root, "a test", "2026-11-24T12:00:00Z")).unwrap();
+    let group = format!("{unified}/tiermark-threads-{}", std::process::id());
+    journal.note(vec![Change::group(&group, &root)]).unwrap();
+    journal.keep();
+    fs::create_dir_all(format!("/{group}/threads")).unwrap();
+    fs::write(format!("/{group}/threads/cgroup.type"), "threaded").unwrap();
+    let mut children = [inside(&group, "python3 -c", WITHOUT_MAIN_THREAD), inside(&group, "sh -c", "true")];
+    children.iter().for_each(|child| until_state(child, 'Z'));
+    let listed = fs::read_to_string(format!("/{group}/cgroup.procs")).unwrap();
+    let unlisted = fs::read_to_string(format!("/{group}/threads/cgroup.procs"));
+    let ended = children[0].try_wait().unwrap();
+    let restored = restore_all(&state, &mut RootWriter::new(root.clone()), &Asked::default()).unwrap();
+    children.iter_mut().for_each(|child| drop((child.kill(), child.wait())));
+    assert_eq!((listed.trim(), ended), (children[0].id().to_string().as_str(), None));
+    assert!(unlisted.is_err(), "{unlisted:?}");
+    assert_eq!(restored.rows.iter().map(|row| row.outcome).collect::<Vec<_>>(), [ChangeOutcome::Done], "{restored:?}");
+    assert!(!Path::new(&format!("/{group}")).exists() && pending(&state, &root).is_empty());
 }

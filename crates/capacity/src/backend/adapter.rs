@@ -8,17 +8,26 @@ use crate::programs::program;
 
 /// What stands in words and commands for a tenant's number, from 1.
 pub(crate) const NUMBER: &str = "{N}";
+/// What stands in words and commands for the random word of a run.
+const RUN: &str = "{RUN}";
+
 /// Words with a tenant's number in them, counted from 0.
 pub(crate) fn numbered(text: &str, at: usize) -> String {
     text.replace(NUMBER, &(at + 1).to_string())
 }
 
+/// Text with the word of a run in it.
+pub(crate) fn named(text: &str, word: &str) -> String {
+    text.replace(RUN, word)
+}
+
 /// Words that run a server in a container of podman: in the tenant's control group, since podman is kept from making one, and on the host's
-/// network, so that no bridge is measured. With them the command that removes what is left of it. `word` is one that no other run has, and
-/// becomes part of the containers' names. [`ServerLaunch::check`](super::ServerLaunch::check) says whether there is a podman.
+/// network, so that no bridge is measured. With them the command that removes what is left of it. The random word of
+/// the run is part of the containers' names. [`ServerLaunch::check`](super::ServerLaunch::check) says whether there is
+/// a podman.
 #[must_use]
-pub fn podman(image: &str, word: u64) -> (Vec<String>, String) {
-    let container = format!("tiermark-{word:016x}-{NUMBER}");
+pub fn podman(image: &str) -> (Vec<String>, String) {
+    let container = format!("tiermark-{RUN}-{NUMBER}");
     let name = format!("--name={container}");
     let words = ["podman", "run", "--rm", "--interactive", "--network=host", "--cgroups=disabled", "--log-driver=none"];
     let words = words.into_iter().chain(["--oom-score-adj=1000", &name, image]).map(str::to_owned).collect();

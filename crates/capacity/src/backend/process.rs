@@ -7,7 +7,7 @@ use tiermark_model::Refusal;
 use tiermark_model::messages::tenants as messages;
 use tiermark_undo::Change;
 
-use super::adapter::numbered;
+use super::adapter::{named, numbered};
 use super::server::{Server, Start, free_port};
 use super::tenancy::{Tenancy, TenantMemory};
 use super::{Backend, Counted, LoadSpec, Pulse};
@@ -20,8 +20,8 @@ use crate::system::System;
 pub struct ServerLaunch {
     /// Path or name of the server's program.
     pub server: String,
-    /// Words that stand before it, `{N}` in them being the tenant's number: what runs a container and stays in the group that it is
-    /// started in.
+    /// Words that stand before it, `{N}` in them being the tenant's number and `{RUN}` the random word of the run:
+    /// what runs a container and stays in the group that it is started in.
     pub wrapper: Vec<String>,
     /// What removes what such words leave, once the server has ended.
     pub removes: Option<String>,
@@ -66,10 +66,9 @@ impl Processes {
         let group = self.tenancy.group(&format!("tenant-{}", number + 1), system)?;
         let port = self.places.first_port.map(|first| first.saturating_add(number.min(u32::from(u16::MAX)) as u16));
         let mut program = self.tenancy.before(number);
-        program.extend(self.places.wrapper.iter().map(|word| numbered(word, number as usize)));
-        if let Some(stop) = &self.places.removes {
-            let what = format!("what tenant {} was wrapped in", number + 1);
-            system.note([Change::Command { stop: numbered(stop, number as usize), what, check: None, own: true }])?;
+        program.extend(self.places.wrapper.iter().map(|word| named(&numbered(word, number as usize), system.word())));
+        if let Some(removes) = &self.places.removes {
+            system.note([removal(removes, number, system.word())])?;
         }
         program.push(self.places.server.clone());
         let server = Server::start(&Start { program: &program, groups: group.directories(), port, number, stop })?;
@@ -88,6 +87,14 @@ impl Processes {
     fn targets(&self, from: usize) -> Vec<Target> {
         self.tenants[from..].iter().map(|(server, _)| server.target.clone()).collect()
     }
+}
+
+/// The command that removes what a tenant was wrapped in. Only a name with the word of this run, which nobody could
+/// know before, is surely the run's own: a saved run may name anything.
+fn removal(removes: &str, number: u32, word: &str) -> Change {
+    let stop = named(&numbered(removes, number as usize), word);
+    let what = format!("what tenant {} was wrapped in", number + 1);
+    Change::Command { own: stop.contains(word), stop, what, check: None }
 }
 
 fn ended(tenants: &mut [(Server, Group)]) -> u32 {
@@ -158,6 +165,20 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+    use crate::backend::adapter::podman;
+
+    #[test]
+    fn only_a_command_with_the_word_of_the_run_is_known_to_be_about_its_own() {
+        let own = |removes: &str| match removal(removes, 2, "7-0a1b2c3d") {
+            Change::Command { stop, own, .. } => (stop, own),
+            other => panic!("{other}"),
+        };
+        let (words, removes) = podman("image");
+        assert_eq!(own(&removes), ("podman rm --force --ignore tiermark-7-0a1b2c3d-3".to_owned(), true));
+        assert!(words.contains(&"--name=tiermark-{RUN}-{N}".to_owned()), "{words:?}");
+        // From a saved run of a version that wrote its word into it, or by hand.
+        assert_eq!(own("podman rm tiermark-00112233-{N}"), ("podman rm tiermark-00112233-3".to_owned(), false));
+    }
 
     #[test]
     fn what_is_missing_is_told_all_at_once_and_before_a_tenant_is_started() {

@@ -47,11 +47,11 @@ impl Tenancy {
         let groups = match &mut self.groups {
             Some(groups) => groups,
             none => {
-                system.note(changes(&self.layout, &parent))?;
+                system.note(changes(&self.layout, &parent, system.root()))?;
                 none.insert(Groups::create(Disk, self.layout.clone(), &parent, self.room.budget)?)
             }
         };
-        system.note(changes(&self.layout, &format!("{parent}/{name}")))?;
+        system.note(changes(&self.layout, &format!("{parent}/{name}"), system.root()))?;
         groups.child(name)
     }
 
@@ -87,8 +87,8 @@ impl Tenancy {
 }
 
 /// Groups of one name in every hierarchy.
-fn changes(layout: &Layout, name: &str) -> Vec<Change> {
-    layout.directories(name).into_iter().map(|path| Change::Cgroup { path }).collect()
+fn changes(layout: &Layout, name: &str, root: &Root) -> Vec<Change> {
+    layout.directories(name).into_iter().map(|path| Change::group(path, root)).collect()
 }
 
 #[cfg(test)]

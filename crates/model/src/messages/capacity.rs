@@ -39,8 +39,8 @@ messages! {
         "they stay in the journal: `tiermark tune --restore` tries again";
 
     /// Changes of a killed run that could not be taken back.
-    Refusal killed_run_left():
-        "beginning a run", "not all changes of a killed run could be taken back", "see `tiermark tune --restore`";
+    Refusal killed_run_left(changes: &[String]):
+        "taking back what a killed run changed", { changes.join("; ") }, "see `tiermark tune --restore`";
 
     /// A guard after which no other trial may follow.
     Refusal guard_ended_run(cause: &Note):

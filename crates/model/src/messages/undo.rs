@@ -39,7 +39,7 @@ messages! {
 
     /// A journal of another machine.
     Refusal journal_of_another_machine(path: &str):
-        "the journal {path}", "it notes changes of another machine (its /etc/machine-id differs)",
+        "the journal {path}", "it notes changes of another machine: its /etc/machine-id differs, or there is none here",
         "restore on that machine; delete the journal where that machine is gone";
 
     /// A journal that cannot be read, or makes no sense.
@@ -109,6 +109,24 @@ messages! {
     Note left_to_survivors(processes: &[u32]):
         { format!("left in place for processes {}, which did not end; stop them, and restore again", numbers(processes)) };
 
+    /// A control group whose files cannot be read.
+    Note group_unreadable(group: &str, error: &str):
+        "the processes in /{group} cannot be listed ({error}): make its files readable, and restore again";
+
+    /// A control group with more groups below it than are looked at.
+    Note too_many_groups(group: &str, most: usize):
+        "/{group} has more than {most} groups below it, so its processes cannot be listed: remove some of them, and \
+         restore again";
+
+    /// A control group of a hierarchy that is not mounted here, or begins elsewhere, as in another cgroup namespace.
+    Note hierarchy_absent(group: &str):
+        "the control groups in which /{group} was made are not mounted here: restore where they are; if it is gone for \
+         good, add --forget";
+
+    /// Files of the kernel that are absent as a whole, so that nothing can be said about what they would show.
+    Note kernel_files_absent(path: &str):
+        "/{path} is not there: mount it, or restore outside of this container";
+
     /// A control group with processes in it.
     Note group_busy(error: &str, processes: &[u32]):
         { format!("{error}: processes {} are in it; stop them, and restore again", numbers(processes)) };
@@ -120,9 +138,10 @@ messages! {
     Note file_system_absent():
         "the file system that held it is not mounted there: mount it and restore again; if the file is gone for good, add --forget";
 
-    /// A device that is not connected.
+    /// A device that is not connected, or one of its name that nothing shows to be the same.
     Note device_absent():
-        "the device is not connected: connect it and restore again; if it is gone for good, add --forget";
+        "the device is not connected, or another one has its name: connect it and restore again; if it is gone for good, \
+         add --forget";
 
     /// A device with another name than before.
     Note device_renamed(path: &str): "the device is now /{path}";
@@ -167,7 +186,11 @@ messages! {
 /// The first of some process numbers.
 fn numbers(processes: &[u32]) -> String {
     const MOST: usize = 8;
-    let first: Vec<String> = processes.iter().take(MOST).map(ToString::to_string).collect();
+    let named = |pid: &u32| match pid {
+        0 => "0 (in another PID namespace)".to_owned(),
+        pid => pid.to_string(),
+    };
+    let first: Vec<String> = processes.iter().take(MOST).map(named).collect();
     let more = if processes.len() > MOST { ", …" } else { "" };
     first.join(", ") + more
 }

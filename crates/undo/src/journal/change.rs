@@ -33,6 +33,10 @@ pub enum Change {
     Cgroup {
         /// Its directory.
         path: String,
+        /// The group that its hierarchy begins with here ([`Change::group`]); `None` in journals of versions that did
+        /// not note it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        top: Option<u64>,
     },
     /// A swap area is put to use. Taken back by swapoff.
     Swap {
@@ -51,7 +55,7 @@ pub enum Change {
         path: String,
         /// The UUID in the header, drawn for it: by that it is found again under another name.
         uuid: String,
-        /// What identifies the device itself ([`Change::swap_header`]); `None` where the kernel does not say.
+        /// What identifies the device itself ([`Change::swap_header`]); `None` where the kernel says not even its size.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<String>,
     },
@@ -88,7 +92,8 @@ pub enum Change {
         /// A command that fails as long as it runs; `None` where nobody named one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         check: Option<String>,
-        /// Whether it has a name that only its run gave, so that nothing of others can be meant, in another boot either.
+        /// Whether it names the random word of its run, so that nothing of others can be meant: it is run in another
+        /// boot too, and unasked.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         own: bool,
     },
@@ -99,6 +104,12 @@ impl Change {
     pub fn next_zram(root: &Root) -> u32 {
         let taken = root.numbered("sys/block", "zram").unwrap_or_default();
         (0..).find(|number| !taken.contains(number)).unwrap_or(u32::MAX)
+    }
+
+    /// A control group that is about to be made.
+    pub fn group(path: impl Into<String>, root: &Root) -> Self {
+        let path = path.into();
+        Self::Cgroup { top: identity::hierarchy(root, mount_of(&path)), path }
     }
 
     /// A swap file that is about to be made.
@@ -130,7 +141,7 @@ impl Change {
     pub fn is_called(&self, name: &str) -> bool {
         match self {
             Self::Knob { path, .. }
-            | Self::Cgroup { path }
+            | Self::Cgroup { path, .. }
             | Self::Swap { path, .. }
             | Self::SwapHeader { path, .. } => path == name.trim_start_matches('/'),
             Self::Zram { number, .. } => name.trim_start_matches("/dev/") == format!("zram{number}"),
@@ -157,7 +168,7 @@ impl Change {
                 let known = path.starts_with("proc/sys/") || path.starts_with("sys/");
                 (path, known)
             }
-            Self::Cgroup { path } => (path, path.split('/').any(|part| part.contains(OURS))),
+            Self::Cgroup { path, .. } => (path, path.split('/').any(|part| part.contains(OURS))),
             Self::Swap { path, remove_file, .. } => {
                 let name = path.rsplit('/').next().unwrap_or_default();
                 (path, !remove_file || name.contains(OURS))
@@ -177,11 +188,17 @@ impl Change {
     }
 }
 
+/// Where the hierarchy of a control group is mounted, which the group of a run is made in.
+pub(crate) fn mount_of(path: &str) -> &str {
+    let run = path.rmatch_indices(OURS).next().map_or(0, |(at, _)| at);
+    path[..run].rsplit_once('/').map_or("", |(mount, _)| mount)
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Knob { path, old, new, .. } => write!(f, "/{path} from {old} to {new}"),
-            Self::Cgroup { path } => write!(f, "control group /{path}"),
+            Self::Cgroup { path, .. } => write!(f, "control group /{path}"),
             Self::Swap { path, .. } => write!(f, "swap area /{path}"),
             Self::SwapHeader { path, .. } => write!(f, "swap header on /{path}"),
             Self::Zram { number, .. } => write!(f, "device zram{number}"),

@@ -19,6 +19,7 @@ use tiermark_model::messages::undo as messages;
 use tiermark_model::{HeldChanges, Refusal};
 
 pub use change::Change;
+pub(crate) use change::mount_of;
 pub(crate) use file::never_began;
 use file::{Line, Noted, malformed, parse, sequence};
 pub use state_dir::{Lock, StateDir, StatePlaces};
@@ -189,9 +190,10 @@ impl Journal {
     }
 }
 
-/// Whether a journal is of another machine, as in a directory that several share, or an image that was copied.
+/// Whether a journal is of another machine, as in a directory that several share, or an image that was copied. One with
+/// an id is foreign to a machine without: another boot there says nothing about what is left.
 fn is_foreign(head: &JournalHeader, root: &Root) -> bool {
-    head.machine.is_some() && machine_id(root).is_some_and(|here| head.machine.as_ref() != Some(&here))
+    head.machine.is_some() && head.machine != machine_id(root)
 }
 
 /// Whether any journal notes a change of that name ([`Change::is_called`]).

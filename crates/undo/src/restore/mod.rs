@@ -17,7 +17,9 @@ use tiermark_model::{ChangeOutcome, ChangeRow, Note, Refusal};
 use crate::journal::{Change, Journal, JournalHeader, StateDir, boot_id, never_began};
 use crate::writer::SystemWriter;
 
+use group::Group;
 pub(crate) use knob::knobs;
+use process::Living;
 
 /// The outcome of taking changes back.
 #[derive(Debug, Default)]
@@ -31,8 +33,7 @@ pub struct Restored {
 impl Restored {
     /// Whether something is left that was to be taken back.
     pub fn incomplete(&self) -> bool {
-        !self.refused.is_empty()
-            || self.rows.iter().any(|row| matches!(row.outcome, ChangeOutcome::Failed | ChangeOutcome::Left))
+        !self.refused.is_empty() || self.rows.iter().any(ChangeRow::stays)
     }
 }
 
@@ -65,6 +66,18 @@ pub fn restore_those(
     whose: &dyn Fn(&JournalHeader) -> bool,
 ) -> Result<Restored, Refusal> {
     restore(state, writer, RestoreMode { force: false, by: By::Another }, &[], whose)
+}
+
+/// Takes back what this process changed and did not take back, after a defect of the program: as the program itself
+/// would have done.
+///
+/// # Errors
+/// As for [`restore_all`].
+pub fn restore_own(state: &StateDir, writer: &mut dyn SystemWriter) -> Result<Restored, Refusal> {
+    let own = JournalHeader::new(writer.root(), "", "");
+    let is_own =
+        |head: &JournalHeader| (&head.boot, head.pid, head.start_ticks) == (&own.boot, own.pid, own.start_ticks);
+    restore(state, writer, RestoreMode { force: false, by: By::Maker }, &[], &is_own)
 }
 
 /// Under which conditions changes are taken back.
@@ -131,12 +144,12 @@ impl Journal {
         command::stop(self, true, RestoreMode { force: false, by: By::Maker }, writer)
     }
 
-    /// Paths of the control groups that were made, without those below another one.
-    fn outermost_groups(&self) -> Vec<String> {
-        let mut outermost: Vec<String> = Vec::new();
-        for (_, path) in group::groups(self) {
-            if !outermost.iter().any(|above| path.starts_with(&format!("{above}/"))) {
-                outermost.push(path);
+    /// The control groups that were made, without those below another one.
+    fn outermost_groups(&self) -> Vec<Group> {
+        let mut outermost: Vec<Group> = Vec::new();
+        for (_, group) in group::groups(self) {
+            if !outermost.iter().any(|above| group.path.starts_with(&format!("{}/", above.path))) {
+                outermost.push(group);
             }
         }
         outermost
@@ -166,7 +179,15 @@ impl Journal {
     }
 }
 
+/// File systems of the kernel: where one is not mounted, its absent files say nothing about what is left.
+const KERNEL_FILES: [&str; 2] = ["proc", "sys"];
+
 fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -> Vec<ChangeRow> {
+    let is_absent = |path: &&str| writer.root().list(path).map_or(true, |names| names.is_empty());
+    if let Some(path) = KERNEL_FILES.into_iter().find(is_absent) {
+        let all = journal.left(|change| Some(row(change, ChangeOutcome::Left, Some(notes::kernel_files_absent(path)))));
+        return all.into_iter().map(|(_, row)| row).collect();
+    }
     let boot = boot_id(writer.root());
     let same_boot = boot.as_ref() == Some(&journal.noted.head.boot);
     // A system that does not tell its boots apart is taken for the same one, except for what runs elsewhere.
@@ -190,19 +211,22 @@ fn one(journal: &mut Journal, writer: &mut dyn SystemWriter, how: RestoreMode) -
     rows
 }
 
-/// The rows of everything that stays as it is because processes live: their groups failed, the rest is left.
-fn left_to(survivors: &[u32], journal: &Journal, writer: &dyn SystemWriter) -> Vec<ChangeRow> {
+/// The rows of everything that stays as it is because processes live, or may live unseen: groups with survivors
+/// failed, the rest is left.
+fn left_to(survivors: &Living, journal: &Journal, writer: &dyn SystemWriter) -> Vec<ChangeRow> {
     let is_stopping = |change: &Change| matches!(change, Change::Process { .. } | Change::Command { .. });
     let others = journal.left(|change| (!is_stopping(change)).then(|| change.clone()));
+    let numbers = survivors.numbers();
     let of = |(_, change): (usize, Change)| {
-        let inside = match &change {
-            Change::Cgroup { path } => group::members(path, writer.root()),
-            _ => Vec::new(),
-        };
-        let alive: Vec<u32> = inside.into_iter().filter(|pid| survivors.contains(pid)).collect();
-        match alive.is_empty() {
-            true => row(&change, ChangeOutcome::Left, Some(notes::left_to_survivors(survivors))),
-            false => row(&change, ChangeOutcome::Failed, Some(notes::members_survive(&alive))),
+        let inside = Group::of(&change).map_or(Ok(Vec::new()), |group| group.members(writer.root()));
+        let alive = inside.map(|inside| inside.into_iter().filter(|pid| numbers.contains(pid)).collect::<Vec<u32>>());
+        match alive {
+            Err(unseen) => row(&change, ChangeOutcome::Left, Some(unseen)),
+            Ok(alive) if !alive.is_empty() => row(&change, ChangeOutcome::Failed, Some(notes::members_survive(&alive))),
+            Ok(_) => {
+                let unseen = survivors.unseen.clone().filter(|_| numbers.is_empty());
+                row(&change, ChangeOutcome::Left, unseen.or_else(|| Some(notes::left_to_survivors(&numbers))))
+            }
         }
     };
     others.into_iter().map(of).collect()

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tiermark_machine::{Root, start_ticks};
 use tiermark_model::messages::undo as notes;
-use tiermark_model::{ChangeOutcome, ChangeRow};
+use tiermark_model::{ChangeOutcome, ChangeRow, Note};
 
-use super::group::members;
+use super::group::Group;
 use super::row;
 use crate::journal::{Change, Journal};
 use crate::writer::SystemWriter;
@@ -23,35 +23,66 @@ const KILLED: u32 = 500;
 pub(super) struct Stopped {
     /// A row for each process that was noted.
     pub(super) rows: Vec<ChangeRow>,
-    /// Processes that live although they were killed, rising.
-    pub(super) survivors: Vec<u32>,
+    /// Who lives although it was killed.
+    pub(super) survivors: Living,
 }
 
-/// Processes by number, each with its start time.
-type Processes = BTreeMap<u32, u64>;
+/// Who lives of those that are to be stopped.
+#[derive(Debug, Default)]
+pub(super) struct Living {
+    /// Processes by number, each with its start time: both together name one process for ever.
+    known: BTreeMap<u32, u64>,
+    /// Processes that a group lists and `/proc` does not show, as those of another PID namespace (0). Their numbers
+    /// may be anybody's, so that no signal is sent to them.
+    hidden: BTreeSet<u32>,
+    /// Why the processes of a group cannot be listed.
+    pub(super) unseen: Option<Note>,
+}
+
+impl Living {
+    pub(super) fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.hidden.is_empty() && self.unseen.is_none()
+    }
+
+    /// The numbers of those that are known to live.
+    pub(super) fn numbers(&self) -> Vec<u32> {
+        self.known.keys().copied().chain(self.hidden.iter().copied()).collect()
+    }
+}
 
 /// The processes that are to be stopped.
 struct Wanted {
     noted: Vec<(u32, u64)>,
-    groups: Vec<String>,
+    groups: Vec<Group>,
 }
 
 impl Wanted {
     /// Those that live now. Groups are read again each time: a supervisor inside may start another process.
-    fn living(&self, root: &Root) -> Processes {
+    fn living(&self, root: &Root) -> Living {
         let noted = self.noted.iter().copied().filter(|(pid, start)| start_ticks(root, *pid) == Some(*start));
-        let inside = self.groups.iter().flat_map(|path| members(path, root)).filter(|pid| *pid != std::process::id());
-        let mut living: Processes = noted.collect();
-        living.extend(inside.filter_map(|pid| Some((pid, start_ticks(root, pid)?))));
+        let mut living = Living { known: noted.collect(), ..Living::default() };
+        for group in &self.groups {
+            match group.members(root) {
+                Ok(members) => {
+                    for pid in members.into_iter().filter(|pid| *pid != std::process::id()) {
+                        match start_ticks(root, pid) {
+                            Some(start) => drop(living.known.insert(pid, start)),
+                            None => drop(living.hidden.insert(pid)),
+                        }
+                    }
+                }
+                Err(why) => living.unseen = Some(why),
+            }
+        }
         living
     }
 
     /// Has the kernel kill all members of a group at once, with those that are being forked (`cgroup.kill`, Linux 5.14; version 2 only).
     fn kill_groups(&self, writer: &mut dyn SystemWriter) {
-        for path in &self.groups {
-            let file = format!("{path}/cgroup.kill");
-            let here = members(path, writer.root());
-            let safe = !here.is_empty() && !here.contains(&std::process::id());
+        for group in &self.groups {
+            let file = format!("{}/cgroup.kill", group.path);
+            let members = group.members(writer.root()).unwrap_or_default();
+            let safe = !members.is_empty() && !members.contains(&std::process::id());
             if safe && writer.may_write(&file).is_ok() {
                 // Where this fails, its members are killed one by one.
                 let _ = writer.write(&file, "1");
@@ -70,15 +101,15 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Stop
         noted: noted.iter().map(|(_, (pid, start, _))| (*pid, *start)).collect(),
         groups: journal.outermost_groups(),
     };
-    let was = wanted.living(writer.root());
+    let was = wanted.living(writer.root()).known;
     let mut failures = BTreeMap::new();
-    let mut living = was.clone();
+    let mut living = Living::default();
     for (kill, steps) in [(false, ASKED), (true, KILLED)] {
         living = signal(&wanted, kill, steps, writer, &mut failures);
     }
     let mut rows: Vec<ChangeRow> = Vec::new();
     for (index, (pid, start, change)) in noted {
-        let done = match (was.get(&pid) == Some(&start), living.get(&pid) == Some(&start)) {
+        let done = match (was.get(&pid) == Some(&start), living.known.get(&pid) == Some(&start)) {
             (false, _) => row(&change, ChangeOutcome::Already, None),
             (true, false) => row(&change, ChangeOutcome::Done, None),
             (true, true) => {
@@ -89,7 +120,7 @@ pub(super) fn stop(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Stop
         journal.settle(index, done.outcome);
         rows.push(done);
     }
-    Stopped { rows, survivors: living.into_keys().collect() }
+    Stopped { rows, survivors: living }
 }
 
 /// Sends a signal to each that lives, once, and waits until all are gone, for so many steps at most. Returns those that live then.
@@ -99,17 +130,18 @@ fn signal(
     steps: u32,
     writer: &mut dyn SystemWriter,
     failures: &mut BTreeMap<u32, String>,
-) -> Processes {
+) -> Living {
     let mut signalled = BTreeSet::new();
-    for _ in 0..steps {
+    for step in 0..steps {
         let living = wanted.living(writer.root());
-        if living.is_empty() {
+        // A group that cannot be listed may have been removed while it was looked at: one more look tells.
+        if living.numbers().is_empty() && (living.unseen.is_none() || step > 0) {
             return living;
         }
         if kill {
             wanted.kill_groups(writer);
         }
-        for (pid, start) in living {
+        for (pid, start) in living.known {
             if signalled.insert((pid, start))
                 && let Err(why) = writer.stop(pid, start, kill)
             {

@@ -19,16 +19,31 @@ use crate::writer::SystemWriter;
 const STEP: Duration = Duration::from_millis(50);
 const STEPS: u32 = 40;
 
-/// Whether a path is a swap area in use.
-pub(super) fn in_use(root: &Root, path: &str) -> bool {
-    let text = root.text("proc/swaps").unwrap_or_default();
+/// Where the kernel lists block devices.
+const DEVICES: &str = "sys/block";
+/// The kernel's table of swap areas, and what its first line begins with.
+const SWAPS: &str = "proc/swaps";
+const HEAD: &str = "Filename";
+
+/// Whether a path is a swap area in use; `None` where the kernel's table does not say.
+fn in_use(root: &Root, path: &str) -> Option<bool> {
+    let text = root.text(SWAPS).filter(|text| text.starts_with(HEAD))?;
     let path = format!("/{path}");
-    swap_names(&text).any(|name| name == path || (root.is_live() && same_file(&name, &path)))
+    Some(swap_names(&text).any(|name| name == path || (root.is_live() && same_file(&name, &path))))
+}
+
+/// What becomes of something that is, or may be, in use for swap, and why.
+fn swapped_to(root: &Root, path: &str) -> Option<(ChangeOutcome, Note)> {
+    match in_use(root, path) {
+        Some(false) => None,
+        Some(true) => Some((ChangeOutcome::Failed, notes::used_for_swap())),
+        None => Some((ChangeOutcome::Left, notes::kernel_files_absent(SWAPS))),
+    }
 }
 
 /// Bytes of pages in an area in use; the largest number where that cannot be read.
 fn bytes_in(root: &Root, path: &str) -> u64 {
-    let text = root.text("proc/swaps").unwrap_or_default();
+    let text = root.text(SWAPS).unwrap_or_default();
     let area = swap_areas(&text).flatten().find(|area| area.path == format!("/{path}"));
     area.map_or(u64::MAX, |area| area.used_bytes)
 }
@@ -48,7 +63,10 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force:
     });
     let mut rows = Vec::new();
     for (index, (path, remove_file, change)) in noted {
-        let used = in_use(writer.root(), &path);
+        let Some(used) = in_use(writer.root(), &path) else {
+            rows.push(row(&change, ChangeOutcome::Left, Some(notes::kernel_files_absent(SWAPS))));
+            continue;
+        };
         if used && is_others(&path, journal, writer) {
             let done = row(&change, ChangeOutcome::Already, Some(notes::area_of_others()));
             journal.settle(index, done.outcome);
@@ -63,7 +81,7 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force:
         }
         let done = match used.then(|| give_back(&path, writer)) {
             Some(Err(why)) => row(&change, ChangeOutcome::Failed, Some(notes::swapoff_failed(&why))),
-            Some(Ok(())) if in_use(writer.root(), &path) => {
+            Some(Ok(())) if in_use(writer.root(), &path) != Some(false) => {
                 row(&change, ChangeOutcome::Failed, Some(notes::swapoff_without_effect()))
             }
             _ if remove_file => remove(&change, writer),
@@ -80,7 +98,7 @@ pub(super) fn areas(journal: &mut Journal, writer: &mut dyn SystemWriter, force:
 fn give_back(path: &str, writer: &mut dyn SystemWriter) -> Result<(), String> {
     let given = writer.swapoff(path);
     for _ in 0..STEPS {
-        if given.is_ok() || !in_use(writer.root(), path) {
+        if given.is_ok() || in_use(writer.root(), path) == Some(false) {
             return Ok(());
         }
         writer.wait(STEP);
@@ -93,12 +111,13 @@ fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
     let zram = path.strip_prefix("dev/zram").and_then(|number| number.parse::<u32>().ok());
     journal.noted.changes.iter().any(|change| match change {
         Change::Zram { number, sure: true, size, sequence } if Some(*number) == zram => {
-            let dir = format!("sys/block/zram{number}");
-            let found = writer.root().value(&format!("{dir}/disksize")).unwrap_or(u64::MAX);
-            !is_ours(&dir, found, ZramIdentity { size: *size, sequence: *sequence }, writer.root())
+            let dir = format!("{DEVICES}/zram{number}");
+            let made = ZramIdentity { size: *size, sequence: *sequence };
+            let found = writer.root().value(&format!("{dir}/disksize"));
+            found.is_some_and(|found| !is_ours(&dir, found, made, writer.root()))
         }
         Change::SwapHeader { path: device, uuid, .. } if device == path => {
-            writer.swap_header(path).is_some_and(|found| found != *uuid)
+            writer.swap_header(path).is_ok_and(|found| found.is_some_and(|found| found != *uuid))
         }
         _ => false,
     })
@@ -107,8 +126,8 @@ fn is_others(path: &str, journal: &Journal, writer: &dyn SystemWriter) -> bool {
 /// Removes a swap file, unless it is in use. One that is absent is done with only where its file system is there.
 pub(super) fn remove(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRow {
     let Change::Swap { path, file_system, .. } = change else { return row(change, ChangeOutcome::Already, None) };
-    if in_use(writer.root(), path) {
-        return row(change, ChangeOutcome::Left, Some(notes::used_for_swap()));
+    if let Some((_, why)) = swapped_to(writer.root(), path) {
+        return row(change, ChangeOutcome::Left, Some(why));
     }
     let found = identity::file_system(writer.root(), path);
     let directory_is_there = || has_directory(path, writer.root());
@@ -146,20 +165,19 @@ pub(super) fn wipe(change: &Change, writer: &mut dyn SystemWriter) -> ChangeRow 
     let Change::SwapHeader { path, uuid, device } = change else {
         return row(change, ChangeOutcome::Already, None);
     };
-    let has_header = |path: &String| writer.swap_header(path).as_ref() == Some(uuid);
+    let has_header = |path: &String| writer.swap_header(path).is_ok_and(|found| found.as_ref() == Some(uuid));
     let names = || identity::devices(writer.root()).into_iter().map(|name| format!("dev/{name}"));
     let Some(found) = [path.clone()].into_iter().chain(names()).find(has_header) else {
-        let is_there = match device {
-            Some(device) => names().any(|path| identity::device(writer.root(), &path).as_ref() == Some(device)),
-            None => writer.root().on_disk(path).is_ok_and(|found| found.is_some()),
-        };
-        return match is_there {
-            true => row(change, ChangeOutcome::Already, None),
-            false => row(change, ChangeOutcome::Left, Some(notes::device_absent())),
+        // One of the same name may be another disk.
+        let is_it = |path: &String| device.is_some() && identity::device(writer.root(), path) == *device;
+        return match names().find(is_it).map(|path| writer.swap_header(&path)) {
+            Some(Ok(_)) => row(change, ChangeOutcome::Already, None),
+            Some(Err(why)) => row(change, ChangeOutcome::Failed, Some(said(&why))),
+            None => row(change, ChangeOutcome::Left, Some(notes::device_absent())),
         };
     };
-    if in_use(writer.root(), &found) {
-        return row(change, ChangeOutcome::Failed, Some(notes::used_for_swap()));
+    if let Some((outcome, why)) = swapped_to(writer.root(), &found) {
+        return row(change, outcome, Some(why));
     }
     let mut tries = 0;
     loop {
@@ -219,18 +237,21 @@ fn is_ours(dir: &str, size: u64, made: ZramIdentity, root: &Root) -> bool {
 }
 
 fn unmake(number: u32, made: Option<ZramIdentity>, writer: &mut dyn SystemWriter) -> (ChangeOutcome, Option<Note>) {
-    let dir = format!("sys/block/zram{number}");
-    let Some(size) = writer.root().text(&format!("{dir}/disksize")) else {
-        return (ChangeOutcome::Already, None);
+    let dir = format!("{DEVICES}/zram{number}");
+    let lists_devices = || writer.root().on_disk(DEVICES).is_ok_and(|found| found.is_some());
+    let size = match writer.root().read(&format!("{dir}/disksize")) {
+        Ok(Some(size)) => files::number(&size).unwrap_or(u64::MAX),
+        Ok(None) if lists_devices() => return (ChangeOutcome::Already, None),
+        Ok(None) => return (ChangeOutcome::Left, Some(notes::kernel_files_absent(DEVICES))),
+        Err(why) => return (ChangeOutcome::Failed, Some(notes::system_refused(&why.to_string()))),
     };
-    let size = files::number(&size).unwrap_or(u64::MAX);
     // Of one that was only expected: the next free number was noted, and somebody else may have got it.
     let ours = made.map_or(size == 0, |made| is_ours(&dir, size, made, writer.root()));
     if !ours {
         return (ChangeOutcome::Already, Some(notes::device_of_others()));
     }
-    if in_use(writer.root(), &format!("dev/zram{number}")) {
-        return (ChangeOutcome::Failed, Some(notes::used_for_swap()));
+    if let Some((outcome, why)) = swapped_to(writer.root(), &format!("dev/zram{number}")) {
+        return (outcome, Some(why));
     }
     let mut tries = 0;
     loop {
@@ -257,7 +278,8 @@ mod tests {
     fn areas_in_use_by_their_escaped_names() {
         let text = "Filename Type Size Used Priority\n/a\\040b/tiermark.swap file 1 0 -2\n/dev/zram1 partition 1 0 5\n";
         let root = Root::from_files("test", [("proc/swaps", text)]);
-        assert!(in_use(&root, "a b/tiermark.swap") && in_use(&root, "dev/zram1") && !in_use(&root, "dev/zram"));
+        let paths = ["a b/tiermark.swap", "dev/zram1", "dev/zram"];
+        assert_eq!(paths.map(|path| in_use(&root, path)), [Some(true), Some(true), Some(false)]);
     }
 
     /// A name as the kernel writes it (`mangle_path` in fs/seq_file.c).
@@ -274,15 +296,15 @@ mod tests {
             let text = names.iter().map(line).fold("Filename Type Size Used Priority\n".to_owned(), |text, line| text + &line);
             let root = Root::from_files("test", [("proc/swaps", text)]);
             for name in &names {
-                prop_assert!(in_use(&root, name), "{name:?}");
+                prop_assert_eq!(in_use(&root, name), Some(true), "{:?}", name);
             }
-            prop_assert_eq!(in_use(&root, &other), names.contains(&other));
+            prop_assert_eq!(in_use(&root, &other), Some(names.contains(&other)));
         }
 
-        /// A table of any other form has no area of a name that is not in it.
+        /// A text without the kernel's first line is no table: it says of no area that it is not in use.
         #[test]
-        fn no_table(text in "[^x]*") {
-            prop_assert!(!in_use(&Root::from_files("test", [("proc/swaps", text)]), "x"));
+        fn no_table(text in "([^F].*)?", area in "[a-z]{1,3}") {
+            prop_assert_eq!(in_use(&Root::from_files("test", [("proc/swaps", text)]), &area), None);
         }
     }
 }

@@ -4,6 +4,8 @@ use tiermark_machine::Root;
 use tiermark_machine::files;
 use tiermark_model::Bytes;
 
+use super::group::Group;
+
 /// Groups that are looked at: a host with a thousand containers has some thousand.
 const MOST_GROUPS: usize = 20_000;
 
@@ -47,7 +49,7 @@ const VERSIONS: [Version; 2] = [
 
 /// The first group, except `ours` and those below them, under whose limit its pages in swap do not fit. At most `pages` bytes of them come
 /// back; whose pages lie in which area the kernel does not say.
-pub(super) fn without_room(root: &Root, ours: &[String], pages: u64) -> Option<TooSmall> {
+pub(super) fn without_room(root: &Root, ours: &[Group], pages: u64) -> Option<TooSmall> {
     if pages == 0 {
         return None;
     }
@@ -55,7 +57,7 @@ pub(super) fn without_room(root: &Root, ours: &[String], pages: u64) -> Option<T
         let mut open = vec![version.top.to_owned()];
         for _ in 0..MOST_GROUPS {
             let path = open.pop()?;
-            if ours.contains(&path) {
+            if ours.iter().any(|group| group.path == path) {
                 continue;
             }
             if let Some(found) = version.too_small(root, &path, pages) {

@@ -16,6 +16,9 @@ use tiermark_undo::{JournalHeader, RootWriter, StateDir, SystemWriter};
 
 pub(crate) const BOOT: &str = "proc/sys/kernel/random/boot_id";
 
+/// The table of swap areas without any.
+pub(crate) const NO_SWAPS: &str = "Filename Type Size Used Priority\n";
+
 /// The group of a run, and that of its tenant.
 pub(crate) const GROUP: &str = "sys/fs/cgroup/tiermark-7";
 pub(crate) const TENANT: &str = "sys/fs/cgroup/tiermark-7/t0";
@@ -46,9 +49,14 @@ pub(crate) struct Fake {
 impl Fake {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        for (path, text) in
-            [(BOOT, "boot-1\n"), ("proc/cpuinfo", "processor : 0\n"), ("sys/devices/system/cpu/online", "0-3\n")]
-        {
+        for (path, text) in [
+            (BOOT, "boot-1\n"),
+            ("proc/cpuinfo", "processor : 0\n"),
+            ("proc/swaps", NO_SWAPS),
+            ("sys/devices/system/cpu/online", "0-3\n"),
+            ("sys/fs/cgroup/cgroup.procs", ""),
+            ("sys/fs/cgroup/memory/cgroup.procs", ""),
+        ] {
             put(dir.path(), path, text);
         }
         for (path, text) in files {
@@ -96,18 +104,35 @@ impl Fake {
 
     /// A process, in a control group where one is given.
     pub(crate) fn process(&self, pid: u32, start: u64, group: Option<&str>) {
-        let rest = vec!["0"; 18].join(" ");
-        self.put(&format!("proc/{pid}/stat"), &format!("{pid} (redis server) S {rest} {start} 0\n"));
+        self.shown(pid, start, 'S', 1);
         if let Some(group) = group {
-            let path = format!("{group}/cgroup.procs");
-            let members = format!("{}\n{pid}", self.get(&path).unwrap_or_default());
-            self.put(&path, members.trim());
+            self.member(pid, group);
         }
+    }
+
+    /// A process as `/proc` shows it: the state of its main thread, and how many threads it has.
+    pub(crate) fn shown(&self, pid: u32, start: u64, state: char, threads: u32) {
+        let rest = vec!["0"; 16].join(" ");
+        self.put(&format!("proc/{pid}/stat"), &format!("{pid} (redis server) {state} {rest} {threads} 0 {start} 0\n"));
+    }
+
+    /// A control group lists a process.
+    pub(crate) fn member(&self, pid: u32, group: &str) {
+        let path = format!("{group}/cgroup.procs");
+        let members = format!("{}\n{pid}", self.get(&path).unwrap_or_default());
+        self.put(&path, members.trim());
+    }
+
+    /// Takes a file, or a directory with all that is in it, away.
+    pub(crate) fn take_away(&self, path: &str) {
+        let path = self.dir.path().join(path);
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
     }
 
     /// Ends a process, and returns the group that it was in.
     fn end(&self, pid: u32) -> Option<String> {
-        fs::remove_dir_all(self.dir.path().join(format!("proc/{pid}"))).unwrap();
+        // Those of other PID namespaces are not in /proc.
+        let _ = fs::remove_dir_all(self.dir.path().join(format!("proc/{pid}")));
         let mut inside = None;
         for group in [format!("{TENANT}/below"), TENANT.to_owned(), GROUP.to_owned()] {
             let path = format!("{group}/cgroup.procs");
@@ -192,7 +217,7 @@ impl SystemWriter for Fake {
         self.live.wipe_swap_header(path, uuid)
     }
 
-    fn swap_header(&self, path: &str) -> Option<String> {
+    fn swap_header(&self, path: &str) -> io::Result<Option<String>> {
         self.live.swap_header(path)
     }
 

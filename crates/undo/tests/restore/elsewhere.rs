@@ -2,7 +2,7 @@
 
 use tiermark_model::ChangeOutcome;
 use tiermark_model::messages::undo::codes;
-use tiermark_undo::{Change, Journal, restore_those};
+use tiermark_undo::{Change, Journal, restore_own, restore_those};
 
 use super::common::{BOOT, Fake};
 use super::*;
@@ -88,6 +88,21 @@ fn who_started_it_does_not_ask_the_check() {
     assert_eq!(outcomes(&journal.stop_commanded(&mut fake)), [ChangeOutcome::Done, ChangeOutcome::Done]);
     assert_eq!(fake.log, ["run virsh destroy vm2", "run virsh destroy vm1"]);
     journal.keep();
+}
+
+/// After a panic the program takes back what it changed itself.
+#[test]
+fn who_started_it_stops_it_after_a_panic() {
+    let mut fake = Fake::new(&[]);
+    fake.process(std::process::id(), 500, None);
+    leave(&fake, vec![started(1, None), started(2, Some("is vm2 off"))]);
+    let restored = restore_own(&fake.state(), &mut fake).unwrap();
+    assert_eq!(outcomes(&restored.rows), [ChangeOutcome::Done; 2], "{restored:?}");
+    assert_eq!(fake.log, ["run virsh destroy vm2", "run virsh destroy vm1"]);
+    // What another process of that number left is not its own.
+    leave(&fake, vec![started(1, None)]);
+    fake.process(std::process::id(), 501, None);
+    assert!(restore_own(&fake.state(), &mut fake).unwrap().rows.is_empty() && fake.journals() == 1);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tiermark_model::messages::undo::codes;
-use tiermark_undo::{Change, Journal, pending};
+use tiermark_undo::{Journal, pending};
 
 use super::common::Fake;
 use super::*;
@@ -25,8 +25,8 @@ fn several_journals_go_back_to_the_first_value() {
 fn nothing_that_this_program_did_not_make_is_noted_or_removed() {
     let fake = in_the_middle();
     for change in [
-        Change::Cgroup { path: "sys/fs/cgroup/system.slice".into() },
-        Change::Cgroup { path: "sys/fs/cgroup/tiermark/../system.slice".into() },
+        group_by_path("sys/fs/cgroup/system.slice"),
+        group_by_path("sys/fs/cgroup/tiermark/../system.slice"),
         swap_file("home/user/notes"),
         header("home/user/notes", UUID),
         header("dev/sdb", "x"),
@@ -97,8 +97,13 @@ fn a_journal_of_another_machine_is_refused_and_stays() {
     assert!(found.incomplete() && found.rows.is_empty());
     assert_eq!(found.refused[0].code, codes::journal_of_another_machine);
     assert!(fake.journals() == 1 && pending(&fake.state(), tiermark_undo::SystemWriter::root(&fake)).len() == 1);
-    // A machine without an id cannot tell.
-    std::fs::remove_file(fake.dir.path().join("etc/machine-id")).unwrap();
+    // One without an id is another too, as a container on the same directory may be.
+    fake.take_away("etc/machine-id");
+    assert_eq!(take_back(&mut fake).refused[0].code, codes::journal_of_another_machine);
+    assert_eq!((fake.journals(), fake.log.len()), (1, 0));
+    // A journal from where there was none says nothing.
+    leave(&fake, vec![knob("proc/sys/vm/swappiness", "3", "0")]);
+    fake.put("etc/machine-id", "one\n");
     assert!(!take_back(&mut fake).incomplete());
 }
 

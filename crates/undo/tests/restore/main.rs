@@ -8,6 +8,7 @@ mod elsewhere;
 mod journals;
 mod order;
 mod pending;
+mod unseen;
 
 use common::{Fake, GROUP, TENANT};
 use tiermark_model::{ChangeOutcome, ChangeRow, Code};
@@ -35,6 +36,16 @@ fn knob(path: &str, old: &str, new: &str) -> Change {
     Change::Knob { path: path.into(), syntax: Syntax::Number, old: old.into(), new: new.into() }
 }
 
+/// A control group that is there, as it is noted before it is made.
+fn group(fake: &Fake, path: &str) -> Change {
+    Change::group(path, tiermark_undo::SystemWriter::root(fake))
+}
+
+/// The same in a journal of a version that noted the path only.
+fn group_by_path(path: &str) -> Change {
+    Change::Cgroup { path: path.into(), top: None }
+}
+
 /// A swap header on a device, and a swap file, of which only the name is known.
 fn header(path: &str, uuid: &str) -> Change {
     Change::SwapHeader { path: path.into(), uuid: uuid.into(), device: None }
@@ -48,8 +59,8 @@ fn swap_file(path: &str) -> Change {
 fn run_of_a_tenant() -> Vec<Change> {
     vec![
         knob("proc/sys/vm/page-cluster", "3", "0"),
-        Change::Cgroup { path: GROUP.into() },
-        Change::Cgroup { path: TENANT.into() },
+        group_by_path(GROUP),
+        group_by_path(TENANT),
         expected(1),
         made(1, Some(7)),
         Change::swap_device("dev/zram1"),

@@ -4,7 +4,7 @@ use tiermark_model::messages::undo::codes;
 use tiermark_model::{ChangeOutcome, ChangeRow};
 use tiermark_undo::{Change, Syntax, pending};
 
-use super::common::{BOOT, Fake, GROUP, TENANT};
+use super::common::{BOOT, Fake, GROUP, NO_SWAPS, TENANT};
 use super::*;
 
 #[test]
@@ -132,7 +132,7 @@ fn numbers_of_others_are_left_alone() {
     assert!(fake.there("proc/70") && fake.there("sys/block/zram1"));
     // Added, and its maker killed before it could set it up or note it: empty, and of the number expected.
     fake.put("sys/block/zram1/disksize", "0\n");
-    fake.put("proc/swaps", "");
+    fake.put("proc/swaps", NO_SWAPS);
     leave(&fake, vec![expected(1)]);
     assert_eq!(outcomes(&take_back(&mut fake).rows), [ChangeOutcome::Done]);
     assert!(!fake.there("sys/block/zram1"));
@@ -144,7 +144,7 @@ fn a_device_that_others_made_meanwhile_stays() {
         [("sys/block/zram1/diskseq", "8\n", made(1, Some(7))), ("sys/block/zram1/disksize", "4096\n", made(1, None))]
     {
         let mut fake = in_the_middle();
-        fake.put("proc/swaps", "");
+        fake.put("proc/swaps", NO_SWAPS);
         fake.put(changed, text);
         leave(&fake, vec![expected(1), ours]);
         let restored = take_back(&mut fake);
@@ -153,14 +153,15 @@ fn a_device_that_others_made_meanwhile_stays() {
     }
     // With another size it is ours all the same, where the kernel says that it is the same disk.
     let mut fake = in_the_middle();
-    fake.put("proc/swaps", "");
+    fake.put("proc/swaps", NO_SWAPS);
     fake.put("sys/block/zram1/disksize", "0\n");
     leave(&fake, vec![expected(1), made(1, Some(7))]);
     assert!(!take_back(&mut fake).incomplete());
     assert!(!fake.there("sys/block/zram1"));
     // A header with another UUID is that of an area that somebody made.
     let other = "10000000-0000-0000-0000-000000000000";
-    leave(&fake, vec![header("dev/sdb", other)]);
+    fake.put("sys/class/block/sdb/size", "6144\n");
+    leave(&fake, vec![Change::swap_header("dev/sdb", other, tiermark_undo::SystemWriter::root(&fake))]);
     assert_eq!(outcomes(&take_back(&mut fake).rows), [ChangeOutcome::Already]);
     assert!(fake.get("dev/sdb").unwrap().contains("SWAP"));
 }
@@ -170,7 +171,7 @@ fn after_a_reboot_only_files_are_left_to_remove() {
     let mut fake = in_the_middle();
     leave(&fake, run_of_a_tenant());
     fake.put(BOOT, "boot-2\n");
-    fake.put("proc/swaps", "");
+    fake.put("proc/swaps", NO_SWAPS);
     let restored = take_back(&mut fake);
     assert!(!restored.incomplete());
     let done = ["rm var/tmp/tiermark-7.swap", "wipe dev/sdb"];

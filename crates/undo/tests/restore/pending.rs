@@ -88,7 +88,7 @@ fn a_device_is_known_by_what_the_kernel_says_of_it() {
     };
     assert_eq!(device("dev/sdb").as_deref(), Some("naa.1"));
     assert_eq!(device("dev/sdb1").as_deref(), Some("naa.1, partition 1"));
-    assert_eq!((device("dev/vda"), device("dev/none")), (None, None));
+    assert_eq!((device("dev/vda").as_deref(), device("dev/none")), (Some("vda of 1 sectors"), None));
 }
 
 /// Pages of others that come back from swap count against the limits of their groups.
@@ -109,7 +109,7 @@ fn swap_is_not_taken_away_from_a_group_whose_limit_has_no_room_for_it() {
             // Those of the run itself are lifted.
             fake.put(&format!("{GROUP}/{file}"), ["1", "1", "9"][files.iter().position(|f| f == file).unwrap()]);
         }
-        leave(&fake, vec![Change::Cgroup { path: GROUP.into() }, Change::swap_device("dev/zram1")]);
+        leave(&fake, vec![group(&fake, GROUP), Change::swap_device("dev/zram1")]);
         let found = take_back(&mut fake);
         let refused = found.rows.iter().find(|row| row.what.contains("zram1")).unwrap();
         assert_eq!(refused.outcome == ChangeOutcome::Done, fits, "{numbers:?}: {found:?}");

@@ -1,5 +1,6 @@
 //! What is asked of a run, by options and files, and with what it is made here.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -15,7 +16,6 @@ use tiermark_undo::StateDir;
 use super::scenario;
 use crate::args::CapacityArgs;
 use crate::output::Failure;
-use crate::shell;
 
 /// The scenario that was named, with what options change, checked as a whole.
 pub(super) fn asked(args: &CapacityArgs) -> Result<Scenario, Failure> {
@@ -45,7 +45,7 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
     let words = tenants.wrap.as_deref().map_or(Some(Vec::new()), shlex::split).ok_or_else(wrapper_unclosed)?;
     let (wrapper, removes) = match &tenants.podman {
         Some(image) => {
-            let (words, removes) = adapter::podman(image, shell::random());
+            let (words, removes) = adapter::podman(image);
             (words, Some(removes))
         }
         None => (words, None),
@@ -67,6 +67,32 @@ pub(super) fn setup(args: &CapacityArgs) -> Result<RunSetup, Refusal> {
         cpus,
         timeout_seconds: args.timeout,
     })
+}
+
+/// The programs and commands that a run names.
+pub(super) fn programs(scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
+    let mut lines = Vec::new();
+    if scenario.backend != Backend::External {
+        lines.push(format!("server: {}", scenario.tenant.server));
+    }
+    if scenario.backend == Backend::Qemu {
+        let file = |path: &Option<PathBuf>, none: &str| {
+            path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
+        };
+        lines.push(format!("kernel of the guests: {}", file(&setup.guest.kernel, "the newest of /boot")));
+        lines.push(format!("program inside of the guests: {}", file(&setup.guest.agent, "this one")));
+    }
+    if !setup.wrapper.is_empty() {
+        lines.push(format!("each server runs behind: {}", setup.wrapper.join(" ")));
+    }
+    lines.extend(setup.removes.iter().map(|removes| format!("after each server runs: {removes}")));
+    let run = |what: &str, command: &Option<String>| {
+        command.as_ref().map(|command| format!("command that {what} a tenant: {command}"))
+    };
+    let commands = &setup.commands;
+    let words = [run("checks", &commands.check), run("starts", &commands.start), run("stops", &commands.stop)];
+    lines.extend(words.into_iter().flatten());
+    lines
 }
 
 fn client(setup: &RunSetup) -> ClientSetup {

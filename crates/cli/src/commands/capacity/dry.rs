@@ -9,7 +9,7 @@ use tiermark_model::capacity::tenants;
 use tiermark_model::{Bytes, Exit, Note, Refusal};
 use tiermark_undo::pending;
 
-use super::asked::{asked, setup};
+use super::asked::{asked, programs, setup};
 use super::gate::{Checks, directory, prices, state};
 use crate::args::CapacityArgs;
 use crate::output::{Failure, print, style};
@@ -75,13 +75,7 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
                 None => "servers listen on 127.0.0.1, on free ports".to_owned(),
             });
         }
-        Backend::Qemu => {
-            let file = |path: &Option<std::path::PathBuf>, none: &str| {
-                path.as_ref().map_or_else(|| none.to_owned(), |path| path.display().to_string())
-            };
-            lines.push(format!("kernel of the guests: {}", file(&setup.guest.kernel, "the newest of /boot")));
-            lines.push(format!("program inside of the guests: {}", file(&setup.guest.agent, "this one")));
-        }
+        Backend::Qemu => {}
         Backend::External => lines.extend(elsewhere(args, setup)),
     }
     let threads = if setup.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", setup.threads) };
@@ -99,25 +93,6 @@ fn how(args: &CapacityArgs, scenario: &Scenario, setup: &RunSetup) -> Vec<String
         |path: Result<String, Refusal>| path.unwrap_or_else(|_| "no directory: set TIERMARK_HOME or HOME".to_owned());
     lines.push(format!("results are saved in {}", kept(directory().map(|dir| shell::quoted(&dir)))));
     lines.push(format!("changes are noted in {}", kept(state().map(|state| shell::quoted(state.path())))));
-    lines
-}
-
-/// The programs and commands that a run names.
-pub(super) fn programs(scenario: &Scenario, setup: &RunSetup) -> Vec<String> {
-    let mut lines = Vec::new();
-    if scenario.backend != Backend::External {
-        lines.push(format!("server: {}", scenario.tenant.server));
-    }
-    if !setup.wrapper.is_empty() {
-        lines.push(format!("each server runs behind: {}", setup.wrapper.join(" ")));
-    }
-    lines.extend(setup.removes.iter().map(|removes| format!("after each server runs: {removes}")));
-    let run = |what: &str, command: &Option<String>| {
-        command.as_ref().map(|command| format!("command that {what} a tenant: {command}"))
-    };
-    let commands = &setup.commands;
-    let words = [run("checks", &commands.check), run("starts", &commands.start), run("stops", &commands.stop)];
-    lines.extend(words.into_iter().flatten());
     lines
 }
 

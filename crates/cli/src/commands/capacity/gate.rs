@@ -8,12 +8,12 @@ use tiermark_capacity::run::{self, Admission, WHAT, admit};
 use tiermark_capacity::saved::{Pending, RunHeader, Saved, unfinished};
 use tiermark_capacity::scenario::{Backend, Scenario};
 use tiermark_machine::Root;
-use tiermark_model::Refusal;
 use tiermark_model::messages::capacity as messages;
 use tiermark_model::messages::undo::no_journal_directory;
-use tiermark_undo::{RootWriter, StateDir, pending, restore_those};
+use tiermark_model::{ChangeRow, Refusal};
+use tiermark_undo::{Restored, RootWriter, StateDir, pending, restore_those};
 
-use super::asked::{asked, environment, setup};
+use super::asked::{asked, environment, programs, setup};
 use super::scenario;
 use crate::args::CapacityArgs;
 use crate::output::{Failure, tell};
@@ -27,8 +27,9 @@ pub(super) fn begin(args: &CapacityArgs) -> Result<(Saved, Option<Prices>), Fail
             None => unfinished(&directory()?)?,
         };
         let saved = Saved::open(&file, args.trust)?;
-        if !args.quiet {
-            for line in super::dry::programs(&saved.begun.scenario, &saved.begun.setup) {
+        // Whoever trusts a file of another user is shown what it will run, whatever else is not to be told.
+        if args.trust || !args.quiet {
+            for line in programs(&saved.begun.scenario, &saved.begun.setup) {
                 tell(format_args!("tiermark: {line}"));
             }
         }
@@ -117,8 +118,17 @@ fn take_back(state: &StateDir, quiet: bool) -> Result<(), Failure> {
     if !quiet && !restored.rows.is_empty() {
         tell("tiermark: taking back what a killed run changed");
     }
-    match restored.incomplete() {
-        true => Err(Failure::Refused(messages::killed_run_left())),
-        false => Ok(()),
+    match left(restored) {
+        refused if refused.is_empty() => Ok(()),
+        refused => Err(Failure::Wrong(Vec::new(), refused)),
     }
+}
+
+/// What keeps a run from being begun after what a killed one changed was taken back: journals that cannot be read, of
+/// whatever command, and changes that stay.
+fn left(restored: Restored) -> Vec<Refusal> {
+    let mut refused = restored.refused;
+    let kept: Vec<String> = restored.rows.iter().filter(|row| row.stays()).map(ChangeRow::said).collect();
+    refused.extend((!kept.is_empty()).then(|| messages::killed_run_left(&kept)));
+    refused
 }
