@@ -122,7 +122,7 @@ pub fn capture(bytes: &[u8]) {
             8 => tar::EntryType::Link,
             9 => tar::EntryType::GNULongName,
             10 => tar::EntryType::XHeader,
-            _ => tar::EntryType::Fifo,
+            _ => tar::EntryType::GNULongLink,
         };
         let (name, content) = (input.until_zero(), input.until_zero());
         let mut header = tar::Header::new_gnu();

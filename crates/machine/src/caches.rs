@@ -8,6 +8,9 @@ use tiermark_model::{Cache, CacheKind, Cpu, CpuId, IdSet};
 use crate::cpus::CPU_DIR;
 use crate::reader::Reader;
 
+/// Caches that one cpu may have: three times as many as any is known to have.
+const MOST_OF_CPU: usize = 16;
+
 /// A cache as one cpu sees it.
 struct View {
     cpu: CpuId,
@@ -47,7 +50,7 @@ pub(crate) fn read(reader: &Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
 
 fn views(reader: &Reader<'_>, cpu: &Cpu) -> Vec<View> {
     let dir = format!("{CPU_DIR}/cpu{}/cache", cpu.id);
-    let indices = reader.numbered(&dir, "index").into_iter();
+    let indices = reader.numbered(&dir, "index").into_iter().take(MOST_OF_CPU);
     indices
         .filter_map(|index| {
             let dir = format!("{dir}/index{index}");
@@ -77,7 +80,7 @@ fn sharers(reader: &Reader<'_>, cpus: &[Cpu], views: &[View]) -> Vec<IdSet> {
         let mut claims: BTreeMap<(u8, CacheKind, CpuId), IdSet> = BTreeMap::new();
         for (view, _) in views.iter().zip(&settled).filter(|(_, settled)| settled.is_none()) {
             if let Some(claim) = read(reader, &view.dir) {
-                claims.insert((view.level, view.kind, view.cpu), claim.intersection(&online));
+                claims.insert((view.level, view.kind, view.cpu), reader.among(&claim, &online));
             }
         }
         // Every member of a set asks the same question; the answer is kept.

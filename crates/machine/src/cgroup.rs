@@ -7,6 +7,13 @@ use crate::reader::{Reader, unescape};
 /// Version 1 says "no limit" with the largest page-aligned number below 2⁶³; no machine has 2⁶⁰ bytes.
 const NO_LIMIT: u64 = 1 << 60;
 
+/// Hierarchies that are looked at: version 1 has one for each of some thirteen controllers.
+const MOST_MOUNTS: usize = 1024;
+/// Bytes of a group's path: no kernel has longer ones (PATH_MAX).
+const MAX_PATH: usize = 4096;
+/// The words among controllers and options that matter here.
+const KNOWN: [&str; 4] = ["memory", "cpu", "cpuset", "noprefix"];
+
 /// What control groups allow this process.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
@@ -21,8 +28,8 @@ struct Mount {
     root: String,
     point: String,
     version: u32,
-    /// Mount options; version 1 lists its controllers among them.
-    options: Vec<String>,
+    /// Which of [`KNOWN`] are among the mount options, as version 1 lists its controllers.
+    options: Vec<&'static str>,
 }
 
 /// The group of this process in the hierarchy of one controller.
@@ -37,7 +44,7 @@ struct Membership<'a> {
 impl Membership<'_> {
     /// Whether files lack the controller's prefix, as in the cpuset file system of old.
     fn bare_names(&self) -> bool {
-        self.mount.options.iter().any(|o| o == "noprefix")
+        self.mount.options.contains(&"noprefix")
     }
 }
 
@@ -68,7 +75,7 @@ pub(crate) fn read(reader: &Reader<'_>) -> Limits {
 
 fn mounts(reader: &Reader<'_>) -> Vec<Mount> {
     if let Some(text) = reader.lines("proc/self/mountinfo") {
-        return text.lines().filter_map(mountinfo_line).collect();
+        return text.lines().filter_map(mountinfo_line).take(MOST_MOUNTS).collect();
     }
     // Trees captured by other tools often have only the older table, which does not tell what is mounted where.
     let text = reader.lines("proc/mounts").unwrap_or_default();
@@ -79,6 +86,7 @@ fn mounts(reader: &Reader<'_>) -> Vec<Mount> {
             let kind = fields.next()?;
             mount("/", point, kind, fields.next()?)
         })
+        .take(MOST_MOUNTS)
         .collect()
 }
 
@@ -92,12 +100,12 @@ fn mountinfo_line(line: &str) -> Option<Mount> {
 }
 
 fn mount(root: &str, point: &str, kind: &str, options: &str) -> Option<Mount> {
-    let mut options: Vec<String> = options.split(',').map(str::to_owned).collect();
+    let mut options = known(options);
     let version = match kind {
         "cgroup" => 1,
         "cgroup2" => 2,
         "cpuset" => {
-            options.extend(["cpuset".to_owned(), "noprefix".to_owned()]);
+            options.extend(["cpuset", "noprefix"]);
             1
         }
         _ => return None,
@@ -105,38 +113,53 @@ fn mount(root: &str, point: &str, kind: &str, options: &str) -> Option<Mount> {
     Some(Mount { root: unescape(root), point: unescape(point), version, options })
 }
 
-/// Controllers and path of each hierarchy this process is in; version 2 has no controllers here.
-fn groups(reader: &Reader<'_>) -> Vec<(Vec<String>, String)> {
-    let mut groups: Vec<(Vec<String>, String)> = reader
+/// Those of the [`KNOWN`] words that a list has.
+fn known(list: &str) -> Vec<&'static str> {
+    KNOWN.into_iter().filter(|word| list.split(',').any(|listed| listed == *word)).collect()
+}
+
+/// The group of this process in one hierarchy.
+struct Group {
+    /// Whether it is of version 2, which lists no controllers.
+    unified: bool,
+    controllers: Vec<&'static str>,
+    path: String,
+}
+
+/// The groups this process is in.
+fn groups(reader: &Reader<'_>) -> Vec<Group> {
+    let mut groups: Vec<Group> = reader
         .lines("proc/self/cgroup")
         .unwrap_or_default()
         .lines()
         .filter_map(|line| {
             let mut fields = line.splitn(3, ':').skip(1);
-            let controllers = fields.next()?.split(',').filter(|c| !c.is_empty()).map(str::to_owned).collect();
-            Some((controllers, fields.next()?.to_owned()))
+            let (listed, path) = (fields.next()?, fields.next().filter(|path| path.len() < MAX_PATH)?);
+            let unified = listed.split(',').all(str::is_empty);
+            Some(Group { unified, controllers: known(listed), path: path.to_owned() })
         })
+        .take(MOST_MOUNTS)
         .collect();
     if groups.is_empty()
-        && let Some(path) = reader.word("proc/self/cpuset")
+        && let Some(path) = reader.word("proc/self/cpuset").filter(|path| path.len() < MAX_PATH)
     {
         // Enough for the cpuset, in either version.
-        groups.push((vec!["cpuset".to_owned()], path.clone()));
-        groups.push((Vec::new(), path));
+        groups.push(Group { unified: false, controllers: vec!["cpuset"], path: path.clone() });
+        groups.push(Group { unified: true, controllers: Vec::new(), path });
     }
     groups
 }
 
 /// Where this process is for a controller: version 1 where the controller is mounted there, else version 2.
-fn place<'a>(mounts: &'a [Mount], groups: &[(Vec<String>, String)], controller: &str) -> Option<Membership<'a>> {
-    let v1 = mounts.iter().find(|m| m.version == 1 && m.options.iter().any(|o| o == controller)).and_then(|mount| {
-        let (_, path) = groups.iter().find(|(names, _)| names.iter().any(|name| name == controller))?;
-        Some((mount, path))
+fn place<'a>(mounts: &'a [Mount], groups: &[Group], controller: &str) -> Option<Membership<'a>> {
+    let v1 = mounts.iter().find(|m| m.version == 1 && m.options.contains(&controller)).and_then(|mount| {
+        let group = groups.iter().find(|group| group.controllers.contains(&controller))?;
+        Some((mount, &group.path))
     });
     let (mount, path) = v1.or_else(|| {
         let mount = mounts.iter().find(|m| m.version == 2)?;
-        let (_, path) = groups.iter().find(|(names, _)| names.is_empty())?;
-        Some((mount, path))
+        let group = groups.iter().find(|group| group.unified)?;
+        Some((mount, &group.path))
     })?;
     Some(Membership { version: mount.version, path: path.clone(), dirs: dirs(mount, path), mount })
 }

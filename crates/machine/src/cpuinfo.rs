@@ -19,6 +19,9 @@ pub(crate) struct CpuInfo {
     pub(crate) model: CpuModel,
 }
 
+/// Different lines of one processor, and features of it, at most: x86 has 28 and some two hundred.
+const MOST_FIELDS: usize = 1024;
+
 /// An Arm implementer: its number, its name, and its parts by number.
 type Implementer = (u32, &'static str, &'static [(u32, &'static str)]);
 
@@ -71,7 +74,9 @@ fn parse(text: &str) -> CpuInfo {
                 _ => {}
             }
         }
-        fields.entry(key).or_insert(value);
+        if fields.len() < MOST_FIELDS {
+            fields.entry(key).or_insert(value);
+        }
     }
     info.model = model(&fields);
     info
@@ -86,6 +91,7 @@ fn model(fields: &BTreeMap<&str, &str>) -> CpuModel {
     let owned = |name: &str| get(name).map(str::to_owned);
     let flags =
         get("flags").or(get("Features")).or(get("features")).unwrap_or_default().split_whitespace().map(str::to_owned);
+    let flags = flags.take(MOST_FIELDS);
     let mut model = CpuModel {
         vendor: owned("vendor_id").or(owned("vendor")),
         name: owned("model name").or(owned("cpu")).or(owned("Hardware")),

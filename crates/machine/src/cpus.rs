@@ -93,9 +93,7 @@ pub(crate) fn topology(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo) -> V
 fn place(reader: &Reader<'_>, online: &IdSet, info: &CpuInfo, id: CpuId) -> CpuTopology {
     let at = |name: &str| format!("{CPU_DIR}/cpu{id}/topology/{name}");
     // A set that leaves out the cpu it is about says nothing.
-    let group = |list: &str, mask: &str| {
-        reader.ids(&at(list), &at(mask)).map(|cpus| cpus.intersection(online)).filter(|cpus| cpus.contains(id))
-    };
+    let group = |list: &str, mask: &str| reader.ids(&at(list), &at(mask), online).filter(|cpus| cpus.contains(id));
     // The kernel's words for "unknown" are -1 and, for an id that an APIC does not give, 65535.
     let known =
         |name: &str| reader.number::<i64>(&at(name)).and_then(|n| u32::try_from(n).ok()).filter(|n| *n != 65535);
@@ -121,7 +119,7 @@ fn sockets(places: &BTreeMap<CpuId, CpuTopology>) -> BTreeMap<CpuId, u32> {
     // Sets that overlap are damage, not packages.
     let is_apart = |sets: &HashSet<Option<&IdSet>>| {
         let members: usize = sets.iter().map(|set| set.map_or(0, IdSet::len)).sum();
-        let union = sets.iter().flatten().fold(IdSet::new(), |all, set| all.union(set));
+        let union = IdSet::union_of(sets.iter().copied().flatten());
         sets.iter().all(Option::is_some) && union.len() == members
     };
     let apart: BTreeMap<i64, bool> = groups.iter().map(|(id, sets)| (*id, is_apart(sets))).collect();

@@ -17,8 +17,16 @@ const MOST_CPUS: usize = 2 * 8192;
 /// Files that make no sense are treated as absent and named in [`Machine::unseen`].
 ///
 /// # Errors
-/// [`DiscoverError::NoCpus`] where nothing names a cpu, [`DiscoverError::NotATree`] where more are named than Linux can have.
+/// [`DiscoverError::NoCpus`] where nothing names a cpu, [`DiscoverError::NotATree`] where more are named than Linux can have,
+/// [`DiscoverError::Repeats`] where there is more to read than any machine has.
 pub fn discover(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
+    let metered = root.metered();
+    let machine = read(&metered, live)?;
+    // What could not be read for the cost of the rest is missing.
+    metered.spend(0).map(|()| machine)
+}
+
+fn read(root: &Root, live: &LiveFacts) -> Result<Machine, DiscoverError> {
     let reader = Reader::new(root);
     let mut info = cpuinfo::read(&reader);
     let found = cpus::find(&reader, &info);
@@ -96,9 +104,9 @@ impl Status {
     fn read(reader: &Reader<'_>) -> Self {
         let path = "proc/self/status";
         let text = reader.lines(path).unwrap_or_default();
-        let list = |name: &str| {
+        let list = |name: &str| -> Option<IdSet> {
             let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-            match value.parse() {
+            match IdSet::from_plain_list(value) {
                 Ok(ids) => Some(ids),
                 Err(_) => {
                     reader.malformed(path, value, format!("is not a set of ids for {name}"));

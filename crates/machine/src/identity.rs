@@ -40,8 +40,16 @@ pub(crate) fn read(reader: &Reader<'_>) -> Identity {
     identity
 }
 
+/// Bytes of the firmware's table: a thousand memory modules take a quarter of it.
+const MAX_TABLE_BYTES: usize = 1 << 20;
+
 fn table(reader: &Reader<'_>) -> Option<Dmi> {
     let bytes = match reader.root().read_bytes(TABLE) {
+        Ok(Some(bytes)) if bytes.len() > MAX_TABLE_BYTES => {
+            let error = DiscoverError::TooLarge { path: TABLE.to_owned(), limit: MAX_TABLE_BYTES as u64 };
+            reader.refuse(error.into_refusal());
+            return None;
+        }
         Ok(Some(bytes)) => bytes,
         Ok(None) => {
             reader.refuse(messages::modules_not_described(TABLE));
@@ -70,12 +78,16 @@ fn table(reader: &Reader<'_>) -> Option<Dmi> {
     }
 }
 
+/// Memory controllers, and slots of one, at most: large servers have some tens of either.
+const MOST_CONTROLLERS: usize = 256;
+const MOST_SLOTS: usize = 64;
+
 /// Labels that the kernel's error reporting has for slots: put beside the slot whose name they contain, if that is
 /// one slot only. Without SMBIOS they are all that is known of the modules.
 fn edac(reader: &Reader<'_>, dimms: &mut Vec<Dimm>) {
     let from_smbios = !dimms.is_empty();
-    for controller in reader.numbered(EDAC_DIR, "mc") {
-        for slot in reader.numbered(&format!("{EDAC_DIR}/mc{controller}"), "dimm") {
+    for controller in reader.numbered(EDAC_DIR, "mc").into_iter().take(MOST_CONTROLLERS) {
+        for slot in reader.numbered(&format!("{EDAC_DIR}/mc{controller}"), "dimm").into_iter().take(MOST_SLOTS) {
             let at = |name: &str| format!("{EDAC_DIR}/mc{controller}/dimm{slot}/{name}");
             let Some(label) = reader.word(&at("dimm_label")) else { continue };
             if !from_smbios {

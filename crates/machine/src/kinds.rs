@@ -13,6 +13,9 @@ const CAPACITY_GAP: f64 = 1.2;
 /// Clock limits are a weaker hint than capacity: only a wide gap counts (a favoured core turbos 10 % higher).
 const CLOCK_GAP: f64 = 1.3;
 
+/// Types of cores that one machine may list: three are known.
+const MOST_TYPES: usize = 16;
+
 /// Sets the kind of each cpu where the machine has more than one.
 pub(crate) fn assign(reader: &Reader<'_>, cpus: &mut [Cpu], caches: &[Cache]) {
     let kinds = from_perf_units(reader, cpus)
@@ -40,14 +43,14 @@ fn from_perf_units(reader: &Reader<'_>, cpus: &[Cpu]) -> Option<BTreeMap<CpuId, 
         kinds.extend(ids.iter().map(|id| (id, kind)));
     }
     if kinds.is_empty() {
-        for name in reader.list(&format!("{CPU_DIR}/types")) {
+        for name in reader.list(&format!("{CPU_DIR}/types")).into_iter().take(MOST_TYPES) {
             let kind = match name.as_str() {
                 name if name.starts_with("intel_core") => CoreKind::Performance,
                 name if name.starts_with("intel_atom") => CoreKind::Efficiency,
                 _ => continue,
             };
             let at = |file: &str| format!("{CPU_DIR}/types/{name}/{file}");
-            let ids = reader.ids(&at("cpulist"), &at("cpumap")).unwrap_or_default().intersection(&online);
+            let ids = reader.ids(&at("cpulist"), &at("cpumap"), &online).unwrap_or_default();
             kinds.extend(ids.iter().map(|id| (id, kind)));
         }
     }

@@ -11,6 +11,8 @@ const NODE_DIR: &str = "sys/devices/system/node";
 const TIER_DIR: &str = "sys/devices/virtual/memory_tiering";
 /// The kernel never has more nodes than this (`MAX_NUMNODES` of the largest configuration).
 const MAX_NODES: u32 = 1024;
+/// Classes of access to a node that are read: two are known.
+const MOST_CLASSES: usize = 16;
 
 /// Reads the NUMA nodes, and tells each cpu its node. One node 0 stands for the whole machine where there are none.
 pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
@@ -58,11 +60,16 @@ fn node(reader: &Reader<'_>, ids: &IdSet, online: &IdSet, id: NodeId) -> Node {
     let bytes = |name: &str| meminfo.as_deref().and_then(|text| reader.kilobytes(&at("meminfo"), text, name));
     Node {
         id,
-        cpus: reader.ids(&at("cpulist"), &at("cpumap")).unwrap_or_default().intersection(online),
+        cpus: reader.ids(&at("cpulist"), &at("cpumap"), online).unwrap_or_default(),
         memory_bytes: bytes("MemTotal"),
         free_bytes: free(&bytes),
         distances: distances(reader, &at("distance"), ids),
-        hmat: reader.numbered(&dir, "access").into_iter().filter_map(|class| hmat(reader, &dir, class)).collect(),
+        hmat: reader
+            .numbered(&dir, "access")
+            .into_iter()
+            .take(MOST_CLASSES)
+            .filter_map(|class| hmat(reader, &dir, class))
+            .collect(),
         memory_tier: None,
         huge_pages: pools(reader, &at("hugepages")),
     }

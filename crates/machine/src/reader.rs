@@ -13,6 +13,12 @@ use crate::root::Root;
 /// Refusals kept one by one; a tree full of garbage must not yield one a file.
 const MAX_REFUSALS: usize = 40;
 
+/// Bytes of a file that holds one value. Lists of cpus are the longest: 16,384 cpus of which every other one is left out take 96 KiB.
+const MAX_VALUE_BYTES: usize = 128 << 10;
+
+/// The price of a range of a set, which discovery may keep in four places, against bytes that are read once.
+const RANGE: usize = 128;
+
 /// No figure of a cache, node or pool is that large (4 PiB), and a thousand of them still add up in 64 bits.
 const MAX_BYTES: u64 = 1 << 52;
 
@@ -66,7 +72,12 @@ impl<'a> Reader<'a> {
 
     /// The trimmed text of a file.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
-        self.noted(self.root.read(path)).map(|text| text.trim_matches(['\0', '\n', ' ', '\t', '\r']).to_owned())
+        let text = self.noted(self.root.read(path))?;
+        if text.len() > MAX_VALUE_BYTES {
+            self.malformed(path, &text, "is larger than any value");
+            return None;
+        }
+        Some(text.trim_matches(['\0', '\n', ' ', '\t', '\r']).to_owned())
     }
 
     /// The trimmed text of a file that is not empty.
@@ -89,9 +100,15 @@ impl<'a> Reader<'a> {
         number
     }
 
-    /// A set of ids: from a file in list format, else from one that holds the old hexadecimal mask.
-    pub(crate) fn ids(&self, list: &str, mask: &str) -> Option<IdSet> {
-        self.id_list(list).or_else(|| self.id_mask(mask))
+    /// Those ids of a set that are there: from a file in list format, else from one that holds the old hexadecimal mask.
+    pub(crate) fn ids(&self, list: &str, mask: &str, there: &IdSet) -> Option<IdSet> {
+        self.id_list(list).or_else(|| self.id_mask(mask)).map(|ids| self.among(&ids, there))
+    }
+
+    /// Those ids of a set that are there. A list of one range may be thousands then, which count as what is read.
+    pub(crate) fn among(&self, ids: &IdSet, there: &IdSet) -> IdSet {
+        let ids = ids.intersection(there);
+        self.noted(self.root.spend(RANGE * ids.ranges()).map(|()| ids))
     }
 
     /// A set of ids as a hexadecimal mask.
@@ -101,7 +118,7 @@ impl<'a> Reader<'a> {
 
     /// A set of ids in list format.
     pub(crate) fn id_list(&self, path: &str) -> Option<IdSet> {
-        self.parsed(path, |text| text.parse())
+        self.parsed(path, IdSet::from_plain_list)
     }
 
     fn parsed(&self, path: &str, parse: impl Fn(&str) -> Result<IdSet, tiermark_model::ListError>) -> Option<IdSet> {
@@ -168,7 +185,7 @@ impl<'a> Reader<'a> {
             let kb: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
             kb.checked_mul(1024).filter(|bytes| *bytes < MAX_BYTES)
         };
-        let names = self.noted(self.root.matching(dir, |name| bytes(name).is_some()));
+        let names = self.noted(self.root.matching(dir, |name| bytes(name).is_some_and(u64::is_power_of_two)));
         let mut sizes: Vec<(u64, String)> = names.into_iter().filter_map(|name| Some((bytes(&name)?, name))).collect();
         sizes.sort_unstable();
         sizes
@@ -235,7 +252,7 @@ mod tests {
         let reader = Reader::new(&root);
         assert_eq!(reader.number::<u32>("f"), None);
         assert_eq!(reader.size("f"), None);
-        assert_eq!(reader.ids("f", "f"), None);
+        assert_eq!(reader.ids("f", "f", &IdSet::new()), None);
         assert_eq!(reader.selected("f"), None);
         assert_eq!(reader.number::<u32>("absent"), None);
         let refusals = reader.into_refusals();

@@ -1,6 +1,6 @@
 //! The state of the system: kernel, memory management, clock and tuning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiermark_model::{CpuModel, IdSet, Idle, IdleState, Swap, System};
 
@@ -12,6 +12,10 @@ use crate::swaps::swap_areas;
 use crate::{pages, virt};
 
 const THP_DIR: &str = "sys/kernel/mm/transparent_hugepage";
+/// Named things that are listed, such as faults of processors, at most: some twenty are known.
+const MOST_NAMED: usize = 64;
+/// Swap areas at most: twice as many as a kernel can have (MAX_SWAPFILES).
+const MOST_SWAPS: usize = 64;
 const DAMON_DIR: &str = "sys/kernel/mm/damon/admin/kdamonds";
 const CLOCK_DIR: &str = "sys/devices/system/clocksource/clocksource0";
 /// Where the host name stands; captures replace it.
@@ -88,7 +92,7 @@ fn swaps(reader: &Reader<'_>) -> Vec<Swap> {
     let path = "proc/swaps";
     let text = reader.lines(path).unwrap_or_default();
     let told = |line: &str| reader.malformed(path, line, "is not a swap area");
-    swap_areas(&text).filter_map(|area| area.map_err(told).ok()).collect()
+    swap_areas(&text).filter_map(|area| area.map_err(told).ok()).take(MOST_SWAPS).collect()
 }
 
 fn zswap(reader: &Reader<'_>) -> Option<bool> {
@@ -112,11 +116,9 @@ fn governor(reader: &Reader<'_>, online: &IdSet) -> Option<String> {
     } else {
         domains.iter().map(|n| format!("{CPU_DIR}/cpufreq/policy{n}")).collect()
     };
-    let mut names: Vec<String> =
-        paths.iter().filter_map(|path| reader.word(&format!("{path}/scaling_governor"))).collect();
-    names.sort_unstable();
-    names.dedup();
-    (!names.is_empty()).then(|| names.join(", "))
+    let names: BTreeSet<String> =
+        paths.iter().filter_map(|path| reader.word(&format!("{path}/scaling_governor"))).take(MOST_NAMED).collect();
+    (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn load1(reader: &Reader<'_>) -> Option<f64> {
@@ -130,7 +132,7 @@ fn load1(reader: &Reader<'_>) -> Option<f64> {
 
 fn mitigations(reader: &Reader<'_>) -> BTreeMap<String, String> {
     let dir = format!("{CPU_DIR}/vulnerabilities");
-    let entries = reader.list(&dir).into_iter();
+    let entries = reader.list(&dir).into_iter().take(MOST_NAMED);
     entries.filter_map(|name| reader.word(&format!("{dir}/{name}")).map(|text| (name, text))).collect()
 }
 
@@ -146,6 +148,7 @@ fn idle(reader: &Reader<'_>, online: &IdSet) -> Option<Idle> {
             disabled: reader.number::<u64>(&format!("{dir}/disable")).is_some_and(|flags| flags != 0),
         })
     };
-    let states: Vec<IdleState> = reader.numbered(&dir, "state").into_iter().filter_map(state).collect();
+    let states: Vec<IdleState> =
+        reader.numbered(&dir, "state").into_iter().take(MOST_NAMED).filter_map(state).collect();
     (driver.is_some() || !states.is_empty()).then_some(Idle { driver, governor, states })
 }

@@ -57,7 +57,8 @@ pub fn pin(cpu: CpuId) -> io::Result<()> {
     let mask = IdSet::from_iter([cpu]);
     let words = mask.words();
     // SAFETY: the mask has the length given.
-    check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(words), words.as_ptr()) }).map(drop)
+    check(unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(words.as_slice()), words.as_ptr()) })
+        .map(drop)
 }
 
 /// The rule by which a thread takes new pages: one it inherited (numactl sets one), or one node only.
@@ -89,7 +90,7 @@ impl PageRule {
 
     /// From these nodes only.
     pub fn among(nodes: &IdSet) -> Self {
-        Self { mode: libc::MPOL_BIND, nodes: nodes.words().to_vec() }
+        Self { mode: libc::MPOL_BIND, nodes: nodes.words() }
     }
 
     /// Page by page over one node: a rule that no code here asks for.

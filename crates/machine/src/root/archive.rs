@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::io::{self, Read};
 
-use super::tree::{Entry, Tree};
+use super::tree::{Entry, MAX_BYTES, Tree};
 use super::{DiscoverError, MAX_FILE_BYTES};
 
-/// Bytes of all files together; the largest real capture known here holds 10 MiB.
-const MAX_TOTAL_BYTES: u64 = 192 << 20;
 /// Bytes of the decompressed stream: as many entries as are allowed, of two 512-byte blocks each.
 const MAX_STREAM_BYTES: u64 = 1 << 29;
 /// Records of the archive; 2,048 cpus need about 150,000.
 const MAX_ENTRIES: usize = MAX_STREAM_BYTES as usize / 1024;
+/// Bytes of a path or of a link's target, with the zero at its end (PATH_MAX): no kernel has longer ones.
+const MAX_PATH_BYTES: usize = 4096;
 /// Bytes of a record with a long name: the kernel's longest path (PATH_MAX) and what pax writes around it.
 const MAX_NAME_BYTES: u64 = 8 << 10;
 
@@ -89,39 +89,40 @@ impl LongNames {
 
 fn untar(path: &str, stream: impl Read) -> Result<Tree, DiscoverError> {
     let mut tree = Tree::default();
-    let (mut total, mut long) = (0u64, LongNames::default());
+    let mut long = LongNames::default();
+    let too_large = || DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_BYTES as u64 };
     let mut archive = tar::Archive::new(stream.take(MAX_STREAM_BYTES));
     // The unpacker itself would read names of any length into memory.
     for (count, entry) in archive.entries().map_err(|e| damaged(path, 0, e))?.raw(true).enumerate() {
         let mut entry = entry.map_err(|e| damaged(path, count, e))?;
-        if count >= MAX_ENTRIES || total > MAX_TOTAL_BYTES || tree.is_full() {
-            return Err(DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_TOTAL_BYTES });
+        if count >= MAX_ENTRIES || tree.is_full() {
+            return Err(too_large());
         }
         if long.take(&mut entry).map_err(|e| damaged(path, count, e))? {
             continue;
         }
         let names = std::mem::take(&mut long);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let name = names.path.map_or_else(|| text(&entry.path_bytes()), |path| text(&path));
+        let possible =
+            |bytes: &[u8]| (bytes.len() < MAX_PATH_BYTES).then(|| String::from_utf8_lossy(bytes).into_owned());
+        let Some(name) = possible(&names.path.map_or_else(|| entry.path_bytes(), Cow::Owned)) else { continue };
         let kind = entry.header().entry_type();
         if kind.is_dir() {
             tree.insert(&name, Entry::Dir(Vec::new()));
         } else if kind.is_symlink() {
-            let target = names.link.or_else(|| entry.link_name_bytes().map(Cow::into_owned));
-            if let Some(target) = target {
-                tree.insert(&name, Entry::Link(text(&target)));
+            let target = names.link.map(Cow::Owned).or_else(|| entry.link_name_bytes());
+            if let Some(target) = target.and_then(|target| possible(&target)) {
+                tree.insert(&name, Entry::Link(target));
             }
         } else if kind.is_file() {
             let mut bytes = Vec::new();
             // One byte more than is allowed shows the reader that the file is too large.
             entry.by_ref().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| damaged(path, count + 1, e))?;
             bytes.shrink_to_fit();
-            total += bytes.len() as u64;
             tree.insert(&name, Entry::File(bytes));
         }
     }
     if tree.is_full() {
-        return Err(DiscoverError::TooLarge { path: path.to_owned(), limit: MAX_TOTAL_BYTES });
+        return Err(too_large());
     }
     tree.into_machine_root().ok_or_else(|| DiscoverError::NotATree {
         path: path.to_owned(),

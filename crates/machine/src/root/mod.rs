@@ -8,6 +8,7 @@ mod tree;
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub(crate) use record::Recording;
@@ -17,6 +18,11 @@ use crate::error::DiscoverError;
 
 /// Larger files are refused. `/proc/cpuinfo` of 8,192 cpus is below 16 MiB; nothing else read here comes near.
 pub(crate) const MAX_FILE_BYTES: u64 = 16 << 20;
+/// What reading one machine may cost, in bytes of files, names and walked paths, with a price for each look. Links show a file at any number
+/// of paths, so the size of a capture does not bound it. 8,192 cpus take about a third.
+const MOST_COST: usize = 512 << 20;
+/// The price of a look at a path beside the bytes that it finds.
+const LOOK: usize = 64;
 /// Links followed for one path before it is taken for a loop, as the kernel does.
 const MAX_LINKS: usize = 40;
 
@@ -26,6 +32,8 @@ pub struct Root {
     source: Source,
     label: String,
     recording: Option<Arc<Mutex<Recording>>>,
+    /// What was spent of [`MOST_COST`], where that is the limit.
+    spent: Option<Arc<AtomicUsize>>,
 }
 
 #[derive(Debug, Clone)]
@@ -91,7 +99,7 @@ impl Root {
     }
 
     fn new(source: Source, label: &str) -> Self {
-        Self { source, label: label.to_owned(), recording: None }
+        Self { source, label: label.to_owned(), recording: None, spent: None }
     }
 
     /// What the root is called in messages.
@@ -110,11 +118,26 @@ impl Root {
         (Self { recording: Some(Arc::clone(&log)), ..self.clone() }, log)
     }
 
+    /// The same root, from which no more is read than any machine's description has.
+    pub(crate) fn metered(&self) -> Self {
+        Self { spent: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// Counts a cost where the root is metered.
+    ///
+    /// # Errors
+    /// [`DiscoverError::Repeats`] where more was spent than any machine's description takes.
+    pub(crate) fn spend(&self, cost: usize) -> Result<(), DiscoverError> {
+        let before = self.spent.as_ref().map_or(0, |spent| spent.fetch_add(cost, Ordering::Relaxed));
+        if before <= MOST_COST { Ok(()) } else { Err(DiscoverError::Repeats { path: self.label.clone() }) }
+    }
+
     /// The bytes of a file; `None` where there is no such file.
     ///
     /// # Errors
     /// [`DiscoverError`] where the file exists and cannot be read, or is too large.
     pub fn read_bytes(&self, rel: &str) -> Result<Option<Vec<u8>>, DiscoverError> {
+        self.spend(LOOK)?;
         let bytes = match &self.source {
             Source::Live => disk::read(rel, &Path::new("/").join(rel.trim_start_matches('/')))?,
             Source::Directory(base) => match self.resolve(rel)? {
@@ -129,6 +152,7 @@ impl Root {
                 _ => None,
             },
         };
+        self.spend(bytes.as_ref().map_or(0, Vec::len))?;
         if let (Some(log), Some(bytes)) = (&self.recording, &bytes) {
             log.lock().unwrap_or_else(PoisonError::into_inner).file(rel, bytes);
         }
@@ -169,7 +193,9 @@ impl Root {
 
     /// The names in a directory that fit, sorted.
     pub(crate) fn matching(&self, rel: &str, fits: impl Fn(&str) -> bool) -> Result<Vec<String>, DiscoverError> {
+        self.spend(LOOK)?;
         let mut names = self.names(rel)?;
+        self.spend(names.iter().map(|name| size_of::<String>() + name.len()).sum())?;
         names.retain(|name| fits(name));
         if let Some(log) = &self.recording {
             log.lock().unwrap_or_else(PoisonError::into_inner).names(rel, &names);
@@ -249,6 +275,7 @@ impl Root {
     }
 
     fn step(&self, rel: &str, at: &[String]) -> Result<Option<Step>, DiscoverError> {
+        self.spend(at.iter().map(|name| name.len() + 1).sum())?;
         match &self.source {
             Source::Live => disk::step(rel, &disk::join(Path::new("/"), at)),
             Source::Directory(base) => disk::step(rel, &disk::join(base, at)),

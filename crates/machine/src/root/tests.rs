@@ -168,4 +168,46 @@ fn archives_that_are_larger_inside_than_any_machine_are_refused() {
         }
     });
     assert!(matches!(wide, Err(DiscoverError::TooLarge { .. })), "{wide:?}");
+    // Targets that are no text take three times their length as text.
+    let links =
+        archive(|builder| (0..12_000).for_each(|number| linked(builder, &format!("sys/{number}"), &[0xff; 4000])));
+    assert!(matches!(links, Err(DiscoverError::TooLarge { .. })), "{links:?}");
+}
+
+/// A link with a target of any length.
+fn linked(builder: &mut tar::Builder<Vec<u8>>, path: &str, target: &[u8]) {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::GNULongLink);
+    header.set_size(target.len() as u64);
+    header.set_cksum();
+    builder.append(&header, target).unwrap();
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Symlink);
+    header.set_size(0);
+    builder.append_link(&mut header, path, "short").unwrap();
+}
+
+#[test]
+fn a_link_longer_than_any_kernels_is_left_out() {
+    let there = format!("{}proc/cpuinfo", "./".repeat(2000));
+    let root = archive(|builder| {
+        record(builder, "proc/cpuinfo", "1");
+        linked(builder, "sys/possible", format!("../{there}").as_bytes());
+        linked(builder, "sys/impossible", format!("../{}{there}", "./".repeat(48)).as_bytes());
+    });
+    let root = root.unwrap();
+    assert_eq!(root.list("sys").unwrap(), ["possible"]);
+    assert_eq!(root.read("sys/possible").unwrap().as_deref(), Some("1"));
+}
+
+/// A few links show a file or directory at any number of paths.
+#[test]
+fn a_metered_root_ends_what_repeats_itself() {
+    let root = memory(&[("file", Entry::File(vec![b'1'; MAX_FILE_BYTES as usize])), ("link", link("file"))]).metered();
+    let enough = MOST_COST / MAX_FILE_BYTES as usize;
+    let mut reads = (0..2 * enough).map(|_| root.read_bytes("link"));
+    assert!(reads.by_ref().take(enough - 1).all(|read| read.is_ok()));
+    assert!(reads.take(2).any(|read| matches!(read, Err(DiscoverError::Repeats { .. }))));
+    assert!(matches!(root.list(""), Err(DiscoverError::Repeats { .. })));
+    assert!(root.metered().list("").is_ok(), "each discovery has its own");
 }

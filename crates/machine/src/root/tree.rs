@@ -6,8 +6,8 @@ use std::collections::HashMap;
 const MAX_DEPTH: usize = 48;
 /// Files, links and directories of a tree, those on the way to others included; 2,048 cpus need about 150,000.
 const MAX_NODES: usize = 500_000;
-/// Bytes of all their paths: the tree keeps a path for each.
-const MAX_PATH_BYTES: usize = 64 << 20;
+/// Bytes of files, of targets of links, and of paths, which are kept twice. The largest real capture known here holds 10 MiB.
+pub(super) const MAX_BYTES: usize = 128 << 20;
 /// Levels of directories that may wrap the root of a machine: captures use one, some two (`NAME/fsroot/sys`).
 const MAX_WRAPPERS: usize = 3;
 
@@ -39,13 +39,13 @@ pub(crate) enum Walk<'a> {
 pub(crate) struct Tree {
     entries: HashMap<String, Entry>,
     has_links: bool,
-    /// Bytes of all paths in the table.
-    path_bytes: usize,
+    /// Bytes in the table: those of paths count twice, since directories hold the names too.
+    bytes: usize,
 }
 
 impl Default for Tree {
     fn default() -> Self {
-        Self { entries: HashMap::from([(String::new(), Entry::Dir(Vec::new()))]), has_links: false, path_bytes: 0 }
+        Self { entries: HashMap::from([(String::new(), Entry::Dir(Vec::new()))]), has_links: false, bytes: 0 }
     }
 }
 
@@ -64,9 +64,9 @@ fn is_plain(path: &str) -> bool {
 }
 
 impl Tree {
-    /// Whether it has more entries, or longer paths, than any machine. Nothing is put into it any more then.
+    /// Whether it has more entries, or more bytes, than any machine. Nothing is put into it any more then.
     pub(crate) fn is_full(&self) -> bool {
-        self.entries.len() > MAX_NODES || self.path_bytes > MAX_PATH_BYTES
+        self.entries.len() > MAX_NODES || self.bytes > MAX_BYTES
     }
 
     /// Puts an entry at a path, making directories on the way; false where the path is too deep, climbs, or runs
@@ -85,7 +85,8 @@ impl Tree {
             // What lies in a directory stays, whatever a later record calls it.
             (Some(Entry::Dir(names)), _) if !names.is_empty() => matches!(entry, Entry::Dir(_)),
             (known, _) => {
-                self.path_bytes += if known.is_none() { path.len() } else { 0 };
+                let (more, less) = (entry.bytes(), known.map_or(0, Entry::bytes));
+                self.bytes = self.bytes - less + more + if known.is_none() { 2 * path.len() } else { 0 };
                 self.entries.insert(path, entry);
                 true
             }
@@ -108,7 +109,7 @@ impl Tree {
                 if !self.make_parent(parent) {
                     return false;
                 }
-                self.path_bytes += parent.len();
+                self.bytes += 2 * parent.len();
                 self.entries.insert(parent.to_owned(), Entry::Dir(vec![name.to_owned()]));
                 true
             }
@@ -169,6 +170,15 @@ impl Tree {
 }
 
 impl Entry {
+    /// Bytes of what it holds itself.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Dir(_) => 0,
+            Self::File(bytes) => bytes.len(),
+            Self::Link(target) => target.len(),
+        }
+    }
+
     /// The names in a directory.
     pub(crate) fn names(&self) -> &[String] {
         match self {

@@ -16,7 +16,8 @@ pub(super) fn of_memory(observations: &[Observation], machine: &Machine) -> Vec<
     const TIMES: u64 = 2;
     let mut observations = observations.to_vec();
     for observation in observations.iter_mut().filter(|o| o.value.is_some()) {
-        let cpus: IdSet = observation.labels.get(Labels::CPUS).and_then(|cpus| cpus.parse().ok()).unwrap_or_default();
+        let cpus: IdSet =
+            observation.labels.get(Labels::CPUS).and_then(|cpus| IdSet::from_plain_list(cpus).ok()).unwrap_or_default();
         let caches = machine.reachable_cache_bytes(&cpus);
         let Some(size) = observation.labels.size().map(|size| Bytes(size.0 * cpus.len() as u64)) else { continue };
         if size.0 < TIMES * caches {

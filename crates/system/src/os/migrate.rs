@@ -36,7 +36,7 @@ pub fn move_pages(pid: Option<Pid>, pages: &[usize], to: Option<&[i32]>, status:
 /// migrate_pages(2): all pages of a process that are on one node go to another. Pages shared with other processes stay, unless the caller
 /// has CAP_SYS_NICE. How many did not move.
 pub fn migrate_pages(pid: Pid, from: NodeId, to: NodeId) -> io::Result<u64> {
-    let (mut old, mut new) = (IdSet::from_iter([from]).words().to_vec(), IdSet::from_iter([to]).words().to_vec());
+    let (mut old, mut new) = (IdSet::from_iter([from]).words(), IdSet::from_iter([to]).words());
     let words = old.len().max(new.len());
     old.resize(words, 0);
     new.resize(words, 0);
