@@ -28,7 +28,7 @@ pub struct IdSet {
 pub struct ListError {
     /// The list as it was given.
     pub text: String,
-    /// What is wrong with it.
+    /// Description of the mistake.
     pub why: String,
 }
 
