@@ -1,4 +1,5 @@
-//! What a disk and a file system are, whatever their names: names change with the order in which devices are found, and mounts come and go.
+//! Identifiers of disks and file systems that do not depend on names: names change with the order in which devices are
+//! found, and mounts come and go.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,14 +13,15 @@ use tiermark_machine::Root;
 const IDENTITIES: [&str; 7] =
     ["wwid", "device/wwid", "serial", "device/serial", "dm/uuid", "md/uuid", "loop/backing_file"];
 
-/// What identifies the block device at this path below the root, and the partition's number if it is a partition; `None` if the kernel
-/// reports no identity, or nothing is at the path.
+/// An identifier of the block device at this path below the root, and the partition's number if it is a partition;
+/// `None` if the kernel reports
+/// no identity, or nothing is at the path.
 pub(crate) fn device(root: &Root, path: &str) -> Option<String> {
     let node = fs::canonicalize(root.on_disk(path).ok()??).ok()?;
     of_name(root, node.file_name()?.to_str()?)
 }
 
-/// What identifies the block device that the kernel calls `name` (`sda1`).
+/// An identifier of the block device with the kernel's name `name` (`sda1`).
 pub(crate) fn of_name(root: &Root, name: &str) -> Option<String> {
     let dir = format!("sys/class/block/{name}");
     let id = |dir: &str| IDENTITIES.iter().find_map(|file| root.word(&format!("{dir}/{file}")));
@@ -46,7 +48,7 @@ pub(crate) fn file_system(root: &Root, path: &str) -> Option<String> {
     })
 }
 
-/// What identifies the block device below a directory; `None` if there is none, as for btrfs and tmpfs.
+/// An identifier of the block device below a directory; `None` if there is none, as for btrfs and tmpfs.
 fn below(root: &Root, directory: &Path) -> Option<String> {
     let id = fs::metadata(directory).ok()?.dev();
     let link = root.on_disk(&format!("sys/dev/block/{}:{}", major(id), minor(id))).ok()??;

@@ -58,7 +58,7 @@ pub(super) fn groups(journal: &Journal) -> Vec<(usize, String)> {
     groups
 }
 
-/// Lifts every limit, so that pages that come back from swap have room. Only failures are told.
+/// Lifts every limit, so that pages that come back from swap have room. Returns only failures.
 pub(super) fn lift(journal: &Journal, writer: &mut dyn SystemWriter) -> Vec<ChangeRow> {
     let mut rows = Vec::new();
     for (_, path) in groups(journal) {
@@ -99,7 +99,7 @@ pub(super) fn remove(journal: &mut Journal, writer: &mut dyn SystemWriter) -> Ve
 /// Removes one with the groups below it; `false` where it is not there.
 fn rmdir(path: &str, writer: &mut dyn SystemWriter) -> io::Result<bool> {
     for below in tree(path, writer.root()).iter().skip(1).rev() {
-        // What keeps one of them keeps the outermost too, which says why.
+        // An error of an inner group keeps the outermost too, whose row has the reason.
         let _ = writer.remove_dir(below);
     }
     let mut tries = 0;
