@@ -7,7 +7,7 @@ use crate::reader::{Reader, unescape};
 /// Version 1 says "no limit" with the largest page-aligned number below 2⁶³; no machine has 2⁶⁰ bytes.
 const NO_LIMIT: u64 = 1 << 60;
 
-/// What control groups allow this process.
+/// Limits of the control groups of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) cgroup: Option<Cgroup>,
@@ -70,7 +70,8 @@ fn mounts(reader: &Reader<'_>) -> Vec<Mount> {
     if let Some(text) = reader.lines("proc/self/mountinfo") {
         return text.lines().filter_map(mountinfo_line).collect();
     }
-    // Trees captured by other tools often have only the older table, which does not tell what is mounted where.
+    // Trees captured by other tools often have only the older table, which does not show which controller is mounted
+    // where.
     let text = reader.lines("proc/mounts").unwrap_or_default();
     text.lines()
         .filter_map(|line| {

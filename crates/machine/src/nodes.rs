@@ -12,7 +12,7 @@ const TIER_DIR: &str = "sys/devices/virtual/memory_tiering";
 /// The kernel never has more nodes than this (`MAX_NUMNODES` of the largest configuration).
 const MAX_NODES: u32 = 1024;
 
-/// Reads the NUMA nodes, and tells each cpu its node. One node 0 stands for the whole machine where there are none.
+/// Reads the NUMA nodes, and sets the node of each cpu. Without NUMA, one node 0 stands for the whole machine.
 pub(crate) fn read(reader: &Reader<'_>, cpus: &mut [Cpu]) -> Vec<Node> {
     let online: IdSet = cpus.iter().map(|cpu| cpu.id).collect();
     let ids = node_ids(reader);

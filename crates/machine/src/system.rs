@@ -14,7 +14,7 @@ use crate::{pages, virt};
 const THP_DIR: &str = "sys/kernel/mm/transparent_hugepage";
 const DAMON_DIR: &str = "sys/kernel/mm/damon/admin/kdamonds";
 const CLOCK_DIR: &str = "sys/devices/system/clocksource/clocksource0";
-/// Where the host name stands; captures replace it.
+/// The file of the host name; captures replace its contents.
 pub(crate) const HOSTNAME: &str = "proc/sys/kernel/hostname";
 
 /// Reads everything but the control group, which discovery reads for the cpu sets too.

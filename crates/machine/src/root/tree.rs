@@ -64,7 +64,7 @@ fn is_plain(path: &str) -> bool {
 }
 
 impl Tree {
-    /// Whether it has more entries, or longer paths, than any machine. Nothing is put into it any more then.
+    /// Whether it has more entries, or longer paths, than any machine: it takes no more then.
     pub(crate) fn is_full(&self) -> bool {
         self.entries.len() > MAX_NODES || self.path_bytes > MAX_PATH_BYTES
     }
@@ -82,7 +82,7 @@ impl Tree {
         }
         self.has_links |= matches!(entry, Entry::Link(_));
         match (self.entries.get(&path), &entry) {
-            // What lies in a directory stays, whatever a later record calls it.
+            // A directory with entries stays one, whatever a later record says.
             (Some(Entry::Dir(names)), _) if !names.is_empty() => matches!(entry, Entry::Dir(_)),
             (known, _) => {
                 self.path_bytes += if known.is_none() { path.len() } else { 0 };
