@@ -17,7 +17,7 @@ use tiermark_model::messages::load as says;
 
 use crate::resp::{self, Parser, Reply, shown};
 
-/// The port that Redis listens on unless told otherwise.
+/// Redis's default port.
 const PORT: u16 = 6379;
 
 /// Bytes of an answer to a single command that are kept: the longest, that of INFO, has some thousand.
@@ -56,7 +56,7 @@ impl Target {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Whoever prints a target does not mean to print its password.
+        // A printed target must not show its password.
         let password = self.password.as_ref().map(|_| "…");
         f.debug_struct("Target")
             .field("address", &self.address)
@@ -232,7 +232,7 @@ impl Client {
     /// Connects, authenticates and makes sure that a Redis server answers. No step takes longer than `timeout`.
     ///
     /// # Errors
-    /// A [`Refusal`] that tells which: nobody listens, wrong password, no Redis server, no answer, still loading.
+    /// A [`Refusal`]: no server listens, wrong password, no Redis server, no answer, or still loading.
     pub fn connect(target: &Target, timeout: Duration) -> Result<Self, Refusal> {
         let address = target.address.clone();
         let stream = Stream::open(&address, timeout).map_err(|error| unreachable_server(&address, &error))?;
