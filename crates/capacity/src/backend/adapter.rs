@@ -6,16 +6,17 @@ use tiermark_model::messages::tenants as messages;
 use super::Commands;
 use crate::programs::program;
 
-/// What stands in words and commands for a tenant's number, from 1.
+/// Placeholder of a tenant's number, from 1, in words and commands.
 pub(crate) const NUMBER: &str = "{N}";
 /// Words with a tenant's number in them, counted from 0.
 pub(crate) fn numbered(text: &str, at: usize) -> String {
     text.replace(NUMBER, &(at + 1).to_string())
 }
 
-/// Words that run a server in a container of podman: in the tenant's control group, since podman is kept from making one, and on the host's
-/// network, so that no bridge is measured. With them the command that removes what is left of it. `word` is one that no other run has, and
-/// becomes part of the containers' names. [`ServerLaunch::check`](super::ServerLaunch::check) says whether there is a podman.
+/// Words that run a server in a container of podman, and the command that removes the container afterwards. The
+/// container is in the tenant's control group, since podman makes none of its own, and on the host's network, so that
+/// no bridge is measured. `word` is unique to the run and becomes part of the containers' names.
+/// [`ServerLaunch::check`](super::ServerLaunch::check) reports a missing podman.
 #[must_use]
 pub fn podman(image: &str, word: u64) -> (Vec<String>, String) {
     let container = format!("tiermark-{word:016x}-{NUMBER}");
@@ -25,7 +26,8 @@ pub fn podman(image: &str, word: u64) -> (Vec<String>, String) {
     (words, format!("podman rm --force --ignore {container}"))
 }
 
-/// Commands that start and stop machines that libvirt knows; `{N}` in the name is their number. [`Commands::needs`] says what they need.
+/// Commands that start and stop machines of libvirt; `{N}` in the name is their number. [`Commands::needs`] names the
+/// programs that they need.
 #[must_use]
 pub fn libvirt(domain: &str) -> Commands {
     // A name is a word of the shell.
@@ -39,7 +41,7 @@ pub fn libvirt(domain: &str) -> Commands {
 }
 
 impl Commands {
-    /// What is missing of what they run, as far as their words tell: a shell finds out the rest.
+    /// Programs that the words name and that are not installed, as far as this can be seen without running a shell.
     #[must_use]
     pub fn needs(&self) -> Option<Refusal> {
         const VIRSH: &str = "virsh";

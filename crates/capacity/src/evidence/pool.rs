@@ -27,7 +27,7 @@ impl Pools {
         Self { zswap: self.zswap.or(other.zswap), ..self }
     }
 
-    /// Bytes of memory that they take beside what the group counts; `None` where there are none, or one does not tell.
+    /// Bytes of memory that the compressed tiers take and the group does not count; `None` where there are none, or one does not report its size.
     #[must_use]
     pub fn bytes(&self, root: &Root, group: &Group) -> Option<u64> {
         if self.is_none() {

@@ -1,5 +1,5 @@
-//! Whether a machine has what a run wants: found out before anything is made, with the looks by which each part is set up later, and all
-//! that is wrong told at once.
+//! Whether a machine has everything that a run needs: checked before anything is made, with the same checks by which
+//! each part is set up later, and with all problems reported at once.
 
 use tiermark_machine::Root;
 use tiermark_model::messages::tenants::not_root;
@@ -15,9 +15,9 @@ use crate::tier::{Preflight, TierSizes, check};
 /// Whether a run can be made here: refusals of the run, and the preflight of each tier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Admission {
-    /// What keeps the whole run from being made.
+    /// Why the whole run cannot be made; empty if it can.
     pub refused: Vec<Refusal>,
-    /// Each tier, as it was asked for.
+    /// Each tier of the scenario, with the result of its check.
     pub tiers: Vec<(Tier, Preflight)>,
 }
 
@@ -45,7 +45,7 @@ impl Scenario {
     }
 }
 
-/// Checks whether what is pending of a run can be measured here. Nothing is changed.
+/// Checks whether the remaining part of a run can be measured here. Nothing is changed.
 #[must_use]
 pub fn admit(pending: &Pending<'_>, environment: &Environment<'_>, place: &RunHost<'_>) -> Admission {
     let Pending { scenario, tiers, reached, .. } = pending;
@@ -76,7 +76,7 @@ fn privileged(place: &RunHost<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// What the client needs beside the tenants' memory: for as many as find room there.
+/// Memory of the client beside the tenants: for as many tenants as fit.
 fn client_bytes(scenario: &Scenario) -> u64 {
     let held = scenario.dram_budget.0.saturating_add(scenario.tier_bytes());
     let of_one = scenario.tenant.records.saturating_mul(scenario.tenant.value.0).max(1);

@@ -30,9 +30,9 @@ const PRESSURE_SECONDS: f64 = 10.0;
 pub enum Stage {
     /// Tenants are started and filled.
     Filling,
-    /// A tenant is asked for a moment, to see what it takes.
+    /// One tenant is under load for a moment, to measure its memory.
     Sizing,
-    /// Tenants are asked until the system has come to rest.
+    /// Load runs until the system has come to rest.
     WarmingUp {
         /// Seconds at least.
         least: f64,
@@ -105,7 +105,8 @@ pub(super) struct Monitor<'a> {
     length: Option<f64>,
     samples: Vec<Sample>,
     windows: Vec<Window>,
-    /// Requests answered since the fill, and those that are one for each record: only then may all of them have been asked for.
+    /// Requests answered since the fill, and requests as many as records: only after those can all records have been
+    /// touched.
     answered: u64,
     pass: u64,
     last: Option<(Done, Counts)>,
@@ -174,7 +175,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Where memory behind DRAM holds some of it, what lies where is only known to be settled once all records may have been asked for.
+    /// Where a tier holds a part of the records, memory is settled only after all records may have been touched.
     fn unasked(&self) -> Option<Note> {
         let share = self.answered as f64 / self.pass as f64;
         (self.active.room > 0 && share < 1.0).then(|| says::records_not_asked(share))
@@ -250,7 +251,7 @@ impl<'a> Monitor<'a> {
         let counted = backend.counted();
         let ended = backend.ended();
         self.pulse(&Pulse { load: None, ended, counted: counted.as_ref() });
-        // What is gone because the kernel killed it is told as that.
+        // A tenant that the kernel killed is reported as killed, not as ended.
         let kills = counted.as_ref().map_or(0, |counted| self.oom_kills(counted));
         if kills > 0 && self.abort.as_ref().is_some_and(|abort| abort.guard == Guard::TenantEnded) {
             self.abort = abort(&self.samples, &self.guards);
@@ -301,7 +302,8 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Takes the second since the last look into account, and tells what was answered in how many seconds; `None` for the first of a stage.
+    /// Adds the second since the last call; returns the requests answered and their seconds, `None` for the first
+    /// second of a stage.
     fn window(&mut self, load: &Snapshot, host: &Host, group: &Group) -> Option<(Answered, f64)> {
         let response_ns = load.tenants.iter().map(|tenant| tenant.response_sum_ns).sum();
         let due = load.tenants.iter().map(|tenant| tenant.scheduled).sum();
